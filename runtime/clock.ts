@@ -1,9 +1,25 @@
-/** Tells time and waits; the port that keeps `Date.now()` and `setTimeout` out of decisions, so tests can own time. */
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Tells time and waits; the port that keeps `Date.now()` and `setTimeout` out of decisions, so that tests own time. */
 export type Clock = {
-  /** Wall clock, milliseconds since the epoch. For deadlines that must survive a restart. */
+  /** Wall clock, milliseconds since the epoch: for deadlines that must survive a restart. May jump. */
   nowMs(): number;
-  /** Monotonic milliseconds, comparable within one process only. For durations. */
+  /** Monotonic milliseconds, comparable within one process only: for durations. */
   monotonicMs(): number;
   /** Resolves after `ms` milliseconds. Rejects with the signal's reason when aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+};
+
+/** The machine's own clock. */
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  sleep: async (ms, signal) => {
+    try {
+      await delay(ms, undefined, signal === undefined ? {} : { signal });
+    } catch (error) {
+      // `timers/promises` wraps the reason in an AbortError of its own; callers compare reasons, so hand it on bare.
+      throw signal?.aborted ? signal.reason : error;
+    }
+  },
 };

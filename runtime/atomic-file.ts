@@ -1,0 +1,37 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/**
+ * Replaces a file so that a reader, or a crash, sees the old content or the new, never a part.
+ * Writes beside it, syncs, renames over it, syncs the folder. Idempotent. The folder must exist.
+ * @param mode permission bits of the new file.
+ * @throws the file system's own error (ENOSPC, EACCES, …); the temporary file is removed then.
+ * @see rename(2)
+ */
+export function writeFileAtomically(path: string, content: string | Uint8Array, mode = 0o644): void {
+  const temporary = `${path}.${process.pid}.tmp`;
+  try {
+    const fd = openSync(temporary, 'w', mode);
+    try {
+      writeFileSync(fd, content);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  syncDirectory(dirname(path));
+}
+
+/** Makes a rename or a removal in `directory` durable. @see fsync(2), "Calling fsync() does not necessarily…" */
+export function syncDirectory(directory: string): void {
+  const fd = openSync(directory, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

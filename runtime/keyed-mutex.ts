@@ -1,0 +1,27 @@
+/**
+ * Runs work of one key strictly one after the other, in order of arrival, and work of different keys side by side.
+ * A key takes memory only while it has work.
+ */
+export class KeyedMutex {
+  readonly #tails = new Map<string, Promise<void>>();
+
+  /** Number of keys that have work running or waiting. */
+  get size(): number {
+    return this.#tails.size;
+  }
+
+  /** Waits for earlier work of `key`, then runs `work`; resolves or rejects as `work` does. A failure blocks nobody. */
+  async run<T>(key: string, work: () => T | Promise<T>): Promise<T> {
+    const before = this.#tails.get(key);
+    const turn = Promise.withResolvers<void>();
+    this.#tails.set(key, turn.promise);
+    try {
+      await before;
+      return await work();
+    } finally {
+      turn.resolve();
+      // Only the last in line may remove the key: a later arrival has put its own turn there.
+      if (this.#tails.get(key) === turn.promise) this.#tails.delete(key);
+    }
+  }
+}

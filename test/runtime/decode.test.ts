@@ -1,0 +1,64 @@
+import test from 'ava';
+import {
+  boolean,
+  ConfigError,
+  decodeOrThrow,
+  integer,
+  list,
+  oneOf,
+  optional,
+  record,
+  required,
+  text,
+} from '../../runtime/decode.ts';
+
+const pool = record(
+  {
+    name: required(text(/^[a-z]+$/, 'lower-case letters')),
+    mode: required(oneOf(['compact', 'per-pod'])),
+    mtu: optional(integer(1280, 9216)),
+    quick: optional(boolean),
+    ips: optional(list(text())),
+  },
+  'reject',
+);
+
+const faulty = test.macro((t, value: unknown, wanted: string) => {
+  const error = t.throws(() => decodeOrThrow(pool, value, 'pool.yaml'), { instanceOf: ConfigError });
+  t.is(error?.message, wanted);
+});
+
+test('record: returns the typed value when all is well', (t) => {
+  t.deepEqual(decodeOrThrow(pool, { name: 'a', mode: 'compact', ips: ['10.0.0.1'] }, 'x'), {
+    name: 'a',
+    mode: 'compact',
+    ips: ['10.0.0.1'],
+  });
+});
+
+test('record: takes null as absent', (t) => {
+  t.deepEqual(decodeOrThrow(pool, { name: 'a', mode: 'per-pod', mtu: null }, 'x'), { name: 'a', mode: 'per-pod' });
+});
+
+test(
+  'record: names every fault at once',
+  faulty,
+  { name: 'A', mtu: 100, quick: 'yes', ips: ['a', 1], colour: 'red' },
+  'pool.yaml: name: expected lower-case letters, got "A"; mode: expected a value, got nothing; ' +
+    'mtu: expected a whole number from 1280 to 9216, got 100; quick: expected true or false, got "yes"; ' +
+    'ips[1]: expected a text, got 1; ' +
+    'colour: expected no such field; known are name, mode, mtu, quick, ips, got "red"',
+);
+test('record: rejects a list', faulty, [], 'pool.yaml: the whole: expected an object, got []');
+test('record: rejects nothing', faulty, undefined, 'pool.yaml: the whole: expected an object, got nothing');
+test(
+  'oneOf: lists what is allowed',
+  faulty,
+  { name: 'a', mode: 'fast' },
+  'pool.yaml: mode: expected one of "compact", "per-pod", got "fast"',
+);
+
+test('record: ignores unknown keys where asked', (t) => {
+  const tolerant = record({ a: required(integer(0, 9)) }, 'ignore');
+  t.deepEqual(decodeOrThrow(tolerant, { a: 1, b: 2 }, 'x'), { a: 1 });
+});
