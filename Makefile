@@ -1,0 +1,50 @@
+# The only front door. Every target sets up what it needs: `make demo` and `make test` work on a fresh machine.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+# npm brings the project's own Node 26; it must win over the machine's.
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+
+.PHONY: help demo test check unit kernel e2e bench build dev fmt packages capture gen
+
+help: ## list the targets
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: packages build ## two nodes, four containers on ENIs under containerd: see it work (about a minute)
+	@node test/e2e/demo.ts
+
+test: packages build ## everything that needs no Kubernetes binaries: checks, unit, kernel, end to end
+	@node tools/run-tests.ts check unit kernel e2e
+
+check: node_modules ## format, lint, layers, types, docs; no test
+	@node tools/run-tests.ts check
+
+unit: node_modules ## tests that need neither root nor kernel
+	@node tools/run-tests.ts unit
+
+kernel: packages node_modules ## netlink, sysctl and data plane against the real kernel, in network namespaces
+	@node tools/run-tests.ts kernel
+
+e2e: packages build ## packaged executables and agent in a small VPC of network namespaces
+	@node tools/run-tests.ts e2e
+
+bench: packages build ## ours and the peers side by side; tables and bench/results.json
+	@node bench/main.ts
+
+build: node_modules ## package the executables into dist/
+	@node tools/build.ts
+
+dev: node_modules ## type-check and unit tests, again on each change
+	@tsc --noEmit --watch --preserveWatchOutput -p . & trap "kill $$!" EXIT; ava --watch 'test/**/*.test.ts' '!test/{kernel,e2e,vpc,demo}/**'
+
+fmt: node_modules ## format and mend what the linter can
+	@biome check --write .
+
+gen: node_modules ## write the generated docs anew
+	@node tools/gen-docs.ts
+
+packages:
+	@tools/require-packages.sh
+
+node_modules: package.json package-lock.json
+	npm ci --no-audit --no-fund --loglevel=error
+	@touch node_modules

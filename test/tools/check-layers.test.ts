@@ -1,0 +1,74 @@
+import test from 'ava';
+import { checkLayers, type Layers } from '../../tools/check-layers.ts';
+
+const layers: Layers = {
+  folders: {
+    runtime: { folders: [], packages: [] },
+    netlink: { folders: ['runtime'], packages: ['ip-address'] },
+    agent: { folders: ['netlink', 'runtime', 'agent/api'], packages: [] },
+    'agent/api': { folders: ['runtime'], packages: [] },
+  },
+  packageOnlyIn: { 'ffi-rs': ['netlink/libc.ts'] },
+  free: ['test'],
+  pure: ['netlink/codec.ts'],
+  impure: ['Date.now'],
+  processOnlyIn: ['**/main.ts'],
+};
+
+const finds = test.macro((t, path: string, text: string, wanted: readonly string[]) => {
+  t.deepEqual(checkLayers(layers, [{ path, text }]), wanted);
+});
+
+test('checkLayers: accepts what the table allows', finds, 'agent/a.ts', "import { x } from '../netlink/x.ts';", []);
+test('checkLayers: rejects an arrow back', finds, 'netlink/a.ts', "import { x } from '../agent/x.ts';", [
+  'netlink/a.ts: netlink may not import agent/x.ts',
+]);
+test(
+  'checkLayers: rejects an import of types too',
+  finds,
+  'runtime/a.ts',
+  "import type { X } from '../netlink/x.ts';",
+  ['runtime/a.ts: runtime may not import netlink/x.ts'],
+);
+test('checkLayers: rejects a dynamic import', finds, 'runtime/a.ts', "await import('../netlink/x.ts');", [
+  'runtime/a.ts: runtime may not import netlink/x.ts',
+]);
+test('checkLayers: takes the longest folder name', finds, 'agent/api/a.ts', "import { x } from '../../netlink/x.ts';", [
+  'agent/api/a.ts: agent/api may not import netlink/x.ts',
+]);
+test('checkLayers: keeps a package to its owner', finds, 'netlink/conn.ts', "import { load } from 'ffi-rs';", [
+  'netlink/conn.ts: only netlink/libc.ts may import ffi-rs',
+]);
+test('checkLayers: lets the owner have it', finds, 'netlink/libc.ts', "import { load } from 'ffi-rs';", []);
+test('checkLayers: rejects a package that is not listed', finds, 'agent/a.ts', "import yargs from 'yargs';", [
+  'agent/a.ts: may not import the package yargs',
+]);
+test('checkLayers: wants the node: prefix', finds, 'agent/a.ts', "import fs from 'fs';", ['agent/a.ts: write node:fs']);
+test('checkLayers: keeps pure files pure', finds, 'netlink/codec.ts', "import 'node:fs';\nconst t = Date.now();", [
+  'netlink/codec.ts: is pure, may not import node:fs',
+  'netlink/codec.ts: is pure, may not use Date.now',
+]);
+test('checkLayers: does not read comments', finds, 'netlink/codec.ts', '// Date.now is not for us\n', []);
+test('checkLayers: keeps process to main.ts', finds, 'agent/a.ts', 'const home = process.env["HOME"];', [
+  'agent/a.ts: only main.ts may read process.env, process.argv or exit',
+]);
+test('checkLayers: wants a rule for each folder', finds, 'misc/a.ts', '', [
+  'misc/a.ts: its folder has no rule in tools/layers.json',
+]);
+
+test('checkLayers: finds an import cycle once', (t) => {
+  const found = checkLayers(layers, [
+    { path: 'runtime/a.ts', text: "import { b } from './b.ts';" },
+    { path: 'runtime/b.ts', text: "import { c } from './c.ts';" },
+    { path: 'runtime/c.ts', text: "import { a } from './a.ts';" },
+  ]);
+  t.deepEqual(found, ['import cycle: runtime/a.ts -> runtime/b.ts -> runtime/c.ts -> runtime/a.ts']);
+});
+
+test('checkLayers: lets types refer to each other', (t) => {
+  const found = checkLayers(layers, [
+    { path: 'runtime/a.ts', text: "import type { B } from './b.ts';" },
+    { path: 'runtime/b.ts', text: "import type { A } from './a.ts';" },
+  ]);
+  t.deepEqual(found, []);
+});

@@ -1,0 +1,13 @@
+import test from 'ava';
+import { parseTapLine } from '../../tools/tap.ts';
+
+const reads = test.macro((t, line: string, wanted: ReturnType<typeof parseTapLine>) => {
+  t.deepEqual(parseTapLine(line), wanted);
+});
+
+test('parseTapLine: counts a pass', reads, 'ok 1 - rule › adds', { kind: 'passed', title: 'rule › adds' });
+test('parseTapLine: counts a failure', reads, 'not ok 12 - rule', { kind: 'failed', title: 'rule' });
+test('parseTapLine: counts a skip as a skip', reads, 'ok 3 - vlan # SKIP', { kind: 'skipped', title: 'vlan' });
+test('parseTapLine: a to-do is not a pass', reads, 'not ok 3 - vlan # TODO', { kind: 'skipped', title: 'vlan' });
+test('parseTapLine: leaves the plan alone', reads, '1..3', undefined);
+test('parseTapLine: leaves details alone', reads, '    values:', undefined);

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Makes sure that the Debian packages which demo, tests and benchmarks run are there. Root installs what is missing;
+# anybody else gets the line to type.
+set -euo pipefail
+
+# command or file -> Debian package
+needs=(
+  "ip:iproute2"
+  "nft:nftables"
+  "containerd:containerd"
+  "runc:runc"
+  "/usr/lib/cni/ptp:containernetworking-plugins"
+  "busybox:busybox-static"
+  "conntrack:conntrack"
+  "iptables:iptables"
+  "strace:strace"
+  "ping:iputils-ping"
+  "python3:python3-minimal"
+  "nsenter:util-linux"
+  "npm:npm"
+)
+
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+missing=()
+for need in "${needs[@]}"; do
+  what=${need%%:*} package=${need##*:}
+  if [[ $what == /* ]]; then
+    [[ -e $what ]] || missing+=("$package")
+  else
+    command -v "$what" >/dev/null || missing+=("$package")
+  fi
+done
+[[ ${#missing[@]} -gt 0 ]] || exit 0
+
+if [[ $(id -u) -ne 0 ]]; then
+  echo "These Debian packages are missing: ${missing[*]}" >&2
+  echo "Type: sudo apt-get update && sudo apt-get install --no-install-recommends ${missing[*]}" >&2
+  echo "Demo, kernel tests and end-to-end tests make network namespaces: run make as root." >&2
+  exit 1
+fi
+command -v apt-get >/dev/null || {
+  echo "Missing: ${missing[*]} (names of Debian packages). This is no Debian: install the like, then try again." >&2
+  exit 1
+}
+echo "installing ${missing[*]}" >&2
+export DEBIAN_FRONTEND=noninteractive
+# Packages may start their daemons; none of them is wanted on this machine.
+policy=/usr/sbin/policy-rc.d
+if [[ ! -e $policy ]]; then
+  printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy"
+  trap 'rm -f "$policy"' EXIT
+fi
+apt-get update -qq >&2
+apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2

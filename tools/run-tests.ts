@@ -1,0 +1,120 @@
+/**
+ * Runs the named suites (`check unit kernel e2e`) one after the other and closes with one line of totals.
+ * Exit code 1 when anything failed, when a suite ran no test, or when a whole suite was skipped.
+ */
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { parseTapLine, type TapTotals } from './tap.ts';
+
+type Suite = { readonly name: string; readonly commands: readonly (readonly string[])[]; readonly tap: boolean };
+
+const ROOT_ONLY = ['kernel', 'e2e'];
+const SERIAL = '--concurrency=1';
+
+const SUITES: readonly Suite[] = [
+  {
+    name: 'check',
+    tap: false,
+    commands: [
+      ['biome', 'check', '.'],
+      ['tsc', '--noEmit', '-p', '.'],
+      ['node', 'tools/check-layers.ts'],
+      ['node', 'tools/check-docstrings.ts'],
+      ['node', 'tools/gen-docs.ts', '--check'],
+    ],
+  },
+  {
+    name: 'unit',
+    tap: true,
+    commands: [
+      ['ava', '--tap', 'test/**/*.test.ts', '!test/kernel/**', '!test/e2e/**', '!test/vpc/**', '!test/examples/**'],
+    ],
+  },
+  {
+    name: 'kernel',
+    tap: true,
+    commands: [
+      ['ava', '--tap', '--concurrency=2', 'test/kernel/**/*.test.ts', 'test/vpc/**/*.test.ts', 'test/examples/**'],
+    ],
+  },
+  // Each file runs agents and a VPC of its own; two cores carry one of these at a time.
+  { name: 'e2e', tap: true, commands: [['ava', '--tap', SERIAL, '--timeout=10m', 'test/e2e/**/*.test.ts']] },
+];
+
+/** Runs one command with its output on ours. Resolves to its exit code. */
+function run(command: readonly string[]): Promise<number> {
+  const child = spawn(command[0] ?? '', command.slice(1), { stdio: 'inherit' });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('exit', (code) => resolve(code ?? 1));
+  });
+}
+
+/** Runs one command that speaks TAP; prints a line for each test. Resolves to what it counted. */
+async function runTap(command: readonly string[]): Promise<TapTotals> {
+  const child = spawn(command[0] ?? '', command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = new Promise<number>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('exit', (code) => resolve(code ?? 1));
+  });
+  const totals = { passed: 0, failed: 0, skipped: 0 };
+  for await (const line of createInterface({ input: child.stdout })) {
+    const outcome = parseTapLine(line);
+    if (outcome === undefined) {
+      // What AVA says about a failure is indented YAML; the plan and the version line say nothing new.
+      if (/^(\s+|Bail)/.test(line)) console.log(line);
+      continue;
+    }
+    totals[outcome.kind] += 1;
+    console.log(`  ${{ passed: 'ok  ', failed: 'FAIL', skipped: 'skip' }[outcome.kind]} ${outcome.title}`);
+  }
+  if ((await exited) !== 0 && totals.failed === 0) totals.failed += 1;
+  return totals;
+}
+
+/** Runs one suite. Prints what it cost. */
+async function runSuite(suite: Suite): Promise<TapTotals> {
+  console.log(`== ${suite.name}`);
+  const startedMs = performance.now();
+  const totals = { passed: 0, failed: 0, skipped: 0 };
+  for (const command of suite.commands) {
+    if (suite.tap) {
+      const counted = await runTap(command);
+      totals.passed += counted.passed;
+      totals.failed += counted.failed;
+      totals.skipped += counted.skipped;
+    } else {
+      const code = await run(command);
+      totals[code === 0 ? 'passed' : 'failed'] += 1;
+      console.log(`  ${code === 0 ? 'ok  ' : 'FAIL'} ${command.join(' ')}`);
+    }
+  }
+  if (suite.tap && totals.passed === 0) {
+    console.log(`  FAIL ${suite.name}: no test passed; a suite that runs nothing proves nothing`);
+    totals.failed += 1;
+  }
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  console.log(
+    `== ${suite.name}: ${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped, ${seconds} s`,
+  );
+  return totals;
+}
+
+if (import.meta.main) {
+  const wanted = process.argv.slice(2);
+  const unknown = wanted.filter((name) => !SUITES.some((suite) => suite.name === name));
+  if (unknown.length > 0) {
+    console.error(`no such suite: ${unknown.join(', ')}; known are ${SUITES.map((suite) => suite.name).join(', ')}`);
+    process.exit(2);
+  }
+  if (process.getuid?.() !== 0 && wanted.some((name) => ROOT_ONLY.includes(name))) {
+    console.error('kernel and e2e make network namespaces and start containers: run make as root (sudo make test)');
+    process.exit(2);
+  }
+  const all: TapTotals[] = [];
+  for (const suite of SUITES.filter((candidate) => wanted.includes(candidate.name))) all.push(await runSuite(suite));
+  const sum = (pick: (totals: TapTotals) => number) => all.reduce((total, one) => total + pick(one), 0);
+  const failed = sum((one) => one.failed);
+  console.log(`${sum((one) => one.passed)} passed, ${failed} failed, ${sum((one) => one.skipped)} skipped`);
+  process.exitCode = failed === 0 ? 0 : 1;
+}
