@@ -1,0 +1,81 @@
+import type { Family, Lease } from '../lease.ts';
+import type { Supply } from '../supply/supply.ts';
+
+/** An address that nobody may have yet. */
+export type Cooldown = {
+  readonly ip: string;
+  readonly family: Family;
+  readonly eniId: string;
+  readonly assignmentId: string;
+  /** When its last owner gave it back, wall clock. */
+  readonly freedAtMs: number;
+  /** Wall clock. */
+  readonly coolUntilMs: number;
+  /** Full length: bounds what remains when the clock was set back. */
+  readonly cooldownMs: number;
+};
+
+/** What was decided for an ENI when it was first set up; stays for the ENI's life, whatever its ifindex does. */
+export type EniRecord = {
+  readonly eniId: string;
+  readonly mac: string;
+  /** Routing table: 4000 + the first ifindex. */
+  readonly table: number;
+  /** 1 to 255; the firewall mark is `slot << shift(mask)`. */
+  readonly slot: number;
+};
+
+/** Which rules are in the kernel. */
+export type RuleMode = 'compact' | 'per-pod';
+
+/** All that a journal holds. */
+export type JournalContent = {
+  readonly leases: readonly Lease[];
+  readonly cooldowns: readonly Cooldown[];
+  readonly enis: readonly EniRecord[];
+  /** The last supply that was put in force, with its epoch. */
+  readonly supply?: Supply;
+  /** The rule mode in force. */
+  readonly ruleMode?: RuleMode;
+};
+
+/**
+ * Where the content of a journal comes from. Anything but `existing` means that Pods may live which it does not know:
+ * adopt them from the kernel and the runtime before serving.
+ */
+export type JournalOrigin = 'fresh' | 'existing' | 'replaced-damaged' | 'replaced-other-boot';
+
+/** What activation adds to a pending lease. */
+export type LeaseDetails = Pick<Lease, 'hostVeth' | 'podMac'>;
+
+/**
+ * Remembers what the agent decided, so that it can be killed between any two system calls. Each method is one
+ * transaction: after a crash it happened as a whole or not at all. Order on ADD: putLease, act, activateLease. On DEL:
+ * markReleasing, act, eraseLease.
+ * @throws JournalError from every method that writes.
+ */
+export type Journal = {
+  readonly origin: JournalOrigin;
+  /** Where a damaged predecessor was moved to. */
+  readonly movedTo?: string;
+  load(): JournalContent;
+  /** Records an intent (pending), or a lease found in the kernel (active). Ends the cooldown of its addresses. Replaces a lease of the same key. @throws JournalError JOURNAL_ADDRESS_TAKEN */
+  putLease(lease: Lease): void;
+  /** @throws JournalError JOURNAL_NO_LEASE when the key has none. */
+  activateLease(key: string, details: LeaseDetails): void;
+  /** Returns false when the key has no lease. Idempotent. */
+  markReleasing(key: string): boolean;
+  /** Removes a lease and starts its addresses' cooldowns, in one. Returns false when the key has no lease. Works on a full disk. */
+  eraseLease(key: string, cooldowns: readonly Cooldown[]): boolean;
+  /** Forgets cooldowns that are over. Works on a full disk. */
+  eraseCooldowns(ips: readonly string[]): void;
+  /** @throws JournalError JOURNAL_ENI_CONFLICT when another ENI has its table or slot. */
+  putEni(record: EniRecord): void;
+  eraseEni(eniId: string): void;
+  putSupply(supply: Supply): void;
+  putRuleMode(mode: RuleMode): void;
+  /** Checks that the file is still ours and whole, and writes it anew from memory when not. Each write does it too. */
+  verify(): 'intact' | 'rebuilt';
+  close(): void;
+  [Symbol.dispose](): void;
+};

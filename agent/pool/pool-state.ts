@@ -1,0 +1,124 @@
+import type { Family, LeaseKey } from '../lease.ts';
+
+/**
+ * What the supply says of an address: `assigned` serves; `releasing` ipamd is taking it back; `missing` the supply no
+ * longer lists it (on that ENI), so it is kept only while a lease or a cooldown holds it.
+ */
+export type SupplyStanding = 'assigned' | 'releasing' | 'missing';
+
+/**
+ * ```
+ *                lease                 release                     tick at coolUntilMs
+ *        free ----------> leased ---------------> cooling ------------------------------> free
+ *         ^ |               ^                        |                                    (withdrawn, or dropped,
+ *         | | offered,      +-------- forceCool -----+                                     as the supply says)
+ *         | v releasing
+ *      withdrawn            an address that leaves the supply while free or withdrawn is dropped
+ * ```
+ */
+export type PoolAddressState = 'free' | 'leased' | 'cooling' | 'withdrawn';
+
+/** One address of the pool. */
+export type PoolAddress = {
+  readonly ip: string;
+  readonly family: Family;
+  readonly eniId: string;
+  readonly assignmentId: string;
+  readonly state: PoolAddressState;
+  readonly standing: SupplyStanding;
+  /** True once the agent offered it for release: stays withdrawn until `restore`. */
+  readonly offered: boolean;
+  readonly pairedIp?: string;
+  /** The owner, while leased. */
+  readonly leaseKey?: LeaseKey;
+  /** Wall clock; while cooling. */
+  readonly coolUntilMs?: number;
+  /** Length of the cooldown that runs, milliseconds: the most that may remain of it, whatever the clock does. */
+  readonly cooldownMs?: number;
+  /** When its last owner gave it back, wall clock; absent when nobody had it. */
+  readonly freedAtMs?: number;
+};
+
+/** An ENI of the pool. */
+export type PoolEni = {
+  readonly eniId: string;
+  /** False while it is draining or not attached: nothing new from it. */
+  readonly serves: boolean;
+};
+
+/** All the pool knows. Frozen in spirit: each function returns a new one. */
+export type PoolState = {
+  /** By IP, in the order of the supply. */
+  readonly addresses: ReadonlyMap<string, PoolAddress>;
+  /** By ENI id, in the order of the supply. */
+  readonly enis: ReadonlyMap<string, PoolEni>;
+  /** IPs of each lease, IPv4 first. */
+  readonly leases: ReadonlyMap<LeaseKey, readonly string[]>;
+  /** Epoch of the supply in force; -1 before the first. */
+  readonly epoch: number;
+};
+
+/** A pool without any address. */
+export const EMPTY_POOL: PoolState = { addresses: new Map(), enis: new Map(), leases: new Map(), epoch: -1 };
+
+/** A function's new state and what it has to say. */
+export type Step<R> = { readonly state: PoolState; readonly result: R };
+
+/** Why no address was given, in numbers of addresses of the wanted families. */
+export type Exhausted = {
+  readonly kind: 'exhausted';
+  /** Families that were asked for. */
+  readonly want: readonly Family[];
+  readonly free: number;
+  readonly cooling: number;
+  readonly leased: number;
+  /** When the next address ends its cooldown, wall clock. */
+  readonly nextCoolAtMs?: number;
+};
+
+/** What a lease request brought. */
+export type LeaseResult =
+  | {
+      readonly kind: 'leased';
+      /** One per family, IPv4 first, all of one ENI. */
+      readonly addresses: readonly PoolAddress[];
+      /** False when the key had them already. */
+      readonly isNew: boolean;
+      /** IPs whose cooldown was cut short: flush their conntrack entries before use. */
+      readonly forced: readonly string[];
+    }
+  | Exhausted;
+
+/** What changed by a new supply. */
+export type SupplyResult =
+  | {
+      readonly kind: 'applied';
+      readonly added: readonly string[];
+      readonly dropped: readonly string[];
+      /** Leased or cooling, and no longer in the supply: kept until the lease or cooldown ends. */
+      readonly missing: readonly string[];
+    }
+  | { readonly kind: 'distrusted'; readonly epoch: number; readonly inForce: number };
+
+/** Numbers of addresses, for metrics and messages. */
+export type PoolCounts = {
+  readonly total: number;
+  readonly free: number;
+  readonly leased: number;
+  readonly cooling: number;
+  readonly withdrawn: number;
+  /** Of the leased and cooling ones: no longer in the supply. */
+  readonly missing: number;
+};
+
+/** How many addresses the node should have. */
+export type PoolDemand = {
+  /** Addresses the node should have: in use + cooling + warm, within the limit. */
+  readonly desired: number;
+  /** In use + cooling. */
+  readonly used: number;
+  /** Assigned now, less those withdrawn. */
+  readonly bound: number;
+  /** Free addresses beyond the warm maximum, in the order to give them back: emptiest ENI first. */
+  readonly surplus: readonly PoolAddress[];
+};

@@ -1,0 +1,81 @@
+import type { ConfigError } from '../../runtime/decode.ts';
+import type { Family } from '../lease.ts';
+
+/** What the cloud has given this node, as the pool and the data plane use it: one frozen value per change. */
+export type Supply = {
+  readonly nodeName: string;
+  /** Only grows; a lower one than seen before is an old story and is not believed. 0 when the source has none. */
+  readonly epoch: number;
+  readonly enis: readonly SupplyEni[];
+  readonly warm: WarmTargets;
+};
+
+/** One ENI of the node. */
+export type SupplyEni = {
+  readonly eniId: string;
+  /** Lower case, with colons. */
+  readonly mac: string;
+  /** Its own address per family: not for Pods. */
+  readonly primary: readonly EniPrimaryAddress[];
+  readonly deviceIndex?: number;
+  /** False while the cloud is still attaching it, or detaches it: its addresses serve nobody new. */
+  readonly attached: boolean;
+  /** True when ipamd wants it empty: leases stay, nothing new is given. */
+  readonly draining: boolean;
+  readonly addresses: readonly SupplyAddress[];
+};
+
+/** The ENI's own address in one family, with where its packets go. */
+export type EniPrimaryAddress = {
+  readonly ip: string;
+  readonly family: Family;
+  readonly gateway: string;
+  /** 'addr/len' */
+  readonly subnetCidr: string;
+};
+
+/** An address that the cloud routes to the ENI, for a Pod. */
+export type SupplyAddress = {
+  readonly ip: string;
+  readonly family: Family;
+  readonly assignmentId: string;
+  /** releasing: ipamd has decided to take it back. */
+  readonly state: 'assigned' | 'releasing';
+  /** The address of the other family that is meant to go to the same Pod. */
+  readonly pairedIp?: string;
+};
+
+/** How many addresses beyond those in use a node keeps ready, and its hard limit. */
+export type WarmTargets = {
+  readonly min: number;
+  readonly max: number;
+  /** maxRouteENI x maxIPPerENI; absent when nobody says. */
+  readonly limit?: number;
+};
+
+/** What the agent asks for in return. */
+export type SupplyRequest = {
+  /** In use + cooling + warm target. */
+  readonly desiredIps: number;
+  /** Withdrawn from use; ipamd may take them back. */
+  readonly releasable: readonly { readonly ip: string; readonly assignmentId: string }[];
+  readonly observedEpoch: number;
+};
+
+/** What a source of supply tells. After `invalid` the last good supply stays in force. */
+export type SupplyEvent =
+  | { readonly kind: 'supply'; readonly supply: Supply }
+  | { readonly kind: 'invalid'; readonly error: ConfigError };
+
+/** Where supply comes from and demand goes to: a file on this node, or the cluster. */
+export type SupplySource = {
+  /** The last good supply; undefined before the first. */
+  latest(): Supply | undefined;
+  /** What is wrong with the newest input; undefined when it is the one in force. */
+  problem(): ConfigError | undefined;
+  /** Calls `listener` with what is known now, then on each change. Returns the way to stop. */
+  subscribe(listener: (event: SupplyEvent) => void): () => void;
+  /** Publishes what the agent wants. Idempotent; a source without anyone to ask ignores it. */
+  request(request: SupplyRequest): Promise<void>;
+  close(): void;
+};
