@@ -1,0 +1,41 @@
+/**
+ * Runs the benchmark suites (all, or those named as arguments), prints a table and writes `bench/results.json`.
+ * A suite that fails is reported and makes the exit code 1; the others run on.
+ */
+import { writeFileSync } from 'node:fs';
+import { cpus, release } from 'node:os';
+import { renderTable } from './render-table.ts';
+import type { BenchRow } from './row.ts';
+
+type Suite = { readonly runSuite: () => Promise<readonly BenchRow[]> };
+
+const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
+  netlink: () => import('./netlink.ts'),
+  forwarding: () => import('./forwarding.ts'),
+  'cni-start': () => import('./cni-start.ts'),
+  cni: () => import('./cni.ts'),
+  agent: () => import('./agent.ts'),
+};
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !Object.hasOwn(SUITES, name));
+if (unknown.length > 0) {
+  console.error(`no such suite: ${unknown.join(', ')}; known are ${Object.keys(SUITES).join(', ')}`);
+  process.exit(2);
+}
+
+const rows: BenchRow[] = [];
+for (const [name, load] of Object.entries(SUITES)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  console.error(`== ${name}`);
+  try {
+    const found = await (await load()).runSuite();
+    rows.push(...found);
+    console.log(renderTable(found));
+  } catch (error) {
+    console.error(`${name} failed:`, error);
+    process.exitCode = 1;
+  }
+}
+const machine = { kernel: release(), cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version };
+writeFileSync('bench/results.json', `${JSON.stringify({ machine, rows }, null, 2)}\n`);

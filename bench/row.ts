@@ -1,0 +1,36 @@
+/** One line of a benchmark: ours and a peer, measured side by side in the same run. */
+export type BenchRow = {
+  readonly suite: string;
+  readonly case: string;
+  /** Median of ours, in `unit`. */
+  readonly ours: number;
+  /** Median of the peer, or the bound that stands in for one. */
+  readonly peer: number;
+  /** What the peer is: `ip -batch`, `ptp + host-local`, `bound`. */
+  readonly peerName: string;
+  /** `ops/s` or `packets/s`: more is better; `ms` or `MiB`: less is better. */
+  readonly unit: BenchUnit;
+  /** Above 1 means that ours is better, whatever the unit. */
+  readonly ratio: number;
+  /** What a reader should know beside the numbers: runs, sizes, other readings. */
+  readonly extra?: string;
+};
+
+/** Units of a benchmark, and with them the direction of better. */
+export type BenchUnit = 'ops/s' | 'packets/s' | 'ms' | 'MiB';
+
+/** Makes a row; derives the ratio, so that its direction follows the unit. Pure. */
+export function benchRow(row: Omit<BenchRow, 'ratio'>): BenchRow {
+  const moreIsBetter = row.unit === 'ops/s' || row.unit === 'packets/s';
+  return { ...row, ratio: moreIsBetter ? row.ours / row.peer : row.peer / row.ours };
+}
+
+/** Computes the median. Pure. `values` must not be empty. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle];
+  const lower = sorted[sorted.length % 2 === 0 ? middle - 1 : middle];
+  if (upper === undefined || lower === undefined) throw new RangeError('median of nothing');
+  return (lower + upper) / 2;
+}
