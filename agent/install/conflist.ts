@@ -1,0 +1,59 @@
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeFileAtomically } from '../../runtime/atomic-file.ts';
+
+/** Runtimes take the first file by name; 10 leaves room before us and stands before everything usual. */
+export const CONFLIST_FILE = '10-tke-eni.conflist';
+
+/** Newest version that containerd 1.6 and later both read. @see CNI SPEC, "Version considerations" */
+const CNI_VERSION = '0.4.0';
+
+/** What the conflist must say. */
+export type ConflistOptions = {
+  readonly socket: string;
+  readonly mtu: number;
+  readonly portMapping: boolean;
+  readonly bandwidth: boolean;
+};
+
+/** Renders the network configuration list of the node: our plugin first, bandwidth and portmap after it when asked for. */
+export function renderConflist(options: ConflistOptions): string {
+  const plugins: Record<string, unknown>[] = [
+    {
+      type: 'tke-route-eni',
+      backend: `unix:${options.socket}`,
+      ...(options.mtu > 0 ? { mtu: options.mtu } : {}),
+    },
+  ];
+  if (options.bandwidth) plugins.push({ type: 'bandwidth', capabilities: { bandwidth: true } });
+  if (options.portMapping) {
+    plugins.push({ type: 'portmap', capabilities: { portMappings: true } });
+  }
+  return `${JSON.stringify({ cniVersion: CNI_VERSION, name: 'tke-route-eni', plugins }, null, 2)}\n`;
+}
+
+/**
+ * Puts the conflist where the runtime finds it; from this moment it sends Pods to us. Atomic, and untouched when equal:
+ * runtimes reload on each change. Returns whether it wrote.
+ */
+export function installConflist(confDir: string, content: string): 'written' | 'unchanged' {
+  mkdirSync(confDir, { recursive: true, mode: 0o755 });
+  const path = join(confDir, CONFLIST_FILE);
+  if (readIfThere(path) === content) return 'unchanged';
+  writeFileAtomically(path, content, 0o644);
+  return 'written';
+}
+
+/** Takes our conflist away, so that the runtime reports the node's network as not ready. Idempotent. */
+export function removeConflist(confDir: string): void {
+  rmSync(join(confDir, CONFLIST_FILE), { force: true });
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

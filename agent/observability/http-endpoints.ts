@@ -1,0 +1,64 @@
+import { createServer, type ServerResponse } from 'node:http';
+
+/** What the HTTP endpoints show; each is asked anew per request. */
+export type EndpointSources = {
+  /** Undefined when the agent works, else what hangs. */
+  readonly liveness: () => string | undefined;
+  /** Undefined when an ADD could be served, else why not. */
+  readonly readiness: () => string | undefined;
+  readonly metrics: () => Promise<string>;
+  readonly metricsContentType: string;
+};
+
+/** A listening endpoint; `close` ends it at once. */
+export type HttpEndpoints = { readonly address: string; close(): void };
+
+/**
+ * Serves `/metrics`, `/healthz` and `/readyz` on `host:port`; port 0 takes any free one.
+ * @throws the listener's own error (EADDRINUSE, EADDRNOTAVAIL, …).
+ */
+export async function serveHttpEndpoints(address: string, sources: EndpointSources): Promise<HttpEndpoints> {
+  const { host, port } = splitAddress(address);
+  const server = createServer((request, response) => {
+    void answer(request.url ?? '/', response, sources);
+  });
+  const listening = Promise.withResolvers<void>();
+  server.once('error', listening.reject);
+  server.listen(port, host, listening.resolve);
+  await listening.promise;
+  const bound = server.address();
+  return {
+    address: typeof bound === 'object' && bound !== null ? `${host}:${bound.port}` : address,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+async function answer(url: string, response: ServerResponse, sources: EndpointSources): Promise<void> {
+  const path = url.split('?')[0];
+  if (path === '/metrics') return answerMetrics(response, sources);
+  if (path === '/healthz') return answerCondition(response, sources.liveness());
+  if (path === '/readyz') return answerCondition(response, sources.readiness());
+  response.writeHead(404, { 'content-type': 'text/plain' }).end('known are /metrics, /healthz, /readyz\n');
+}
+
+async function answerMetrics(response: ServerResponse, sources: EndpointSources): Promise<void> {
+  try {
+    const text = await sources.metrics();
+    response.writeHead(200, { 'content-type': sources.metricsContentType }).end(text);
+  } catch (error) {
+    response.writeHead(500, { 'content-type': 'text/plain' }).end(`${String(error)}\n`);
+  }
+}
+
+function answerCondition(response: ServerResponse, problem: string | undefined): void {
+  response.writeHead(problem === undefined ? 200 : 503, { 'content-type': 'text/plain' }).end(`${problem ?? 'ok'}\n`);
+}
+
+/** Splits `host:port`, with brackets around an IPv6 host. The configuration has checked the shape. */
+function splitAddress(address: string): { readonly host: string; readonly port: number } {
+  const colon = address.lastIndexOf(':');
+  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) };
+}

@@ -1,0 +1,40 @@
+import { type Logger as PinoLogger, pino } from 'pino';
+import type { LogFields, Logger } from '../../runtime/log.ts';
+
+/** Levels that `--log-level` takes, from most to least. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/**
+ * Opens a logger that writes JSON lines to a descriptor, synchronously: the last line before a crash is the one wanted.
+ * No pino transport: a transport is a worker thread, and a thread made while a Pod's netns is entered would stay there.
+ */
+export function openPinoLogger(level: LogLevel, fd: number): Logger {
+  const destination = pino.destination({ dest: fd, sync: true });
+  const options = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { error: renderError },
+  };
+  return adapt(pino(options, destination));
+}
+
+function adapt(logger: PinoLogger): Logger {
+  return {
+    debug: (message, fields) => logger.debug(fields ?? {}, message),
+    info: (message, fields) => logger.info(fields ?? {}, message),
+    warn: (message, fields) => logger.warn(fields ?? {}, message),
+    error: (message, fields) => logger.error(fields ?? {}, message),
+    child: (fields: LogFields) => adapt(logger.child(fields)),
+  };
+}
+
+/** Shows an error with its code and the chain of its causes; a stack only helps where we did not expect the error. */
+function renderError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const code = 'code' in error ? { code: error.code } : { stack: error.stack };
+  const cause = error.cause === undefined ? {} : { cause: renderError(error.cause) };
+  return { name: error.name, message: error.message, ...code, ...cause };
+}

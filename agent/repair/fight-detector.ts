@@ -1,0 +1,62 @@
+/** How many repairs of one object within how long make a fight, and how long repair then keeps its hands off. */
+export type FightLimits = {
+  readonly repairCount: number;
+  readonly windowMs: number;
+  readonly holdOffMs: number;
+};
+
+/** A single flush or a restarted network daemon repairs an object once or twice; six in a minute is a loop. */
+export const DEFAULT_FIGHT_LIMITS: FightLimits = { repairCount: 6, windowMs: 60_000, holdOffMs: 60_000 };
+
+/** What to do about an object that is not as it should be. `alarm` is `hold` said for the first time. */
+export type FightVerdict = 'repair' | 'alarm' | 'hold';
+
+type Record = { readonly repairedAtMs: readonly number[]; readonly holdUntilMs: number };
+
+/**
+ * Notices that somebody else keeps undoing our repairs of one object. Holding off beats fighting: two daemons that
+ * rewrite a rule hundreds of times a second cost packets and CPU, and a person has to decide anyway.
+ * Memory is bounded by the objects repaired within one window.
+ */
+export class FightDetector {
+  readonly #limits: FightLimits;
+  readonly #records = new Map<string, Record>();
+
+  constructor(limits: FightLimits) {
+    this.#limits = limits;
+  }
+
+  /** Says whether the object `identity` may be repaired at `nowMs` (monotonic), and counts the repair if so. */
+  judge(identity: string, nowMs: number): FightVerdict {
+    const record = this.#records.get(identity) ?? { repairedAtMs: [], holdUntilMs: Number.NEGATIVE_INFINITY };
+    if (nowMs < record.holdUntilMs) return 'hold';
+    const recent = record.repairedAtMs.filter((at) => nowMs - at < this.#limits.windowMs);
+    if (recent.length < this.#limits.repairCount) {
+      this.#records.set(identity, { ...record, repairedAtMs: [...recent, nowMs] });
+      return 'repair';
+    }
+    // One more try is granted when the hold is over; if it is fought again, the next hold starts at once.
+    const tries = recent.slice(0, this.#limits.repairCount - 1).map(() => nowMs);
+    this.#records.set(identity, { repairedAtMs: tries, holdUntilMs: nowMs + this.#limits.holdOffMs });
+    return 'alarm';
+  }
+
+  /** Objects that are held off at `nowMs`. */
+  held(nowMs: number): readonly string[] {
+    return [...this.#records].filter(([, record]) => nowMs < record.holdUntilMs).map(([identity]) => identity);
+  }
+
+  /** When the earliest hold ends, monotonic milliseconds; undefined without any. */
+  nextReleaseMs(nowMs: number): number | undefined {
+    const ends = [...this.#records.values()].map((record) => record.holdUntilMs).filter((end) => end > nowMs);
+    return ends.length === 0 ? undefined : Math.min(...ends);
+  }
+
+  /** Drops what is older than a window, so that identities that come and go take no memory. */
+  forget(nowMs: number): void {
+    for (const [identity, record] of this.#records) {
+      const last = record.repairedAtMs.at(-1) ?? Number.NEGATIVE_INFINITY;
+      if (nowMs >= record.holdUntilMs && nowMs - last >= this.#limits.windowMs) this.#records.delete(identity);
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
+
+/**
+ * grpc.health.v1.Health, by hand: one text in, one number out.
+ * HealthCheckRequest { string service = 1; }   HealthCheckResponse { ServingStatus status = 1; }
+ * @see https://github.com/grpc/grpc/blob/master/doc/health-checking.md
+ */
+const SERVING = 1;
+const NOT_SERVING = 2;
+const TAG_STATUS = 0x08;
+
+type Status = typeof SERVING | typeof NOT_SERVING;
+
+/** The health service: what a gRPC server registers, and the switch that the agent turns. */
+export type Health = {
+  readonly definition: ServiceDefinition;
+  readonly implementation: UntypedServiceImplementation;
+  setServing(serving: boolean): void;
+};
+
+type Watcher = { write(status: Status): boolean; on(event: 'cancelled', run: () => void): void };
+
+/** Creates a health service that answers NOT_SERVING until told otherwise; one status for every service name. */
+export function createHealth(): Health {
+  let status: Status = NOT_SERVING;
+  const watchers = new Set<Watcher>();
+  const codec = {
+    requestSerialize: (bytes: Buffer) => bytes,
+    // The name asked for does not matter: this process has one service.
+    requestDeserialize: (bytes: Buffer) => bytes,
+    responseSerialize: (value: Status) => Buffer.from([TAG_STATUS, value]),
+    responseDeserialize: (bytes: Buffer) => bytes[1],
+    requestStream: false,
+  } as const;
+  return {
+    definition: {
+      check: { ...codec, path: '/grpc.health.v1.Health/Check', responseStream: false },
+      watch: { ...codec, path: '/grpc.health.v1.Health/Watch', responseStream: true },
+    },
+    implementation: {
+      check: (_call: unknown, reply: (error: null, value: Status) => void) => reply(null, status),
+      watch: (call: Watcher) => {
+        watchers.add(call);
+        call.on('cancelled', () => watchers.delete(call));
+        call.write(status);
+      },
+    },
+    setServing: (serving) => {
+      const next = serving ? SERVING : NOT_SERVING;
+      if (next === status) return;
+      status = next;
+      for (const watcher of watchers) watcher.write(status);
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { dirname } from 'node:path';
+import { AgentError } from '../agent-error.ts';
+
+/** Longest path that fits `struct sockaddr_un` with its closing zero. @see unix(7) */
+const SUN_PATH_BYTES = 107;
+const NEW_SUFFIX = '.new';
+const PROBE_MS = 2_000;
+
+/**
+ * Makes sure that nobody serves on `path`. A socket file that refuses connections is what a killed agent left; the next
+ * `publishSocket` replaces it. A process that is stopped (SIGSTOP) still accepts, and so counts as alive.
+ * @throws AgentError ANOTHER_AGENT when something answers; SOCKET when the path cannot be a socket.
+ */
+export async function refuseLiveSocket(path: string): Promise<void> {
+  if (Buffer.byteLength(path + NEW_SUFFIX) > SUN_PATH_BYTES) {
+    throw new AgentError('SOCKET', `socket path ${path} is longer than ${SUN_PATH_BYTES - NEW_SUFFIX.length} bytes`);
+  }
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return;
+  if (!stat.isSocket()) throw new AgentError('SOCKET', `${path} exists and is no socket; remove it or set --socket`);
+  if (await accepts(path)) {
+    throw new AgentError(
+      'ANOTHER_AGENT',
+      `another agent serves on ${path}; two writers would fight over the node's routes. Stop it, or set --socket and --state-dir`,
+    );
+  }
+}
+
+/**
+ * Makes the socket visible at its final path only when it is ready: `listen` gets a name beside it, then the mode is
+ * set, then it is renamed over whatever lies there. At no moment may anybody but root connect, and none sees a
+ * socket that nobody serves.
+ */
+export async function publishSocket(path: string, listen: (temporaryPath: string) => Promise<void>): Promise<void> {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const temporary = path + NEW_SUFFIX;
+  rmSync(temporary, { force: true });
+  await listen(temporary);
+  chmodSync(temporary, 0o600);
+  renameSync(temporary, path);
+}
+
+/** Tells whether a listener accepts connections there. Also true when its queue is full: it is there, only busy. */
+async function accepts(path: string): Promise<boolean> {
+  const outcome = Promise.withResolvers<boolean>();
+  const probe = connect(path);
+  const timer = setTimeout(() => outcome.resolve(true), PROBE_MS);
+  probe.once('connect', () => outcome.resolve(true));
+  probe.once('error', (error: NodeJS.ErrnoException) => outcome.resolve(error.code === 'EAGAIN'));
+  try {
+    return await outcome.promise;
+  } finally {
+    clearTimeout(timer);
+    probe.destroy();
+  }
+}
