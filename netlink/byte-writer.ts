@@ -1,0 +1,77 @@
+import { ByteView } from './byte-view.ts';
+import { NLA_HDRLEN } from './uapi/netlink.ts';
+
+/**
+ * Appends netlink structures to one reusable buffer. Padding is written, never assumed: the buffer keeps the bytes of
+ * earlier messages.
+ */
+export class ByteWriter {
+  readonly view: ByteView;
+  readonly capacity: number;
+  position = 0;
+
+  /** @param capacity bytes; a multiple of 4 */
+  constructor(capacity: number) {
+    this.view = new ByteView(new ArrayBuffer(capacity), capacity);
+    this.capacity = capacity;
+  }
+
+  /** Starts over; what was written before is gone. */
+  reset(): void {
+    this.position = 0;
+  }
+
+  /** Returns the bytes written since `start`; valid until the next reset. */
+  written(start = 0): Uint8Array {
+    return this.view.u8.subarray(start, this.position);
+  }
+
+  /** Appends `count` zero bytes and returns where they begin. @throws RangeError when the buffer is full */
+  zeros(count: number): number {
+    const start = this.position;
+    if (start + count > this.capacity) {
+      throw new RangeError(`netlink message does not fit into ${this.capacity} bytes`);
+    }
+    this.view.u8.fill(0, start, start + count);
+    this.position = start + count;
+    return start;
+  }
+
+  u8(value: number): void {
+    const at = this.zeros(1);
+    this.view.u8[at] = value;
+  }
+
+  /** Appends a 16-bit integer in host order; the position must be even. */
+  u16(value: number): void {
+    const at = this.zeros(2);
+    this.view.u16[at >> 1] = value;
+  }
+
+  /** Appends a 32-bit integer in host order; the position must be a multiple of 4. */
+  u32(value: number): void {
+    const at = this.zeros(4);
+    this.view.u32[at >> 2] = value;
+  }
+
+  bytes(bytes: Uint8Array): void {
+    const at = this.zeros(bytes.length);
+    this.view.u8.set(bytes, at);
+  }
+
+  /** Opens an attribute; its length is filled in by `endAttribute`. @returns where the attribute begins */
+  beginAttribute(type: number): number {
+    const start = this.zeros(NLA_HDRLEN);
+    this.view.u16[(start >> 1) + 1] = type;
+    return start;
+  }
+
+  /** Closes the attribute that began at `start`: writes its length and the padding. */
+  endAttribute(start: number): void {
+    this.view.u16[start >> 1] = this.position - start;
+    const rest = this.position & 3;
+    if (rest !== 0) {
+      this.zeros(4 - rest);
+    }
+  }
+}

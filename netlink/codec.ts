@@ -1,0 +1,182 @@
+import type { ByteView } from './byte-view.ts';
+import type { ByteWriter } from './byte-writer.ts';
+import { CodecError } from './codec-error.ts';
+import { formatIp, parseIp } from './ip-text.ts';
+import { IFNAMSIZ } from './uapi/if-link.ts';
+
+/** Reads and writes the payload of one attribute. Method syntax, so that `Codec<number>` fits `Codec<unknown>`. */
+export type Codec<T> = {
+  /** Returns undefined for a payload that is not one of these: the caller keeps it as unknown. */
+  read(view: ByteView, offset: number, length: number): T | undefined;
+  /** @throws CodecError for a value that has no place on the wire; `field` names it */
+  write(writer: ByteWriter, value: T, field: string): void;
+};
+
+function checkInteger(value: number, low: number, high: number, field: string): void {
+  if (!Number.isInteger(value) || value < low || value > high) {
+    throw new CodecError(field, `expected an integer from ${low} to ${high}, got ${String(value)}`);
+  }
+}
+
+/** 8-bit unsigned integer. */
+export const u8: Codec<number> = {
+  read: (view, offset, length) => (length === 1 ? view.readU8(offset) : undefined),
+  write(writer, value, field) {
+    checkInteger(value, 0, 0xff, field);
+    writer.u8(value);
+  },
+};
+
+/** 16-bit unsigned integer in host order. */
+export const u16: Codec<number> = {
+  read: (view, offset, length) => (length === 2 ? view.readU16(offset) : undefined),
+  write(writer, value, field) {
+    checkInteger(value, 0, 0xffff, field);
+    writer.u16(value);
+  },
+};
+
+/** 16-bit unsigned integer in network order (ports). */
+export const be16: Codec<number> = {
+  read: (view, offset, length) => (length === 2 ? (view.readU8(offset) << 8) | view.readU8(offset + 1) : undefined),
+  write(writer, value, field) {
+    checkInteger(value, 0, 0xffff, field);
+    writer.u8(value >> 8);
+    writer.u8(value & 0xff);
+  },
+};
+
+/** 32-bit unsigned integer in host order. */
+export const u32: Codec<number> = {
+  read: (view, offset, length) => (length === 4 ? view.readU32(offset) : undefined),
+  write(writer, value, field) {
+    checkInteger(value, 0, 0xffffffff, field);
+    writer.u32(value);
+  },
+};
+
+/** 32-bit signed integer in host order. */
+export const i32: Codec<number> = {
+  read: (view, offset, length) => (length === 4 ? view.readU32(offset) | 0 : undefined),
+  write(writer, value, field) {
+    checkInteger(value, -0x80000000, 0x7fffffff, field);
+    writer.u32(value >>> 0);
+  },
+};
+
+/** 64-bit unsigned integer, up to 2^53 - 1: attributes are only 4-aligned, so it is read in two halves. */
+export const u64: Codec<number> = {
+  read(view, offset, length) {
+    const high = view.readU32(offset + 4);
+    return length === 8 && high < 0x200000 ? high * 0x100000000 + view.readU32(offset) : undefined;
+  },
+  write(writer, value, field) {
+    checkInteger(value, 0, Number.MAX_SAFE_INTEGER, field);
+    writer.u32(value % 0x100000000);
+    writer.u32(Math.floor(value / 0x100000000));
+  },
+};
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+const utf8Encoder = new TextEncoder();
+
+/** Text of at most `maxBytes` bytes, the closing NUL included. */
+export const text = (maxBytes: number): Codec<string> => textCodec(maxBytes, true);
+
+/** Text which iproute2 writes without its NUL, and the kernel with it. */
+export const unterminatedText = (maxBytes: number): Codec<string> => textCodec(maxBytes, false);
+
+function textCodec(maxBytes: number, isTerminated: boolean): Codec<string> {
+  return {
+    read(view, offset, length) {
+      const textBytes = length > 0 && view.readU8(offset + length - 1) === 0 ? length - 1 : length;
+      return length > maxBytes ? undefined : decodeText(view, offset, textBytes);
+    },
+    write(writer, value, field) {
+      const bytes = utf8Encoder.encode(value);
+      if (bytes.length >= maxBytes || bytes.includes(0)) {
+        throw new CodecError(field, `expected text of at most ${maxBytes - 1} bytes, got ${JSON.stringify(value)}`);
+      }
+      writer.bytes(bytes);
+      if (isTerminated) {
+        writer.u8(0);
+      }
+    },
+  };
+}
+
+function decodeText(view: ByteView, offset: number, length: number): string | undefined {
+  let result = '';
+  for (let index = offset; index < offset + length; index++) {
+    const char = view.readU8(index);
+    if (char === 0) {
+      return undefined;
+    }
+    if (char >= 0x80) {
+      try {
+        return utf8.decode(view.u8.subarray(offset, offset + length));
+      } catch {
+        // Interface names may be any bytes; what is no text is kept as bytes.
+        return undefined;
+      }
+    }
+    result += String.fromCharCode(char);
+  }
+  return result;
+}
+
+/** Interface name. @see uapi/linux/if.h IFNAMSIZ */
+export const ifName: Codec<string> = text(IFNAMSIZ);
+
+/** IPv4 or IPv6 address as text; the family follows from the length. */
+export const ipAddress: Codec<string> = {
+  read: (view, offset, length) => (length === 4 || length === 16 ? formatIp(view.u8, offset, length) : undefined),
+  write(writer, value, field) {
+    const bytes = parseIp(value);
+    if (bytes === undefined) {
+      throw new CodecError(field, `expected an IP address such as 10.0.0.5 or fd00::1, got ${JSON.stringify(value)}`);
+    }
+    writer.bytes(bytes);
+  },
+};
+
+const HEX = Array.from({ length: 256 }, (_, value) => value.toString(16).padStart(2, '0'));
+
+/** Link-layer address as 'aa:bb:…' in lower case, 1 to 32 bytes long (Ethernet: 6). */
+export const linkAddress: Codec<string> = {
+  read(view, offset, length) {
+    if (length < 1 || length > 32) {
+      return undefined;
+    }
+    let result = HEX[view.readU8(offset)] ?? '';
+    for (let index = 1; index < length; index++) {
+      result += `:${HEX[view.readU8(offset + index)]}`;
+    }
+    return result;
+  },
+  write(writer, value, field) {
+    if (!/^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){0,31}$/.test(value)) {
+      throw new CodecError(field, `expected a MAC such as 02:00:0a:00:00:05, got ${JSON.stringify(value)}`);
+    }
+    for (const byte of value.split(':')) {
+      writer.u8(Number.parseInt(byte, 16));
+    }
+  },
+};
+
+/** Payload kept as bytes. */
+export const rawBytes: Codec<Uint8Array> = {
+  read: (view, offset, length) => view.u8.slice(offset, offset + length),
+  write: (writer, value) => writer.bytes(value),
+};
+
+/** Turns one value of `codec` into "absent": the kernel reports a field that was never set by such a number. */
+export function absentWhen<T>(absent: T, codec: Codec<T>): Codec<T> {
+  return {
+    read(view, offset, length) {
+      const value = codec.read(view, offset, length);
+      return value === absent ? undefined : value;
+    },
+    write: (writer, value, field) => codec.write(writer, value, field),
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * Parses '10.0.0.5' or 'fd00::1' to 4 or 16 bytes; undefined when it is neither. Zones ('%eth0') are refused.
+ * @see RFC 4291 section 2.2, inet_pton(3)
+ */
+export function parseIp(text: string): Uint8Array | undefined {
+  return text.includes(':') ? parseIpv6(text) : parseIpv4(text);
+}
+
+/** Writes 4 bytes as '10.0.0.5', 16 bytes as RFC 5952 wants it. @param offset where they begin in `bytes` */
+export function formatIp(bytes: Uint8Array, offset: number, length: number): string {
+  if (length === 4) {
+    return `${bytes[offset]}.${bytes[offset + 1]}.${bytes[offset + 2]}.${bytes[offset + 3]}`;
+  }
+  return formatIpv6(bytes, offset);
+}
+
+function parseIpv4(text: string): Uint8Array | undefined {
+  const bytes = new Uint8Array(4);
+  let index = 0;
+  let value = -1;
+  for (let at = 0; at <= text.length; at++) {
+    const char = at === text.length ? 46 : text.charCodeAt(at);
+    if (char === 46) {
+      if (value < 0 || index > 3) {
+        return undefined;
+      }
+      bytes[index] = value;
+      index += 1;
+      value = -1;
+    } else if (char >= 48 && char <= 57 && value !== 0) {
+      // A leading zero is refused, as inet_pton does: some programs read it as octal.
+      value = (value < 0 ? 0 : value * 10) + char - 48;
+      if (value > 255) {
+        return undefined;
+      }
+    } else {
+      return undefined;
+    }
+  }
+  return index === 4 ? bytes : undefined;
+}
+
+function parseIpv6(text: string): Uint8Array | undefined {
+  const halves = text.split('::');
+  if (halves.length > 2) {
+    return undefined;
+  }
+  const head = parseGroups(halves[0] ?? '');
+  const tail = halves.length === 2 ? parseGroups(halves[1] ?? '') : [];
+  if (head === undefined || tail === undefined) {
+    return undefined;
+  }
+  const missing = 16 - head.length - tail.length;
+  // '::' stands for at least one group.
+  if (halves.length === 2 ? missing < 2 : missing !== 0) {
+    return undefined;
+  }
+  const bytes = new Uint8Array(16);
+  bytes.set(head, 0);
+  bytes.set(tail, 16 - tail.length);
+  return bytes;
+}
+
+function parseGroups(text: string): readonly number[] | undefined {
+  if (text === '') {
+    return [];
+  }
+  const bytes: number[] = [];
+  const groups = text.split(':');
+  for (const [index, group] of groups.entries()) {
+    if (index === groups.length - 1 && group.includes('.')) {
+      const ipv4 = parseIpv4(group);
+      if (ipv4 === undefined) {
+        return undefined;
+      }
+      bytes.push(...ipv4);
+    } else if (/^[0-9a-fA-F]{1,4}$/.test(group)) {
+      const value = Number.parseInt(group, 16);
+      bytes.push(value >> 8, value & 0xff);
+    } else {
+      return undefined;
+    }
+  }
+  return bytes.length <= 16 ? bytes : undefined;
+}
+
+function formatIpv6(bytes: Uint8Array, offset: number): string {
+  const groups: number[] = [];
+  for (let index = 0; index < 16; index += 2) {
+    groups.push(((bytes[offset + index] ?? 0) << 8) | (bytes[offset + index + 1] ?? 0));
+  }
+  const run = longestZeroRun(groups);
+  if (run.start === 0 && run.length === 5 && groups[5] === 0xffff) {
+    return `::ffff:${formatIp(bytes, offset + 12, 4)}`;
+  }
+  const hex = (part: readonly number[]) => part.map((group) => group.toString(16)).join(':');
+  if (run.length < 2) {
+    return hex(groups);
+  }
+  return `${hex(groups.slice(0, run.start))}::${hex(groups.slice(run.start + run.length))}`;
+}
+
+function longestZeroRun(groups: readonly number[]): { start: number; length: number } {
+  let best = { start: -1, length: 0 };
+  let start = -1;
+  for (let index = 0; index <= groups.length; index++) {
+    if (groups[index] === 0) {
+      start = start < 0 ? index : start;
+    } else if (start >= 0) {
+      if (index - start > best.length) {
+        best = { start, length: index - start };
+      }
+      start = -1;
+    }
+  }
+  return best;
+}

@@ -1,0 +1,118 @@
+/**
+ * The only door to ffi-rs. A value of the wrong type in a buffer slot aborts the whole process, and a fraction or a
+ * large number is silently changed in an integer slot; so every argument is checked here before the call.
+ * Data never goes this way: reads and writes on the descriptor through node:fs are ten times cheaper.
+ */
+import { DataType, define, open } from 'ffi-rs';
+import { LibcError } from './errno.ts';
+
+const LIBRARY = 'libc';
+const { I32, U64, String: Text, U8Array } = DataType;
+type Native = { value: number; errnoCode: number };
+
+// An empty path is the running program, which has the whole C library in it: glibc and musl alike.
+open({ library: LIBRARY, path: '' });
+
+const call = (paramsType: DataType[]) => ({ library: LIBRARY, retType: I32, paramsType, errno: true }) as const;
+const native = define({
+  socket: call([I32, I32, I32]),
+  bind: call([I32, U8Array, I32]),
+  getsockname: call([I32, U8Array, U8Array]),
+  setsockopt: call([I32, I32, I32, U8Array, I32]),
+  setns: call([I32, I32]),
+  unshare: call([I32]),
+  mount: call([Text, Text, Text, U64, U64]),
+  umount2: call([Text, I32]),
+  fcntl: call([I32, I32, I32]),
+  ioctl: call([I32, U64, U64]),
+}) as unknown as Readonly<Record<string, (args: unknown[]) => Native>>;
+
+function int(value: number): number {
+  if (!Number.isInteger(value) || value < -0x80000000 || value > 0x7fffffff) {
+    throw new TypeError(`libc: expected a 32-bit integer, got ${String(value)}`);
+  }
+  return value;
+}
+
+function buffer(value: Uint8Array): Uint8Array {
+  if (!(value instanceof Uint8Array) || value.byteLength === 0) {
+    throw new TypeError('libc: expected a non-empty Uint8Array');
+  }
+  return value;
+}
+
+function path(value: string): string {
+  if (typeof value !== 'string' || value.includes('\0')) {
+    throw new TypeError('libc: expected a string without NUL');
+  }
+  return value;
+}
+
+function invoke(name: string, args: unknown[], detail?: string): number {
+  const result = native[name]?.(args);
+  if (result === undefined) {
+    throw new TypeError(`libc: no such function: ${name}`);
+  }
+  // On success the errno is that of some earlier call.
+  if (result.value === -1) {
+    throw new LibcError(name, result.errnoCode, detail);
+  }
+  return result.value;
+}
+
+/** Opens a socket. @returns the descriptor, owned by the caller. @throws LibcError. @see socket(2) */
+export function socket(domain: number, type: number, protocol: number): number {
+  return invoke('socket', [int(domain), int(type), int(protocol)]);
+}
+
+/** Binds a socket to an address structure. @throws LibcError. @see bind(2) */
+export function bind(fd: number, address: Uint8Array): void {
+  invoke('bind', [int(fd), buffer(address), int(address.byteLength)]);
+}
+
+/** Fills `address` with the socket's own address. @throws LibcError. @see getsockname(2) */
+export function getsockname(fd: number, address: Uint8Array): void {
+  const length = new Uint8Array(Uint32Array.of(buffer(address).byteLength).buffer);
+  invoke('getsockname', [int(fd), address, length]);
+}
+
+/** Sets a socket option from raw bytes. @throws LibcError. @see setsockopt(2) */
+export function setsockopt(fd: number, level: number, option: number, value: Uint8Array): void {
+  invoke('setsockopt', [int(fd), int(level), int(option), buffer(value), int(value.byteLength)]);
+}
+
+/** Moves the calling thread into a namespace; `netns.ts` alone may call it. @throws LibcError. @see setns(2) */
+export function setns(fd: number, type: number): void {
+  invoke('setns', [int(fd), int(type)]);
+}
+
+/** Gives the calling thread new namespaces; `netns.ts` alone may call it. @throws LibcError. @see unshare(2) */
+export function unshare(flags: number): void {
+  invoke('unshare', [int(flags)]);
+}
+
+/** Mounts without options. @param flags MS_* below 2^53. @throws LibcError. @see mount(2) */
+export function mount(source: string, target: string, type: string, flags: number): void {
+  if (!Number.isSafeInteger(flags) || flags < 0) {
+    throw new TypeError(`libc: expected mount flags, got ${String(flags)}`);
+  }
+  invoke('mount', [path(source), path(target), path(type), flags, 0], target);
+}
+
+/** Unmounts. @throws LibcError. @see umount2(2) */
+export function umount2(target: string, flags: number): void {
+  invoke('umount2', [path(target), int(flags)], target);
+}
+
+/** Manipulates a descriptor with an integer argument. @throws LibcError. @see fcntl(2) */
+export function fcntl(fd: number, command: number, argument: number): number {
+  return invoke('fcntl', [int(fd), int(command), int(argument)]);
+}
+
+/** Runs an ioctl without argument. @param request its number. @throws LibcError. @see ioctl(2) */
+export function ioctl(fd: number, request: number): number {
+  if (!Number.isInteger(request) || request < 0 || request > 0xffffffff) {
+    throw new TypeError(`libc: expected an ioctl request, got ${String(request)}`);
+  }
+  return invoke('ioctl', [int(fd), request, 0]);
+}

@@ -1,0 +1,154 @@
+/**
+ * One table per message drives encoding, decoding and the TypeScript type.
+ *
+ *   const RULE = messageCodec('rule', 12, {
+ *     family: headerU8(0),                        // a number in the fixed header: required
+ *     src: prefix(FRA_SRC, 2),                    // attribute plus its length in the header: optional
+ *     fwmark: attribute(FRA_FWMARK, u32),         // attribute: optional
+ *     priority: attributeOr(FRA_PRIORITY, u32, 0) // attribute the kernel leaves out when it is 0: required
+ *   });
+ *   type RuleMessage = MessageOf<typeof RULE>;
+ *
+ * The order of the table is the order on the wire, so equal messages give equal bytes.
+ */
+import { type ByteView, viewOf } from './byte-view.ts';
+import type { ByteWriter } from './byte-writer.ts';
+import type { Codec } from './codec.ts';
+import { CodecError } from './codec-error.ts';
+import { copyAttribute, NO_ATTRIBUTES, type Rtattr, walkAttributes, writeAttributes } from './rtattr.ts';
+import { NLA_TYPE_MASK } from './uapi/netlink.ts';
+
+/** Describes one field of a message. `start` is where the fixed header begins. */
+export type Field<T, Required extends boolean> = {
+  readonly required: Required;
+  /** Value of a required field before its attribute is seen. */
+  readonly initial?: T;
+  /** Number of the attribute that holds the field. */
+  readonly attribute?: number;
+  readHeader?(view: ByteView, start: number): T;
+  readAttribute?(view: ByteView, offset: number, length: number, start: number): T | undefined;
+  writeHeader?(writer: ByteWriter, start: number, value: T, field: string): void;
+  writeAttribute?(writer: ByteWriter, start: number, value: T, field: string): void;
+};
+
+/** Maps field names to their description. */
+export type Fields = Readonly<Record<string, Field<unknown, boolean>>>;
+
+type ValueOf<F> = F extends Field<infer T, boolean> ? T : never;
+type RequiredName<F extends Fields> = { [K in keyof F]: F[K] extends Field<unknown, true> ? K : never }[keyof F];
+
+/** Derives the message type of a field table. */
+export type MessageOfFields<F extends Fields> = {
+  readonly [K in RequiredName<F>]: ValueOf<F[K]>;
+} & {
+  readonly [K in Exclude<keyof F, RequiredName<F>>]?: ValueOf<F[K]>;
+} & {
+  /** Attributes that the table does not know; written back as they came. */
+  readonly unknown: readonly Rtattr[];
+} extends infer M
+  ? { [K in keyof M]: M[K] }
+  : never;
+
+/** Encodes and decodes one kind of message. */
+export type MessageCodec<M> = {
+  readonly name: string;
+  readonly headerBytes: number;
+  /** Names the field that an attribute number belongs to. */
+  attributeName(type: number): string | undefined;
+  /** Reads header and attributes in `[start, end)`. @throws CodecError for a short header or a broken attribute */
+  read(view: ByteView, start: number, end: number): M;
+  /** Appends header and attributes; absent fields are not written. @throws CodecError */
+  write(writer: ByteWriter, message: Partial<M>): void;
+  /** Reads a message that stands alone (no nlmsghdr). @throws CodecError */
+  decode(bytes: Uint8Array): M;
+};
+
+/** Derives the message type of a codec. */
+export type MessageOf<C> = C extends MessageCodec<infer M> ? M : never;
+
+type Slot = { readonly name: string; readonly field: Field<unknown, boolean> };
+type Draft = Record<string, unknown>;
+
+/** Builds the codec of a message from its table. @param headerBytes size of the fixed header, a multiple of 4 */
+export function messageCodec<const F extends Fields>(
+  name: string,
+  headerBytes: number,
+  fields: F,
+): MessageCodec<MessageOfFields<F>> {
+  type M = MessageOfFields<F>;
+  const slots: readonly Slot[] = Object.entries(fields).map(([key, field]) => ({ name: key, field }));
+  const required = slots.filter((slot) => slot.field.required);
+  const byAttribute: (Slot | undefined)[] = [];
+  for (const slot of slots) {
+    if (slot.field.attribute !== undefined) {
+      byAttribute[slot.field.attribute] = slot;
+    }
+  }
+
+  function read(view: ByteView, start: number, end: number): M {
+    if (end - start < headerBytes) {
+      throw new CodecError(name, `header of ${end - start} bytes, expected ${headerBytes}`);
+    }
+    const draft: Draft = {};
+    for (const { name: key, field } of required) {
+      draft[key] = field.readHeader === undefined ? field.initial : field.readHeader(view, start);
+    }
+    let unknown: Rtattr[] | undefined;
+    const isWhole = walkAttributes(view, start + headerBytes, end, (type, offset, length) => {
+      const slot = byAttribute[type & NLA_TYPE_MASK];
+      // The first of two equal attributes counts; the other is kept, so that nothing is lost.
+      const isRepeated = slot !== undefined && !slot.field.required && draft[slot.name] !== undefined;
+      const value = isRepeated ? undefined : slot?.field.readAttribute?.(view, offset, length, start);
+      if (slot === undefined || value === undefined) {
+        unknown ??= [];
+        unknown.push(copyAttribute(view, type, offset, length));
+      } else {
+        draft[slot.name] = value;
+      }
+    });
+    if (!isWhole) {
+      throw new CodecError(name, 'an attribute is shorter than its header or reaches beyond the message');
+    }
+    draft['unknown'] = unknown ?? NO_ATTRIBUTES;
+    return draft as M;
+  }
+
+  function write(writer: ByteWriter, message: Partial<M>): void {
+    const start = writer.zeros(headerBytes);
+    const draft: Readonly<Draft> = message;
+    for (const { name: key, field } of slots) {
+      const value = draft[key];
+      if (value !== undefined) {
+        field.writeHeader?.(writer, start, value, `${name}.${key}`);
+        field.writeAttribute?.(writer, start, value, `${name}.${key}`);
+      }
+    }
+    writeAttributes(writer, (message as { readonly unknown?: readonly Rtattr[] }).unknown ?? NO_ATTRIBUTES);
+  }
+
+  return {
+    name,
+    headerBytes,
+    attributeName: (type) => byAttribute[type & NLA_TYPE_MASK]?.name,
+    read,
+    write,
+    decode: (bytes) => read(viewOf(bytes), 0, bytes.length),
+  };
+}
+
+/** Makes the codec of a nested attribute from a message codec without header (or with one, as VETH_INFO_PEER has). */
+export function nested<M extends { readonly unknown: readonly Rtattr[] }>(codec: MessageCodec<M>): Codec<Partial<M>> {
+  return {
+    read(view, offset, length) {
+      try {
+        return codec.read(view, offset, offset + length);
+      } catch (error) {
+        if (error instanceof CodecError) {
+          return undefined;
+        }
+        throw error;
+      }
+    },
+    write: (writer, value) => codec.write(writer, value),
+  };
+}
