@@ -1,3 +1,4 @@
+import type { Cooldown } from '../journal/journal-content.ts';
 import type { Family, LeaseKey } from '../lease.ts';
 
 /**
@@ -18,6 +19,14 @@ export type SupplyStanding = 'assigned' | 'releasing' | 'missing';
  */
 export type PoolAddressState = 'free' | 'leased' | 'cooling' | 'withdrawn';
 
+/** Where the supply lists an address. */
+export type AddressHome = {
+  readonly eniId: string;
+  readonly assignmentId: string;
+  readonly standing: SupplyStanding;
+  readonly pairedIp?: string;
+};
+
 /** One address of the pool. */
 export type PoolAddress = {
   readonly ip: string;
@@ -28,6 +37,8 @@ export type PoolAddress = {
   readonly standing: SupplyStanding;
   /** True once the agent offered it for release: stays withdrawn until `restore`. */
   readonly offered: boolean;
+  /** Where the supply lists it now, while a lease still holds it on another ENI. */
+  readonly next?: AddressHome;
   readonly pairedIp?: string;
   /** The owner, while leased. */
   readonly leaseKey?: LeaseKey;
@@ -89,6 +100,17 @@ export type LeaseResult =
     }
   | Exhausted;
 
+/** Which addresses to give to whom. */
+export type LeaseRequest = {
+  readonly key: LeaseKey;
+  /** Not empty. */
+  readonly families: readonly Family[];
+  /** Wall clock. */
+  readonly nowMs: number;
+  /** Only these ENIs may serve (those that are set up in the kernel); all when absent. */
+  readonly enis?: ReadonlySet<string>;
+};
+
 /** What changed by a new supply. */
 export type SupplyResult =
   | {
@@ -99,6 +121,14 @@ export type SupplyResult =
       readonly missing: readonly string[];
     }
   | { readonly kind: 'distrusted'; readonly epoch: number; readonly inForce: number };
+
+/** What came back with the end of a lease. */
+export type ReleaseResult =
+  | { readonly kind: 'released'; readonly cooldowns: readonly Cooldown[] }
+  | { readonly kind: 'unknown' };
+
+/** Two owners for one address: the first known keeps it. */
+export type AdoptConflict = { readonly ip: string; readonly owner: LeaseKey; readonly claimant: LeaseKey };
 
 /** Numbers of addresses, for metrics and messages. */
 export type PoolCounts = {

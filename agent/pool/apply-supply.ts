@@ -1,0 +1,86 @@
+import type { Supply, SupplyAddress, SupplyEni } from '../supply/supply.ts';
+import { settle } from './pool.ts';
+import type { AddressHome, PoolAddress, PoolEni, PoolState, Step, SupplyResult } from './pool-state.ts';
+
+/**
+ * Puts a new supply in force. Pure, idempotent.
+ * Leased and cooling addresses stay until their lease or cooldown ends, in the supply or not; a leased one stays on its
+ * ENI even when the supply has moved it. A supply with a lower epoch than the one in force is an old story (a restored
+ * etcd, a stale cache) and changes nothing.
+ */
+export function applySupply(state: PoolState, supply: Supply): Step<SupplyResult> {
+  if (supply.epoch < state.epoch) {
+    return { state, result: { kind: 'distrusted', epoch: supply.epoch, inForce: state.epoch } };
+  }
+  const addresses = new Map<string, PoolAddress>();
+  const added: string[] = [];
+  for (const eni of supply.enis) {
+    for (const offer of eni.addresses) {
+      // The decoder refuses one address on two ENIs; should a source let it pass, the first one has it.
+      if (addresses.has(offer.ip)) continue;
+      const known = state.addresses.get(offer.ip);
+      if (known === undefined) added.push(offer.ip);
+      addresses.set(offer.ip, known === undefined ? fresh(offer, eni) : rehome(known, homeOf(offer, eni)));
+    }
+  }
+  const missing: string[] = [];
+  const dropped: string[] = [];
+  for (const known of state.addresses.values()) {
+    if (addresses.has(known.ip)) continue;
+    const isHeld = known.state === 'leased' || known.state === 'cooling';
+    if (isHeld) addresses.set(known.ip, withoutHome(known));
+    (isHeld ? missing : dropped).push(known.ip);
+  }
+  const enis = new Map(supply.enis.map((eni): [string, PoolEni] => [eni.eniId, poolEni(eni)]));
+  return {
+    state: { ...state, addresses, enis, epoch: supply.epoch },
+    result: { kind: 'applied', added, dropped, missing },
+  };
+}
+
+function poolEni(eni: SupplyEni): PoolEni {
+  return { eniId: eni.eniId, serves: eni.attached && !eni.draining };
+}
+
+function homeOf(offer: SupplyAddress, eni: SupplyEni): AddressHome {
+  return {
+    eniId: eni.eniId,
+    assignmentId: offer.assignmentId,
+    standing: offer.state,
+    ...(offer.pairedIp === undefined ? {} : { pairedIp: offer.pairedIp }),
+  };
+}
+
+function fresh(offer: SupplyAddress, eni: SupplyEni): PoolAddress {
+  const { ip, family } = offer;
+  return {
+    ip,
+    family,
+    ...homeOf(offer, eni),
+    state: offer.state === 'releasing' ? 'withdrawn' : 'free',
+    offered: false,
+  };
+}
+
+function rehome(known: PoolAddress, home: AddressHome): PoolAddress {
+  const { next: _next, pairedIp: _pairedIp, ...rest } = known;
+  switch (known.state) {
+    case 'leased':
+      // The Pod's routes lead to the ENI of its lease; the new home counts from the day it gives the address back.
+      return known.eniId === home.eniId ? { ...rest, ...home } : { ...withoutHome(known), next: home };
+    case 'cooling':
+      return { ...rest, ...home };
+    case 'free':
+    case 'withdrawn': {
+      // Another assignment id means that the offer was taken and the address came back since: a new one.
+      const offered = known.offered && known.assignmentId === home.assignmentId;
+      const moved = { ...rest, ...home, offered };
+      return settle(moved) ?? moved;
+    }
+  }
+}
+
+function withoutHome(known: PoolAddress): PoolAddress {
+  const { next: _next, ...rest } = known;
+  return { ...rest, standing: 'missing' };
+}

@@ -1,0 +1,99 @@
+import type { Family } from '../lease.ts';
+import type { LeaseRequest, PoolAddress, PoolState } from './pool-state.ts';
+
+/** Addresses to give: one per family of the request, all of one ENI. */
+export type Choice = {
+  readonly addresses: readonly PoolAddress[];
+  /** IPs that still cool. */
+  readonly forced: readonly string[];
+};
+
+type EniChoice = Choice & { readonly leasedOnEni: number; readonly youngestForcedMs: number };
+
+/**
+ * Chooses an address per family, or nothing. Pure.
+ * The fullest ENI that can serve all families wins, so that others empty and can be given back; within it the address
+ * that was freed longest ago. With `mayForce`, addresses that still cool are taken when there is no other way: as few as
+ * possible, then those that have cooled longest, on whatever ENI they are.
+ */
+export function chooseAddresses(state: PoolState, request: LeaseRequest, mayForce: boolean): Choice | undefined {
+  const byEni = groupCandidates(state, request, mayForce);
+  let best: EniChoice | undefined;
+  for (const eni of state.enis.values()) {
+    const allowed = eni.serves && (request.enis === undefined || request.enis.has(eni.eniId));
+    const group = byEni.get(eni.eniId);
+    if (!allowed || group === undefined) continue;
+    const choice = chooseOnEni(group, request);
+    // Strictly better only: among equals the supply's order decides, so that the choice is the same each time.
+    if (choice !== undefined && (best === undefined || isBetter(choice, best))) best = choice;
+  }
+  return best;
+}
+
+/** Tells whether a cooldown is over, or there is none. */
+export function isCooled(address: PoolAddress, nowMs: number): boolean {
+  return address.coolUntilMs === undefined || address.coolUntilMs <= nowMs;
+}
+
+type EniGroup = { leased: number; readonly candidates: PoolAddress[] };
+
+function groupCandidates(state: PoolState, request: LeaseRequest, mayForce: boolean): Map<string, EniGroup> {
+  const byEni = new Map<string, EniGroup>();
+  for (const address of state.addresses.values()) {
+    const group = byEni.get(address.eniId) ?? { leased: 0, candidates: [] };
+    byEni.set(address.eniId, group);
+    if (address.state === 'leased') group.leased++;
+    else if (isCandidate(address, request, mayForce)) group.candidates.push(address);
+  }
+  return byEni;
+}
+
+function isCandidate(address: PoolAddress, request: LeaseRequest, mayForce: boolean): boolean {
+  if (address.standing !== 'assigned' || address.offered || !request.families.includes(address.family)) return false;
+  if (address.state === 'free') return true;
+  return address.state === 'cooling' && (mayForce || isCooled(address, request.nowMs));
+}
+
+function chooseOnEni(group: EniGroup, request: LeaseRequest): EniChoice | undefined {
+  const isForced = (address: PoolAddress) => address.state === 'cooling' && !isCooled(address, request.nowMs);
+  const ordered = group.candidates.toSorted(
+    (a, b) => Number(isForced(a)) - Number(isForced(b)) || freedAt(a) - freedAt(b),
+  );
+  const addresses: PoolAddress[] = [];
+  for (const family of [...request.families].sort()) {
+    const address = chooseOfFamily(ordered, family, addresses[0], isForced);
+    if (address === undefined) return undefined;
+    addresses.push(address);
+  }
+  const forced = addresses.filter(isForced);
+  return {
+    addresses,
+    forced: forced.map((address) => address.ip),
+    leasedOnEni: group.leased,
+    youngestForcedMs: Math.max(Number.NEGATIVE_INFINITY, ...forced.map(freedAt)),
+  };
+}
+
+/** The cloud may pair an IPv4 with an IPv6 address for one Pod: the partner of what was chosen first goes before age. */
+function chooseOfFamily(
+  ordered: readonly PoolAddress[],
+  family: Family,
+  first: PoolAddress | undefined,
+  isForced: (address: PoolAddress) => boolean,
+): PoolAddress | undefined {
+  const ofFamily = ordered.filter((address) => address.family === family);
+  const partner =
+    first === undefined ? undefined : ofFamily.find((a) => a.ip === first.pairedIp || a.pairedIp === first.ip);
+  return partner !== undefined && !isForced(partner) ? partner : ofFamily[0];
+}
+
+function isBetter(a: EniChoice, b: EniChoice): boolean {
+  if (a.forced.length !== b.forced.length) return a.forced.length < b.forced.length;
+  if (a.youngestForcedMs !== b.youngestForcedMs) return a.youngestForcedMs < b.youngestForcedMs;
+  return a.leasedOnEni > b.leasedOnEni;
+}
+
+/** An address that nobody ever had is the oldest of all. */
+function freedAt(address: PoolAddress): number {
+  return address.freedAtMs ?? Number.NEGATIVE_INFINITY;
+}

@@ -1,0 +1,89 @@
+import type { Cooldown } from '../journal/journal-content.ts';
+import type { Lease } from '../lease.ts';
+import type { Supply, WarmTargets } from '../supply/supply.ts';
+import { applySupply } from './apply-supply.ts';
+import { demand } from './demand.ts';
+import { adopt, adoptCooldowns, counts, forceCool, lease, release, restore, tick, withdraw } from './pool.ts';
+import {
+  type AdoptConflict,
+  EMPTY_POOL,
+  type LeaseRequest,
+  type LeaseResult,
+  type PoolAddress,
+  type PoolCounts,
+  type PoolDemand,
+  type PoolState,
+  type ReleaseResult,
+  type Step,
+  type SupplyResult,
+} from './pool-state.ts';
+
+/** Holds the state of the pool between steps; each method is the function of the same name. */
+export class IpPool {
+  #state: PoolState = EMPTY_POOL;
+
+  /** The state now; never changes in place. */
+  get state(): PoolState {
+    return this.#state;
+  }
+
+  /** @see applySupply */
+  applySupply(supply: Supply): SupplyResult {
+    return this.#take(applySupply(this.#state, supply));
+  }
+
+  /** @see lease */
+  lease(request: LeaseRequest): LeaseResult {
+    return this.#take(lease(this.#state, request));
+  }
+
+  /** @see forceCool */
+  forceCool(request: LeaseRequest): LeaseResult {
+    return this.#take(forceCool(this.#state, request));
+  }
+
+  /** @see release */
+  release(request: Parameters<typeof release>[1]): ReleaseResult {
+    return this.#take(release(this.#state, request));
+  }
+
+  /** @see tick */
+  tick(nowMs: number): readonly string[] {
+    return this.#take(tick(this.#state, nowMs));
+  }
+
+  /** @see adopt */
+  adopt(leases: readonly Lease[]): readonly AdoptConflict[] {
+    return this.#take(adopt(this.#state, leases));
+  }
+
+  /** @see adoptCooldowns */
+  adoptCooldowns(cooldowns: readonly Cooldown[]): void {
+    this.#take(adoptCooldowns(this.#state, cooldowns));
+  }
+
+  /** @see withdraw */
+  withdraw(ips: readonly string[]): readonly PoolAddress[] {
+    return this.#take(withdraw(this.#state, ips));
+  }
+
+  /** @see restore */
+  restore(ips: readonly string[]): readonly PoolAddress[] {
+    return this.#take(restore(this.#state, ips));
+  }
+
+  /** @see demand */
+  demand(warm: WarmTargets): PoolDemand {
+    return demand(this.#state, warm);
+  }
+
+  /** @see counts */
+  counts(): PoolCounts {
+    return counts(this.#state);
+  }
+
+  #take<R>(step: Step<R>): R {
+    this.#state = step.state;
+    return step.result;
+  }
+}

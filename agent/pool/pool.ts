@@ -1,0 +1,232 @@
+import type { Cooldown } from '../journal/journal-content.ts';
+import { type Family, type Lease, type LeaseKey, leaseKey } from '../lease.ts';
+import { chooseAddresses, isCooled } from './choose.ts';
+import type {
+  AdoptConflict,
+  Exhausted,
+  LeaseRequest,
+  LeaseResult,
+  PoolAddress,
+  PoolCounts,
+  PoolState,
+  ReleaseResult,
+  Step,
+} from './pool-state.ts';
+
+/**
+ * Gives a key one free address per family, all of one ENI: the fullest ENI first, in it the one freed longest ago.
+ * Pure. A key that has a lease gets the same addresses again, whatever the families.
+ */
+export function lease(state: PoolState, request: LeaseRequest): Step<LeaseResult> {
+  return leaseWith(state, request, false);
+}
+
+/**
+ * Does as `lease`, and under pressure cuts cooldowns short, those that have cooled longest first. Pure. The caller
+ * flushes the connection tracking entries of `forced` before a Pod gets them.
+ */
+export function forceCool(state: PoolState, request: LeaseRequest): Step<LeaseResult> {
+  return leaseWith(state, request, true);
+}
+
+function leaseWith(state: PoolState, request: LeaseRequest, mayForce: boolean): Step<LeaseResult> {
+  const held = state.leases.get(request.key);
+  if (held !== undefined) {
+    const addresses = held.flatMap((ip) => state.addresses.get(ip) ?? []);
+    return { state, result: { kind: 'leased', addresses, isNew: false, forced: [] } };
+  }
+  const choice = chooseAddresses(state, request, mayForce);
+  if (choice === undefined) return { state, result: describeExhaustion(state, request.families) };
+  const leased = choice.addresses.map((address) => asLeased(address, request.key));
+  return {
+    state: {
+      ...state,
+      addresses: withAddresses(state, leased),
+      leases: new Map(state.leases).set(
+        request.key,
+        leased.map((address) => address.ip),
+      ),
+    },
+    result: { kind: 'leased', addresses: leased, isNew: true, forced: choice.forced },
+  };
+}
+
+/**
+ * Ends a lease: its addresses cool for `cooldownMs`, then are free if the supply still has them. Pure. A key without
+ * lease is `unknown`, which is no error: DEL may come twice.
+ */
+export function release(
+  state: PoolState,
+  { key, nowMs, cooldownMs }: { readonly key: LeaseKey; readonly nowMs: number; readonly cooldownMs: number },
+): Step<ReleaseResult> {
+  const held = state.leases.get(key);
+  if (held === undefined) return { state, result: { kind: 'unknown' } };
+  const leases = new Map(state.leases);
+  leases.delete(key);
+  const cooling = held
+    .flatMap((ip) => state.addresses.get(ip) ?? [])
+    .map((address) => asCooling(address, { freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs, cooldownMs }));
+  return {
+    state: { ...state, addresses: withAddresses(state, cooling), leases },
+    result: { kind: 'released', cooldowns: cooling.flatMap(cooldownOf) },
+  };
+}
+
+/**
+ * Ends the cooldowns that are over and returns their IPs. Pure. A deadline further away than the whole cooldown means
+ * that the clock was set back: it is moved near, so that no address cools for ever.
+ */
+export function tick(state: PoolState, nowMs: number): Step<readonly string[]> {
+  const addresses = new Map(state.addresses);
+  const cooled: string[] = [];
+  let isChanged = false;
+  for (const address of state.addresses.values()) {
+    if (address.state !== 'cooling') continue;
+    const latestMs = nowMs + (address.cooldownMs ?? 0);
+    if (isCooled(address, nowMs)) {
+      const settled = settle(address);
+      if (settled === undefined) addresses.delete(address.ip);
+      else addresses.set(address.ip, settled);
+      cooled.push(address.ip);
+      isChanged = true;
+    } else if (address.coolUntilMs !== undefined && address.coolUntilMs > latestMs) {
+      addresses.set(address.ip, { ...address, coolUntilMs: latestMs });
+      isChanged = true;
+    }
+  }
+  return { state: isChanged ? { ...state, addresses } : state, result: cooled };
+}
+
+/**
+ * Takes over leases that exist already: from the journal or found in the kernel. Pure, idempotent. An address need not
+ * be in the supply. One that has another owner stays with it and is reported.
+ */
+export function adopt(state: PoolState, found: readonly Lease[]): Step<readonly AdoptConflict[]> {
+  const addresses = new Map(state.addresses);
+  const leases = new Map(state.leases);
+  const conflicts: AdoptConflict[] = [];
+  for (const one of found) {
+    const key = leaseKey(one.containerId, one.ifName);
+    const ips: string[] = [];
+    for (const { ip, family, eniId, assignmentId } of one.addresses) {
+      const known = addresses.get(ip);
+      if (known?.leaseKey !== undefined && known.leaseKey !== key) {
+        conflicts.push({ ip, owner: known.leaseKey, claimant: key });
+        continue;
+      }
+      const held: PoolAddress =
+        known?.eniId === eniId
+          ? known
+          : {
+              ip,
+              family,
+              eniId,
+              assignmentId,
+              state: 'free',
+              standing: 'missing',
+              offered: false,
+              ...homeElsewhere(known),
+            };
+      addresses.set(ip, asLeased(held, key));
+      ips.push(ip);
+    }
+    // A lease adopted twice keeps what it has: the map of leases and the owners of addresses always agree.
+    if (ips.length > 0) leases.set(key, [...new Set([...(leases.get(key) ?? []), ...ips])]);
+  }
+  return { state: { ...state, addresses, leases }, result: conflicts };
+}
+
+/** Takes over cooldowns from the journal. Pure, idempotent. An address that is leased meanwhile does not cool. */
+export function adoptCooldowns(state: PoolState, cooldowns: readonly Cooldown[]): Step<void> {
+  const cooling = cooldowns
+    .filter(({ ip }) => state.addresses.get(ip)?.leaseKey === undefined)
+    .map(({ freedAtMs, coolUntilMs, cooldownMs, ...found }) => {
+      const known = state.addresses.get(found.ip) ?? { ...found, state: 'free', standing: 'missing', offered: false };
+      return asCooling(known, { freedAtMs, coolUntilMs, cooldownMs });
+    });
+  return { state: { ...state, addresses: withAddresses(state, cooling) }, result: undefined };
+}
+
+/** Takes free addresses out of use before they are offered for release; returns those it took. Pure, idempotent. */
+export function withdraw(state: PoolState, ips: readonly string[]): Step<readonly PoolAddress[]> {
+  const taken = ips
+    .flatMap((ip) => state.addresses.get(ip) ?? [])
+    .filter((address) => address.state === 'free')
+    .map((address): PoolAddress => ({ ...address, state: 'withdrawn', offered: true }));
+  return { state: { ...state, addresses: withAddresses(state, taken) }, result: taken };
+}
+
+/** Puts offered addresses back into use, once the offer is withdrawn where ipamd reads it. Pure, idempotent. */
+export function restore(state: PoolState, ips: readonly string[]): Step<readonly PoolAddress[]> {
+  const restored = ips
+    .flatMap((ip) => state.addresses.get(ip) ?? [])
+    .filter((address) => address.offered)
+    .flatMap((address) => settle({ ...address, offered: false }) ?? []);
+  return { state: { ...state, addresses: withAddresses(state, restored) }, result: restored };
+}
+
+/** Counts addresses by state. Pure. */
+export function counts(state: PoolState): PoolCounts {
+  const all = [...state.addresses.values()];
+  const of = (wanted: PoolAddress['state']) => all.filter((address) => address.state === wanted).length;
+  return {
+    total: all.length,
+    free: of('free'),
+    leased: of('leased'),
+    cooling: of('cooling'),
+    withdrawn: of('withdrawn'),
+    missing: all.filter((address) => address.standing === 'missing').length,
+  };
+}
+
+/** Turns an address that is neither leased nor cooling any more into what the supply says; undefined = drop it. */
+export function settle(address: PoolAddress): PoolAddress | undefined {
+  if (address.standing === 'missing') return undefined;
+  const { leaseKey: _owner, coolUntilMs: _until, cooldownMs: _length, next: _next, ...rest } = address;
+  return { ...rest, state: address.offered || address.standing === 'releasing' ? 'withdrawn' : 'free' };
+}
+
+function asLeased(address: PoolAddress, key: LeaseKey): PoolAddress {
+  const { coolUntilMs: _until, cooldownMs: _length, ...rest } = address;
+  return { ...rest, state: 'leased', offered: false, leaseKey: key };
+}
+
+type Cooling = Required<Pick<PoolAddress, 'freedAtMs' | 'coolUntilMs' | 'cooldownMs'>>;
+
+/** Starts a cooldown; an address that the supply moved while it was leased goes to its new ENI now. */
+function asCooling(address: PoolAddress, cooling: Cooling): PoolAddress {
+  const { leaseKey: _owner, next, ...rest } = address;
+  return { ...rest, ...next, ...cooling, state: 'cooling' };
+}
+
+function homeElsewhere(known: PoolAddress | undefined): Pick<PoolAddress, 'next'> {
+  if (known === undefined || known.standing === 'missing') return {};
+  const { eniId, assignmentId, standing, pairedIp } = known;
+  return { next: { eniId, assignmentId, standing, ...(pairedIp === undefined ? {} : { pairedIp }) } };
+}
+
+function cooldownOf(address: PoolAddress): readonly Cooldown[] {
+  const { ip, family, eniId, assignmentId, freedAtMs, coolUntilMs, cooldownMs } = address;
+  if (freedAtMs === undefined || coolUntilMs === undefined || cooldownMs === undefined) return [];
+  return [{ ip, family, eniId, assignmentId, freedAtMs, coolUntilMs, cooldownMs }];
+}
+
+function withAddresses(state: PoolState, changed: readonly PoolAddress[]): ReadonlyMap<string, PoolAddress> {
+  const addresses = new Map(state.addresses);
+  for (const address of changed) addresses.set(address.ip, address);
+  return addresses;
+}
+
+function describeExhaustion(state: PoolState, want: readonly Family[]): Exhausted {
+  const wanted = [...state.addresses.values()].filter((address) => want.includes(address.family));
+  const of = (name: PoolAddress['state']) => wanted.filter((address) => address.state === name);
+  const deadlines = of('cooling').flatMap((address) => address.coolUntilMs ?? []);
+  return {
+    kind: 'exhausted',
+    want,
+    free: of('free').length,
+    cooling: of('cooling').length,
+    leased: of('leased').length,
+    ...(deadlines.length === 0 ? {} : { nextCoolAtMs: Math.min(...deadlines) }),
+  };
+}
