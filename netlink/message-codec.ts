@@ -136,12 +136,15 @@ export function messageCodec<const F extends Fields>(
   };
 }
 
-/** Makes the codec of a nested attribute from a message codec without header (or with one, as VETH_INFO_PEER has). */
-export function nested<M extends { readonly unknown: readonly Rtattr[] }>(codec: MessageCodec<M>): Codec<Partial<M>> {
+/** Fields of a nested attribute: as those of a message, but `unknown` is there only if something is in it. */
+export type NestedOf<M> = Omit<M, 'unknown'> & { readonly unknown?: readonly Rtattr[] };
+
+/** Makes the codec of a nested attribute from a message codec, which may have a header (as VETH_INFO_PEER has). */
+export function nested<M extends { readonly unknown: readonly Rtattr[] }>(codec: MessageCodec<M>): Codec<NestedOf<M>> {
   return {
     read(view, offset, length) {
       try {
-        return codec.read(view, offset, offset + length);
+        return withoutEmptyUnknown(codec.read(view, offset, offset + length));
       } catch (error) {
         if (error instanceof CodecError) {
           return undefined;
@@ -149,6 +152,12 @@ export function nested<M extends { readonly unknown: readonly Rtattr[] }>(codec:
         throw error;
       }
     },
-    write: (writer, value) => codec.write(writer, value),
+    write: (writer, value) => codec.write(writer, value as Partial<M>),
   };
+}
+
+/** Leaves out `unknown` when nothing is in it, so that what was read equals what was asked for. */
+export function withoutEmptyUnknown<M extends { readonly unknown: readonly Rtattr[] }>(message: M): NestedOf<M> {
+  const { unknown, ...known } = message;
+  return unknown.length === 0 ? known : message;
 }

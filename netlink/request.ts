@@ -1,0 +1,37 @@
+import type { AddressSpec } from './address-message.ts';
+import type { LinkChange, LinkRef, LinkSpec } from './link-message.ts';
+import type { NeighSpec } from './neigh-message.ts';
+import type { RouteSpec } from './route-message.ts';
+import type { RuleSpec } from './rule-message.ts';
+
+/** Change of the kernel's state, as plain data: it can be compared, logged, rendered and sent in a batch. */
+export type Request =
+  | { readonly object: 'link'; readonly verb: 'add'; readonly spec: LinkSpec }
+  | { readonly object: 'link'; readonly verb: 'set'; readonly spec: LinkChange }
+  | { readonly object: 'link'; readonly verb: 'delete'; readonly spec: LinkRef }
+  | { readonly object: 'address'; readonly verb: 'add' | 'replace' | 'delete'; readonly spec: AddressSpec }
+  | { readonly object: 'route'; readonly verb: 'add' | 'replace' | 'delete'; readonly spec: RouteSpec }
+  /** A rule is added with NLM_F_EXCL: the kernel would else accept exact duplicates. */
+  | { readonly object: 'rule'; readonly verb: 'add' | 'delete'; readonly spec: RuleSpec }
+  | { readonly object: 'neigh'; readonly verb: 'add' | 'replace' | 'delete'; readonly spec: NeighSpec };
+
+/** What is looked up: `ip route get`. */
+export type RouteQuery = {
+  readonly dst: string;
+  readonly src?: string;
+  readonly iif?: number;
+  readonly oif?: number;
+  readonly mark?: number;
+  /** Answers with the route in the table that matched, not with the resolved one. */
+  readonly fibmatch?: boolean;
+};
+
+/** Reading request, named in errors. */
+export type Query =
+  | { readonly object: 'link'; readonly verb: 'get'; readonly spec: LinkRef }
+  | { readonly object: 'route'; readonly verb: 'get'; readonly spec: RouteQuery }
+  | {
+      readonly object: 'link' | 'address' | 'route' | 'rule' | 'neigh';
+      readonly verb: 'list';
+      readonly spec: Readonly<Record<string, unknown>>;
+    };
