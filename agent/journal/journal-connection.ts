@@ -1,0 +1,125 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Logger } from '../../runtime/log.ts';
+import type { JournalOrigin } from './journal-content.ts';
+import { JournalError } from './journal-error.ts';
+import {
+  createDatabase,
+  type FileIdentity,
+  findDamage,
+  identify,
+  moveAside,
+  openDatabase,
+  removeAllAside,
+  removeDatabase,
+  rollbackPath,
+} from './journal-file.ts';
+import { emptyMemory, type JournalMemory, readTables, TableWriter } from './journal-tables.ts';
+import { isFull, isLocked } from './sqlite-error.ts';
+
+/** An open database that is ours alone, and what tells that it still is. */
+export type Connection = {
+  readonly database: DatabaseSync;
+  readonly writer: TableWriter;
+  identity: FileIdentity | undefined;
+  readonly rollback: FileIdentity | undefined;
+};
+
+/** What opening found. */
+export type Found = {
+  readonly origin: JournalOrigin;
+  readonly movedTo?: string;
+  readonly connection?: Connection;
+  readonly memory?: JournalMemory;
+};
+
+/** Opens what is at `path` when it is a whole journal of this boot; else takes it out of the way. @throws JournalError JOURNAL_LOCKED, JOURNAL_BROKEN */
+export function openExisting(path: string, bootId: string, log: Logger): Found {
+  if (identify(path) === undefined) return { origin: 'fresh' };
+  let database: DatabaseSync | undefined;
+  let damage: string;
+  try {
+    database = openDatabase(path);
+    damage = findDamage(database);
+    if (damage === '') {
+      const content = readTables(database);
+      if (content.bootId === bootId) {
+        return { origin: 'existing', connection: connect(path, database), memory: content.memory };
+      }
+      database.close();
+      removeDatabase(path);
+      log.info('journal of another boot removed', { path, bootId: content.bootId });
+      return { origin: 'replaced-other-boot' };
+    }
+  } catch (error) {
+    if (isLocked(error)) throw lockedBy(path, error);
+    // Whatever keeps us from reading it, the way on is the same: start anew, and adopt what the kernel says.
+    damage = error instanceof Error ? error.message : String(error);
+  }
+  closeQuietly(database);
+  const movedTo = brokenUnless(path, () => moveAside(path));
+  log.error('journal damaged, moved aside', { path, movedTo, damage });
+  return { origin: 'replaced-damaged', movedTo };
+}
+
+/** Makes a new file with the given content and opens it. @throws JournalError JOURNAL_FULL, JOURNAL_BROKEN */
+export function connectNew(path: string, bootId: string, memory: JournalMemory): Connection {
+  return brokenUnless(path, () => {
+    try {
+      createDatabase(path, bootId);
+    } catch (error) {
+      if (!isFull(error)) throw error;
+      removeAllAside(path);
+      createDatabase(path, bootId);
+    }
+    const connection = connect(path, openDatabase(path));
+    transact(connection.database, () => connection.writer.putAll(memory));
+    return connection;
+  });
+}
+
+function connect(path: string, database: DatabaseSync): Connection {
+  return {
+    database,
+    writer: new TableWriter(database),
+    identity: identify(path),
+    rollback: identify(rollbackPath(path)),
+  };
+}
+
+/** Makes the error for a database that another process has. */
+export function lockedBy(path: string, cause: unknown): JournalError {
+  return new JournalError('JOURNAL_LOCKED', path, 'another process has it open; stop the other agent', { cause });
+}
+
+/** Runs `change` in one transaction: all of it or nothing. */
+export function transact(database: DatabaseSync, change: () => void): void {
+  database.exec('BEGIN');
+  try {
+    change();
+    database.exec('COMMIT');
+  } catch (error) {
+    // SQLite has rolled back by itself when the disk is full.
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+/** Runs file work and turns what it throws into JOURNAL_FULL or JOURNAL_BROKEN. @throws JournalError */
+export function brokenUnless<T>(path: string, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    const isSpace = isFull(error);
+    const hint = isSpace ? 'no space for a new one; free some' : `cannot be replaced: ${error}`;
+    throw new JournalError(isSpace ? 'JOURNAL_FULL' : 'JOURNAL_BROKEN', path, hint, { cause: error });
+  }
+}
+
+/** Closes a handle that may be of a broken file. */
+export function closeQuietly(database: DatabaseSync | undefined): void {
+  try {
+    database?.close();
+  } catch {
+    // The handle of a broken file: there is nothing left to do with it.
+  }
+}

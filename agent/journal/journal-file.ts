@@ -1,0 +1,168 @@
+import {
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+
+// Everything the journal may need on a full disk is there before: pages in the database (a free list, see `reserve`) and
+// bytes in the rollback journal, which `journal_mode=persist` overwrites in place.
+//
+// What a crash can leave: nothing, `journal.db.new` (half made, removed on the next open) or a complete `journal.db`,
+// because a new file is built beside and renamed. So a file at the path that is empty or unreadable was damaged by others.
+
+/** Raised when another layout is written; a file of any other version is replaced, and its leases adopted anew. */
+export const SCHEMA_VERSION = 1;
+/** 'tken': tells our files from other SQLite files. */
+const APPLICATION_ID = 0x746b656e;
+export const PAGE_BYTES = 4096;
+/** A node of 250 Pods takes a third of it. */
+const INITIAL_BYTES = 1024 * 1024;
+/** Forty pages: the largest transaction, a new supply of a thousand addresses, saves fewer. */
+const ROLLBACK_BYTES = 160 * 1024;
+/** Older damaged files are of no use to anybody, and /run is small. */
+const KEPT_DAMAGED = 3;
+
+const SCHEMA = `
+  CREATE TABLE meta     (name TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE lease    (key TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  -- One row per address in use: the primary key is the promise that an address has one owner.
+  CREATE TABLE lease_address (ip TEXT PRIMARY KEY, lease_key TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE cooldown (ip TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE eni      (eni_id TEXT PRIMARY KEY, table_id INTEGER NOT NULL UNIQUE, slot INTEGER NOT NULL UNIQUE,
+                         body TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE reserve  (id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
+`;
+
+/** What tells a file from another at the same path, and from itself before it was cut. */
+export type FileIdentity = { readonly dev: number; readonly ino: number; readonly bytes: number };
+
+/** Tells a file by device and inode; undefined when there is none. */
+export function identify(path: string): FileIdentity | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? undefined : { dev: stat.dev, ino: stat.ino, bytes: stat.size };
+}
+
+/** Names the rollback journal that SQLite keeps beside a database. */
+export function rollbackPath(path: string): string {
+  return `${path}-journal`;
+}
+
+/**
+ * Makes a complete, empty database at `path` in one rename; replaces what is there. Mode 0600; the folder is made too.
+ * @throws node:sqlite errors and file system errors; nothing remains then.
+ */
+export function createDatabase(path: string, bootId: string): void {
+  const temporary = `${path}.new`;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  removeDatabase(temporary);
+  try {
+    // SQLite takes an empty file as it is, its mode included.
+    closeSync(openSync(temporary, 'wx', 0o600));
+    using database = new DatabaseSync(temporary);
+    database.exec(`
+      PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = none; PRAGMA journal_mode = off; PRAGMA synchronous = off;
+      PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION};
+      BEGIN; ${SCHEMA} COMMIT;
+    `);
+    database.prepare("INSERT INTO meta VALUES ('bootId', ?)").run(bootId);
+    growDatabase(database, INITIAL_BYTES);
+    database.close();
+    rmSync(rollbackPath(path), { force: true });
+    renameSync(temporary, path);
+  } catch (error) {
+    removeDatabase(temporary);
+    throw error;
+  }
+}
+
+/** Adds free pages to the file: written once, then freed, they stay ours. @throws SQLITE_FULL */
+export function growDatabase(database: DatabaseSync, bytes: number): void {
+  database.prepare('INSERT INTO reserve (body) VALUES (zeroblob(?))').run(bytes);
+  database.exec('DELETE FROM reserve');
+}
+
+/**
+ * Opens a database for us alone and takes the lock at once. A crash's half transaction is rolled back by SQLite here.
+ * `synchronous=off`: a killed process leaves its writes in the kernel, and a killed machine ends every sandbox.
+ */
+export function openDatabase(path: string): DatabaseSync {
+  preallocateRollback(path);
+  const database = new DatabaseSync(path);
+  try {
+    database.exec(`
+      PRAGMA locking_mode = exclusive; PRAGMA journal_mode = persist; PRAGMA synchronous = off;
+      PRAGMA temp_store = memory; PRAGMA cache_spill = off;
+      BEGIN EXCLUSIVE; COMMIT;
+    `);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Says what is wrong with an open database: empty when it is a whole journal of this schema version. */
+export function findDamage(database: DatabaseSync): string {
+  const value = (sql: string) => Object.values(database.prepare(sql).get() ?? {})[0];
+  if (value('PRAGMA application_id') !== APPLICATION_ID) return 'not a journal of this program';
+  const version = value('PRAGMA user_version');
+  if (version !== SCHEMA_VERSION) return `schema version ${version}, not ${SCHEMA_VERSION}`;
+  const check = value('PRAGMA quick_check(1)');
+  return check === 'ok' ? '' : String(check);
+}
+
+/** Moves a damaged database aside, for people to look at, and keeps the last few. Returns its new path. */
+export function moveAside(path: string): string {
+  const prefix = `${basename(path)}.damaged-`;
+  const numbers = readdirSync(dirname(path))
+    .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
+    .map((name) => Number(name.slice(prefix.length)))
+    .sort((a, b) => a - b);
+  const place = (number: number) => join(dirname(path), `${prefix}${number}`);
+  for (const old of numbers.slice(0, Math.max(0, numbers.length + 1 - KEPT_DAMAGED))) removeDatabase(place(old));
+  const target = place((numbers.at(-1) ?? 0) + 1);
+  renameSync(path, target);
+  // The rollback journal goes along under the name by which SQLite finds it; without one nothing is lost.
+  if (identify(rollbackPath(path)) !== undefined) renameSync(rollbackPath(path), rollbackPath(target));
+  return target;
+}
+
+/** Removes all files that were moved aside: the last resort when there is no space for a new journal. */
+export function removeAllAside(path: string): void {
+  const prefix = `${basename(path)}.damaged-`;
+  for (const name of readdirSync(dirname(path))) {
+    if (name.startsWith(prefix)) rmSync(join(dirname(path), name), { force: true });
+  }
+}
+
+/** Removes a database and its rollback journal. Idempotent. */
+export function removeDatabase(path: string): void {
+  rmSync(path, { force: true });
+  rmSync(rollbackPath(path), { force: true });
+}
+
+/**
+ * Fills the rollback journal with zeros up to its size; SQLite reads a zero there as "nothing to roll back". One that
+ * begins otherwise is a crash's and must stay as it is.
+ */
+function preallocateRollback(path: string): void {
+  const rollback = rollbackPath(path);
+  const fd = openSync(rollback, 'a+', 0o600);
+  try {
+    const first = Buffer.alloc(1);
+    const isIdle = readSync(fd, first, 0, 1, 0) === 0 || first[0] === 0;
+    const missingBytes = ROLLBACK_BYTES - fstatSync(fd).size;
+    if (isIdle && missingBytes > 0) writeFileSync(fd, Buffer.alloc(missingBytes));
+  } finally {
+    closeSync(fd);
+  }
+}

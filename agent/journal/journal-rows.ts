@@ -1,0 +1,121 @@
+import {
+  boolean,
+  type Decoder,
+  decodeOrThrow,
+  integer,
+  list,
+  oneOf,
+  optional,
+  record,
+  required,
+  text,
+} from '../../runtime/decode.ts';
+import type { Family, Lease } from '../lease.ts';
+import type { Supply } from '../supply/supply.ts';
+import type { Cooldown, EniRecord } from './journal-content.ts';
+
+// Rows are JSON. They were written by an agent of the same schema version, maybe a newer release: fields that we do not
+// know are ignored. A row that does not decode means that the file is not what we wrote.
+
+const family: Decoder<Family> = (value, path, faults) => {
+  if (value === 4 || value === 6) return value;
+  faults.add(path, '4 or 6', value);
+  return undefined;
+};
+const someText = required(text());
+const wallClockMs = required(integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
+
+const leasedAddress = record(
+  { ip: someText, family: required(family), eniId: someText, assignmentId: someText },
+  'ignore',
+);
+
+const lease: Decoder<Lease> = record(
+  {
+    containerId: someText,
+    ifName: someText,
+    network: someText,
+    plugin: required(oneOf(['route-eni', 'ipam'])),
+    netns: someText,
+    podNamespace: someText,
+    podName: someText,
+    podUid: someText,
+    addresses: required(list(leasedAddress)),
+    eniId: someText,
+    state: required(oneOf(['pending', 'active', 'releasing'])),
+    hostVeth: optional(record({ name: someText, mac: someText, ifindex: optional(integer(1, 0x7fff_ffff)) }, 'ignore')),
+    podMac: optional(text()),
+    mtu: required(integer(0, 0xffff_ffff)),
+    createdAtMs: wallClockMs,
+  },
+  'ignore',
+);
+
+const cooldown: Decoder<Cooldown> = record(
+  {
+    ip: someText,
+    family: required(family),
+    eniId: someText,
+    assignmentId: someText,
+    freedAtMs: wallClockMs,
+    coolUntilMs: wallClockMs,
+    cooldownMs: required(integer(0, Number.MAX_SAFE_INTEGER)),
+  },
+  'ignore',
+);
+
+const eniRecord: Decoder<EniRecord> = record(
+  { eniId: someText, mac: someText, table: required(integer(1, 0xffff_ffff)), slot: required(integer(1, 255)) },
+  'ignore',
+);
+
+const supplyAddress = record(
+  {
+    ip: someText,
+    family: required(family),
+    assignmentId: someText,
+    state: required(oneOf(['assigned', 'releasing'])),
+    pairedIp: optional(text()),
+  },
+  'ignore',
+);
+
+const supplyEni = record(
+  {
+    eniId: someText,
+    mac: someText,
+    primary: required(
+      list(record({ ip: someText, family: required(family), gateway: someText, subnetCidr: someText }, 'ignore')),
+    ),
+    deviceIndex: optional(integer(0, 255)),
+    attached: required(boolean),
+    draining: required(boolean),
+    addresses: required(list(supplyAddress)),
+  },
+  'ignore',
+);
+
+const wholeCount = integer(0, Number.MAX_SAFE_INTEGER);
+const supply: Decoder<Supply> = record(
+  {
+    nodeName: someText,
+    epoch: required(wholeCount),
+    enis: required(list(supplyEni)),
+    warm: required(
+      record({ min: required(wholeCount), max: required(wholeCount), limit: optional(wholeCount) }, 'ignore'),
+    ),
+  },
+  'ignore',
+);
+
+/** Decodes a row of leases. @throws ConfigError, SyntaxError */
+export const decodeLease = (body: string): Lease => decodeOrThrow(lease, JSON.parse(body), 'lease');
+
+/** Decodes a row of cooldowns. @throws ConfigError, SyntaxError */
+export const decodeCooldown = (body: string): Cooldown => decodeOrThrow(cooldown, JSON.parse(body), 'cooldown');
+
+/** Decodes a row of ENIs. @throws ConfigError, SyntaxError */
+export const decodeEniRecord = (body: string): EniRecord => decodeOrThrow(eniRecord, JSON.parse(body), 'ENI');
+
+/** Decodes the last supply. @throws ConfigError, SyntaxError */
+export const decodeSupply = (body: string): Supply => decodeOrThrow(supply, JSON.parse(body), 'supply');

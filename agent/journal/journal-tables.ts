@@ -1,0 +1,162 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { type Lease, type LeaseKey, leaseKey } from '../lease.ts';
+import type { Supply } from '../supply/supply.ts';
+import type { Cooldown, EniRecord, RuleMode } from './journal-content.ts';
+import { decodeCooldown, decodeEniRecord, decodeLease, decodeSupply } from './journal-rows.ts';
+
+/** The content of a journal by key, as the process holds it. */
+export type JournalMemory = {
+  readonly leases: Map<LeaseKey, Lease>;
+  readonly cooldowns: Map<string, Cooldown>;
+  readonly enis: Map<string, EniRecord>;
+  supply: Supply | undefined;
+  ruleMode: RuleMode | undefined;
+};
+
+/** Makes a memory without content. */
+export function emptyMemory(): JournalMemory {
+  return { leases: new Map(), cooldowns: new Map(), enis: new Map(), supply: undefined, ruleMode: undefined };
+}
+
+/**
+ * Reads a whole database.
+ * @throws ConfigError, SyntaxError or Error when a row is not what we wrote, or two tables disagree: damage.
+ */
+export function readTables(database: DatabaseSync): { readonly memory: JournalMemory; readonly bootId: string } {
+  const column = (sql: string) =>
+    database
+      .prepare(sql)
+      .all()
+      .map((row) => String(Object.values(row)[0]));
+  const meta = new Map(
+    database
+      .prepare('SELECT name, body FROM meta')
+      .all()
+      .map((row) => [String(row['name']), String(row['body'])]),
+  );
+  const supply = meta.get('supply');
+  const ruleMode = meta.get('ruleMode');
+  if (ruleMode !== undefined && ruleMode !== 'compact' && ruleMode !== 'per-pod')
+    throw new Error(`rule mode ${ruleMode}`);
+  const leases = column('SELECT body FROM lease ORDER BY key').map(decodeLease);
+  const memory: JournalMemory = {
+    leases: new Map(leases.map((lease) => [leaseKey(lease.containerId, lease.ifName), lease])),
+    cooldowns: new Map(
+      column('SELECT body FROM cooldown')
+        .map(decodeCooldown)
+        .map((entry) => [entry.ip, entry]),
+    ),
+    enis: new Map(
+      column('SELECT body FROM eni')
+        .map(decodeEniRecord)
+        .map((record) => [record.eniId, record]),
+    ),
+    supply: supply === undefined ? undefined : decodeSupply(supply),
+    ruleMode,
+  };
+  const owned = column("SELECT ip || ' ' || lease_key FROM lease_address ORDER BY 1");
+  const expected = leases.flatMap((lease) =>
+    lease.addresses.map(({ ip }) => `${ip} ${leaseKey(lease.containerId, lease.ifName)}`),
+  );
+  if (owned.join() !== expected.sort().join()) throw new Error('leases and their addresses disagree');
+  return { memory, bootId: meta.get('bootId') ?? '' };
+}
+
+/** The writes of one connection, prepared once. None of them begins or ends a transaction. */
+export class TableWriter {
+  readonly #statements: ReturnType<typeof prepareAll>;
+
+  constructor(database: DatabaseSync) {
+    this.#statements = prepareAll(database);
+  }
+
+  /** Writes a lease and makes its addresses its own. */
+  insertLease(lease: Lease): void {
+    const key = leaseKey(lease.containerId, lease.ifName);
+    this.#statements.putLease.run(key, JSON.stringify(lease));
+    for (const { ip } of lease.addresses) {
+      this.#statements.putAddress.run(ip, key);
+      this.#statements.deleteCooldown.run(ip);
+    }
+  }
+
+  /** Writes a lease whose addresses stay the same. */
+  updateLease(lease: Lease): void {
+    this.#statements.putLease.run(leaseKey(lease.containerId, lease.ifName), JSON.stringify(lease));
+  }
+
+  deleteLease(lease: Lease): void {
+    for (const { ip } of lease.addresses) this.#statements.deleteAddress.run(ip);
+    this.#statements.deleteLease.run(leaseKey(lease.containerId, lease.ifName));
+  }
+
+  putCooldown(cooldown: Cooldown): void {
+    this.#statements.putCooldown.run(cooldown.ip, JSON.stringify(cooldown));
+  }
+
+  deleteCooldown(ip: string): void {
+    this.#statements.deleteCooldown.run(ip);
+  }
+
+  putEni(record: EniRecord): void {
+    this.#statements.putEni.run(record.eniId, record.table, record.slot, JSON.stringify(record));
+  }
+
+  deleteEni(eniId: string): void {
+    this.#statements.deleteEni.run(eniId);
+  }
+
+  putMeta(name: 'supply' | 'ruleMode', body: string): void {
+    this.#statements.putMeta.run(name, body);
+  }
+
+  /** Writes everything: for a new file. */
+  putAll(memory: JournalMemory): void {
+    for (const lease of memory.leases.values()) this.insertLease(lease);
+    for (const cooldown of memory.cooldowns.values()) this.putCooldown(cooldown);
+    for (const record of memory.enis.values()) this.putEni(record);
+    if (memory.supply !== undefined) this.putMeta('supply', JSON.stringify(memory.supply));
+    if (memory.ruleMode !== undefined) this.putMeta('ruleMode', memory.ruleMode);
+  }
+
+  /** Counts the pages that the next writes may use without the file growing. */
+  freePages(): number {
+    return Number(this.#statements.freePages.get()?.['freelist_count']);
+  }
+}
+
+function prepareAll(database: DatabaseSync): {
+  readonly [K in keyof typeof STATEMENTS]: StatementSync;
+} {
+  const prepare = (name: keyof typeof STATEMENTS) => database.prepare(STATEMENTS[name]);
+  return {
+    putLease: prepare('putLease'),
+    deleteLease: prepare('deleteLease'),
+    putAddress: prepare('putAddress'),
+    deleteAddress: prepare('deleteAddress'),
+    putCooldown: prepare('putCooldown'),
+    deleteCooldown: prepare('deleteCooldown'),
+    putEni: prepare('putEni'),
+    deleteEni: prepare('deleteEni'),
+    putMeta: prepare('putMeta'),
+    freePages: prepare('freePages'),
+  };
+}
+
+const upsert = (table: string, key: string, ...columns: readonly string[]) =>
+  `INSERT INTO ${table} (${[key, ...columns].join(', ')}) VALUES (${[key, ...columns].map(() => '?').join(', ')})
+   ON CONFLICT (${key}) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}`;
+
+const STATEMENTS = {
+  putLease: upsert('lease', 'key', 'body'),
+  deleteLease: 'DELETE FROM lease WHERE key = ?',
+  // Not an upsert: an address that another lease has must fail.
+  putAddress: 'INSERT INTO lease_address (ip, lease_key) VALUES (?, ?)',
+  deleteAddress: 'DELETE FROM lease_address WHERE ip = ?',
+  putCooldown: upsert('cooldown', 'ip', 'body'),
+  deleteCooldown: 'DELETE FROM cooldown WHERE ip = ?',
+  putEni: upsert('eni', 'eni_id', 'table_id', 'slot', 'body'),
+  deleteEni: 'DELETE FROM eni WHERE eni_id = ?',
+  putMeta: upsert('meta', 'name', 'body'),
+  freePages: 'PRAGMA freelist_count',
+} as const;

@@ -1,0 +1,280 @@
+import type { Clock } from '../../runtime/clock.ts';
+import { invariant } from '../../runtime/invariant.ts';
+import { type Logger, silentLogger } from '../../runtime/log.ts';
+import { type Lease, leaseKey } from '../lease.ts';
+import type { Supply } from '../supply/supply.ts';
+import { readBootId } from './boot-id.ts';
+import {
+  brokenUnless,
+  type Connection,
+  closeQuietly,
+  connectNew,
+  type Found,
+  lockedBy,
+  openExisting,
+  transact,
+} from './journal-connection.ts';
+import type {
+  Cooldown,
+  EniRecord,
+  Journal,
+  JournalContent,
+  JournalOrigin,
+  LeaseDetails,
+  RuleMode,
+} from './journal-content.ts';
+import { JournalError } from './journal-error.ts';
+import { growDatabase, identify, moveAside, openDatabase, PAGE_BYTES, rollbackPath } from './journal-file.ts';
+import { emptyMemory, type JournalMemory, readTables, type TableWriter } from './journal-tables.ts';
+import { isAddressTaken, isDamage, isEniConflict, isFull, isLocked } from './sqlite-error.ts';
+
+/** What a journal needs from outside. */
+export type JournalOptions = {
+  /** For the deadlines of cooldowns. */
+  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly log?: Logger;
+  /** This boot's; read from the kernel when absent. */
+  readonly bootId?: string;
+};
+
+/**
+ * Free pages that a write which may be refused (a new lease) leaves for those that may not (the end of a lease). Erasing
+ * every lease of a full node writes a dozen pages of cooldowns.
+ */
+const RESERVE_PAGES = 32;
+const GROWTH_BYTES = 2 * RESERVE_PAGES * PAGE_BYTES;
+
+/**
+ * Opens the journal at `path`, or makes one. A damaged one is moved aside (`<path>.damaged-<n>`, the last three stay); one
+ * of another boot, whose sandboxes are all gone, is removed. Look at `origin` before serving.
+ * @throws JournalError JOURNAL_LOCKED, JOURNAL_FULL, JOURNAL_BROKEN
+ */
+export function openJournal(path: string, options: JournalOptions): Journal {
+  const bootId = options.bootId ?? readBootId();
+  const log = options.log ?? silentLogger;
+  const found = openExisting(path, bootId, log);
+  const connection = found.connection ?? connectNew(path, bootId, emptyMemory());
+  const memory = found.memory ?? emptyMemory();
+  return new SqliteJournal({ path, bootId, log, clock: options.clock, ...found, connection, memory });
+}
+
+class SqliteJournal implements Journal {
+  readonly origin: JournalOrigin;
+  readonly movedTo?: string;
+  readonly #path: string;
+  readonly #bootId: string;
+  readonly #log: Logger;
+  readonly #clock: Pick<Clock, 'nowMs'>;
+  /** What the file holds. Kept so that a file which is deleted, cut or broken under us can be written anew. */
+  readonly #memory: JournalMemory;
+  #connection: Connection | undefined;
+  #isClosed = false;
+
+  constructor(
+    parts: Found & Required<JournalOptions> & { path: string; connection: Connection; memory: JournalMemory },
+  ) {
+    this.origin = parts.origin;
+    if (parts.movedTo !== undefined) this.movedTo = parts.movedTo;
+    this.#path = parts.path;
+    this.#bootId = parts.bootId;
+    this.#log = parts.log;
+    this.#clock = parts.clock;
+    this.#memory = parts.memory;
+    this.#connection = parts.connection;
+  }
+
+  load(): JournalContent {
+    const nowMs = this.#clock.nowMs();
+    const { leases, cooldowns, enis, supply, ruleMode } = this.#memory;
+    return {
+      leases: [...leases.values()],
+      // A deadline beyond the whole cooldown means that the clock was set back since.
+      cooldowns: [...cooldowns.values()].map((entry) => ({
+        ...entry,
+        coolUntilMs: Math.min(entry.coolUntilMs, nowMs + entry.cooldownMs),
+      })),
+      enis: [...enis.values()],
+      ...(supply === undefined ? {} : { supply }),
+      ...(ruleMode === undefined ? {} : { ruleMode }),
+    };
+  }
+
+  putLease(lease: Lease): void {
+    const key = leaseKey(lease.containerId, lease.ifName);
+    const before = this.#memory.leases.get(key);
+    try {
+      this.#write('may-grow', (writer) => {
+        if (before !== undefined) writer.deleteLease(before);
+        writer.insertLease(lease);
+      });
+    } catch (error) {
+      throw isAddressTaken(error) ? this.#addressTaken(lease, error) : error;
+    }
+    this.#memory.leases.set(key, lease);
+    for (const { ip } of lease.addresses) this.#memory.cooldowns.delete(ip);
+  }
+
+  activateLease(key: string, details: LeaseDetails): void {
+    const pending = this.#memory.leases.get(key);
+    if (pending === undefined) throw new JournalError('JOURNAL_NO_LEASE', this.#path, `no lease ${key} to activate`);
+    this.#update({ ...pending, ...details, state: 'active' });
+  }
+
+  markReleasing(key: string): boolean {
+    const lease = this.#memory.leases.get(key);
+    if (lease === undefined) return false;
+    if (lease.state !== 'releasing') this.#update({ ...lease, state: 'releasing' });
+    return true;
+  }
+
+  eraseLease(key: string, cooldowns: readonly Cooldown[]): boolean {
+    const lease = this.#memory.leases.get(key);
+    if (lease === undefined) return false;
+    this.#write('in-reserve', (writer) => {
+      writer.deleteLease(lease);
+      for (const cooldown of cooldowns) writer.putCooldown(cooldown);
+    });
+    this.#memory.leases.delete(key);
+    for (const cooldown of cooldowns) this.#memory.cooldowns.set(cooldown.ip, cooldown);
+    return true;
+  }
+
+  eraseCooldowns(ips: readonly string[]): void {
+    const known = ips.filter((ip) => this.#memory.cooldowns.has(ip));
+    if (known.length === 0) return;
+    this.#write('in-reserve', (writer) => {
+      for (const ip of known) writer.deleteCooldown(ip);
+    });
+    for (const ip of known) this.#memory.cooldowns.delete(ip);
+  }
+
+  putEni(record: EniRecord): void {
+    try {
+      this.#write('may-grow', (writer) => writer.putEni(record));
+    } catch (error) {
+      throw isEniConflict(error) ? this.#eniConflict(record, error) : error;
+    }
+    this.#memory.enis.set(record.eniId, record);
+  }
+
+  eraseEni(eniId: string): void {
+    if (!this.#memory.enis.has(eniId)) return;
+    this.#write('in-reserve', (writer) => writer.deleteEni(eniId));
+    this.#memory.enis.delete(eniId);
+  }
+
+  putSupply(supply: Supply): void {
+    this.#write('may-grow', (writer) => writer.putMeta('supply', JSON.stringify(supply)));
+    this.#memory.supply = supply;
+  }
+
+  putRuleMode(mode: RuleMode): void {
+    if (mode === this.#memory.ruleMode) return;
+    this.#write('may-grow', (writer) => writer.putMeta('ruleMode', mode));
+    this.#memory.ruleMode = mode;
+  }
+
+  verify(): 'intact' | 'rebuilt' {
+    if (this.#isClosed) throw new JournalError('JOURNAL_BROKEN', this.#path, 'it is closed');
+    const fault = this.#findFault();
+    if (fault === undefined) return 'intact';
+    this.#rebuild(fault);
+    return 'rebuilt';
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    closeQuietly(this.#connection?.database);
+    this.#connection = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #update(lease: Lease): void {
+    this.#write('in-reserve', (writer) => writer.updateLease(lease));
+    this.#memory.leases.set(leaseKey(lease.containerId, lease.ifName), lease);
+  }
+
+  /** Runs one transaction. The memory is changed by the caller, after it: a failure leaves both as they were. */
+  #write(space: 'may-grow' | 'in-reserve', change: (writer: TableWriter) => void): void {
+    this.verify();
+    try {
+      this.#transact(space, change);
+    } catch (error) {
+      if (!isDamage(error)) throw this.#explain(error);
+      this.#rebuild(String(error));
+      try {
+        this.#transact(space, change);
+      } catch (again) {
+        throw this.#explain(again);
+      }
+    }
+  }
+
+  #transact(space: 'may-grow' | 'in-reserve', change: (writer: TableWriter) => void): void {
+    const connection = this.#connection;
+    invariant(connection !== undefined, 'a write follows verify, which connects');
+    const { database, writer } = connection;
+    if (space === 'may-grow' && writer.freePages() < RESERVE_PAGES) {
+      growDatabase(database, GROWTH_BYTES);
+      connection.identity = identify(this.#path);
+    }
+    transact(database, () => change(writer));
+  }
+
+  #findFault(): string | undefined {
+    const identity = identify(this.#path);
+    const ours = this.#connection?.identity;
+    if (ours === undefined) return 'it could not be opened';
+    if (identity === undefined) return 'the file was deleted';
+    if (identity.ino !== ours.ino || identity.dev !== ours.dev) return 'another file is in its place';
+    if (identity.bytes < ours.bytes) return `the file was cut from ${ours.bytes} to ${identity.bytes} bytes`;
+    // Without it a crash in the middle of a transaction could not be rolled back.
+    const rollback = identify(rollbackPath(this.#path));
+    if (rollback?.ino !== this.#connection?.rollback?.ino) return 'its rollback journal was deleted';
+    return undefined;
+  }
+
+  #rebuild(reason: string): void {
+    closeQuietly(this.#connection?.database);
+    this.#connection = undefined;
+    const movedTo = identify(this.#path) === undefined ? undefined : this.#moveForeignAside();
+    this.#connection = connectNew(this.#path, this.#bootId, this.#memory);
+    this.#log.error('journal written anew from memory', { path: this.#path, reason, movedTo });
+  }
+
+  #moveForeignAside(): string {
+    try {
+      openDatabase(this.#path).close();
+    } catch (error) {
+      if (isLocked(error)) throw lockedBy(this.#path, error);
+    }
+    return brokenUnless(this.#path, () => moveAside(this.#path));
+  }
+
+  #addressTaken(lease: Lease, cause: unknown): JournalError {
+    const wanted = new Set(lease.addresses.map((address) => address.ip));
+    const owner = [...this.#memory.leases.values()].find((other) => other.addresses.some(({ ip }) => wanted.has(ip)));
+    const message = `${[...wanted].join(' or ')} belongs to sandbox ${owner?.containerId} (${owner?.ifName})`;
+    return new JournalError('JOURNAL_ADDRESS_TAKEN', this.#path, message, { cause });
+  }
+
+  #eniConflict({ eniId, table, slot }: EniRecord, cause: unknown): JournalError {
+    const rivals = [...this.#memory.enis.values()].filter((other) => other.table === table || other.slot === slot);
+    const held = rivals.map((other) => `${other.eniId} has table ${other.table}, slot ${other.slot}`).join('; ');
+    const message = `${eniId} cannot have table ${table}, slot ${slot}: ${held}`;
+    return new JournalError('JOURNAL_ENI_CONFLICT', this.#path, message, { cause });
+  }
+
+  #explain(error: unknown): unknown {
+    const cause = { cause: error };
+    if (isFull(error)) {
+      return new JournalError('JOURNAL_FULL', this.#path, 'no space left in its file system; free some', cause);
+    }
+    // The caller knows which address or ENI it was about.
+    if (error instanceof JournalError || isAddressTaken(error) || isEniConflict(error)) return error;
+    return new JournalError('JOURNAL_BROKEN', this.#path, String(error), cause);
+  }
+}
