@@ -1,0 +1,23 @@
+/**
+ * Writes the docs that are made from the source; with `--check` compares them instead and exits 1 when one differs.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { renderErrorDocs } from './error-docs.ts';
+
+const DOCS: Readonly<Record<string, () => string>> = {
+  'docs/errors.md': renderErrorDocs,
+};
+
+const isCheck = process.argv.includes('--check');
+for (const [path, render] of Object.entries(DOCS)) {
+  const wanted = render();
+  const present = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+  if (present === wanted) continue;
+  if (isCheck) {
+    console.error(`${path} is not what the source says; run: make gen`);
+    process.exitCode = 1;
+  } else {
+    writeFileSync(path, wanted);
+    console.error(`wrote ${path}`);
+  }
+}
