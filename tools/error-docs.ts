@@ -2,93 +2,93 @@ import type { AgentErrorCode } from '../agent/agent-error.ts';
 import { CNI_CODE } from '../agent/cni-failure.ts';
 import type { JournalErrorCode } from '../agent/journal/journal-error.ts';
 
-type Explained = { readonly means: string; readonly then: string };
+type Explained = { readonly means: string; readonly cure: string };
 
 /** What each CNI code means here and what an operator does. A code without an entry does not compile. */
 const CNI: Readonly<Record<keyof typeof CNI_CODE | 'incompatibleVersion', Explained>> = {
   incompatibleVersion: {
     means: 'the conf asks for a CNI version that we do not speak',
-    then: 'use a cniVersion that the message lists',
+    cure: 'use a cniVersion that the message lists',
   },
-  unsupportedField: { means: 'a field of the conf is of a kind that we cannot serve', then: 'remove the field' },
+  unsupportedField: { means: 'a field of the conf is of a kind that we cannot serve', cure: 'remove the field' },
   unknownContainer: {
     means: 'CHECK of a container that has no attachment here',
-    then: 'delete the Pod; its sandbox must be made anew',
+    cure: 'delete the Pod; its sandbox must be made anew',
   },
   invalidEnvironment: {
     means: 'CNI_* variables are missing or malformed, or CNI_NETNS is no network namespace',
-    then: 'every fault is in the message; look at the container runtime, which sets them',
+    cure: 'every fault is in the message; look at the container runtime, which sets them',
   },
   io: {
     means: 'a file or the journal could not be written',
-    then: 'look for a full or read-only /run; DEL still works',
+    cure: 'look for a full or read-only /run; DEL still works',
   },
-  decode: { means: 'the conf on stdin is no JSON', then: 'mend the conf file; the message says where it breaks' },
+  decode: { means: 'the conf on stdin is no JSON', cure: 'mend the conf file; the message says where it breaks' },
   invalidConf: {
     means: 'the conf has unknown or malformed fields of ours',
-    then: 'every fault is in the message; compare with the conflist that the agent installs',
+    cure: 'every fault is in the message; compare with the conflist that the agent installs',
   },
   tryAgainLater: {
     means: 'the agent does not answer, or the caller gave up first',
-    then: 'the runtime tries again by itself; if it lasts, look at tke-eni-agent and its socket',
+    cure: 'the runtime tries again by itself; if it lasts, look at tke-eni-agent and its socket',
   },
-  notAvailable: { means: 'STATUS: no ADD can be served now', then: 'the message says why; ADDs would fail alike' },
+  notAvailable: { means: 'STATUS: no ADD can be served now', cure: 'the message says why; ADDs would fail alike' },
   limitedConnectivity: {
     means: 'STATUS: ADDs are served, but something of ours is occupied by somebody else',
-    then: 'remove the foreign rule, route or table that the message names, or choose other numbers',
+    cure: 'remove the foreign rule, route or table that the message names, or choose other numbers',
   },
   poolExhausted: {
     means: 'no address of the wanted family is free',
-    then: 'look at the numbers in the message; add addresses to the supply or wait for the cooldown',
+    cure: 'look at the numbers in the message; add addresses to the supply or wait for the cooldown',
   },
-  eniGone: { means: 'the ENI of the address is not on this node', then: 'look whether it was detached in the cloud' },
+  eniGone: { means: 'the ENI of the address is not on this node', cure: 'look whether it was detached in the cloud' },
   conflict: {
     means: 'a table, priority or mark that we need is occupied by somebody else; nothing was overwritten',
-    then: 'the details name it; remove it, or start the agent with another --eni-mark-mask',
+    cure: 'the details name it; remove it, or start the agent with another --eni-mark-mask',
   },
   checkFailed: {
     means: 'CHECK found differences',
-    then: 'the details list each; the agent repairs the host side by itself, a Pod namespace only by a new sandbox',
+    cure: 'the details list each; the agent repairs the host side by itself, a Pod namespace only by a new sandbox',
   },
   kernel: {
     means: 'the kernel refused a request',
-    then: 'the details have the request as its ip line: run it by hand to see the same error',
+    cure: 'the details have the request as its ip line: run it by hand to see the same error',
   },
   ifnameTaken: {
     means: 'the interface name is taken in the sandbox, or the attachment exists in another namespace',
-    then: 'DEL it first, or choose another CNI_IFNAME',
+    cure: 'DEL it first, or choose another CNI_IFNAME',
   },
-  internal: { means: 'a fault of ours', then: 'please report it, with the log of tke-eni-agent' },
+  internal: { means: 'a fault of ours', cure: 'please report it, with the log of tke-eni-agent' },
 };
 
 const AGENT: Readonly<Record<AgentErrorCode, Explained>> = {
-  ANOTHER_AGENT: { means: 'another agent serves on the socket', then: 'stop it; two writers would fight' },
-  SOCKET: { means: 'the socket path cannot be used', then: 'remove what lies there, or set --socket' },
-  NO_PRIMARY: { means: 'no primary interface was found', then: 'set --primary-interface' },
-  CONFLIST: { means: 'the CNI conf could not be written', then: 'look at --cni-conf-dir: is it there and writable?' },
-  INSTALL: { means: 'the executables could not be installed', then: 'look at --cni-bin-dir and --plugin-dir' },
-  NFT: { means: 'nft is missing or refuses our table', then: 'install nftables, or use --rule-mode=per-pod' },
+  ANOTHER_AGENT: { means: 'another agent serves on the socket', cure: 'stop it; two writers would fight' },
+  SOCKET: { means: 'the socket path cannot be used', cure: 'remove what lies there, or set --socket' },
+  NO_PRIMARY: { means: 'no primary interface was found', cure: 'set --primary-interface' },
+  CONFLIST: { means: 'the CNI conf could not be written', cure: 'look at --cni-conf-dir: is it there and writable?' },
+  INSTALL: { means: 'the executables could not be installed', cure: 'look at --cni-bin-dir and --plugin-dir' },
+  NFT: { means: 'nft is missing or refuses our table', cure: 'install nftables, or use --rule-mode=per-pod' },
   ADOPTION: {
     means: 'attachments exist that the journal does not know, and they could not be adopted without doubt',
-    then: 'the message names each; delete those Pods',
+    cure: 'the message names each; delete those Pods',
   },
 };
 
 const JOURNAL: Readonly<Record<JournalErrorCode, Explained>> = {
-  JOURNAL_FULL: { means: 'the file system of the state folder is full', then: 'free space; DEL and repair go on' },
-  JOURNAL_LOCKED: { means: 'another agent has the journal open', then: 'stop it, or set --state-dir' },
+  JOURNAL_FULL: { means: 'the file system of the state folder is full', cure: 'free space; DEL and repair go on' },
+  JOURNAL_LOCKED: { means: 'another agent has the journal open', cure: 'stop it, or set --state-dir' },
   JOURNAL_ADDRESS_TAKEN: {
     means: 'another lease has the address already',
-    then: 'a fault of ours, caught before a Pod had the address; please report it with the log',
+    cure: 'a fault of ours, caught before a Pod had the address; please report it with the log',
   },
   JOURNAL_ENI_CONFLICT: {
     means: 'another ENI has the table or mark already',
-    then: 'a fault of ours; please report it with the log',
+    cure: 'a fault of ours; please report it with the log',
   },
-  JOURNAL_NO_LEASE: { means: 'a lease to commit is not there', then: 'a fault of ours; please report it with the log' },
+  JOURNAL_NO_LEASE: { means: 'a lease to commit is not there', cure: 'a fault of ours; please report it with the log' },
   JOURNAL_BROKEN: {
     means: 'the file cannot be read or written and could not be replaced',
-    then: 'look at the file system of --state-dir; a damaged file alone is set aside and replaced by itself',
+    cure: 'look at the file system of --state-dir; a damaged file alone is set aside and replaced by itself',
   },
 };
 
@@ -100,9 +100,9 @@ export function renderErrorDocs(): string {
   const cni = Object.entries(CNI)
     .map(([name, explained]) => ({ number: NUMBERS[name as keyof typeof CNI], name, explained }))
     .sort((a, b) => a.number - b.number)
-    .map(({ number, name, explained }) => `| ${number} | ${name} | ${explained.means} | ${explained.then} |`);
+    .map(({ number, name, explained }) => `| ${number} | ${name} | ${explained.means} | ${explained.cure} |`);
   const coded = (codes: Readonly<Record<string, Explained>>) =>
-    Object.entries(codes).map(([code, explained]) => `| ${code} | ${explained.means} | ${explained.then} |`);
+    Object.entries(codes).map(([code, explained]) => `| ${code} | ${explained.means} | ${explained.cure} |`);
   return [
     '<!-- Written by `make gen` from tools/error-docs.ts. -->',
     '# Errors and what to do',
