@@ -1,0 +1,34 @@
+import { decodeMessage, encodeMessage, type InitOf, type MessageTable } from '../agent/api/codec.ts';
+import { release } from '../agent/api/release.ts';
+import { AGENT_METHODS, type AgentMethod, type ReplyOf, type RequestInitOf } from '../agent/api/service.ts';
+import type { Backend } from './client/backend.ts';
+import { CallError } from './client/call-error.ts';
+import { callUnary } from './client/unary.ts';
+
+/** Makes a call of the agent's contract. @throws CallError when there was no answer that we can read. */
+export type AgentCall = <M extends AgentMethod>(
+  method: M,
+  request: RequestInitOf<M>,
+  timeoutMs: number,
+) => Promise<ReplyOf<M>>;
+
+/** Binds the contract to where the agent listens. Opens nothing before the first call. */
+export function createAgentCall(backend: Backend): AgentCall {
+  return async <M extends AgentMethod>(method: M, request: RequestInitOf<M>, timeoutMs: number) => {
+    const { path, request: requestTable, reply: replyTable }: MethodTables = AGENT_METHODS[method];
+    const reply = await callUnary(backend, {
+      path,
+      request: encodeMessage(requestTable, request as InitOf<MessageTable>),
+      timeoutMs,
+      userAgent: `tke-eni-cni/${release}`,
+    });
+    try {
+      return decodeMessage(replyTable, reply) as ReplyOf<M>;
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new CallError('PROTOCOL', `its answer is no message of ours: ${reason}`, { cause });
+    }
+  };
+}
+
+type MethodTables = { readonly path: string; readonly request: MessageTable; readonly reply: MessageTable };

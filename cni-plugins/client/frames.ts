@@ -1,0 +1,99 @@
+/** Numbers the frame types that we send or read. @see RFC 9113 section 6 */
+export const FRAME = {
+  DATA: 0x0,
+  HEADERS: 0x1,
+  RST_STREAM: 0x3,
+  SETTINGS: 0x4,
+  PUSH_PROMISE: 0x5,
+  PING: 0x6,
+  GOAWAY: 0x7,
+  WINDOW_UPDATE: 0x8,
+} as const;
+
+/** Names the flags; the value 1 means ACK on SETTINGS and PING, END_STREAM on DATA and HEADERS. */
+export const FLAG = { ACK: 0x1, END_STREAM: 0x1, END_HEADERS: 0x4, PADDED: 0x8 } as const;
+
+/** Names the settings that we send or heed. @see RFC 9113 section 6.5.2 */
+export const SETTING = { HEADER_TABLE_SIZE: 1, ENABLE_PUSH: 2, INITIAL_WINDOW_SIZE: 4 } as const;
+
+/** Bytes of the largest payload that either side may send as long as no SETTINGS say otherwise; ours never do. */
+export const MAX_FRAME_BYTES = 16_384;
+
+/** Is one frame, header decoded. */
+export type Frame = {
+  readonly type: number;
+  readonly flags: number;
+  readonly streamId: number;
+  readonly payload: Buffer;
+};
+
+/**
+ * Encodes one frame.
+ *
+ * ```
+ * length 24 | type 8 | flags 8 | reserved 1, stream 31 | payload
+ * ```
+ */
+export function encodeFrame(type: number, flags: number, streamId: number, payload: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + payload.length);
+  frame.writeUIntBE(payload.length, 0, 3);
+  frame.writeUInt8(type, 3);
+  frame.writeUInt8(flags, 4);
+  frame.writeUInt32BE(streamId, 5);
+  frame.set(payload, HEADER_BYTES);
+  return frame;
+}
+
+/** Encodes the payload of SETTINGS. */
+export function encodeSettings(settings: readonly (readonly [id: number, value: number])[]): Buffer {
+  const payload = Buffer.alloc(settings.length * SETTING_BYTES);
+  settings.forEach(([id, value], index) => {
+    payload.writeUInt16BE(id, index * SETTING_BYTES);
+    payload.writeUInt32BE(value, index * SETTING_BYTES + 2);
+  });
+  return payload;
+}
+
+/** Decodes the payload of SETTINGS; an incomplete last entry is dropped. */
+export function decodeSettings(payload: Buffer): readonly (readonly [id: number, value: number])[] {
+  const settings: [number, number][] = [];
+  for (let at = 0; at + SETTING_BYTES <= payload.length; at += SETTING_BYTES) {
+    settings.push([payload.readUInt16BE(at), payload.readUInt32BE(at + 2)]);
+  }
+  return settings;
+}
+
+/** Encodes a 32-bit number: the payload of WINDOW_UPDATE. */
+export function encodeUint32(value: number): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(value);
+  return payload;
+}
+
+/** Cuts a byte stream into frames, however it arrives. */
+export class FrameReader {
+  #rest: Buffer = Buffer.alloc(0);
+
+  /** Adds bytes and returns the frames that are complete now, or 'too-large': then no HTTP/2 peer is speaking. */
+  push(chunk: Uint8Array): readonly Frame[] | 'too-large' {
+    this.#rest = Buffer.concat([this.#rest, chunk]);
+    const frames: Frame[] = [];
+    while (this.#rest.length >= HEADER_BYTES) {
+      const length = this.#rest.readUIntBE(0, 3);
+      if (length > MAX_FRAME_BYTES) return 'too-large';
+      const end = HEADER_BYTES + length;
+      if (this.#rest.length < end) break;
+      frames.push({
+        type: this.#rest.readUInt8(3),
+        flags: this.#rest.readUInt8(4),
+        streamId: this.#rest.readUInt32BE(5) & 0x7fff_ffff,
+        payload: this.#rest.subarray(HEADER_BYTES, end),
+      });
+      this.#rest = this.#rest.subarray(end);
+    }
+    return frames;
+  }
+}
+
+const HEADER_BYTES = 9;
+const SETTING_BYTES = 6;

@@ -1,0 +1,53 @@
+import { connect, type Socket } from 'node:net';
+import type { Backend } from './backend.ts';
+import { CallError } from './call-error.ts';
+import { type Call, Exchange } from './exchange.ts';
+
+/**
+ * Makes one call on a connection of its own and resolves to the encoded reply.
+ *
+ * A client of our own because the library costs three times the process: 74 ms of CPU with it, 26 ms so.
+ *
+ * @throws CallError when no reply came, within `call.timeoutMs` at the latest.
+ */
+export function callUnary(backend: Backend, call: Call): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const exchange = new Exchange(call);
+    const socket = open(backend);
+    let isConnected = false;
+    const settle = (): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      const { outcome } = exchange;
+      if (outcome?.kind === 'message') resolve(outcome.message);
+      else reject(new CallError(outcome?.failure ?? 'CLOSED', outcome?.reason ?? 'the connection ended'));
+    };
+    const timer = setTimeout(() => {
+      exchange.end('DEADLINE', `no answer within ${call.timeoutMs} ms`);
+      settle();
+    }, call.timeoutMs);
+    socket.on('connect', () => {
+      isConnected = true;
+    });
+    socket.on('data', (chunk: Buffer) => {
+      const answer = exchange.receive(chunk);
+      if (exchange.outcome !== undefined) settle();
+      else if (answer.length > 0) socket.write(answer);
+    });
+    socket.on('error', (error) => {
+      exchange.end(isConnected ? 'CLOSED' : 'UNREACHABLE', error.message);
+      settle();
+    });
+    socket.on('close', () => {
+      exchange.end('CLOSED', 'the agent closed the connection without an answer');
+      settle();
+    });
+    socket.write(exchange.start());
+  });
+}
+
+function open(backend: Backend): Socket {
+  return backend.kind === 'unix'
+    ? connect({ path: backend.path })
+    : connect({ host: backend.host, port: backend.port, noDelay: true });
+}

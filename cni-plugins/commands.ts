@@ -1,0 +1,200 @@
+import type { CniErrorMessage, Sandbox } from '../agent/api/messages.ts';
+import { release } from '../agent/api/release.ts';
+import type { AgentCall } from './agent-client.ts';
+import { CallError } from './client/call-error.ts';
+import { PLUGINS, type PluginName } from './plugins.ts';
+import { comparePrevResult } from './skel/compare-result.ts';
+import type { PluginConf } from './skel/conf.ts';
+import type { CniEnv } from './skel/env.ts';
+import { CniError, CODE } from './skel/error.ts';
+import { makeResult } from './skel/result.ts';
+
+/**
+ * Executes one command against the agent.
+ *
+ * @returns what to print on success, '' for nothing.
+ * @throws CniError the agent's own, or ours when it gives no answer.
+ */
+export async function execute(context: Context): Promise<string> {
+  switch (context.env.command) {
+    case 'ADD':
+      return add(context);
+    case 'DEL':
+      return del(context);
+    case 'CHECK':
+      return check(context);
+    case 'STATUS':
+      return status(context);
+    case 'GC':
+      return gc(context);
+    case 'VERSION':
+      return '';
+  }
+}
+
+/** Holds a command with all that it needs. */
+export type Context = {
+  readonly plugin: PluginName;
+  readonly env: CniEnv;
+  readonly conf: PluginConf;
+  readonly call: AgentCall;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: () => number;
+  /** Keeps a DEL for an agent that does not answer. */
+  readonly spool: Spool;
+};
+
+/** Keeps a DEL on disk. Both are as `spool.ts` says. */
+export type Spool = {
+  /** Returns a way to take it back. */
+  readonly keep: (sandbox: Sandbox, network: string) => Promise<() => void>;
+};
+
+/** Bounds of one call to the agent, ms, where the conf names none. ADD: above the agent's own wait for an address. */
+const TIMEOUT_MS = { ADD: 40_000, DEL: 8_000, CHECK: 15_000, STATUS: 2_000, GC: 60_000 } as const;
+
+/** The second try of a DEL only catches an agent that came back meanwhile; one that is stuck must not be waited for twice. */
+const SECOND_TRY_MS = 1_000;
+
+async function add(context: Context): Promise<string> {
+  const { plugin, conf, env, call, nowMs } = context;
+  const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.ADD;
+  const request = {
+    plugin: PLUGINS[plugin],
+    sandbox: sandboxOf(env),
+    network: conf.name,
+    mtu: conf.mtu,
+    deadlineUnixMs: nowMs() + timeoutMs,
+    disableIpv6: conf.disableIPv6,
+    clientVersion: release,
+  };
+  const reply = await call('add', request, timeoutMs).catch((error) => throwUnanswered(context, error));
+  throwIfRefused(reply.error);
+  if (reply.attachment === undefined) {
+    throw new CniError(CODE.tryAgainLater, `the agent on ${conf.backend} answered neither an address nor an error`);
+  }
+  return JSON.stringify(makeResult(conf, reply.attachment, shapeOf(plugin)));
+}
+
+/**
+ * Takes an attachment back. A runtime cannot delete a sandbox whose DEL fails, so a node whose agent is down would fill
+ * with dead Pods: the DEL is left on disk instead, and the agent holds address and lease until it has done it.
+ */
+async function del(context: Context): Promise<string> {
+  const { plugin, conf, env, call } = context;
+  const sandbox = sandboxOf(env);
+  const request = { plugin: PLUGINS[plugin], sandbox, network: conf.name, clientVersion: release };
+  const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.DEL;
+  const first = await call('del', request, timeoutMs).catch(unlessAnswered);
+  if (!(first instanceof CallError)) return throwIfRefused(first.error);
+  const kept = await keep(context, sandbox);
+  // An agent that started between our two steps may have drained the folder before the file was there; so ask again.
+  const second = await call('del', request, Math.min(timeoutMs, SECOND_TRY_MS)).catch(unlessAnswered);
+  if (kept.kind === 'failed') {
+    if (second instanceof CallError) throw spoolFailed(context, first, kept.cause);
+    return throwIfRefused(second.error);
+  }
+  if (!(second instanceof CallError) && second.error === undefined) kept.takeBack();
+  return '';
+}
+
+async function keep({ spool, conf }: Context, sandbox: Sandbox): Promise<Kept> {
+  try {
+    return { kind: 'kept', takeBack: await spool.keep(sandbox, conf.name) };
+  } catch (cause) {
+    return { kind: 'failed', cause };
+  }
+}
+
+type Kept =
+  | { readonly kind: 'kept'; readonly takeBack: () => void }
+  | { readonly kind: 'failed'; readonly cause: unknown };
+
+async function check(context: Context): Promise<string> {
+  const { plugin, conf, env, call } = context;
+  const { prevResult } = conf;
+  const request = {
+    plugin: PLUGINS[plugin],
+    sandbox: sandboxOf(env),
+    network: conf.name,
+    prevResult: Buffer.from(JSON.stringify(prevResult?.raw ?? {})),
+    clientVersion: release,
+  };
+  const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.CHECK;
+  const reply = await call('check', request, timeoutMs).catch((error) => throwUnanswered(context, error));
+  throwIfRefused(reply.error);
+  const compared =
+    prevResult === undefined ? [] : comparePrevResult(prevResult, reply.attachment, env.ifName, shapeOf(plugin));
+  const differences = [...reply.differences, ...compared];
+  if (differences.length > 0) {
+    const what = `${env.containerId} ${env.ifName}: ${differences.length} difference(s) from what ADD made`;
+    throw new CniError(CODE.checkFailed, what, differences.join('\n'));
+  }
+  return '';
+}
+
+async function status(context: Context): Promise<string> {
+  const { plugin, conf, call } = context;
+  const request = { plugin: PLUGINS[plugin], clientVersion: release };
+  const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.STATUS;
+  const reply = await call('status', request, timeoutMs).catch((error) =>
+    throwUnanswered(context, error, CODE.notAvailable),
+  );
+  return throwIfRefused(reply.error);
+}
+
+async function gc(context: Context): Promise<string> {
+  const { plugin, conf, call } = context;
+  const request = {
+    plugin: PLUGINS[plugin],
+    network: conf.name,
+    validAttachments: conf.validAttachments.map(({ containerID, ifname }) => ({
+      containerId: containerID,
+      ifName: ifname,
+    })),
+    clientVersion: release,
+  };
+  const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.GC;
+  const reply = await call('gc', request, timeoutMs).catch((error) => throwUnanswered(context, error));
+  return throwIfRefused(reply.error);
+}
+
+function sandboxOf({ containerId, ifName, netns, args }: CniEnv): Sandbox {
+  return { containerId, ifName, netns, ...args };
+}
+
+function shapeOf(plugin: PluginName): 'main' | 'ipam' {
+  return plugin === 'tke-eni-ipamc' ? 'ipam' : 'main';
+}
+
+/** Returns what to print when all went well: nothing. */
+function throwIfRefused(error: CniErrorMessage | undefined): '' {
+  if (error === undefined) return '';
+  // 0 is no CNI error code; a runtime could take it for success.
+  throw new CniError(error.code === 0 ? CODE.internal : error.code, error.msg, error.details);
+}
+
+/** Turns a missing answer into a value; anything else goes on being thrown. */
+function unlessAnswered(error: unknown): CallError {
+  if (error instanceof CallError) return error;
+  throw error;
+}
+
+function throwUnanswered({ conf, env }: Context, error: unknown, code: number = CODE.tryAgainLater): never {
+  if (!(error instanceof CallError)) throw error;
+  const tried = `${env.command}: ${error.code}: ${error.message}`;
+  throw new CniError(code, `the agent on ${conf.backend} does not answer`, `${tried}; ${LOOK_AT}`, { cause: error });
+}
+
+function spoolFailed({ conf }: Context, error: CallError, cause: unknown): CniError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new CniError(
+    CODE.io,
+    `the agent on ${conf.backend} does not answer and the DEL cannot be left for it: ${reason}`,
+    `DEL: ${error.code}: ${error.message}; make room in, or write access to, the folder; ${LOOK_AT}`,
+    { cause },
+  );
+}
+
+const LOOK_AT =
+  'see whether the tke-eni-agent Pod of this node runs and what it logs: kubectl -n kube-system get pods -o wide | grep tke-eni-agent';

@@ -1,0 +1,78 @@
+import { release } from '../agent/api/release.ts';
+import { type AgentCall, createAgentCall } from './agent-client.ts';
+import { type Backend, parseBackend } from './client/backend.ts';
+import { execute, type Spool } from './commands.ts';
+import { findPlugin, PLUGINS, type PluginName } from './plugins.ts';
+import { DEFAULT_BACKEND, decodeConf, type PluginConf, peekVersion } from './skel/conf.ts';
+import { type CniEnv, decodeEnv, type Environment } from './skel/env.ts';
+import { CniError, CODE, renderError, toCniError } from './skel/error.ts';
+import { NEWEST_VERSION, renderVersions, SUPPORTED_VERSIONS } from './skel/version.ts';
+
+/**
+ * Runs one call of the executable from its environment to its exit. Never rejects: whatever goes wrong becomes a CNI
+ * error on standard output.
+ */
+export async function run(invocation: Invocation): Promise<Exit> {
+  let stdin = '';
+  try {
+    const plugin = findPlugin(invocation.name);
+    if (plugin === undefined) throw unknownName(invocation.name);
+    if (invocation.args.includes('--version')) return { code: 0, stdout: `${plugin} ${release}\n` };
+    const env = decodeEnv(invocation.env);
+    stdin = invocation.readStdin();
+    if (env.command === 'VERSION') return { code: 0, stdout: renderVersions(peekVersion(stdin)) };
+    const conf = decodeConf(stdin, plugin, env.command);
+    return { code: 0, stdout: await execute(contextOf(plugin, env, conf, invocation)) };
+  } catch (error) {
+    return exitWith(error, stdin);
+  }
+}
+
+/** Makes the exit of a call that failed, whatever was thrown. Never throws. */
+export function exitWith(error: unknown, stdin = ''): Exit {
+  const wanted = peekVersion(stdin);
+  const cniVersion = SUPPORTED_VERSIONS.find((version) => version === wanted) ?? NEWEST_VERSION;
+  return { code: 1, stdout: renderError(toCniError(error), cniVersion) };
+}
+
+/** Holds what the process was called with. */
+export type Invocation = {
+  /** Last part of the name that the executable was called by. */
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly env: Environment;
+  /** Reads standard input to its end. */
+  readonly readStdin: () => string;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: () => number;
+};
+
+/** Says how the process ends. */
+export type Exit = { readonly code: 0 | 1; readonly stdout: string };
+
+function contextOf(plugin: PluginName, env: CniEnv, conf: PluginConf, { nowMs }: Invocation) {
+  const backend = parseBackend(conf.backend) ?? parseBackend(DEFAULT_BACKEND);
+  if (backend === undefined) throw new CniError(CODE.invalidConf, `backend: ${conf.backend} is no address`);
+  const call: AgentCall = createAgentCall(backend);
+  return { plugin, env, conf, call, nowMs, spool: createSpool(plugin, backend, nowMs) };
+}
+
+function createSpool(plugin: PluginName, backend: Backend, nowMs: () => number): Spool {
+  return {
+    keep: async (sandbox, network) => {
+      // Loaded on need: the hash and the file work cost a call that never spools 2 ms.
+      const { forgetDeletion, spoolDeletion, spoolDirectory } = await import('./spool.ts');
+      const deletion = { plugin: PLUGINS[plugin], network, sandbox, writtenAtMs: nowMs() };
+      const path = spoolDeletion(spoolDirectory(backend), deletion);
+      return () => forgetDeletion(path);
+    },
+  };
+}
+
+function unknownName(name: string): CniError {
+  return new CniError(
+    CODE.internal,
+    `called as ${name}, which is none of ${Object.keys(PLUGINS).join(', ')}`,
+    'the executable finds out by its own name what to be: install it, or link it, under one of these',
+  );
+}

@@ -1,0 +1,37 @@
+import type { Attachment } from '../../agent/api/messages.ts';
+import type { PrevResult } from './conf.ts';
+
+/**
+ * Lists what the result that the runtime kept from ADD lacks of what the agent holds. Additions of plugins behind us in
+ * the chain are no difference.
+ *
+ * @param attachment what the agent holds; absent when it is of a release that does not say.
+ */
+export function comparePrevResult(
+  prevResult: PrevResult,
+  attachment: Attachment | undefined,
+  ifName: string,
+  shape: 'main' | 'ipam',
+): readonly string[] {
+  const differences: string[] = [];
+  const addresses = prevResult.ips.map(({ address }) => String(address));
+  if (addresses.length === 0) differences.push('prevResult: no address');
+  for (const { address } of attachment?.ips ?? []) {
+    if (!addresses.includes(address)) {
+      differences.push(`prevResult: the agent holds ${address}, prevResult has ${addresses.join(', ') || 'none'}`);
+    }
+  }
+  if (shape === 'main') {
+    const ours = prevResult.interfaces.find(({ name, sandbox }) => name === ifName && isText(sandbox));
+    if (ours === undefined) differences.push(`prevResult: no interface ${ifName} in a sandbox`);
+    const held = attachment?.interfaces.find(({ name, sandbox }) => name === ifName && sandbox !== '');
+    if (ours !== undefined && held !== undefined && isText(ours['mac']) && ours['mac'].toLowerCase() !== held.mac) {
+      differences.push(`prevResult: ${ifName} has MAC ${ours['mac']}, the agent holds ${held.mac}`);
+    }
+  }
+  return differences;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}

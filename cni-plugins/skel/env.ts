@@ -1,0 +1,120 @@
+import { ConfigError, Faults } from '../../runtime/decode.ts';
+import { CniError, CODE } from './error.ts';
+import { COMMANDS, type Command } from './version.ts';
+
+/**
+ * Decodes the CNI_* environment.
+ *
+ * @throws CniError code 4 that names every variable at fault.
+ * @see https://www.cni.dev/docs/spec/#parameters
+ */
+export function decodeEnv(env: Environment): CniEnv {
+  const faults = new Faults();
+  const command = COMMANDS.find((candidate) => candidate === env['CNI_COMMAND']);
+  if (command === undefined) faults.add('CNI_COMMAND', `one of ${COMMANDS.join(', ')}`, env['CNI_COMMAND']);
+  const decoded = { containerId: '', netns: '', ifName: '', args: '' };
+  for (const { name, field, required, optional, expected, isValid } of VARIABLES) {
+    if (command === undefined || !(required.includes(command) || optional.includes(command))) continue;
+    // A variable set to nothing is a variable not set: runtimes do both on DEL.
+    const value = env[name] ?? '';
+    if (value === '') {
+      if (required.includes(command)) faults.add(name, `${expected}, as ${command} requires`, undefined);
+    } else if (isValid(value)) {
+      decoded[field] = value;
+    } else {
+      faults.add(name, expected, value);
+    }
+  }
+  if (command === undefined || faults.list.length > 0) {
+    throw new CniError(
+      CODE.invalidEnvironment,
+      new ConfigError('environment', faults.list).message,
+      'the container runtime sets these variables; to call by hand, see the CNI specification, "Parameters"',
+    );
+  }
+  return { command, ...decoded, args: decodeArgs(decoded.args) };
+}
+
+/** Holds what the runtime said by environment; a variable that the command does not use is ''. */
+export type CniEnv = {
+  readonly command: Command;
+  readonly containerId: string;
+  readonly netns: string;
+  readonly ifName: string;
+  readonly args: CniArgs;
+};
+
+/** Holds the keys of CNI_ARGS that we know. Empty when the runtime is not Kubernetes. */
+export type CniArgs = { readonly podNamespace: string; readonly podName: string; readonly podUid: string };
+
+/** Is an environment: `process.env` or a test's. */
+export type Environment = { readonly [name: string]: string | undefined };
+
+type Variable = {
+  readonly name: string;
+  readonly field: 'containerId' | 'netns' | 'ifName' | 'args';
+  readonly required: readonly Command[];
+  readonly optional: readonly Command[];
+  readonly expected: string;
+  readonly isValid: (value: string) => boolean;
+};
+
+/** Lists the variables that we use. CNI_PATH is not among them: we execute no other plugin. */
+const VARIABLES: readonly Variable[] = [
+  {
+    name: 'CNI_CONTAINERID',
+    field: 'containerId',
+    required: ['ADD', 'DEL', 'CHECK'],
+    optional: [],
+    expected: 'a letter or digit, then letters, digits, "_", "." or "-"',
+    isValid: (value) => /^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(value),
+  },
+  {
+    name: 'CNI_NETNS',
+    field: 'netns',
+    required: ['ADD', 'CHECK'],
+    // Empty on DEL when the namespace is gone.
+    optional: ['DEL'],
+    expected: 'the absolute path of a network namespace',
+    isValid: (value) => value.startsWith('/'),
+  },
+  {
+    name: 'CNI_IFNAME',
+    field: 'ifName',
+    required: ['ADD', 'DEL', 'CHECK'],
+    optional: [],
+    expected: 'an interface name: 1 to 15 bytes, no "/", ":" or white space, not "." or ".."',
+    isValid: isInterfaceName,
+  },
+  {
+    name: 'CNI_ARGS',
+    field: 'args',
+    required: [],
+    optional: ['ADD', 'DEL', 'CHECK'],
+    expected: 'KEY=VALUE pairs separated by ";"',
+    isValid: (value) => pairsOf(value).every((pair) => pair.indexOf('=') > 0),
+  },
+];
+
+/** Tells whether the kernel would take the name. @see linux/net/core/dev.c dev_valid_name() */
+function isInterfaceName(value: string): boolean {
+  return Buffer.byteLength(value) <= 15 && !/[/:\s]/.test(value) && value !== '.' && value !== '..';
+}
+
+function decodeArgs(args: string): CniArgs {
+  // Unknown keys are ignored with and without IgnoreUnknown: which ones come depends on the runtime's release.
+  const entries = pairsOf(args).map((pair) => {
+    const at = pair.indexOf('=');
+    return [pair.slice(0, at), pair.slice(at + 1)] as const;
+  });
+  const values = new Map(entries);
+  return {
+    podNamespace: values.get('K8S_POD_NAMESPACE') ?? '',
+    podName: values.get('K8S_POD_NAME') ?? '',
+    podUid: values.get('K8S_POD_UID') ?? '',
+  };
+}
+
+function pairsOf(args: string): readonly string[] {
+  return args.split(';').filter((pair) => pair !== '');
+}

@@ -1,0 +1,54 @@
+import type { Attachment } from '../../agent/api/messages.ts';
+import type { PluginConf } from './conf.ts';
+import { type CniVersion, isAtLeast } from './version.ts';
+
+/**
+ * Makes the result of ADD in the conf's version, behind what a plugin before us in the chain made.
+ *
+ * @param shape 'ipam' for a plugin that only gives an address: no interfaces, for the main plugin adds its own.
+ * @see https://www.cni.dev/docs/spec/#add-success
+ */
+export function makeResult(conf: ResultConf, attachment: Attachment, shape: 'main' | 'ipam'): CniResult {
+  const { cniVersion, prevResult, dns = prevResult?.dns } = conf;
+  const before = shape === 'ipam' ? undefined : prevResult;
+  const offset = before?.interfaces.length ?? 0;
+  const ips = attachment.ips.map(({ address, gateway, interfaceIndex }) => ({
+    // From 1.0.0 on the address itself says which family it is.
+    ...(isAtLeast(cniVersion, '1.0.0') ? {} : { version: address.includes(':') ? '6' : '4' }),
+    ...(shape === 'ipam' || interfaceIndex < 0 ? {} : { interface: offset + interfaceIndex }),
+    address,
+    ...(gateway === '' ? {} : { gateway }),
+  }));
+  const routes = attachment.routes.map(({ dst, gw }) => (gw === '' ? { dst } : { dst, gw }));
+  return {
+    cniVersion,
+    ...(shape === 'ipam'
+      ? {}
+      : { interfaces: [...(before?.interfaces ?? []), ...makeInterfaces(cniVersion, attachment)] }),
+    ips: [...(before?.ips ?? []), ...ips],
+    routes: [...(before?.routes ?? []), ...routes],
+    ...(dns === undefined ? {} : { dns }),
+  };
+}
+
+/** Is a result as it is printed; the elements' fields depend on the version. */
+export type CniResult = {
+  readonly cniVersion: CniVersion;
+  readonly interfaces?: readonly JsonObject[];
+  readonly ips: readonly JsonObject[];
+  readonly routes: readonly JsonObject[];
+  readonly dns?: JsonObject;
+};
+
+type JsonObject = Readonly<Record<string, unknown>>;
+type ResultConf = Pick<PluginConf, 'cniVersion' | 'prevResult' | 'dns'>;
+
+function makeInterfaces(cniVersion: CniVersion, { interfaces }: Attachment): readonly JsonObject[] {
+  return interfaces.map(({ name, mac, mtu, sandbox }) => ({
+    name,
+    mac,
+    // A field of 1.1.0.
+    ...(isAtLeast(cniVersion, '1.1.0') && mtu !== 0 ? { mtu } : {}),
+    ...(sandbox === '' ? {} : { sandbox }),
+  }));
+}

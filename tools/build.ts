@@ -1,0 +1,91 @@
+/**
+ * Makes the executables in dist/bin, offline, from the sources and what npm installed:
+ * `node tools/build.ts [tke-route-eni] [tke-eni-agent]`, both without an argument. What did not change is left alone.
+ */
+import { copyFile, mkdir, rename } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { bundle, FFI_FILE } from './build/bundle.ts';
+import { type BuildPlace, makeExecutable } from './build/executable.ts';
+import { withLock } from './build/lock.ts';
+import { describeRelease } from './build/release.ts';
+
+/** Lists what there is to build. One architecture at a time: the machine's own, for the code cache is made by running it. */
+export const EXECUTABLES = {
+  'tke-route-eni': { entry: 'cni-plugins/main.ts', links: ['tke-eni-ipamc', 'tke-direct-eni'] },
+  'tke-eni-agent': { entry: 'agent/main.ts', links: [] },
+} as const satisfies Readonly<Record<string, { readonly entry: string; readonly links: readonly string[] }>>;
+
+/** Is the name of one executable. */
+export type ExecutableName = keyof typeof EXECUTABLES;
+
+/** Builds the named executables where they are out of date. Safe to call from several processes at once. */
+export async function buildExecutables(
+  names: readonly ExecutableName[],
+  report: (line: string) => void = () => {},
+): Promise<{ readonly binDir: string }> {
+  return withLock(join(CACHE_DIR, 'lock'), async () => {
+    for (const name of names) {
+      const startedMs = performance.now();
+      const release = await build(name);
+      const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+      report(`${join(BIN_DIR, name)}: ${release}, ${seconds} s`);
+    }
+    return { binDir: BIN_DIR };
+  });
+}
+
+const ROOT = join(import.meta.dirname, '..');
+const BIN_DIR = join(ROOT, 'dist', 'bin');
+const CACHE_DIR = join(ROOT, 'dist', '.cache');
+
+async function build(name: ExecutableName): Promise<string> {
+  const { entry, links } = EXECUTABLES[name];
+  // First to learn the sources, then, knowing their release, in earnest: bundling takes some 50 ms.
+  const { sources } = await bundle(ROOT, entry, '');
+  const release = await describeRelease(ROOT, sources);
+  const { code, needsFfi } = await bundle(ROOT, entry, release);
+  const place: BuildPlace = { binDir: BIN_DIR, cacheDir: CACHE_DIR, nodePath: findNode() };
+  const outcome = await makeExecutable({ name, links, code }, place);
+  if (needsFfi) await putFfiBeside();
+  return `${release} ${outcome}`;
+}
+
+/** Finds npm's Node, which must also be the one that runs this: the code cache fits one version only. */
+function findNode(): string {
+  const { version, nodePath } = locate(`node-linux-${process.arch}`, 'bin/node');
+  if (`v${version}` !== process.version) {
+    throw new Error(
+      `this is Node ${process.version}, the packaged one is v${version}: run make build, or npm exec node`,
+    );
+  }
+  return nodePath;
+}
+
+function locate(packageName: string, file: string): { readonly version: string; readonly nodePath: string } {
+  const require = createRequire(import.meta.url);
+  const manifestPath = require.resolve(`${packageName}/package.json`);
+  const { version } = require(manifestPath) as { readonly version: string };
+  return { version, nodePath: join(dirname(manifestPath), file) };
+}
+
+async function putFfiBeside(): Promise<void> {
+  const file = `ffi-rs.linux-${process.arch}-gnu.node`;
+  const { nodePath: addon } = locate(`@yuuang/ffi-rs-linux-${process.arch}-gnu`, file);
+  await mkdir(BIN_DIR, { recursive: true });
+  const temporary = join(BIN_DIR, `.${FFI_FILE}.new`);
+  await copyFile(addon, temporary);
+  await rename(temporary, join(BIN_DIR, FFI_FILE));
+}
+
+if (import.meta.main) {
+  const wanted = process.argv.slice(2);
+  const known = Object.keys(EXECUTABLES) as ExecutableName[];
+  const unknown = wanted.filter((name) => !known.some((candidate) => candidate === name));
+  if (unknown.length > 0) {
+    console.error(`nothing to build of the name ${unknown.join(', ')}; there are ${known.join(', ')}`);
+    process.exit(2);
+  }
+  const names = wanted.length === 0 ? known : known.filter((name) => wanted.includes(name));
+  await buildExecutables(names, (line) => console.error(line));
+}
