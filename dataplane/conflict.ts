@@ -1,0 +1,127 @@
+import type { AddressState, HostState, RouteState, RuleState } from './desired.ts';
+import { routeKey, ruleKey } from './desired.ts';
+import { hex, overlaps } from './eni-mark.ts';
+import { familyOf, prefixLength } from './ip-prefix.ts';
+import { isOurTable, OUR_PRIORITIES, RTPROT_TKE_ENI, TABLE_POD_ROUTES } from './numbers.ts';
+import type { ObservedHost, ObservedRoute, ObservedRule } from './observed.ts';
+
+/** Something that is not ours stands where ours should, or something ours needs is not there. We report it and leave it alone. */
+export type Conflict = {
+  readonly kind: 'rule' | 'route' | 'table' | 'priority' | 'mark' | 'address' | 'link' | 'sysctl';
+  /** Names the thing, the place and the next step. */
+  readonly message: string;
+};
+
+/** Finds foreign rules that equal one of ours, look up a table of ours, use bits of our marks, or stand at our priorities. */
+export function ruleConflicts(desired: HostState, observed: ObservedHost): readonly Conflict[] {
+  const wanted = new Set(desired.rules.map(ruleKey));
+  const tables = ourTables(desired);
+  const masks = new Set(desired.rules.flatMap((rule) => (rule.fwmask === undefined ? [] : [rule.fwmask])));
+  return observed.rules
+    .filter((rule) => !isOurs(rule))
+    .flatMap((rule): readonly Conflict[] => {
+      const conflict = foreignRule(rule, wanted, tables, masks);
+      return conflict === undefined ? [] : [conflict];
+    });
+}
+
+/** Finds foreign routes in our tables, and in main at the very place of one of ours. */
+export function routeConflicts(desired: HostState, observed: ObservedHost): readonly Conflict[] {
+  const wanted = new Set(desired.routes.map(routeKey));
+  const tables = ourTables(desired);
+  return observed.routes
+    .filter((route) => !isOurs(route))
+    .flatMap((route): readonly Conflict[] => {
+      const where = `route "${route.shown}" in table ${route.table}`;
+      if (wanted.has(routeKey(route))) {
+        return [
+          { kind: 'route', message: `${where} stands where ours should; remove it, or stop the program that adds it` },
+        ];
+      }
+      if (!tables.has(route.table)) return [];
+      return [
+        { kind: 'table', message: `${where} is not ours, the table is; remove it, or stop the program that adds it` },
+      ];
+    });
+}
+
+/** Finds IPv4 addresses where they do harm: on a Pod's host veth, and with a connected route on an ENI. */
+export function addressConflicts(desired: HostState, observed: ObservedHost): readonly Conflict[] {
+  const eniIfindexes = new Set(desired.addresses.map((address) => address.ifindex));
+  const vethIfindexes = new Set(desired.links.filter((link) => link.group !== undefined).map((link) => link.ifindex));
+  return observed.addresses.flatMap((address): readonly Conflict[] => {
+    if (familyOf(address.prefix) !== 4) return [];
+    if (vethIfindexes.has(address.ifindex)) return [vethAddress(address)];
+    return eniIfindexes.has(address.ifindex) && prefixLength(address.prefix) < 32 ? [eniAddress(address)] : [];
+  });
+}
+
+/** Tells whether a route or rule is one that we wrote and may delete. */
+export function isOurs(object: ObservedRoute | ObservedRule): boolean {
+  return object.protocol === RTPROT_TKE_ENI && !object.isExotic;
+}
+
+/** Tells whether a rule of ours that nobody wants may be deleted: only at our priorities. */
+export function isPrunableRule(rule: ObservedRule): boolean {
+  return isOurs(rule) && OUR_PRIORITIES.includes(rule.priority);
+}
+
+/** Tells whether a route of ours that nobody wants may be deleted: only in our tables and in main. */
+export function isPrunableRoute(route: ObservedRoute, mainTable: number): boolean {
+  return isOurs(route) && (route.table === mainTable || isOurTable(route.table));
+}
+
+function foreignRule(
+  rule: ObservedRule,
+  wanted: ReadonlySet<string>,
+  tables: ReadonlySet<number>,
+  masks: ReadonlySet<number>,
+): Conflict | undefined {
+  const what = `IPv${rule.family} rule "${rule.shown}" at priority ${rule.priority}`;
+  if (!rule.isExotic && wanted.has(ruleKey(rule))) {
+    return {
+      kind: 'rule',
+      message: `${what} equals one of ours but has protocol ${rule.protocol}; delete it, ours is added then`,
+    };
+  }
+  if (tables.has(rule.table)) {
+    return {
+      kind: 'table',
+      message: `${what} is not ours but looks up our table ${rule.table}; move its owner to another table`,
+    };
+  }
+  const mask =
+    rule.fwmark === undefined ? undefined : [...masks].find((ours) => overlaps(ours, rule.fwmask ?? 0xffffffff));
+  if (mask !== undefined) {
+    return {
+      kind: 'mark',
+      message: `${what} uses bits of our mark mask ${hex(mask)}; choose another --eni-mark-mask or move its owner`,
+    };
+  }
+  if (OUR_PRIORITIES.includes(rule.priority)) {
+    return {
+      kind: 'priority',
+      message: `${what} is not ours but stands at our priority; move its owner to another priority`,
+    };
+  }
+  return undefined;
+}
+
+function ourTables(desired: HostState): ReadonlySet<number> {
+  const tables = [...desired.rules, ...desired.routes].map((item: RuleState | RouteState) => item.table);
+  return new Set([TABLE_POD_ROUTES, ...tables.filter(isOurTable)]);
+}
+
+function vethAddress({ prefix, ifname }: AddressState): Conflict {
+  return {
+    kind: 'address',
+    message: `${ifname} has the IPv4 address ${prefix}: its Pod could forge sources; delete the address and stop what adds it`,
+  };
+}
+
+function eniAddress({ prefix, ifname }: AddressState): Conflict {
+  return {
+    kind: 'address',
+    message: `${ifname} has ${prefix}, whose connected route leads the node's traffic out of the ENI; tell NetworkManager, cloud-init or the DHCP client to leave ${ifname} alone`,
+  };
+}

@@ -1,0 +1,154 @@
+import type { SysctlKey } from '../sysctl/sysctl-key.ts';
+import { sysctlName } from '../sysctl/sysctl-key.ts';
+import type { Family } from './ip-prefix.ts';
+
+/** What an existing link should be like. Host state never makes links: wirePod makes a Pod's, the cloud brings an ENI's. */
+export type LinkState = {
+  readonly ifindex: number;
+  /** For people; the ifindex is the identity. */
+  readonly ifname: string;
+  readonly up?: true;
+  readonly mtu?: number;
+  readonly group?: number;
+};
+
+/** An address of an interface, as `address/length`. */
+export type AddressState = { readonly ifindex: number; readonly ifname: string; readonly prefix: string };
+
+/** A unicast route. The protocol is always ours. */
+export type RouteState = {
+  readonly table: number;
+  /** `0.0.0.0/0` or `::/0` for a default route; the text carries the family. */
+  readonly dst: string;
+  readonly oif: number;
+  /** For people; the ifindex is what counts. */
+  readonly oifname: string;
+  readonly gateway?: string;
+  /** IPv4 only. Absent: global. */
+  readonly scope?: 'link';
+  readonly prefsrc?: string;
+  /** Only in what is observed: our own routes have the family's default metric. */
+  readonly metric?: number;
+};
+
+/** A policy rule that looks up a table. The protocol is always ours. The kernel cannot change a rule: each field is identity. */
+export type RuleState = {
+  readonly family: Family;
+  readonly priority: number;
+  readonly table: number;
+  readonly src?: string;
+  readonly dst?: string;
+  readonly fwmark?: number;
+  readonly fwmask?: number;
+};
+
+/** A permanent neighbour. */
+export type NeighState = {
+  readonly ifindex: number;
+  readonly ifname: string;
+  readonly dst: string;
+  readonly lladdr: string;
+};
+
+/** A kernel setting. */
+export type SysctlState = {
+  readonly key: SysctlKey;
+  readonly value: string;
+  /** Only this value is replaced; any other is the owner's choice and stays. Absent: every other value is replaced. */
+  readonly replaces?: string;
+  /** True for a key that a kernel may lack (one booted without IPv6); then nothing is wanted of it. */
+  readonly isOptional?: true;
+};
+
+/** Our nftables table as the text that defines it. */
+export type NftTable = { readonly text: string };
+
+/** All that one plan wants of one network namespace. Plain data; later items of a list may depend on earlier ones. */
+export type NetState = {
+  readonly links: readonly LinkState[];
+  readonly addresses: readonly AddressState[];
+  readonly routes: readonly RouteState[];
+  readonly rules: readonly RuleState[];
+  readonly neighs: readonly NeighState[];
+  readonly sysctls: readonly SysctlState[];
+};
+
+/** The node's side. `nft` is there in a plan of the whole node only: the table holds all ENIs or none. */
+export type HostState = NetState & { readonly nft?: NftTable };
+
+/** The Pod's side; interface indexes are those of its namespace. */
+export type PodState = NetState;
+
+/** Wants nothing. */
+export const EMPTY_STATE: HostState = { links: [], addresses: [], routes: [], rules: [], neighs: [], sysctls: [] };
+
+/** Joins plans. What two plans want alike is kept once; the last nft table wins. */
+export function mergeHostState(...states: readonly HostState[]): HostState {
+  const nft = states.findLast((state) => state.nft !== undefined)?.nft;
+  return {
+    links: unique(
+      states.flatMap((state) => state.links),
+      linkKey,
+    ),
+    addresses: unique(
+      states.flatMap((state) => state.addresses),
+      addressKey,
+    ),
+    routes: unique(
+      states.flatMap((state) => state.routes),
+      routeKey,
+    ),
+    rules: unique(
+      states.flatMap((state) => state.rules),
+      ruleKey,
+    ),
+    neighs: unique(
+      states.flatMap((state) => state.neighs),
+      neighKey,
+    ),
+    sysctls: unique(
+      states.flatMap((state) => state.sysctls),
+      (sysctl) => sysctlName(sysctl.key),
+    ),
+    ...(nft === undefined ? {} : { nft }),
+  };
+}
+
+/** Identity of a link. */
+export function linkKey(link: Pick<LinkState, 'ifindex'>): string {
+  return String(link.ifindex);
+}
+
+/** Identity of an address: the same address with another length is another one for the kernel. */
+export function addressKey(address: Pick<AddressState, 'ifindex' | 'prefix'>): string {
+  return `${address.ifindex} ${address.prefix}`;
+}
+
+/** Identity of a route as `replace` sees it: what stands there is overwritten. */
+export function routeKey(route: Pick<RouteState, 'table' | 'dst' | 'metric'>): string {
+  return `${route.table} ${route.dst} ${route.metric ?? ''}`;
+}
+
+/** Identity of a rule: all of it. */
+export function ruleKey(rule: RuleState): string {
+  const { family, priority, table, src = '', dst = '', fwmark = 0, fwmask = 0 } = rule;
+  return `${family} ${priority} ${table} ${src} ${dst} ${fwmark}/${fwmask}`;
+}
+
+/** Identity of a neighbour. */
+export function neighKey(neigh: Pick<NeighState, 'ifindex' | 'dst'>): string {
+  return `${neigh.ifindex} ${neigh.dst}`;
+}
+
+/** Tells whether two routes of one identity lead the same way. */
+export function isSameRoute(a: RouteState, b: RouteState): boolean {
+  return a.oif === b.oif && a.gateway === b.gateway && a.scope === b.scope && a.prefsrc === b.prefsrc;
+}
+
+function unique<T>(items: readonly T[], keyOf: (item: T) => string): readonly T[] {
+  const byKey = new Map<string, T>();
+  for (const item of items) {
+    if (!byKey.has(keyOf(item))) byKey.set(keyOf(item), item);
+  }
+  return [...byKey.values()];
+}

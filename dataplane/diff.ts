@@ -1,0 +1,205 @@
+import { sysctlName } from '../sysctl/sysctl-key.ts';
+import {
+  addressConflicts,
+  type Conflict,
+  isOurs,
+  isPrunableRoute,
+  isPrunableRule,
+  routeConflicts,
+  ruleConflicts,
+} from './conflict.ts';
+import {
+  addressKey,
+  type HostState,
+  isSameRoute,
+  type LinkState,
+  neighKey,
+  type RouteState,
+  routeKey,
+  ruleKey,
+} from './desired.ts';
+import { prefixLength } from './ip-prefix.ts';
+import { nftReplaceCommands } from './nft-table.ts';
+import { TABLE_MAIN } from './numbers.ts';
+import type { ObservedHost, ObservedLink } from './observed.ts';
+import type { LinkProperties, Operation } from './operation.ts';
+
+/** What to do, in an order that leaves no hole, and what must not be done because somebody else is there. */
+export type Diff = { readonly operations: readonly Operation[]; readonly conflicts: readonly Conflict[] };
+
+/**
+ * Compares what is wanted with what is there.
+ *
+ * The order of operations is the safe one in both directions of a rule-mode change as well: all that a packet may need is added
+ * before what it used until now goes. Settings, links, addresses, routes, rules; then the nftables table, which moves packets from
+ * the old rules to the new; then link groups, whose map entries must be loaded first; then old rules, old routes.
+ */
+export function diffHost(desired: HostState, observed: ObservedHost): Diff {
+  const missing = missingLinks(desired, observed);
+  return {
+    operations: [
+      ...sysctlOperations(desired, observed),
+      ...linkOperations(desired, observed, ({ up, mtu }) => ({ ...(up && { up }), ...(mtu !== undefined && { mtu }) })),
+      ...addressOperations(desired, observed, missing),
+      ...routeReplacements(desired, observed, missing),
+      ...neighReplacements(desired, observed, missing),
+      ...ruleAdditions(desired, observed),
+      ...nftOperations(desired, observed),
+      ...linkOperations(desired, observed, ({ group }) => (group === undefined ? {} : { group })),
+      ...ruleDeletions(desired, observed),
+      ...routeDeletions(desired, observed),
+    ],
+    conflicts: [
+      ...desired.links.filter((link) => missing.has(link.ifindex)).map(missingLink),
+      ...sysctlConflicts(desired, observed, missing),
+      ...ruleConflicts(desired, observed),
+      ...routeConflicts(desired, observed),
+      ...addressConflicts(desired, observed),
+    ],
+  };
+}
+
+function missingLinks(desired: HostState, observed: ObservedHost): ReadonlySet<number> {
+  const there = new Set(observed.links.map((link) => link.ifindex));
+  return new Set(desired.links.map((link) => link.ifindex).filter((ifindex) => !there.has(ifindex)));
+}
+
+function missingLink({ ifindex, ifname }: LinkState): Conflict {
+  return {
+    kind: 'link',
+    message: `link ${ifname} (index ${ifindex}) is gone; its Pod's sandbox must be made anew, or its ENI attached again`,
+  };
+}
+
+function sysctlOperations(desired: HostState, observed: ObservedHost): readonly Operation[] {
+  return desired.sysctls.flatMap((sysctl): readonly Operation[] => {
+    const before = observed.sysctls.get(sysctlName(sysctl.key));
+    if (before === undefined || before === sysctl.value) return [];
+    if (sysctl.replaces !== undefined && before !== sysctl.replaces) return [];
+    return [{ kind: 'set-sysctl', key: sysctl.key, value: sysctl.value, before }];
+  });
+}
+
+function sysctlConflicts(
+  desired: HostState,
+  observed: ObservedHost,
+  missing: ReadonlySet<number>,
+): readonly Conflict[] {
+  const goneNames = new Set(desired.links.filter((link) => missing.has(link.ifindex)).map((link) => link.ifname));
+  return desired.sysctls
+    .filter((sysctl) => sysctl.isOptional !== true && !observed.sysctls.has(sysctlName(sysctl.key)))
+    .filter((sysctl) => !sysctl.key.path.some((element) => goneNames.has(element)))
+    .map((sysctl) => ({
+      kind: 'sysctl' as const,
+      message: `the kernel has no sysctl ${sysctlName(sysctl.key)}, which should be ${sysctl.value}; is IPv6 disabled on this node?`,
+    }));
+}
+
+function linkOperations(
+  desired: HostState,
+  observed: ObservedHost,
+  wish: (link: LinkState) => LinkProperties,
+): readonly Operation[] {
+  const there = new Map(observed.links.map((link) => [link.ifindex, link]));
+  return desired.links.flatMap((link): readonly Operation[] => {
+    const found = there.get(link.ifindex);
+    if (found === undefined) return [];
+    const { change, before } = changedProperties(wish(link), found);
+    if (Object.keys(change).length === 0) return [];
+    return [{ kind: 'set-link', ifindex: link.ifindex, ifname: link.ifname, change, before }];
+  });
+}
+
+function changedProperties(
+  wish: LinkProperties,
+  found: ObservedLink,
+): { readonly change: LinkProperties; readonly before: LinkProperties } {
+  const isUp = wish.up !== undefined && wish.up !== found.isUp;
+  const isMtu = wish.mtu !== undefined && wish.mtu !== found.mtu;
+  const isGroup = wish.group !== undefined && wish.group !== found.group;
+  const pick = (from: { up: boolean; mtu: number; group: number }): LinkProperties => ({
+    ...(isUp && { up: from.up }),
+    ...(isMtu && { mtu: from.mtu }),
+    ...(isGroup && { group: from.group }),
+  });
+  return {
+    change: pick({ up: wish.up ?? false, mtu: wish.mtu ?? 0, group: wish.group ?? 0 }),
+    before: pick({ up: found.isUp, mtu: found.mtu, group: found.group }),
+  };
+}
+
+function addressOperations(
+  desired: HostState,
+  observed: ObservedHost,
+  missing: ReadonlySet<number>,
+): readonly Operation[] {
+  const there = new Set(observed.addresses.map(addressKey));
+  return desired.addresses
+    .filter((address) => !missing.has(address.ifindex) && !there.has(addressKey(address)))
+    .map((address) => ({ kind: 'add-address' as const, address }));
+}
+
+function routeReplacements(
+  desired: HostState,
+  observed: ObservedHost,
+  missing: ReadonlySet<number>,
+): readonly Operation[] {
+  const there = new Map(observed.routes.map((route) => [routeKey(route), route]));
+  // A gateway must be reachable before a route leads through it: the longest prefixes first.
+  const routes = desired.routes.toSorted((a, b) => prefixLength(b.dst) - prefixLength(a.dst));
+  return routes.flatMap((route): readonly Operation[] => {
+    const found = there.get(routeKey(route));
+    if (missing.has(route.oif)) return [];
+    if (found === undefined) return [{ kind: 'replace-route', route }];
+    if (!isOurs(found) || isSameRoute(route, found)) return [];
+    return [{ kind: 'replace-route', route, before: plainRoute(found) }];
+  });
+}
+
+function neighReplacements(
+  desired: HostState,
+  observed: ObservedHost,
+  missing: ReadonlySet<number>,
+): readonly Operation[] {
+  const there = new Map(observed.neighs.map((neigh) => [neighKey(neigh), neigh]));
+  return desired.neighs.flatMap((neigh): readonly Operation[] => {
+    const before = there.get(neighKey(neigh));
+    if (missing.has(neigh.ifindex) || before?.lladdr === neigh.lladdr) return [];
+    return [{ kind: 'replace-neigh', neigh, ...(before && { before }) }];
+  });
+}
+
+function ruleAdditions(desired: HostState, observed: ObservedHost): readonly Operation[] {
+  const there = new Set(observed.rules.filter((rule) => !rule.isExotic).map(ruleKey));
+  return desired.rules.filter((rule) => !there.has(ruleKey(rule))).map((rule) => ({ kind: 'add-rule' as const, rule }));
+}
+
+function ruleDeletions(desired: HostState, observed: ObservedHost): readonly Operation[] {
+  const wanted = new Set(desired.rules.map(ruleKey));
+  return observed.rules
+    .filter((rule) => isPrunableRule(rule) && !wanted.has(ruleKey(rule)))
+    .map((found): Operation => {
+      const { protocol: _protocol, shown: _shown, isExotic: _isExotic, ...rule } = found;
+      return { kind: 'delete-rule', rule };
+    });
+}
+
+function routeDeletions(desired: HostState, observed: ObservedHost): readonly Operation[] {
+  const wanted = new Set(desired.routes.map(routeKey));
+  return observed.routes
+    .filter((route) => isPrunableRoute(route, TABLE_MAIN) && !wanted.has(routeKey(route)))
+    .map((route) => ({ kind: 'delete-route' as const, route: plainRoute(route) }));
+}
+
+function plainRoute(found: ObservedHost['routes'][number]): RouteState {
+  const { protocol: _protocol, shown: _shown, isExotic: _isExotic, ...route } = found;
+  return route;
+}
+
+function nftOperations(desired: HostState, observed: ObservedHost): readonly Operation[] {
+  if (desired.nft === undefined || desired.nft.text === observed.nft.text) return [];
+  const { restore } = observed.nft;
+  return [
+    { kind: 'load-nft', commands: nftReplaceCommands(desired.nft), ...(restore !== undefined && { before: restore }) },
+  ];
+}

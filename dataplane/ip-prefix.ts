@@ -1,0 +1,72 @@
+import { BlockList } from 'node:net';
+import { formatIp, parseIp } from '../netlink/ip-text.ts';
+
+/** An IP family, as people number it. */
+export type Family = 4 | 6;
+
+/**
+ * Returns the family of an address or prefix by its text.
+ */
+export function familyOf(text: string): Family {
+  return text.includes(':') ? 6 : 4;
+}
+
+/** Tells whether the text is an address without prefix length. */
+export function isAddress(text: string): boolean {
+  return parseIp(text) !== undefined;
+}
+
+/** Tells whether the text is `address/length` with a length that fits the family. */
+export function isPrefix(text: string): boolean {
+  const [address = '', length = '', ...rest] = text.split('/');
+  return (
+    rest.length === 0 && isAddress(address) && /^\d{1,3}$/.test(length) && Number(length) <= bits(familyOf(address))
+  );
+}
+
+/** Writes an address the way the kernel's tools print it (IPv6 lower case and shortened), so that text compares. Other text is returned as it is. */
+export function canonicalAddress(address: string): string {
+  const bytes = parseIp(address);
+  return bytes === undefined ? address : formatIp(bytes, 0, bytes.length);
+}
+
+/** Writes a prefix with a canonical address; its host bits are kept. */
+export function canonicalPrefix(prefix: string): string {
+  const [address = '', length = ''] = prefix.split('/');
+  return `${canonicalAddress(address)}/${length}`;
+}
+
+/** Returns the prefix that holds this address alone: /32 or /128. The one place where the data plane's families differ. */
+export function hostPrefix(address: string): string {
+  return `${canonicalAddress(address)}/${bits(familyOf(address))}`;
+}
+
+/** The whole family: the destination of a default route. */
+export function anyPrefix(family: Family): string {
+  return family === 4 ? '0.0.0.0/0' : '::/0';
+}
+
+/** Returns the length of a prefix in bits. */
+export function prefixLength(prefix: string): number {
+  return Number(prefix.slice(prefix.indexOf('/') + 1));
+}
+
+/** Drops prefixes that lie inside others, sorted: nft(8) refuses overlapping intervals in one set. */
+export function withoutContained(prefixes: readonly string[]): readonly string[] {
+  const kept: string[] = [];
+  const covered = new BlockList();
+  for (const prefix of [...prefixes]
+    .map(canonicalPrefix)
+    .sort((a, b) => prefixLength(a) - prefixLength(b) || (a < b ? -1 : 1))) {
+    const [network = ''] = prefix.split('/');
+    const family = familyOf(prefix) === 4 ? 'ipv4' : 'ipv6';
+    if (covered.check(network, family)) continue;
+    covered.addSubnet(network, prefixLength(prefix), family);
+    kept.push(prefix);
+  }
+  return kept.sort();
+}
+
+function bits(family: Family): 32 | 128 {
+  return family === 4 ? 32 : 128;
+}

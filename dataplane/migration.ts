@@ -1,0 +1,43 @@
+import type { HostState } from './desired.ts';
+import { diffHost } from './diff.ts';
+import type { ObservedHost } from './observed.ts';
+import type { Operation } from './operation.ts';
+
+/** One stage of a change of rule mode. Packets flow between any two stages. */
+export type MigrationStep = { readonly what: string; readonly operations: readonly Operation[] };
+
+const LATER: ReadonlySet<Operation['kind']> = new Set(['add-rule', 'load-nft', 'delete-rule', 'delete-route']);
+
+const STAGES: readonly { readonly what: string; readonly holds: (operation: Operation) => boolean }[] = [
+  {
+    what: 'settings, links, addresses and the routes of the new mode; the rules still use the old ones',
+    holds: (operation) => !LATER.has(operation.kind) && !isGroupChange(operation),
+  },
+  {
+    what: 'rules of the new mode; they match nothing yet, or what the old rules match too',
+    holds: ({ kind }) => kind === 'add-rule',
+  },
+  { what: 'nftables: from here on packets take the new rules', holds: ({ kind }) => kind === 'load-nft' },
+  { what: 'link groups, whose map entries are loaded now', holds: isGroupChange },
+  { what: 'rules of the old mode go', holds: ({ kind }) => kind === 'delete-rule' },
+  { what: 'routes of the old mode go', holds: ({ kind }) => kind === 'delete-route' },
+];
+
+/**
+ * Plans the way from what is there to `desired` as stages that can be told to a person. Meant for a change of the rule mode;
+ * it is the very diff that repair would do, whose order is lossless in both directions:
+ * - per-pod to compact: routes into table 3999, rules 512 and 1536, then the table that marks, and only then the per-pod rules and
+ *   main's routes go. Until the marks come, the per-pod rules lead.
+ * - compact to per-pod: main's routes, per-pod rules, then the table without marks, then rules 512 and 1536 and table 3999 go.
+ * The link groups stay loaded in both modes.
+ */
+export function planMigration(desired: HostState, observed: ObservedHost): readonly MigrationStep[] {
+  const { operations } = diffHost(desired, observed);
+  return STAGES.map(({ what, holds }) => ({ what, operations: operations.filter(holds) })).filter(
+    (step) => step.operations.length > 0,
+  );
+}
+
+function isGroupChange(operation: Operation): boolean {
+  return operation.kind === 'set-link' && operation.change.group !== undefined;
+}

@@ -1,0 +1,150 @@
+import type { NftTable } from './desired.ts';
+import { eniMark, hex } from './eni-mark.ts';
+import { canonicalAddress, familyOf, withoutContained } from './ip-prefix.ts';
+import type { EniNetwork, NodeNetwork } from './network.ts';
+import { NFT_TABLE, NODEPORT_MARK } from './numbers.ts';
+
+/** Addresses that belong to the cloud whatever the VPC's CIDRs are: metadata, registries, the API server's address; multicast. */
+const ALWAYS_BY_ENI = { 4: ['169.254.0.0/16', '224.0.0.0/4'], 6: ['fe80::/10', 'ff00::/8'] } as const;
+
+const primaryBit = hex(NODEPORT_MARK);
+
+/**
+ * Writes our nftables table: packets of Pods get the mark of their ENI (by the link group of their veth), answers go back by the
+ * interface that the question came in by, IPv6 sources are checked.
+ *
+ * The table depends on the ENIs alone, never on Pods: a Pod ADD or DEL does not touch it. One text, loaded in one transaction.
+ * - A map straight into the mark (`meta mark set iifgroup map`) would overwrite other programs' bits, and a mark cannot be OR-ed
+ *   with a map: hence one small chain per ENI behind a verdict map.
+ * - It runs at mangle priority (-150): before routing, after connection tracking, before kube-proxy's nat (-100) sets its own bits.
+ * - `ct direction original`, not `ct state new`: connections older than the table are marked as well.
+ */
+export function nftTable(node: NodeNetwork, enis: readonly EniNetwork[]): NftTable {
+  const sorted = [...enis].sort((a, b) => a.table - b.table);
+  const chains = [
+    ...sorted.map((eni) => viaChain(node, eni)),
+    ...sorted.map((eni) => eniChain(node, eni, sorted)),
+    preroutingChain(node, sorted),
+    ...(node.egress === 'node' && sorted.length > 0 ? egressChains(node, sorted) : []),
+  ];
+  return { text: `table inet ${NFT_TABLE} {\n${chains.join('\n')}\n}\n` };
+}
+
+/** Returns the commands that put `table` in the place of whatever is there, in one transaction. */
+export function nftReplaceCommands(table: NftTable): string {
+  // Declaring first makes the delete succeed when there is none.
+  return `table inet ${NFT_TABLE}\ndelete table inet ${NFT_TABLE}\n${table.text}`;
+}
+
+/** Returns the commands that take our table away. Idempotent. */
+export function nftDeleteCommands(): string {
+  return `table inet ${NFT_TABLE}\ndelete table inet ${NFT_TABLE}\n`;
+}
+
+function viaChain(node: NodeNetwork, eni: EniNetwork): string {
+  return chain(`via_${eni.table}`, [setEniMark(node, eni)]);
+}
+
+function eniChain(node: NodeNetwork, eni: EniNetwork, enis: readonly EniNetwork[]): string {
+  return chain(`eni_${eni.table}`, [
+    // IPv6 has no rp_filter. IPv4 is checked by the veth's, so this line is spared it.
+    'ip6 saddr != { ::, fe80::/10 } fib saddr . iif oif missing drop',
+    ...(node.ruleMode === 'compact' ? [setEniMark(node, eni)] : []),
+    ...(node.nodePort
+      ? [`ct direction reply ct mark and ${primaryBit} == ${primaryBit} meta mark set meta mark or ${primaryBit}`]
+      : []),
+    // A connection that came in by an ENI's own address (a NodePort on it) is answered by that ENI.
+    ...(node.nodePort && node.ruleMode === 'compact'
+      ? [
+          `ct direction reply ct mark and ${hex(node.eniMarkMask)} vmap { ${enis.map((via) => viaElement(node, via)).join(', ')} }`,
+        ]
+      : []),
+  ]);
+}
+
+function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[]): string {
+  const groups = enis.map((eni) => `${eni.table} : goto eni_${eni.table}`);
+  return chain('prerouting', [
+    'type filter hook prerouting priority mangle; policy accept;',
+    ...(node.nodePort
+      ? [
+          `iifname "${node.primary.ifname}" ct direction original ct mark set ct mark or ${primaryBit}`,
+          ...enis.map(
+            (eni) => `iifname "${eni.ifname}" ct direction original ct mark set ${withEniBits(node, eni, 'ct mark')}`,
+          ),
+        ]
+      : []),
+    ...(groups.length > 0 ? [`iifgroup vmap { ${groups.join(', ')} }`] : []),
+    // Pods whose links are not ours (tke-eni-ipamc under ptp or bridge) have no group: their answers are led here.
+    ...(node.nodePort
+      ? [`ct direction reply ct mark and ${primaryBit} == ${primaryBit} meta mark set meta mark or ${primaryBit}`]
+      : []),
+  ]);
+}
+
+/**
+ * `--egress=node`: what a Pod sends beyond the VPC leaves by the primary interface with the node's address.
+ *
+ * The destination decides, and it must be the one after DNAT: a ClusterIP is in no VPC CIDR, yet its backend may be. So the mark is
+ * set at dstnat + 10, behind kube-proxy and before routing. It is the NodePort bit, whose rule (1280, lookup main) stands before
+ * the ENI's in both rule modes. Under IPVS the ClusterIP is a local address and is left alone here.
+ * Only the original direction: answers to a client that came in by an ENI (CLB, EIP) must leave by that ENI.
+ */
+function egressChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly string[] {
+  const exempt = (node.egressExempt ?? []).map(canonicalAddress).sort();
+  const groups = enis.map((eni) => eni.table).join(', ');
+  return [
+    chain('egress', [
+      ...eachFamily((family) =>
+        setMatch(
+          family,
+          'saddr',
+          exempt.filter((ip) => familyOf(ip) === family),
+          'return',
+        ),
+      ),
+      ...eachFamily((family) => setMatch(family, 'daddr', stayingCidrs(node, family), 'return')),
+      `meta mark set meta mark or ${primaryBit}`,
+    ]),
+    chain('routed', [
+      'type filter hook prerouting priority dstnat + 10; policy accept;',
+      `iifgroup { ${groups} } ct direction original fib daddr type != local jump egress`,
+    ]),
+    chain('postrouting', [
+      'type nat hook postrouting priority srcnat; policy accept;',
+      // In the original direction only the chain above sets this bit: a NodePort question is marked on its connection, not itself.
+      `oifname "${node.primary.ifname}" ct direction original meta mark and ${primaryBit} == ${primaryBit} masquerade`,
+    ]),
+  ];
+}
+
+function stayingCidrs(node: NodeNetwork, family: 4 | 6): readonly string[] {
+  return withoutContained(
+    [...node.vpcCidrs, ...node.podCidrs, ...ALWAYS_BY_ENI[family]].filter((cidr) => familyOf(cidr) === family),
+  );
+}
+
+function eachFamily(of: (family: 4 | 6) => readonly string[]): readonly string[] {
+  return [...of(4), ...of(6)];
+}
+
+function setMatch(family: 4 | 6, field: string, elements: readonly string[], verdict: string): readonly string[] {
+  return elements.length === 0 ? [] : [`${family === 4 ? 'ip' : 'ip6'} ${field} { ${elements.join(', ')} } ${verdict}`];
+}
+
+function setEniMark(node: NodeNetwork, eni: EniNetwork): string {
+  return `meta mark set ${withEniBits(node, eni, 'meta mark')}`;
+}
+
+function withEniBits(node: NodeNetwork, eni: EniNetwork, mark: 'meta mark' | 'ct mark'): string {
+  return `${mark} and ${hex(~node.eniMarkMask)} or ${hex(eniMark(eni.slot, node.eniMarkMask))}`;
+}
+
+function viaElement(node: NodeNetwork, eni: EniNetwork): string {
+  return `${hex(eniMark(eni.slot, node.eniMarkMask))} : jump via_${eni.table}`;
+}
+
+// One statement a line and a line break before each closing brace: nft 1.0.6 wants it.
+function chain(name: string, lines: readonly string[]): string {
+  return [` chain ${name} {`, ...lines.map((line) => `  ${line}`), ' }'].join('\n');
+}

@@ -1,0 +1,135 @@
+import type { SysctlKey } from '../sysctl/sysctl-key.ts';
+import { sysctlName } from '../sysctl/sysctl-key.ts';
+import type { AddressState, NeighState, RouteState, RuleState } from './desired.ts';
+import { hex } from './eni-mark.ts';
+import { familyOf, prefixLength } from './ip-prefix.ts';
+import { nftDeleteCommands } from './nft-table.ts';
+import { RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
+
+/** Properties of a link that operations change. */
+export type LinkProperties = { readonly up?: boolean; readonly mtu?: number; readonly group?: number };
+
+/** One change of the kernel, as data. It carries what it replaces, so that it can be taken back. */
+export type Operation =
+  | { readonly kind: 'set-sysctl'; readonly key: SysctlKey; readonly value: string; readonly before: string }
+  | {
+      readonly kind: 'set-link';
+      readonly ifindex: number;
+      readonly ifname: string;
+      readonly change: LinkProperties;
+      readonly before: LinkProperties;
+    }
+  | { readonly kind: 'add-address' | 'delete-address'; readonly address: AddressState }
+  | { readonly kind: 'replace-route'; readonly route: RouteState; readonly before?: RouteState }
+  | { readonly kind: 'delete-route'; readonly route: RouteState }
+  | { readonly kind: 'add-rule' | 'delete-rule'; readonly rule: RuleState }
+  | { readonly kind: 'replace-neigh'; readonly neigh: NeighState; readonly before?: NeighState }
+  | { readonly kind: 'delete-neigh'; readonly neigh: NeighState }
+  | { readonly kind: 'load-nft'; readonly commands: string; readonly before?: string };
+
+/** Returns the operation that takes `operation` back. */
+export function inverseOf(operation: Operation): Operation {
+  switch (operation.kind) {
+    case 'set-sysctl':
+      return { ...operation, value: operation.before, before: operation.value };
+    case 'set-link':
+      return { ...operation, change: operation.before, before: operation.change };
+    case 'add-address':
+      return { ...operation, kind: 'delete-address' };
+    case 'delete-address':
+      return { ...operation, kind: 'add-address' };
+    case 'replace-route':
+      return operation.before === undefined
+        ? { kind: 'delete-route', route: operation.route }
+        : { kind: 'replace-route', route: operation.before, before: operation.route };
+    case 'delete-route':
+      return { kind: 'replace-route', route: operation.route };
+    case 'add-rule':
+      return { ...operation, kind: 'delete-rule' };
+    case 'delete-rule':
+      return { ...operation, kind: 'add-rule' };
+    case 'replace-neigh':
+      return operation.before === undefined
+        ? { kind: 'delete-neigh', neigh: operation.neigh }
+        : { kind: 'replace-neigh', neigh: operation.before, before: operation.neigh };
+    case 'delete-neigh':
+      return { kind: 'replace-neigh', neigh: operation.neigh };
+    case 'load-nft':
+      return { kind: 'load-nft', commands: operation.before ?? nftDeleteCommands(), before: operation.commands };
+  }
+}
+
+/** Renders the line that does the same by hand: `ip …`, `sysctl …` or `nft …`. */
+export function renderOperation(operation: Operation): string {
+  switch (operation.kind) {
+    case 'set-sysctl':
+      return `sysctl -w ${sysctlName(operation.key)}=${operation.value}`;
+    case 'set-link':
+      return `ip link set dev ${operation.ifname}${linkWords(operation.change)}`;
+    case 'add-address':
+      return `${ip(operation.address.prefix)} address add ${addressWords(operation.address)}`;
+    case 'delete-address':
+      return `${ip(operation.address.prefix)} address del ${operation.address.prefix} dev ${operation.address.ifname}`;
+    case 'replace-route':
+      return `${ip(operation.route.dst)} route replace ${renderRoute(operation.route)}`;
+    case 'delete-route':
+      return `${ip(operation.route.dst)} route del ${renderRoute(operation.route)}`;
+    case 'add-rule':
+      return `ip -${operation.rule.family} rule add ${renderRule(operation.rule)}`;
+    case 'delete-rule':
+      return `ip -${operation.rule.family} rule del ${renderRule(operation.rule)}`;
+    case 'replace-neigh':
+      return `${ip(operation.neigh.dst)} neigh replace ${neighWords(operation.neigh)} nud permanent`;
+    case 'delete-neigh':
+      return `${ip(operation.neigh.dst)} neigh del ${neighWords(operation.neigh)}`;
+    case 'load-nft':
+      return `nft -f - <<'EOF'\n${operation.commands}EOF`;
+  }
+}
+
+/** Renders a route the way ip(8) takes it. */
+export function renderRoute(route: RouteState): string {
+  return [
+    prefixLength(route.dst) === 0 ? 'default' : route.dst,
+    ...(route.gateway === undefined ? [] : [`via ${route.gateway}`]),
+    `dev ${route.oifname}`,
+    ...(route.table === TABLE_MAIN ? [] : [`table ${route.table}`]),
+    `proto ${RTPROT_TKE_ENI}`,
+    ...(route.scope === undefined ? [] : [`scope ${route.scope}`]),
+    ...(route.prefsrc === undefined ? [] : [`src ${route.prefsrc}`]),
+    ...(route.metric === undefined ? [] : [`metric ${route.metric}`]),
+  ].join(' ');
+}
+
+/** Renders a rule the way ip(8) takes it. */
+export function renderRule(rule: RuleState): string {
+  return [
+    `pref ${rule.priority}`,
+    ...(rule.src === undefined ? [] : [`from ${rule.src}`]),
+    ...(rule.dst === undefined ? [] : [`to ${rule.dst}`]),
+    ...(rule.fwmark === undefined ? [] : [`fwmark ${hex(rule.fwmark)}/${hex(rule.fwmask ?? 0xffffffff)}`]),
+    `lookup ${rule.table === TABLE_MAIN ? 'main' : rule.table}`,
+    `proto ${RTPROT_TKE_ENI}`,
+  ].join(' ');
+}
+
+function ip(prefix: string): string {
+  return familyOf(prefix) === 4 ? 'ip' : 'ip -6';
+}
+
+function linkWords({ mtu, group, up }: LinkProperties): string {
+  return [
+    ...(mtu === undefined ? [] : [` mtu ${mtu}`]),
+    ...(group === undefined ? [] : [` group ${group}`]),
+    ...(up === undefined ? [] : [up ? ' up' : ' down']),
+  ].join('');
+}
+
+function addressWords({ prefix, ifname }: AddressState): string {
+  // An address is usable at once, and makes no route of its own.
+  return `${prefix} dev ${ifname}${familyOf(prefix) === 6 ? ' nodad noprefixroute' : ''}`;
+}
+
+function neighWords({ dst, lladdr, ifname }: NeighState): string {
+  return `${dst} lladdr ${lladdr} dev ${ifname}`;
+}

@@ -1,0 +1,64 @@
+import { acceptRa, disableIpv6, rpFilter } from '../sysctl/sysctl-key.ts';
+import { EMPTY_STATE, type HostState, type RouteState, type RuleState, type SysctlState } from './desired.ts';
+import { eniMark } from './eni-mark.ts';
+import { anyPrefix, canonicalAddress, familyOf, hostPrefix } from './ip-prefix.ts';
+import type { EniNetwork, NodeNetwork } from './network.ts';
+import { PRIORITY } from './numbers.ts';
+
+/**
+ * Plans one shared ENI: its link, its primary address as /32 or /128, its table and its rules.
+ *
+ * The address is no ornament. A device without any IPv4 address drops, under loose rp_filter, all that comes in; the node's ARP
+ * request for the gateway would show another interface's address; masqueraded Pod traffic would take the primary's, which the VPC
+ * drops on this port. /32 makes no connected route, so main never sends the subnet's traffic out of the ENI.
+ */
+export function planEni(node: NodeNetwork, eni: EniNetwork): HostState {
+  return {
+    ...EMPTY_STATE,
+    links: [{ ifindex: eni.ifindex, ifname: eni.ifname, mtu: eni.mtu, up: true }],
+    addresses: eni.addresses.map(({ ip }) => ({ ifindex: eni.ifindex, ifname: eni.ifname, prefix: hostPrefix(ip) })),
+    routes: eni.addresses.flatMap(({ gateway }) => eniRoutes(eni, canonicalAddress(gateway))),
+    rules: [...markRules(node, eni), ...eni.addresses.map(({ ip }) => fromPrimaryRule(eni, ip))],
+    sysctls: eniSysctls(node, eni),
+  };
+}
+
+function eniRoutes(eni: EniNetwork, gateway: string): readonly RouteState[] {
+  const family = familyOf(gateway);
+  const common = { table: eni.table, oif: eni.ifindex, oifname: eni.ifname };
+  const viaGateway: RouteState = { ...common, dst: anyPrefix(family), gateway };
+  // The gateway is in no connected route. Its own comes first, or the kernel refuses the default: "Nexthop has invalid gateway".
+  // A link-local one is on each link by nature.
+  if (gateway.startsWith('fe80:')) return [viaGateway];
+  const toGateway: RouteState = {
+    ...common,
+    dst: hostPrefix(gateway),
+    ...(family === 4 ? { scope: 'link' as const } : {}),
+  };
+  return [toGateway, viaGateway];
+}
+
+function markRules(node: NodeNetwork, eni: EniNetwork): readonly RuleState[] {
+  if (node.ruleMode !== 'compact') return [];
+  return node.families.map((family) => ({
+    family,
+    priority: PRIORITY.eniMark,
+    fwmark: eniMark(eni.slot, node.eniMarkMask),
+    fwmask: node.eniMarkMask,
+    table: eni.table,
+  }));
+}
+
+function fromPrimaryRule(eni: EniNetwork, ip: string): RuleState {
+  return { family: familyOf(ip), priority: PRIORITY.fromEniPrimary, src: hostPrefix(ip), table: eni.table };
+}
+
+function eniSysctls(node: NodeNetwork, eni: EniNetwork): readonly SysctlState[] {
+  const hasIpv6 = eni.addresses.some(({ ip }) => familyOf(ip) === 6);
+  return [
+    { key: rpFilter(eni.ifname), value: node.rpFilterMode === 'product' ? '0' : '2' },
+    // A router advertisement in the ENI's subnet must not put a default route by this ENI into main.
+    { key: acceptRa(eni.ifname), value: '0', isOptional: true },
+    ...(hasIpv6 ? [{ key: disableIpv6(eni.ifname), value: '0' }] : []),
+  ];
+}

@@ -1,0 +1,11 @@
+/** Reports input from which no correct state can be planned; `faults` names each thing that is wrong. */
+export class PlanError extends Error {
+  readonly code = 'INVALID_NETWORK';
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`cannot plan the node's network: ${faults.join('; ')}`);
+    this.name = 'PlanError';
+    this.faults = faults;
+  }
+}

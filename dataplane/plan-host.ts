@@ -1,0 +1,57 @@
+import { acceptRa, forwarding, ipForward, rpFilter } from '../sysctl/sysctl-key.ts';
+import { EMPTY_STATE, type HostState, type RuleState, type SysctlState } from './desired.ts';
+import { canonicalPrefix, familyOf } from './ip-prefix.ts';
+import type { EniNetwork, NodeNetwork } from './network.ts';
+import { nftTable } from './nft-table.ts';
+import { NODEPORT_MARK, PRIORITY, TABLE_MAIN, TABLE_POD_ROUTES } from './numbers.ts';
+
+/** Plans what a node wants whatever Pods it has: settings, the rules that stand once, and the nftables table of all its ENIs. */
+export function planHost(node: NodeNetwork, enis: readonly EniNetwork[]): HostState {
+  return {
+    ...EMPTY_STATE,
+    sysctls: hostSysctls(node),
+    rules: hostRules(node),
+    ...(node.nftables === false ? {} : { nft: nftTable(node, enis) }),
+  };
+}
+
+function hostSysctls(node: NodeNetwork): readonly SysctlState[] {
+  const { ifname } = node.primary;
+  const isProduct = node.rpFilterMode === 'product';
+  return [
+    { key: ipForward(), value: '1' },
+    ...(isProduct ? [{ key: rpFilter('all'), value: '0' }] : []),
+    // The effective value is max(all, interface). Loose, because a Pod's answers may come in by the primary and leave by an ENI.
+    { key: rpFilter(ifname), value: isProduct ? '0' : '2' },
+    ...(node.families.includes(6) ? ipv6Sysctls(ifname) : []),
+  ];
+}
+
+function ipv6Sysctls(primary: string): readonly SysctlState[] {
+  return [
+    // A forwarding host ignores RAs where accept_ra is 1, and drops the default route it has from one: a node that lives by RAs
+    // would lose the world. So 1 becomes 2 ("even when forwarding") first; a node that wants no RAs keeps its 0.
+    { key: acceptRa(primary), value: '2', replaces: '1', isOptional: true },
+    { key: forwarding(6, 'all'), value: '1' },
+  ];
+}
+
+function hostRules(node: NodeNetwork): readonly RuleState[] {
+  const podCidrs = node.podCidrs.map(canonicalPrefix);
+  return [
+    ...(node.ruleMode === 'compact'
+      ? node.families.map((family) => ({ family, priority: PRIORITY.podHostRoutes, table: TABLE_POD_ROUTES }))
+      : []),
+    ...podCidrs.map((dst) => ({ family: familyOf(dst), priority: PRIORITY.podCidr, dst, table: TABLE_MAIN })),
+    ...(needsPrimaryMark(node) ? node.families.map(primaryMarkRule) : []),
+  ];
+}
+
+// One rule serves both: answers of NodePort connections, and, with `--egress=node`, what is bound for beyond the VPC.
+function needsPrimaryMark(node: NodeNetwork): boolean {
+  return node.nftables !== false && (node.nodePort || node.egress === 'node');
+}
+
+function primaryMarkRule(family: 4 | 6): RuleState {
+  return { family, priority: PRIORITY.nodePort, fwmark: NODEPORT_MARK, fwmask: NODEPORT_MARK, table: TABLE_MAIN };
+}

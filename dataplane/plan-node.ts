@@ -1,0 +1,99 @@
+import { type HostState, mergeHostState } from './desired.ts';
+import { eniMarkMaskFaults } from './eni-mark.ts';
+import { isAddress, isPrefix } from './ip-prefix.ts';
+import type { EniNetwork, NodeNetwork, PodNetwork } from './network.ts';
+import { MAX_ENI_SLOT, TABLE_ENI_BASE } from './numbers.ts';
+import { planEni } from './plan-eni.ts';
+import { PlanError } from './plan-error.ts';
+import { planHost } from './plan-host.ts';
+import { planSharedEniPod } from './plan-shared-eni-pod.ts';
+
+/** An interface name that nft(8) reads as that name: it has no escapes in strings, and a final `*` matches others too. */
+const NFT_IFNAME = /^[A-Za-z0-9_.@+=-]+$/;
+
+/**
+ * Plans the whole node: the one desired state that start, repair and `diff` compare the kernel with.
+ * @throws PlanError with every fault of the input at once
+ */
+export function planNode(node: NodeNetwork, enis: readonly EniNetwork[], pods: readonly PodNetwork[]): HostState {
+  const faults = networkFaults(node, enis, pods);
+  if (faults.length > 0) throw new PlanError(faults);
+  return mergeHostState(
+    planHost(node, enis),
+    ...enis.map((eni) => planEni(node, eni)),
+    ...pods.map((pod) => planSharedEniPod(node, pod).host),
+  );
+}
+
+/** Returns each reason why this input has no plan; empty when it has one. */
+export function networkFaults(
+  node: NodeNetwork,
+  enis: readonly EniNetwork[],
+  pods: readonly PodNetwork[],
+): readonly string[] {
+  const tables = new Set(enis.map((eni) => eni.table));
+  return [
+    ...eniMarkMaskFaults(node.eniMarkMask),
+    ...ifnameFaults('primary interface', node.primary.ifname),
+    ...[...node.podCidrs, ...node.vpcCidrs].filter((cidr) => !isPrefix(cidr)).map((cidr) => `"${cidr}" is no CIDR`),
+    ...(node.egressExempt ?? [])
+      .filter((ip) => !isAddress(ip))
+      .map((ip) => `egress exemption "${ip}" is no IP address`),
+    ...(node.ruleMode === 'compact' && node.nftables === false
+      ? ['rule mode compact needs nftables: install nft, or use --rule-mode=per-pod']
+      : []),
+    ...enis.flatMap(eniFaults),
+    ...duplicates(enis, (eni) => `table ${eni.table}`),
+    ...duplicates(enis, (eni) => `slot ${eni.slot}`),
+    ...pods.flatMap((pod) => podFaults(pod, tables)),
+    ...addressOwners(pods),
+  ];
+}
+
+function eniFaults(eni: EniNetwork): readonly string[] {
+  return [
+    ...ifnameFaults(`ENI ${eni.eniId}`, eni.ifname),
+    ...(Number.isInteger(eni.slot) && eni.slot >= 1 && eni.slot <= MAX_ENI_SLOT
+      ? []
+      : [`ENI ${eni.eniId}: slot ${eni.slot} is not in 1..${MAX_ENI_SLOT}`]),
+    ...(eni.table > TABLE_ENI_BASE ? [] : [`ENI ${eni.eniId}: table ${eni.table} is not above ${TABLE_ENI_BASE}`]),
+    ...eni.addresses
+      .flatMap(({ ip, gateway }) => [ip, gateway])
+      .filter((ip) => !isAddress(ip))
+      .map((ip) => `ENI ${eni.eniId}: "${ip}" is no IP address`),
+  ];
+}
+
+function podFaults(pod: PodNetwork, tables: ReadonlySet<number>): readonly string[] {
+  const who = `attachment ${pod.key.containerId}/${pod.key.ifName}`;
+  return [
+    ...(tables.has(pod.eniTable) ? [] : [`${who}: no ENI has table ${pod.eniTable}`]),
+    ...pod.ips.filter((ip) => !isAddress(ip)).map((ip) => `${who}: "${ip}" is no IP address`),
+  ];
+}
+
+function addressOwners(pods: readonly PodNetwork[]): readonly string[] {
+  const owners = pods.flatMap((pod) => pod.ips.map((ip) => ({ ip, who: `${pod.key.containerId}/${pod.key.ifName}` })));
+  return duplicates(
+    owners,
+    ({ ip }) => `address ${ip}`,
+    ({ who }) => who,
+  );
+}
+
+function ifnameFaults(what: string, ifname: string): readonly string[] {
+  return NFT_IFNAME.test(ifname)
+    ? []
+    : [`${what}: interface name "${ifname}" cannot be written in nftables; rename it`];
+}
+
+function duplicates<T extends object>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  nameOf: (item: T) => string = (item) => ('eniId' in item ? String(item.eniId) : ''),
+): readonly string[] {
+  const groups = Map.groupBy(items, keyOf);
+  return [...groups].flatMap(([key, group]) =>
+    group.length > 1 ? [`${key} is used by ${group.map(nameOf).join(' and ')}`] : [],
+  );
+}

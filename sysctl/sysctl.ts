@@ -1,0 +1,116 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Netns, type Sync, withNetns } from '../netlink/netns.ts';
+import { isSysctlError, SysctlError } from './sysctl-error.ts';
+import { type SysctlKey, sysctlName } from './sysctl-key.ts';
+
+/** What `set` did. */
+export type SysctlOutcome = 'changed' | 'unchanged';
+
+/** Reads and writes kernel settings of one network namespace. Synchronous: /proc/sys/net shows the namespace of the calling thread. */
+export type Sysctl = {
+  /**
+   * Returns the value without the final newline; several numbers are separated by one space.
+   * @throws SysctlError NO_SUCH_KEY when the kernel or the interface lacks it.
+   */
+  get(key: SysctlKey): string;
+  /** As `get`, but undefined for a key that is not there (an interface that has gone, a kernel without IPv6). */
+  find(key: SysctlKey): string | undefined;
+  /**
+   * Writes `value` if it is not there yet and reads it back. Idempotent.
+   * @throws SysctlError READ_ONLY, REFUSED (the kernel rejects the value), NOT_TAKEN (written, but another value is read back), NO_SUCH_KEY.
+   */
+  set(key: SysctlKey, value: string): SysctlOutcome;
+  /** As one `set` for each pair, with one visit to the namespace for all of them. Stops at the first that fails. */
+  setAll(pairs: readonly SysctlPair[]): readonly SysctlOutcome[];
+};
+
+/** A setting and the value it should have. */
+export type SysctlPair = { readonly key: SysctlKey; readonly value: string };
+
+/**
+ * Opens the settings of `netns`, or of the namespace the process runs in. Nothing to close: each call opens its file.
+ * @see proc_sys_net(5)
+ */
+export function openSysctl(netns?: Netns, root = '/proc/sys'): Sysctl {
+  const within = <T>(run: () => Sync<T>): Sync<T> => (netns === undefined ? run() : withNetns(netns, run));
+  return {
+    get: (key) => within(() => read(root, key)),
+    find: (key) => within(() => find(root, key)),
+    set: (key, value) => within(() => write(root, key, value)),
+    setAll: (pairs) => within(() => pairs.map(({ key, value }) => write(root, key, value))),
+  };
+}
+
+function read(root: string, key: SysctlKey): string {
+  try {
+    return normalise(readFileSync(file(root, key), 'utf8'));
+  } catch (error) {
+    throw sysctlError(root, key, 'read', error);
+  }
+}
+
+function find(root: string, key: SysctlKey): string | undefined {
+  try {
+    return read(root, key);
+  } catch (error) {
+    if (isSysctlError(error, 'NO_SUCH_KEY')) return undefined;
+    throw error;
+  }
+}
+
+function write(root: string, key: SysctlKey, value: string): SysctlOutcome {
+  const wanted = normalise(value);
+  if (read(root, key) === wanted) return 'unchanged';
+  try {
+    writeFileSync(file(root, key), wanted);
+  } catch (error) {
+    throw sysctlError(root, key, `set to ${wanted}`, error);
+  }
+  // Some keys clamp or ignore what they are given without an error.
+  const after = read(root, key);
+  if (after !== wanted) {
+    throw new SysctlError(
+      'NOT_TAKEN',
+      file(root, key),
+      `sysctl ${sysctlName(key)}: wrote ${wanted}, the kernel kept ${after}; look for a program that sets it too (sysctl --system, tuned)`,
+    );
+  }
+  return 'changed';
+}
+
+function file(root: string, key: SysctlKey): string {
+  return join(root, ...key.path);
+}
+
+function normalise(text: string): string {
+  return text.trim().replaceAll(/\s+/g, ' ');
+}
+
+function sysctlError(root: string, key: SysctlKey, action: string, error: unknown): SysctlError {
+  const errno = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  const what = `sysctl ${sysctlName(key)}: cannot ${action}`;
+  switch (errno) {
+    case 'ENOENT':
+      return new SysctlError(
+        'NO_SUCH_KEY',
+        file(root, key),
+        `${what}: no such key; the interface is gone or the kernel lacks it`,
+        error,
+      );
+    case 'EROFS':
+    case 'EACCES':
+    case 'EPERM':
+      return new SysctlError(
+        'READ_ONLY',
+        file(root, key),
+        `${what}: ${errno}; run privileged, with /proc/sys writable`,
+        error,
+      );
+    case 'EINVAL':
+    case 'ERANGE':
+      return new SysctlError('REFUSED', file(root, key), `${what}: the kernel refuses the value (${errno})`, error);
+    default:
+      return new SysctlError('IO', file(root, key), `${what}: ${errno}`, error);
+  }
+}

@@ -1,0 +1,234 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { type HostState, routeKey, ruleKey } from '../../dataplane/desired.ts';
+import { diffHost } from '../../dataplane/diff.ts';
+import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
+import { nftReplaceCommands } from '../../dataplane/nft-table.ts';
+import type { ObservedHost, ObservedRoute, ObservedRule } from '../../dataplane/observed.ts';
+import { inverseOf, renderOperation } from '../../dataplane/operation.ts';
+import { planNode } from '../../dataplane/plan-node.ts';
+import { bareKernel, eni, node, pod } from './fixtures.ts';
+import { applyToModel } from './kernel-model.ts';
+
+type World = { readonly node: NodeNetwork; readonly enis: readonly EniNetwork[]; readonly pods: readonly PodNetwork[] };
+
+const worlds: fc.Arbitrary<World> = fc
+  .record({
+    ruleMode: fc.constantFrom('compact' as const, 'per-pod' as const),
+    egress: fc.constantFrom('eni' as const, 'node' as const),
+    rpFilterMode: fc.constantFrom('loose' as const, 'product' as const),
+    nodePort: fc.boolean(),
+    families: fc.constantFrom([4, 6] as const, [4] as const),
+    podCidrs: fc.constantFrom([], ['172.31.0.0/24']),
+    eniNumbers: fc.uniqueArray(fc.integer({ min: 3, max: 9 }), { maxLength: 4 }),
+    podNumbers: fc.uniqueArray(fc.integer({ min: 10, max: 40 }), { maxLength: 8 }),
+  })
+  .map(({ eniNumbers, podNumbers, ...choices }) => ({
+    node: { ...node, ...choices },
+    enis: eniNumbers.map(eni),
+    pods:
+      eniNumbers.length === 0 ? [] : podNumbers.map((last, at) => pod(eniNumbers[at % eniNumbers.length] ?? 3, last)),
+  }));
+
+const plan = (world: World): HostState => planNode(world.node, world.enis, world.pods);
+
+const foreignRules: fc.Arbitrary<readonly ObservedRule[]> = fc.array(
+  fc.record({
+    family: fc.constantFrom(4 as const, 6 as const),
+    priority: fc.constantFrom(0, 100, 512, 1536, 32766),
+    table: fc.constantFrom(254, 255, 3999, 4005, 52),
+    src: fc.constantFrom('10.0.5.10/32', '192.0.2.0/24'),
+    protocol: fc.constantFrom(0, 3, 186),
+    shown: fc.constant('foreign'),
+    isExotic: fc.boolean(),
+  }),
+  { maxLength: 5 },
+);
+
+const foreignRoutes: fc.Arbitrary<readonly ObservedRoute[]> = fc.array(
+  fc.record({
+    table: fc.constantFrom(254, 3999, 4005, 52),
+    dst: fc.constantFrom('0.0.0.0/0', '10.0.5.10/32', '198.51.100.0/24'),
+    oif: fc.constantFrom(2, 5),
+    oifname: fc.constant('eth0'),
+    protocol: fc.constantFrom(2, 3, 186),
+    shown: fc.constant('foreign'),
+    isExotic: fc.boolean(),
+  }),
+  { maxLength: 5 },
+);
+
+// One kernel in which the links of two worlds exist, brought from bare to `from`.
+function kernelOf(from: HostState, to: HostState): ObservedHost {
+  const both = bareKernel({ ...from, links: [...from.links, ...to.links], sysctls: [...from.sysctls, ...to.sysctls] });
+  const links = [...new Map(both.links.map((link) => [link.ifindex, link])).values()];
+  return applyDiff(from, { ...both, links });
+}
+
+function applyDiff(desired: HostState, kernel: ObservedHost): ObservedHost {
+  const textOf = (commands: string) =>
+    desired.nft !== undefined && commands === nftReplaceCommands(desired.nft) ? desired.nft.text : `other: ${commands}`;
+  return diffHost(desired, kernel).operations.reduce(
+    (state, operation) => applyToModel(state, operation, textOf),
+    kernel,
+  );
+}
+
+test('diffHost: nothing is left to do when its operations have been applied', (t) => {
+  fc.assert(
+    fc.property(worlds, worlds, (before, after) => {
+      const to = plan(after);
+      const kernel = applyDiff(to, kernelOf(plan(before), to));
+      t.deepEqual(diffHost(to, kernel), { operations: [], conflicts: [] });
+      // And nothing else of ours is there.
+      t.deepEqual(kernel.rules.map(ruleKey).sort(), to.rules.map(ruleKey).sort());
+      t.deepEqual(kernel.routes.map(routeKey).sort(), to.routes.map(routeKey).sort());
+    }),
+  );
+});
+
+test('diffHost: never touches what is foreign, whatever it is and wherever it stands', (t) => {
+  fc.assert(
+    fc.property(worlds, worlds, foreignRules, foreignRoutes, (before, after, rules, routes) => {
+      const to = plan(after);
+      const kernel = kernelOf(plan(before), to);
+      const isFree = (route: ObservedRoute) => !kernel.routes.some((ours) => routeKey(ours) === routeKey(route));
+      const uniqueRoutes = [...new Map(routes.filter(isFree).map((route) => [routeKey(route), route])).values()];
+      const uniqueRules = [...new Map(rules.map((rule) => [ruleKey(rule), rule])).values()].filter(
+        (rule) => !kernel.rules.some((ours) => ruleKey(ours) === ruleKey(rule)),
+      );
+      const crowded = {
+        ...kernel,
+        rules: [...kernel.rules, ...uniqueRules],
+        routes: [...kernel.routes, ...uniqueRoutes],
+      };
+      const after_ = applyDiff(to, crowded);
+      for (const rule of uniqueRules) t.true(after_.rules.includes(rule));
+      for (const route of uniqueRoutes) t.true(after_.routes.includes(route));
+      // Doing it twice does nothing the second time, conflicts or not.
+      t.deepEqual(diffHost(to, after_).operations, []);
+    }),
+  );
+});
+
+test('inverseOf: undoes each operation, newest first', (t) => {
+  fc.assert(
+    fc.property(worlds, worlds, (before, after) => {
+      const from = plan(before);
+      const to = plan(after);
+      const kernel = kernelOf(from, to);
+      const textOf = (commands: string) =>
+        [from, to].map((state) => state.nft).find((nft) => nft !== undefined && commands === nftReplaceCommands(nft))
+          ?.text ?? '';
+      const { operations } = diffHost(to, kernel);
+      const there = operations.reduce((state, operation) => applyToModel(state, operation, textOf), kernel);
+      const back = operations
+        .toReversed()
+        .map(inverseOf)
+        .reduce((state, operation) => applyToModel(state, operation, textOf), there);
+      t.deepEqual(diffHost(from, back).operations, []);
+      t.deepEqual(back.sysctls, kernel.sysctls);
+      t.deepEqual(back.links, kernel.links);
+    }),
+  );
+});
+
+test('diffHost: adds what packets need before it deletes what they used', (t) => {
+  fc.assert(
+    fc.property(worlds, worlds, (before, after) => {
+      const to = plan(after);
+      const kinds = diffHost(to, kernelOf(plan(before), to)).operations.map(({ kind }) => kind);
+      const firstDelete = kinds.findIndex((kind) => kind.startsWith('delete-'));
+      if (firstDelete >= 0) t.true(kinds.slice(firstDelete).every((kind) => kind.startsWith('delete-')));
+      t.true(
+        kinds.lastIndexOf('delete-rule') <
+          (kinds.includes('delete-route') ? kinds.indexOf('delete-route') : kinds.length),
+      );
+    }),
+  );
+});
+
+test('diffHost: leaves routes alone whose link is gone, and says so', (t) => {
+  const desired = plan({ node, enis: [eni(5)], pods: [pod(5, 10)] });
+  const kernel = bareKernel(desired);
+  const { operations, conflicts } = diffHost(desired, {
+    ...kernel,
+    links: kernel.links.filter((link) => link.ifindex === 5),
+  });
+  t.deepEqual(
+    operations.map(renderOperation).filter((line) => line.includes('dev eni5x10')),
+    [],
+  );
+  t.deepEqual(
+    conflicts.map(({ kind }) => kind),
+    ['link'],
+  );
+});
+
+const conflict = test.macro((t, foreign: Partial<ObservedRule>, kind: string, message: string) => {
+  const desired = plan({ node, enis: [eni(5)], pods: [] });
+  const rule: ObservedRule = {
+    family: 4,
+    priority: 100,
+    table: 254,
+    protocol: 3,
+    shown: 'SHOWN',
+    isExotic: false,
+    ...foreign,
+  };
+  t.deepEqual(diffHost(desired, { ...bareKernel(desired), rules: [rule] }).conflicts, [{ kind, message }] as never);
+});
+
+test(
+  'diffHost: reports a rule equal to ours but foreign',
+  conflict,
+  { priority: 512, table: 3999 },
+  'rule',
+  'IPv4 rule "SHOWN" at priority 512 equals one of ours but has protocol 3; delete it, ours is added then',
+);
+test(
+  'diffHost: reports a rule that looks up our table',
+  conflict,
+  { src: '192.0.2.0/24', table: 4005 },
+  'table',
+  'IPv4 rule "SHOWN" at priority 100 is not ours but looks up our table 4005; move its owner to another table',
+);
+test(
+  'diffHost: reports a rule that uses bits of our marks',
+  conflict,
+  { fwmark: 0x10000, fwmask: 0xf0000 },
+  'mark',
+  'IPv4 rule "SHOWN" at priority 100 uses bits of our mark mask 0xff0000; choose another --eni-mark-mask or move its owner',
+);
+test(
+  'diffHost: reports a rule at our priority',
+  conflict,
+  { priority: 1536, src: '192.0.2.0/24' },
+  'priority',
+  'IPv4 rule "SHOWN" at priority 1536 is not ours but stands at our priority; move its owner to another priority',
+);
+
+test('diffHost: says nothing of rules that do not concern us', (t) => {
+  const desired = plan({ node, enis: [eni(5)], pods: [] });
+  const foreign = [
+    { priority: 0, table: 255 },
+    { priority: 32766, table: 254 },
+    { priority: 9, table: 2004, fwmark: 0x200, fwmask: 0xf00 },
+  ].map((rule): ObservedRule => ({ family: 4, protocol: 2, shown: '', isExotic: false, ...rule }));
+  t.deepEqual(diffHost(desired, { ...bareKernel(desired), rules: foreign }).conflicts, []);
+});
+
+test('diffHost: reports addresses that break anti-spoofing or lead the node out of an ENI', (t) => {
+  const desired = plan({ node, enis: [eni(5)], pods: [pod(5, 10)] });
+  const addresses = [
+    { ifindex: 5010, ifname: 'eni5x10', prefix: '169.254.1.1/32' },
+    { ifindex: 5, ifname: 'eth5', prefix: '10.0.5.5/24' },
+  ];
+  t.deepEqual(
+    diffHost(desired, { ...bareKernel(desired), addresses }).conflicts.map(({ message }) => message),
+    [
+      'eni5x10 has the IPv4 address 169.254.1.1/32: its Pod could forge sources; delete the address and stop what adds it',
+      "eth5 has 10.0.5.5/24, whose connected route leads the node's traffic out of the ENI; tell NetworkManager, cloud-init or the DHCP client to leave eth5 alone",
+    ],
+  );
+});

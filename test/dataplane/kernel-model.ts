@@ -1,0 +1,84 @@
+import { addressKey, neighKey, routeKey, ruleKey } from '../../dataplane/desired.ts';
+import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import type { ObservedHost } from '../../dataplane/observed.ts';
+import type { Operation } from '../../dataplane/operation.ts';
+import { sysctlName } from '../../sysctl/sysctl-key.ts';
+
+const OURS = { protocol: RTPROT_TKE_ENI, shown: 'ours', isExotic: false };
+
+/**
+ * What a kernel does with one operation, as a pure step; it refuses what a kernel refuses.
+ * `texts` maps the commands of a load to the table text that they leave.
+ */
+export function applyToModel(
+  kernel: ObservedHost,
+  operation: Operation,
+  textOf: (commands: string) => string,
+): ObservedHost {
+  switch (operation.kind) {
+    case 'set-sysctl':
+      return { ...kernel, sysctls: new Map(kernel.sysctls).set(sysctlName(operation.key), operation.value) };
+    case 'set-link': {
+      const { up, mtu, group } = operation.change;
+      const change = {
+        ...(up !== undefined && { isUp: up }),
+        ...(mtu && { mtu }),
+        ...(group !== undefined && { group }),
+      };
+      expect(
+        kernel.links.some((link) => link.ifindex === operation.ifindex),
+        'ENODEV',
+        operation,
+      );
+      return {
+        ...kernel,
+        links: kernel.links.map((link) => (link.ifindex === operation.ifindex ? { ...link, ...change } : link)),
+      };
+    }
+    case 'add-address':
+      expect(
+        !kernel.addresses.some((found) => addressKey(found) === addressKey(operation.address)),
+        'EEXIST',
+        operation,
+      );
+      return { ...kernel, addresses: [...kernel.addresses, operation.address] };
+    case 'delete-address':
+      return { ...kernel, addresses: without(kernel.addresses, addressKey, operation.address) };
+    case 'replace-route':
+      return {
+        ...kernel,
+        routes: [...without(kernel.routes, routeKey, operation.route), { ...operation.route, ...OURS }],
+      };
+    case 'delete-route':
+      expect(
+        kernel.routes.some((found) => routeKey(found) === routeKey(operation.route)),
+        'ESRCH',
+        operation,
+      );
+      return { ...kernel, routes: without(kernel.routes, routeKey, operation.route) };
+    case 'add-rule':
+      expect(!kernel.rules.some((found) => ruleKey(found) === ruleKey(operation.rule)), 'EEXIST', operation);
+      return { ...kernel, rules: [...kernel.rules, { ...operation.rule, ...OURS }] };
+    case 'delete-rule':
+      expect(
+        kernel.rules.some((found) => ruleKey(found) === ruleKey(operation.rule)),
+        'ENOENT',
+        operation,
+      );
+      return { ...kernel, rules: without(kernel.rules, ruleKey, operation.rule) };
+    case 'replace-neigh':
+      return { ...kernel, neighs: [...without(kernel.neighs, neighKey, operation.neigh), operation.neigh] };
+    case 'delete-neigh':
+      return { ...kernel, neighs: without(kernel.neighs, neighKey, operation.neigh) };
+    case 'load-nft':
+      return { ...kernel, nft: { text: textOf(operation.commands), restore: operation.commands } };
+  }
+}
+
+function without<K, T extends K>(items: readonly T[], keyOf: (item: K) => string, gone: K): readonly T[] {
+  return items.filter((item) => keyOf(item) !== keyOf(gone));
+}
+
+function expect(condition: boolean, errno: string, operation: Operation): void {
+  if (!condition) throw new Error(`${errno}: ${JSON.stringify(operation)}`);
+}

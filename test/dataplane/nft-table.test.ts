@@ -1,0 +1,124 @@
+import test from 'ava';
+import { withoutContained } from '../../dataplane/ip-prefix.ts';
+import { nftTable } from '../../dataplane/nft-table.ts';
+import { eni, node } from './fixtures.ts';
+
+const golden = test.macro((t, changes: Partial<typeof node>, enis: readonly number[], text: string) => {
+  t.is(nftTable({ ...node, ...changes }, enis.map(eni)).text, text.replace(/^\n/, ''));
+});
+
+test(
+  'nftTable: compact mode with two ENIs',
+  golden,
+  {},
+  [6, 5],
+  `
+table inet tke_eni {
+ chain via_4005 {
+  meta mark set meta mark and 0xff00ffff or 0x50000
+ }
+ chain via_4006 {
+  meta mark set meta mark and 0xff00ffff or 0x60000
+ }
+ chain eni_4005 {
+  ip6 saddr != { ::, fe80::/10 } fib saddr . iif oif missing drop
+  meta mark set meta mark and 0xff00ffff or 0x50000
+  ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+  ct direction reply ct mark and 0xff0000 vmap { 0x50000 : jump via_4005, 0x60000 : jump via_4006 }
+ }
+ chain eni_4006 {
+  ip6 saddr != { ::, fe80::/10 } fib saddr . iif oif missing drop
+  meta mark set meta mark and 0xff00ffff or 0x60000
+  ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+  ct direction reply ct mark and 0xff0000 vmap { 0x50000 : jump via_4005, 0x60000 : jump via_4006 }
+ }
+ chain prerouting {
+  type filter hook prerouting priority mangle; policy accept;
+  iifname "eth0" ct direction original ct mark set ct mark or 0x80
+  iifname "eth5" ct direction original ct mark set ct mark and 0xff00ffff or 0x50000
+  iifname "eth6" ct direction original ct mark set ct mark and 0xff00ffff or 0x60000
+  iifgroup vmap { 4005 : goto eni_4005, 4006 : goto eni_4006 }
+  ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+ }
+}
+`,
+);
+
+test(
+  'nftTable: per-pod mode leaves ENI marks out and keeps the groups',
+  golden,
+  { ruleMode: 'per-pod' },
+  [5],
+  `
+table inet tke_eni {
+ chain via_4005 {
+  meta mark set meta mark and 0xff00ffff or 0x50000
+ }
+ chain eni_4005 {
+  ip6 saddr != { ::, fe80::/10 } fib saddr . iif oif missing drop
+  ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+ }
+ chain prerouting {
+  type filter hook prerouting priority mangle; policy accept;
+  iifname "eth0" ct direction original ct mark set ct mark or 0x80
+  iifname "eth5" ct direction original ct mark set ct mark and 0xff00ffff or 0x50000
+  iifgroup vmap { 4005 : goto eni_4005 }
+  ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+ }
+}
+`,
+);
+
+test(
+  'nftTable: a node without ENIs has the NodePort lines alone',
+  golden,
+  { egress: 'node' },
+  [],
+  `
+table inet tke_eni {
+ chain prerouting {
+  type filter hook prerouting priority mangle; policy accept;
+  iifname "eth0" ct direction original ct mark set ct mark or 0x80
+  ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+ }
+}
+`,
+);
+
+test('nftTable: egress by the node decides by the destination after DNAT and spares Pods with an EIP', (t) => {
+  const changes = {
+    egress: 'node',
+    podCidrs: ['172.31.0.0/24'],
+    egressExempt: ['10.0.5.9', 'FD00:10::9'],
+    nodePort: false,
+  } as const;
+  const { text } = nftTable({ ...node, ...changes }, [eni(5)]);
+  t.is(
+    text.slice(text.indexOf(' chain egress')),
+    ` chain egress {
+  ip saddr { 10.0.5.9 } return
+  ip6 saddr { fd00:10::9 } return
+  ip daddr { 10.0.0.0/8, 169.254.0.0/16, 172.31.0.0/24, 224.0.0.0/4 } return
+  ip6 daddr { fd00:10::/32, fe80::/10, ff00::/8 } return
+  meta mark set meta mark or 0x80
+ }
+ chain routed {
+  type filter hook prerouting priority dstnat + 10; policy accept;
+  iifgroup { 4005 } ct direction original fib daddr type != local jump egress
+ }
+ chain postrouting {
+  type nat hook postrouting priority srcnat; policy accept;
+  oifname "eth0" ct direction original meta mark and 0x80 == 0x80 masquerade
+ }
+}
+`,
+  );
+});
+
+test('withoutContained: drops what lies inside another, in both families', (t) => {
+  t.deepEqual(withoutContained(['10.1.0.0/16', '10.0.0.0/8', '11.0.0.0/8', 'fd00::/16', 'FD00:1::/32', '10.0.0.0/8']), [
+    '10.0.0.0/8',
+    '11.0.0.0/8',
+    'fd00::/16',
+  ]);
+});
