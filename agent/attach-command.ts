@@ -1,0 +1,18 @@
+import type { LeasePlugin } from './lease.ts';
+
+/** What an ADD asks for. */
+export type AttachCommand = {
+  readonly plugin: LeasePlugin;
+  readonly containerId: string;
+  readonly ifName: string;
+  readonly netns: string;
+  readonly network: string;
+  readonly podNamespace: string;
+  readonly podName: string;
+  readonly podUid: string;
+  /** Bytes; 0 means the ENI's own. */
+  readonly mtu: number;
+  readonly disableIpv6: boolean;
+  /** When the caller stops waiting, wall clock; 0 when it did not say. */
+  readonly deadlineAtMs: number;
+};

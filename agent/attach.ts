@@ -1,0 +1,221 @@
+import type { EniNetwork } from '../dataplane/network.ts';
+import type { Netns } from '../netlink/netns.ts';
+import { allocate } from './allocate.ts';
+import type { AttachCommand } from './attach-command.ts';
+import { CNI_CODE, type CniFailure, CniFailureError } from './cni-failure.ts';
+import { failureOf } from './failure-of.ts';
+import { type Lease, leaseKey } from './lease.ts';
+import { randomMac } from './mac.ts';
+import type { AddPhase } from './observability/metrics.ts';
+import type { PoolAddress } from './pool/pool-state.ts';
+import type { UseCaseDeps } from './ports.ts';
+import { takeDown } from './take-down.ts';
+
+/** What an ADD brought. */
+export type AttachOutcome =
+  | { readonly kind: 'attached'; readonly lease: Lease }
+  | { readonly kind: 'failed'; readonly failure: CniFailure };
+
+/**
+ * Gives a sandbox an address and wires it. Idempotent for one container, interface and netns.
+ * Lease and commit: the lease is recorded before the kernel is touched and becomes active only when the wiring was looked
+ * at and the caller still waits; a caller that gave up (`signal`) or a failure takes everything back.
+ */
+export async function attach(deps: UseCaseDeps, command: AttachCommand, signal: AbortSignal): Promise<AttachOutcome> {
+  const startedMs = deps.clock.monotonicMs();
+  const outcome = await attachOrFail(deps, command, signal, startedMs);
+  const code = outcome.kind === 'failed' ? outcome.failure.code : 0;
+  deps.metrics.request('add', code, deps.clock.monotonicMs() - startedMs);
+  return outcome;
+}
+
+async function attachOrFail(
+  deps: UseCaseDeps,
+  command: AttachCommand,
+  signal: AbortSignal,
+  startedMs: number,
+): Promise<AttachOutcome> {
+  const key = leaseKey(command.containerId, command.ifName);
+  try {
+    const lease = await deps.mutex.run(key, async () => {
+      const phases = new PhaseTimer(deps, startedMs);
+      phases.end('queue');
+      return await attachInTurn(deps, command, signal, phases);
+    });
+    return { kind: 'attached', lease };
+  } catch (error) {
+    const failure = failureOf(error);
+    deps.log.warn('attach failed', {
+      pod: `${command.podNamespace}/${command.podName}`,
+      key,
+      code: failure.code,
+      error,
+    });
+    return { kind: 'failed', failure };
+  }
+}
+
+async function attachInTurn(
+  deps: UseCaseDeps,
+  command: AttachCommand,
+  signal: AbortSignal,
+  phases: PhaseTimer,
+): Promise<Lease> {
+  const netns = command.plugin === 'route-eni' ? deps.sandboxes.open(command.netns) : undefined;
+  try {
+    const again = await attachAgain(deps, command, netns);
+    if (again !== undefined) return again;
+    const { addresses, eni } = await allocate(deps, command, signal);
+    phases.end('allocate');
+    // From here to the commit there is no await unless something fails: nothing of this attachment interleaves.
+    const lease = recordIntent(deps, command, addresses, eni);
+    try {
+      const wired = wire(deps, lease, netns, phases);
+      refuseIfGivenUp(signal);
+      return commit(deps, wired);
+    } catch (error) {
+      await takeBack(deps, lease, error);
+      throw error;
+    }
+  } finally {
+    netns?.close();
+  }
+}
+
+/** Answers an ADD that was answered before; undefined when there is no attachment to answer with. */
+async function attachAgain(
+  deps: UseCaseDeps,
+  command: AttachCommand,
+  netns: Netns | undefined,
+): Promise<Lease | undefined> {
+  const lease = deps.state.leases.get(leaseKey(command.containerId, command.ifName));
+  if (lease === undefined) return undefined;
+  if (lease.state !== 'active') {
+    // Left by an attempt that could not be taken back at once; it is now, or this ADD fails with the reason.
+    await takeDown(deps, lease, deps.settings.ipCooldownMs);
+    return undefined;
+  }
+  if (lease.plugin !== command.plugin || (lease.plugin === 'route-eni' && lease.netns !== command.netns)) {
+    throw new CniFailureError(
+      CNI_CODE.ifnameTaken,
+      `interface ${command.ifName} of container ${command.containerId} is attached already, in netns ${lease.netns}`,
+      `asked for netns ${command.netns}; DEL it first`,
+    );
+  }
+  const pod = deps.state.podNetwork(lease);
+  if (pod !== undefined && deps.wiring.check(pod, netns).length === 0) return lease;
+  // Something of it is gone, the whole netns perhaps: a fresh start is the only answer that is true afterwards.
+  await takeDown(deps, lease, deps.settings.ipCooldownMs);
+  return undefined;
+}
+
+function recordIntent(
+  deps: UseCaseDeps,
+  command: AttachCommand,
+  addresses: readonly PoolAddress[],
+  eni: EniNetwork,
+): Lease {
+  const { containerId, ifName, network, plugin, netns, podNamespace, podName, podUid } = command;
+  const key = leaseKey(containerId, ifName);
+  const isWired = plugin === 'route-eni';
+  try {
+    const lease: Lease = {
+      ...{ containerId, ifName, network, plugin, netns, podNamespace, podName, podUid },
+      addresses: addresses.map(({ ip, family, eniId, assignmentId }) => ({ ip, family, eniId, assignmentId })),
+      eniId: eni.eniId,
+      state: 'pending',
+      mtu: command.mtu > 0 ? Math.min(command.mtu, eni.mtu) : eni.mtu,
+      createdAtMs: deps.clock.nowMs(),
+      ...(isWired
+        ? {
+            hostVeth: { name: deps.wiring.chooseName(command), mac: randomMac(deps.randomBytes) },
+            podMac: randomMac(deps.randomBytes),
+          }
+        : {}),
+    };
+    deps.journal.putLease(lease);
+    deps.state.leases.set(key, lease);
+    return lease;
+  } catch (error) {
+    // Nothing was recorded and nothing done: the address goes straight back.
+    deps.state.pool.release({ key, nowMs: deps.clock.nowMs(), cooldownMs: 0 });
+    deps.state.pool.tick(deps.clock.nowMs());
+    deps.state.changed.notify();
+    throw error;
+  }
+}
+
+function wire(deps: UseCaseDeps, lease: Lease, netns: Netns | undefined, phases: PhaseTimer): Lease {
+  const { state, wiring } = deps;
+  const pod = state.podNetwork(lease);
+  if (pod === undefined) throw new CniFailureError(CNI_CODE.eniGone, `ENI ${lease.eniId} went away`, 'try again');
+  state.kernelGeneration++;
+  const { hostIfindex } = wiring.wire(pod, netns);
+  phases.end('netlink');
+  const wired: Lease =
+    hostIfindex === undefined || lease.hostVeth === undefined
+      ? lease
+      : { ...lease, hostVeth: { ...lease.hostVeth, ifindex: hostIfindex } };
+  state.leases.set(leaseKey(wired.containerId, wired.ifName), wired);
+  const wiredPod = state.podNetwork(wired) ?? pod;
+  const differences = wiring.check(wiredPod, netns);
+  phases.end('verify');
+  if (differences.length > 0) {
+    throw new CniFailureError(CNI_CODE.kernel, 'the kernel does not hold what was written', differences.join('\n'));
+  }
+  return wired;
+}
+
+function commit(deps: UseCaseDeps, wired: Lease): Lease {
+  const { hostVeth, podMac } = wired;
+  const active: Lease = { ...wired, state: 'active' };
+  const key = leaseKey(wired.containerId, wired.ifName);
+  deps.journal.activateLease(key, {
+    ...(hostVeth === undefined ? {} : { hostVeth }),
+    ...(podMac === undefined ? {} : { podMac }),
+  });
+  deps.state.leases.set(key, active);
+  deps.demandChanged();
+  deps.log.info('pod attached', {
+    pod: `${wired.podNamespace}/${wired.podName}`,
+    containerId: wired.containerId,
+    ifName: wired.ifName,
+    ips: wired.addresses.map(({ ip }) => ip),
+    eniId: wired.eniId,
+    link: hostVeth?.name,
+  });
+  return active;
+}
+
+async function takeBack(deps: UseCaseDeps, lease: Lease, cause: unknown): Promise<void> {
+  try {
+    const known = deps.state.leases.get(leaseKey(lease.containerId, lease.ifName)) ?? lease;
+    await takeDown(deps, known, deps.settings.ipCooldownMs);
+  } catch (error) {
+    // The lease stays as `releasing` and holds its address; the timer tries again. The first error is the one to report.
+    deps.log.error('could not take back a failed attach, will be tried again', { cause, error });
+  }
+}
+
+function refuseIfGivenUp(signal: AbortSignal): void {
+  if (signal.aborted) {
+    throw new CniFailureError(CNI_CODE.tryAgainLater, 'the caller gave up before the attachment was complete');
+  }
+}
+
+/** Measures an ADD phase by phase; `queue` began when the request came in. */
+class PhaseTimer {
+  readonly #deps: UseCaseDeps;
+  #sinceMs: number;
+
+  constructor(deps: UseCaseDeps, startedMs: number) {
+    this.#deps = deps;
+    this.#sinceMs = startedMs;
+  }
+
+  end(phase: AddPhase): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    this.#deps.metrics.addPhase(phase, nowMs - this.#sinceMs);
+    this.#sinceMs = nowMs;
+  }
+}

@@ -1,0 +1,59 @@
+import { CNI_CODE, type CniFailure, CniFailureError } from './cni-failure.ts';
+import { failureOf } from './failure-of.ts';
+import { type Lease, leaseKey } from './lease.ts';
+import type { UseCaseDeps } from './ports.ts';
+
+/** What a CHECK found. */
+export type CheckOutcome =
+  | { readonly kind: 'checked'; readonly lease: Lease; readonly differences: readonly string[] }
+  | { readonly kind: 'failed'; readonly failure: CniFailure };
+
+/** Compares an attachment with the kernel and reports every difference. Repairs nothing. */
+export async function check(
+  deps: UseCaseDeps,
+  target: { readonly containerId: string; readonly ifName: string; readonly netns: string },
+): Promise<CheckOutcome> {
+  const startedMs = deps.clock.monotonicMs();
+  const outcome = await deps.mutex.run(leaseKey(target.containerId, target.ifName), () => checkInTurn(deps, target));
+  const code =
+    outcome.kind === 'failed' ? outcome.failure.code : outcome.differences.length > 0 ? CNI_CODE.checkFailed : 0;
+  deps.metrics.request('check', code, deps.clock.monotonicMs() - startedMs);
+  return outcome;
+}
+
+function checkInTurn(
+  deps: UseCaseDeps,
+  target: { readonly containerId: string; readonly ifName: string; readonly netns: string },
+): CheckOutcome {
+  try {
+    const lease = deps.state.leases.get(leaseKey(target.containerId, target.ifName));
+    if (lease === undefined || lease.state !== 'active') {
+      throw new CniFailureError(
+        CNI_CODE.unknownContainer,
+        `container ${target.containerId} has no attachment ${target.ifName} on this node`,
+        'the Pod sandbox must be made anew',
+      );
+    }
+    return { kind: 'checked', lease, differences: differencesOf(deps, lease, target.netns) };
+  } catch (error) {
+    return { kind: 'failed', failure: failureOf(error) };
+  }
+}
+
+function differencesOf(deps: UseCaseDeps, lease: Lease, netnsPath: string): readonly string[] {
+  const differences: string[] = [];
+  const isWired = lease.plugin === 'route-eni';
+  if (isWired && netnsPath !== lease.netns) {
+    differences.push(`netns: attached in ${lease.netns}, the runtime says ${netnsPath}`);
+  }
+  const problem = deps.state.eniProblems.get(lease.eniId);
+  if (problem !== undefined) differences.push(`ENI ${lease.eniId}: ${problem.text}`);
+  const pod = deps.state.podNetwork(lease);
+  if (pod === undefined) return [...differences, `ENI ${lease.eniId}: not known on this node`];
+  const netns = isWired ? deps.sandboxes.open(netnsPath) : undefined;
+  try {
+    return [...differences, ...deps.wiring.check(pod, netns)];
+  } finally {
+    netns?.close();
+  }
+}

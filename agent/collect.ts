@@ -1,0 +1,63 @@
+import { decideCollect } from './collect-plan.ts';
+import type { SandboxView } from './cri/sandbox-view.ts';
+import { detachKey } from './detach.ts';
+import { type LeaseKey, leaseKey } from './lease.ts';
+import { keyOf } from './node-state.ts';
+import type { UseCaseDeps } from './ports.ts';
+
+/**
+ * Releases every lease of `network` that the runtime does not list as valid (CNI GC). Returns how many it released and
+ * how many it could not. Attachments made since the call began are not in the list and are left alone.
+ */
+export async function collectInvalid(
+  deps: UseCaseDeps,
+  network: string,
+  valid: readonly { readonly containerId: string; readonly ifName: string }[],
+): Promise<{ readonly released: number; readonly failed: number }> {
+  const startedMs = deps.clock.monotonicMs();
+  const startedAtMs = deps.clock.nowMs();
+  const keep = new Set(valid.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+  // An adopted lease does not know its network; the list names every sandbox that lives, so it may be judged by it.
+  const gone = [...deps.state.leases.values()]
+    .filter((lease) => (lease.network === network || lease.network === '') && lease.createdAtMs < startedAtMs)
+    .map(keyOf)
+    .filter((key) => !keep.has(key));
+  const outcome = await releaseAll(deps, gone, startedAtMs);
+  deps.metrics.request('gc', outcome.failed > 0 ? 1 : 0, deps.clock.monotonicMs() - startedMs);
+  return outcome;
+}
+
+/**
+ * Releases leases whose sandbox the runtime no longer has. When the runtime cannot be asked nothing is released, and
+ * the metric says so. Never throws.
+ */
+export async function collectGone(deps: UseCaseDeps, view: SandboxView, signal: AbortSignal): Promise<number> {
+  try {
+    const askedAtMs = deps.clock.nowMs();
+    const sandboxes = await view.list(signal);
+    deps.metrics.criReachable(true);
+    const leases = [...deps.state.leases.values()].filter(({ state }) => state !== 'releasing');
+    const gone = decideCollect(leases, sandboxes, askedAtMs, (lease) => deps.sandboxes.isGone(lease.netns));
+    if (gone.length > 0) deps.log.info('releasing leases whose sandbox is gone', { keys: gone });
+    const { released } = await releaseAll(deps, gone, askedAtMs);
+    return released;
+  } catch (error) {
+    deps.metrics.criReachable(false);
+    deps.log.warn('container runtime not reachable, nothing is collected', { error });
+    return 0;
+  }
+}
+
+async function releaseAll(
+  deps: UseCaseDeps,
+  keys: readonly LeaseKey[],
+  beforeMs: number,
+): Promise<{ readonly released: number; readonly failed: number }> {
+  const failures = await Promise.all(
+    keys.map((key) => detachKey(deps, key, ({ createdAtMs }) => createdAtMs < beforeMs)),
+  );
+  const failed = failures.filter((failure) => failure !== undefined).length;
+  const released = keys.length - failed;
+  if (released > 0) deps.metrics.collected(released);
+  return { released, failed };
+}

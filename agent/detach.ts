@@ -1,0 +1,55 @@
+import type { CniFailure } from './cni-failure.ts';
+import { failureOf } from './failure-of.ts';
+import { type Lease, type LeaseKey, leaseKey } from './lease.ts';
+import { keyOf } from './node-state.ts';
+import type { UseCaseDeps } from './ports.ts';
+import { takeDown } from './take-down.ts';
+
+/**
+ * Ends an attachment, by its lease alone: neither names nor the netns are looked at, so a late DEL of a Pod's old
+ * sandbox cannot touch its new one. Unknown is success. Returns what failed, or undefined.
+ */
+export async function detach(
+  deps: UseCaseDeps,
+  target: { readonly containerId: string; readonly ifName: string },
+): Promise<CniFailure | undefined> {
+  const key = leaseKey(target.containerId, target.ifName);
+  const startedMs = deps.clock.monotonicMs();
+  const failure = await detachKey(deps, key, () => true);
+  deps.metrics.request('del', failure?.code ?? 0, deps.clock.monotonicMs() - startedMs);
+  return failure;
+}
+
+/** Ends the lease of `key` if there is one and, looked at in its turn, `isStillWanted` says so. */
+export async function detachKey(
+  deps: UseCaseDeps,
+  key: LeaseKey,
+  isStillWanted: (lease: Lease) => boolean,
+): Promise<CniFailure | undefined> {
+  try {
+    await deps.mutex.run(key, async () => {
+      const lease = deps.state.leases.get(key);
+      if (lease === undefined || !isStillWanted(lease)) return;
+      await takeDown(deps, lease, deps.settings.ipCooldownMs);
+      deps.log.info('pod detached', {
+        pod: `${lease.podNamespace}/${lease.podName}`,
+        containerId: lease.containerId,
+        ifName: lease.ifName,
+        ips: lease.addresses.map(({ ip }) => ip),
+      });
+    });
+    return undefined;
+  } catch (error) {
+    deps.log.error('detach failed, will be tried again', { key, error });
+    return failureOf(error);
+  }
+}
+
+/** Finishes every lease whose end was begun. Called at start and by the timer. Returns how many are left. */
+export async function finishReleasing(deps: UseCaseDeps): Promise<number> {
+  const waiting = [...deps.state.leases.values()].filter((lease) => lease.state === 'releasing');
+  const failures = await Promise.all(
+    waiting.map((lease) => detachKey(deps, keyOf(lease), ({ state }) => state === 'releasing')),
+  );
+  return failures.filter((failure) => failure !== undefined).length;
+}

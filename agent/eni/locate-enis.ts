@@ -1,0 +1,98 @@
+import type { EniNetwork } from '../../dataplane/network.ts';
+import { MAX_ENI_SLOT, TABLE_ENI_BASE } from '../../dataplane/numbers.ts';
+import type { EniRecord } from '../journal/journal-content.ts';
+import type { SupplyEni } from '../supply/supply.ts';
+
+/** A link as the kernel shows it. */
+export type HostLink = {
+  readonly ifindex: number;
+  readonly ifname: string;
+  readonly mac?: string;
+  readonly mtu: number;
+  readonly ifalias?: string;
+};
+
+/** Where the ENIs of a supply are. */
+export type EniLocations = {
+  /** ENIs whose link is here, in the order of the supply. */
+  readonly present: readonly EniNetwork[];
+  /** ENIs of the supply without a link. */
+  readonly missing: readonly SupplyEni[];
+  /** What was decided now for ENIs that had no record: to be journalled before the kernel is touched. */
+  readonly newRecords: readonly EniRecord[];
+  /** ENIs that fit no slot any more. */
+  readonly refused: readonly SupplyEni[];
+};
+
+/**
+ * Finds each ENI's link by its MAC and gives an ENI that is new its table and slot, which stay for its life. Pure.
+ * Links of our own Pods are passed over (`isPodLink`): a Pod must not become an ENI by choosing a MAC.
+ */
+export function locateEnis(
+  enis: readonly SupplyEni[],
+  links: readonly HostLink[],
+  records: ReadonlyMap<string, EniRecord>,
+  isPodLink: (link: HostLink) => boolean,
+): EniLocations {
+  const linkByMac = new Map(
+    links.flatMap((link) => (link.mac === undefined || isPodLink(link) ? [] : [[link.mac, link] as const])),
+  );
+  const known = new Map(records);
+  const present: EniNetwork[] = [];
+  const missing: SupplyEni[] = [];
+  const newRecords: EniRecord[] = [];
+  const refused: SupplyEni[] = [];
+  for (const eni of enis) {
+    const link = linkByMac.get(eni.mac);
+    if (link === undefined) {
+      missing.push(eni);
+      continue;
+    }
+    const record = known.get(eni.eniId) ?? newRecord(eni, link, [...known.values()]);
+    if (record === undefined) {
+      refused.push(eni);
+      continue;
+    }
+    if (!known.has(eni.eniId)) newRecords.push(record);
+    known.set(eni.eniId, record);
+    present.push(networkOf(eni, link, record));
+  }
+  return { present, missing, newRecords, refused };
+}
+
+/** Stands in for the link of an ENI that went away while Pods hold its addresses: an index that no link can have. */
+const GONE_IFINDEX_BASE = 0x7fff_ff00;
+const GONE_MTU_BYTES = 1500;
+
+/**
+ * Describes an ENI whose link is gone, so that the plan keeps its Pods' routes and rules: their traffic to the node goes
+ * on, and nothing has to be made anew when the link comes back. Pure.
+ */
+export function goneEni(eni: SupplyEni, record: EniRecord): EniNetwork {
+  const link = { ifindex: GONE_IFINDEX_BASE + record.slot, ifname: `eni-gone-${record.slot}`, mtu: GONE_MTU_BYTES };
+  return networkOf(eni, link, record);
+}
+
+function networkOf(eni: SupplyEni, link: HostLink, { table, slot }: EniRecord): EniNetwork {
+  return {
+    eniId: eni.eniId,
+    mac: eni.mac,
+    ifindex: link.ifindex,
+    ifname: link.ifname,
+    mtu: link.mtu,
+    table,
+    slot,
+    addresses: eni.primary.map(({ ip, gateway }) => ({ ip, gateway })),
+  };
+}
+
+function newRecord(eni: SupplyEni, link: HostLink, others: readonly EniRecord[]): EniRecord | undefined {
+  const tables = new Set(others.map(({ table }) => table));
+  const slots = new Set(others.map(({ slot }) => slot));
+  // An index can come again after 2^31 links, or when a netns is made anew; its old table may still be in use.
+  let table = TABLE_ENI_BASE + link.ifindex;
+  while (tables.has(table)) table++;
+  let slot = 1;
+  while (slots.has(slot)) slot++;
+  return slot > MAX_ENI_SLOT ? undefined : { eniId: eni.eniId, mac: eni.mac, table, slot };
+}

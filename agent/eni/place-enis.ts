@@ -1,0 +1,55 @@
+import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
+import type { EniNetwork } from '../../dataplane/network.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { Journal } from '../journal/journal-content.ts';
+import type { NodeState } from '../node-state.ts';
+import { goneEni, type HostLink, locateEnis } from './locate-enis.ts';
+
+type PlaceDeps = { readonly state: NodeState; readonly journal: Journal; readonly log: Logger };
+
+/**
+ * Finds the supply's ENIs among the links, records what is decided for new ones (before the kernel is touched), forgets
+ * those that nobody needs any more, and returns what the plan should contain. Idempotent.
+ */
+export function placeEnis({ state, journal, log }: PlaceDeps, links: readonly HostLink[]): readonly EniNetwork[] {
+  const supplied = state.supply?.enis ?? [];
+  const isPodLink = (link: HostLink) => parseHostVethAlias(link.ifalias ?? '') !== undefined;
+  const { present, missing, newRecords, refused } = locateEnis(supplied, links, state.eniRecords, isPodLink);
+  for (const record of newRecords) {
+    journal.putEni(record);
+    state.eniRecords.set(record.eniId, record);
+    log.info('ENI found', { ...record });
+  }
+  const before = new Set(state.enis.keys());
+  state.enis.clear();
+  for (const eni of present) state.enis.set(eni.eniId, eni);
+  for (const eni of [...missing, ...refused]) {
+    if (before.has(eni.eniId)) log.warn('ENI is gone', { eniId: eni.eniId, mac: eni.mac });
+    const text = missing.includes(eni) ? `no link with MAC ${eni.mac}` : 'no slot left for one more ENI';
+    state.eniProblems.set(eni.eniId, { eniId: eni.eniId, kind: 'missing', text });
+    state.readyEnis.delete(eni.eniId);
+  }
+  const used = forgetUnused({ state, journal, log });
+  const gone = missing.flatMap((eni) => {
+    const record = state.eniRecords.get(eni.eniId);
+    return record !== undefined && used.has(eni.eniId) ? [goneEni(eni, record)] : [];
+  });
+  return [...present, ...gone];
+}
+
+/** Drops ENIs that are neither supplied nor used; their kernel state is then nobody's and pruned. Returns the used ones. */
+function forgetUnused({ state, journal, log }: PlaceDeps): ReadonlySet<string> {
+  const supplied = new Set((state.supply?.enis ?? []).map(({ eniId }) => eniId));
+  const used = new Set([...state.leases.values()].map(({ eniId }) => eniId));
+  // Without any supply nobody has said that an ENI is gone.
+  if (state.supply === undefined) return used;
+  for (const eniId of [...state.eniRecords.keys()]) {
+    if (supplied.has(eniId) || used.has(eniId)) continue;
+    journal.eraseEni(eniId);
+    state.eniRecords.delete(eniId);
+    log.info('ENI forgotten', { eniId });
+  }
+  for (const eniId of [...state.eniProblems.keys()]) if (!supplied.has(eniId)) state.eniProblems.delete(eniId);
+  for (const eniId of [...state.readyEnis]) if (!supplied.has(eniId)) state.readyEnis.delete(eniId);
+  return used;
+}

@@ -1,0 +1,40 @@
+import { CNI_CODE, type CniFailure, CniFailureError } from './cni-failure.ts';
+import { JournalError } from './journal/journal-error.ts';
+
+/** Translates whatever a use case threw into what the runtime sees. The one table from our errors to CNI codes. */
+export function failureOf(error: unknown): CniFailure {
+  if (error instanceof CniFailureError) return { code: error.code, msg: error.message, details: error.details };
+  if (error instanceof JournalError) return journalFailure(error);
+  if (isKernelError(error)) {
+    return { code: CNI_CODE.kernel, msg: `the kernel refused: ${error.message}`, details: requestOf(error) };
+  }
+  const text = error instanceof Error ? error.message : String(error);
+  return { code: CNI_CODE.internal, msg: `agent: ${text}`, details: '' };
+}
+
+function journalFailure(error: JournalError): CniFailure {
+  const nextStep =
+    error.code === 'JOURNAL_FULL'
+      ? 'free space in its file system; running Pods are not touched and DEL still works'
+      : 'see the log of tke-eni-agent';
+  return { code: CNI_CODE.io, msg: `cannot record the attachment: ${error.message}`, details: nextStep };
+}
+
+const KERNEL_ERRORS: ReadonlySet<string> = new Set([
+  'NetlinkError',
+  'LibcError',
+  'SysctlError',
+  'ApplyError',
+  'NetnsError',
+  'NftError',
+]);
+
+/** Errors of the layers below, known by name: each has a code, and some the request they failed with. */
+function isKernelError(error: unknown): error is Error {
+  return error instanceof Error && KERNEL_ERRORS.has(error.name);
+}
+
+function requestOf(error: Error): string {
+  if ('request' in error && typeof error.request === 'string') return error.request;
+  return error.cause instanceof Error ? requestOf(error.cause) : '';
+}

@@ -1,0 +1,75 @@
+import type { NodeNetwork } from '../dataplane/network.ts';
+import type { AddressMessage } from '../netlink/address-message.ts';
+import type { LinkMessage } from '../netlink/link-message.ts';
+import type { RouteMessage } from '../netlink/route-message.ts';
+import type { Family } from './lease.ts';
+
+/** What of the node's own network the plan needs. */
+export type PrimaryInterface = NodeNetwork['primary'];
+
+/** What the kernel says of the host's namespace. */
+export type HostView = {
+  readonly links: readonly LinkMessage[];
+  readonly addresses: readonly AddressMessage[];
+  /** Routes of the main table, both families. */
+  readonly mainRoutes: readonly RouteMessage[];
+};
+
+/**
+ * Finds the primary interface: the one named, or the device of the default route with the lowest metric, IPv4 first.
+ * Pure. ENIs are passed over: a DHCP client may have put a default route there. Undefined when there is none.
+ */
+export function findPrimary(
+  { links, addresses, mainRoutes }: HostView,
+  wanted: string | undefined,
+  eniMacs: ReadonlySet<string>,
+): PrimaryInterface | undefined {
+  const candidates = links.filter(({ address }) => !eniMacs.has(address ?? ''));
+  const link =
+    wanted === undefined
+      ? candidates.find(({ ifindex }) => ifindex === defaultOif(mainRoutes, new Set(candidates.map((c) => c.ifindex))))
+      : links.find(({ ifname }) => ifname === wanted);
+  if (link === undefined) return undefined;
+  const own = addresses.filter(({ ifindex }) => ifindex === link.ifindex).map(({ local, address }) => local ?? address);
+  return { ifindex: link.ifindex, ifname: link.ifname, addresses: own };
+}
+
+const AF_INET = 2;
+
+function defaultOif(routes: readonly RouteMessage[], allowed: ReadonlySet<number>): number | undefined {
+  const defaults = routes
+    .filter(({ dst }) => dst === undefined || dst.endsWith('/0'))
+    .flatMap((route) => {
+      const oif = route.oif ?? route.multipath?.[0]?.oif;
+      return oif === undefined || !allowed.has(oif) ? [] : [{ oif, family: route.family, metric: route.priority ?? 0 }];
+    });
+  return defaults.toSorted(
+    (a, b) => Number(b.family === AF_INET) - Number(a.family === AF_INET) || a.metric - b.metric,
+  )[0]?.oif;
+}
+
+/** What of the node's plan is configured and not observed. */
+export type NodeNetworkSettings = Pick<
+  NodeNetwork,
+  'eniMarkMask' | 'rpFilterMode' | 'egress' | 'podCidrs' | 'nodePort'
+> & {
+  readonly vpcCidrs: readonly string[];
+  readonly nftables: boolean;
+};
+
+/** Joins what is configured with what was observed. Pure. */
+export function nodeNetworkOf(
+  settings: NodeNetworkSettings,
+  primary: PrimaryInterface,
+  families: readonly Family[],
+  subnetCidrs: readonly string[],
+): NodeNetwork {
+  return {
+    ...settings,
+    ruleMode: 'compact',
+    primary,
+    families: families.length === 0 ? [4] : families,
+    // Without a word on the VPC's own ranges the subnets of its ENIs are what is surely inside it.
+    vpcCidrs: settings.vpcCidrs.length > 0 ? settings.vpcCidrs : [...new Set(subnetCidrs)],
+  };
+}

@@ -1,0 +1,75 @@
+import { hostVethAlias } from '../dataplane/host-veth-name.ts';
+import type { EniNetwork, PodNetwork } from '../dataplane/network.ts';
+import { ChangeSignal } from './change-signal.ts';
+import type { EniRecord, JournalContent, RuleMode } from './journal/journal-content.ts';
+import { type Family, type Lease, type LeaseKey, leaseKey } from './lease.ts';
+import { IpPool } from './pool/ip-pool.ts';
+import type { Supply } from './supply/supply.ts';
+
+/** Why an ENI of the supply serves nobody now. */
+export type EniProblem = { readonly eniId: string; readonly kind: 'missing' | 'conflict'; readonly text: string };
+
+/**
+ * What the agent knows, in memory: the journal's content, and beside it what was observed since. One writer (this
+ * process), so plain fields; every change that must survive goes to the journal first.
+ */
+export class NodeState {
+  readonly pool = new IpPool();
+  readonly leases = new Map<LeaseKey, Lease>();
+  /** Decided once per ENI; kept while the supply names it or a lease holds it. */
+  readonly eniRecords = new Map<string, EniRecord>();
+  /** ENIs whose link is here. */
+  readonly enis = new Map<string, EniNetwork>();
+  /** ENIs that may serve a new Pod: link here, table set up, nobody in its place. */
+  readonly readyEnis = new Set<string>();
+  readonly eniProblems = new Map<string, EniProblem>();
+  /** Woken when an address or an ENI may have become usable. */
+  readonly changed = new ChangeSignal();
+  supply: Supply | undefined;
+  ruleMode: RuleMode = 'compact';
+  /** Every conflict that the log was told of. */
+  reportedConflicts: readonly string[] = [];
+  /** Those of them that keep packets from their way; empty when all is well. */
+  conflicts: readonly string[] = [];
+  /** Grows with each change that we make to the kernel outside repair: a repair that looked before it looks again. */
+  kernelGeneration = 0;
+
+  /** Takes over what a journal holds. */
+  restore(content: JournalContent): void {
+    for (const lease of content.leases) this.leases.set(keyOf(lease), lease);
+    for (const record of content.enis) this.eniRecords.set(record.eniId, record);
+    this.supply = content.supply;
+    if (content.supply !== undefined) this.pool.applySupply(content.supply);
+    this.pool.adopt(content.leases);
+    this.pool.adoptCooldowns(content.cooldowns);
+    if (content.ruleMode !== undefined) this.ruleMode = content.ruleMode;
+  }
+
+  /** Families that Pods get: those in which some attached ENI has an address of its own. IPv4 first. */
+  families(): readonly Family[] {
+    const found = new Set((this.supply?.enis ?? []).flatMap((eni) => eni.primary.map(({ family }) => family)));
+    return ([4, 6] as const).filter((family) => found.has(family));
+  }
+
+  /** The lease as the data plane sees it; undefined when the ENI was never set up, so that nothing of it can exist. */
+  podNetwork(lease: Lease): PodNetwork | undefined {
+    const record = this.eniRecords.get(lease.eniId);
+    if (record === undefined) return undefined;
+    const { containerId, ifName, plugin, mtu } = lease;
+    return {
+      key: { containerId, ifName },
+      kind: plugin,
+      ips: lease.addresses.map(({ ip }) => ip),
+      eniTable: record.table,
+      hostVeth: lease.hostVeth ?? { name: '', mac: '' },
+      podVeth: { name: ifName, mac: lease.podMac ?? '' },
+      mtu,
+      alias: hostVethAlias(lease),
+    };
+  }
+}
+
+/** The key of a lease. */
+export function keyOf(lease: Pick<Lease, 'containerId' | 'ifName'>): LeaseKey {
+  return leaseKey(lease.containerId, lease.ifName);
+}

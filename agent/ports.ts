@@ -1,0 +1,73 @@
+import type { PodNetwork } from '../dataplane/network.ts';
+import type { Netns } from '../netlink/netns.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { KeyedMutex } from '../runtime/keyed-mutex.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Journal } from './journal/journal-content.ts';
+import type { NodeState } from './node-state.ts';
+import type { Metrics } from './observability/metrics.ts';
+
+/** Puts one Pod's links, addresses, routes and rules into the kernel and takes them out again. */
+export type PodWiring = {
+  /** All or nothing. `netns` is absent for kind `ipam`. @throws the data plane's error, after undoing. */
+  wire(pod: PodNetwork, netns: Netns | undefined): { readonly hostIfindex?: number };
+  /**
+   * Resolves when rules, routes and links are gone. Idempotent. Touches a link only if it bears the Pod's alias, or, when
+   * the agent died before writing one, has no alias and the MAC that the lease chose.
+   */
+  unwire(pod: PodNetwork): Promise<void>;
+  /** Every difference between the plan and the kernel, one text each. */
+  check(pod: PodNetwork, netns: Netns | undefined): readonly string[];
+  /** Decides the host veth's name for an owner, given what already has it. @throws CniFailureError when all are taken. */
+  chooseName(owner: {
+    readonly containerId: string;
+    readonly ifName: string;
+    readonly podNamespace: string;
+    readonly podName: string;
+  }): string;
+};
+
+/** Finds the network namespaces that the runtime names. */
+export type Sandboxes = {
+  /** The caller closes it. @throws CniFailureError when the path names no netns, or the host's own. */
+  open(path: string): Netns;
+  /** Tells whether the path names no netns any more. */
+  isGone(path: string): boolean;
+};
+
+/** Drops connection tracking entries. */
+export type Conntrack = {
+  /** Resolves when no entry with any of these addresses is left. @throws when the kernel's tool says no. */
+  flush(ips: readonly string[]): Promise<void>;
+};
+
+/** Yields bytes that nobody can guess. */
+export type RandomBytes = (byteCount: number) => Uint8Array;
+
+/** Times that use cases obey, milliseconds. */
+export type UseCaseSettings = {
+  /** How long a freed address rests. */
+  readonly ipCooldownMs: number;
+  /** How long an ADD waits for an address. */
+  readonly addWaitMs: number;
+  /** Of that, how long for supply before a cooling address is taken early. */
+  readonly forceAfterMs: number;
+};
+
+/** What the use cases share. */
+export type UseCaseDeps = {
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly state: NodeState;
+  readonly journal: Journal;
+  /** Serializes the work of one attachment; other attachments go on. */
+  readonly mutex: KeyedMutex;
+  readonly wiring: PodWiring;
+  readonly sandboxes: Sandboxes;
+  readonly conntrack: Conntrack;
+  readonly settings: UseCaseSettings;
+  /** Called when demand may have changed. */
+  readonly demandChanged: () => void;
+};

@@ -1,0 +1,211 @@
+import type { Conflict } from '../../dataplane/conflict.ts';
+import type { HostState } from '../../dataplane/desired.ts';
+import { diffHost } from '../../dataplane/diff.ts';
+import type { NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
+import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import type { ObservedHost } from '../../dataplane/observed.ts';
+import { type Operation, renderOperation } from '../../dataplane/operation.ts';
+import { planNode } from '../../dataplane/plan-node.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { HostLink } from '../eni/locate-enis.ts';
+import { placeEnis } from '../eni/place-enis.ts';
+import type { Journal } from '../journal/journal-content.ts';
+import { keyOf, type NodeState } from '../node-state.ts';
+import type { Metrics } from '../observability/metrics.ts';
+import type { FightDetector } from './fight-detector.ts';
+
+/** The node's kernel, as reconciling needs it. */
+export type HostKernel = {
+  /** Links of the host's namespace. */
+  links(): readonly HostLink[];
+  /** Reads the nftables table, which takes a child process; what it returns is passed to `observe`. */
+  readNft(desired: HostState): Promise<ObservedHost['nft']>;
+  /** Reads the rest, in one go without yielding. */
+  observe(desired: HostState, nft: ObservedHost['nft']): ObservedHost;
+  /** Does the operations in order. One that fails takes none of the others with it, but nothing is removed after it. */
+  apply(operations: readonly Operation[], onDone: (operation: Operation) => void): Promise<readonly FailedOperation[]>;
+};
+
+/** An operation that the kernel refused. */
+export type FailedOperation = { readonly operation: Operation; readonly error: unknown };
+
+/** What reconciling needs. */
+export type ReconcileDeps = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly state: NodeState;
+  readonly journal: Journal;
+  readonly kernel: HostKernel;
+  readonly fights: FightDetector;
+  /** The node as it is now; undefined while it has no primary interface. */
+  readonly nodeNetwork: () => NodeNetwork | undefined;
+};
+
+/** What one pass found and did. */
+export type ReconcileReport = {
+  readonly done: readonly Operation[];
+  readonly failed: readonly FailedOperation[];
+  readonly held: number;
+  readonly conflicts: readonly Conflict[];
+  /** True when the kernel was changed by ADD or DEL meanwhile: look again. */
+  readonly isStale: boolean;
+};
+
+const NOTHING: ReconcileReport = { done: [], failed: [], held: 0, conflicts: [], isStale: false };
+
+/** Conflicts that keep packets from their way; others are worth a warning only. */
+const GRAVE: ReadonlySet<Conflict['kind']> = new Set(['rule', 'route', 'table', 'mark']);
+
+/**
+ * Makes the kernel what it should be: finds the ENIs, plans the node, looks, compares, acts. Idempotent: on a kernel that
+ * is as it should be it does nothing. What is foreign is reported and left alone.
+ * @param cause who or what called for it, for the log.
+ */
+export async function reconcile(deps: ReconcileDeps, cause: string): Promise<ReconcileReport> {
+  const { state, kernel } = deps;
+  const node = deps.nodeNetwork();
+  if (node === undefined) return NOTHING;
+  const nft = await kernel.readNft(desiredState(deps, node, kernel.links()));
+  // No await from here to the first operation: no ADD or DEL comes between what is wanted, what is seen and what is done.
+  const links = kernel.links();
+  const desired = desiredState(deps, node, links);
+  const observed = kernel.observe(desired, nft);
+  const { operations, conflicts } = diffHost(desired, observed);
+  const allowed = withoutHeld(deps, operations, cause);
+  const generation = state.kernelGeneration;
+  const done: Operation[] = [];
+  const failed = await kernel.apply(allowed, (operation) => {
+    done.push(operation);
+    deps.log.info('kernel changed', { request: renderOperation(operation), cause });
+  });
+  for (const { operation, error } of failed) {
+    deps.log.error('kernel change failed', { request: renderOperation(operation), cause, error });
+  }
+  reportConflicts(deps, conflicts);
+  updateReadiness(deps, observed, failed);
+  count(deps, operations, done);
+  const held = operations.length - allowed.length;
+  return { done, failed, held, conflicts, isStale: generation !== state.kernelGeneration && allowed.length > 0 };
+}
+
+/** The desired state of this moment. */
+function desiredState(deps: ReconcileDeps, node: NodeNetwork, links: readonly HostLink[]): HostState {
+  const enis = placeEnis(deps, links);
+  const tables = new Set(enis.map(({ table }) => table));
+  return planNode(
+    { ...node, ruleMode: deps.state.ruleMode },
+    enis,
+    activePods(deps.state, links).filter(({ eniTable }) => tables.has(eniTable)),
+  );
+}
+
+/**
+ * Pods whose kernel state is wanted. A lease that is being made or ended is its use case's; one whose host link is gone
+ * (the sandbox died without a DEL) has nothing that could be repaired.
+ */
+export function activePods(state: NodeState, links: readonly HostLink[]): readonly PodNetwork[] {
+  const there = new Set(links.map(({ ifindex }) => ifindex));
+  return [...state.leases.values()].flatMap((lease) => {
+    const pod = lease.state === 'active' ? state.podNetwork(lease) : undefined;
+    if (pod === undefined) return [];
+    const isWired = pod.kind === 'ipam' || there.has(pod.hostVeth.ifindex ?? 0);
+    return isWired ? [pod] : [];
+  });
+}
+
+/** Leaves out what is being fought over. What goes away last relies on what came before it: then it stays too. */
+function withoutHeld(deps: ReconcileDeps, operations: readonly Operation[], cause: string): readonly Operation[] {
+  const allowed = operations.filter((operation) => mayApply(deps, operation, cause));
+  return allowed.length === operations.length ? allowed : allowed.filter((operation) => !isRemoval(operation));
+}
+
+/** Tells whether an operation only takes away. */
+export function isRemoval({ kind }: Operation): boolean {
+  return kind === 'delete-rule' || kind === 'delete-route' || kind === 'delete-address' || kind === 'delete-neigh';
+}
+
+function mayApply(deps: ReconcileDeps, operation: Operation, cause: string): boolean {
+  const request = renderOperation(operation);
+  const verdict = deps.fights.judge(request, deps.clock.monotonicMs());
+  if (verdict === 'alarm') {
+    deps.metrics.fightStarted(operation.kind);
+    deps.log.warn('somebody keeps undoing this change, leaving it alone for a while', { request, cause });
+  }
+  return verdict === 'repair';
+}
+
+function reportConflicts(deps: ReconcileDeps, conflicts: readonly Conflict[]): void {
+  const { state } = deps;
+  // A link that is gone is told by the ENI's own problem.
+  const texts = conflicts.filter(({ kind }) => kind !== 'link').map(({ message }) => message);
+  const known = new Set(state.reportedConflicts);
+  for (const text of texts)
+    if (!known.has(text)) deps.log.warn('conflict with foreign kernel state', { conflict: text });
+  const now = new Set(texts);
+  for (const text of known) if (!now.has(text)) deps.log.info('conflict is over', { conflict: text });
+  state.reportedConflicts = texts;
+  state.conflicts = conflicts.filter(({ kind }) => GRAVE.has(kind)).map(({ message }) => message);
+  deps.metrics.conflicts(texts.length);
+}
+
+/** An ENI serves when its link is here, its own operations went through and nobody else is in its table. */
+function updateReadiness(deps: ReconcileDeps, observed: ObservedHost, failed: readonly FailedOperation[]): void {
+  const { state } = deps;
+  const before = new Set(state.readyEnis);
+  state.readyEnis.clear();
+  for (const eni of state.enis.values()) {
+    const foreign =
+      observed.routes.find(({ table, protocol }) => table === eni.table && protocol !== RTPROT_TKE_ENI) ??
+      observed.rules.find(({ table, protocol }) => table === eni.table && protocol !== RTPROT_TKE_ENI);
+    if (foreign !== undefined) {
+      const text = `table ${eni.table} is used by others: "${foreign.shown}"`;
+      state.eniProblems.set(eni.eniId, { eniId: eni.eniId, kind: 'conflict', text });
+      continue;
+    }
+    const refused = failed.find(({ operation }) => touches(operation, eni.table, eni.ifindex));
+    if (refused !== undefined) {
+      const text = `cannot be set up: ${String(refused.error)}`;
+      state.eniProblems.set(eni.eniId, { eniId: eni.eniId, kind: 'conflict', text });
+      continue;
+    }
+    state.eniProblems.delete(eni.eniId);
+    state.readyEnis.add(eni.eniId);
+    if (!before.has(eni.eniId)) deps.log.info('ENI is ready', { eniId: eni.eniId, link: eni.ifname, table: eni.table });
+  }
+  deps.metrics.enis(state.readyEnis.size, state.eniProblems.size);
+  state.changed.notify();
+}
+
+function touches(operation: Operation, table: number, ifindex: number): boolean {
+  switch (operation.kind) {
+    case 'replace-route':
+      return operation.route.table === table;
+    case 'add-rule':
+      return operation.rule.table === table;
+    case 'add-address':
+      return operation.address.ifindex === ifindex;
+    case 'set-link':
+      return operation.ifindex === ifindex;
+    case 'load-nft':
+      return true;
+    default:
+      return false;
+  }
+}
+
+function count(deps: ReconcileDeps, found: readonly Operation[], done: readonly Operation[]): void {
+  for (const [kind, group] of Map.groupBy(found, ({ kind }) => kind)) deps.metrics.drift(kind, group.length);
+  for (const [kind, group] of Map.groupBy(done, ({ kind }) => kind)) deps.metrics.repaired(kind, group.length);
+  deps.metrics.fights(deps.fights.held(deps.clock.monotonicMs()).length);
+}
+
+/** Keys of active leases whose host link is gone, for the log and the metric of lost sandboxes. */
+export function lostSandboxes(state: NodeState, links: readonly HostLink[]): readonly string[] {
+  const there = new Set(links.map(({ ifindex }) => ifindex));
+  return [...state.leases.values()]
+    .filter((lease) => lease.state === 'active' && lease.plugin === 'route-eni')
+    .filter((lease) => !there.has(lease.hostVeth?.ifindex ?? 0))
+    .map(keyOf);
+}

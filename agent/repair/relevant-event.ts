@@ -1,0 +1,78 @@
+import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
+import type { MonitorEvent } from '../../netlink/monitor.ts';
+
+/** What decides whether a change in the kernel concerns us. */
+export type Concerns = {
+  /** Links that matter: ENIs, the primary, host veths of active Pods. */
+  readonly ifindexes: ReadonlySet<number>;
+  /** MACs of the supply's ENIs, lower case. */
+  readonly macs: ReadonlySet<string>;
+  /** What a host veth of ours must look like, by ifindex. */
+  readonly veths: ReadonlyMap<number, { readonly group: number; readonly mtu: number }>;
+  /** Addresses of active Pods, as host prefixes ('10.0.0.5/32'). */
+  readonly podPrefixes: ReadonlySet<string>;
+};
+
+const IFF_UP = 1;
+
+/**
+ * Tells whether a notification may mean that the kernel no longer holds what we want. Pure.
+ * Our own writes are notified too. What they add is passed over by its protocol; what they delete, because by then no
+ * active Pod has it. So a repair does not call for the next one, and an ADD or DEL for none.
+ */
+export function isRelevant(event: MonitorEvent, concerns: Concerns): boolean {
+  switch (event.kind) {
+    case 'overrun':
+    case 'nftables':
+      return true;
+    case 'link':
+      return isRelevantLink(event, concerns);
+    case 'address':
+      return concerns.ifindexes.has(event.message.ifindex);
+    case 'route':
+      return isRelevantRoute(event, concerns);
+    case 'rule':
+      return isRelevantRule(event, concerns);
+    case 'neigh':
+      return false;
+  }
+}
+
+function isRelevantLink({ op, message }: MonitorEvent & { readonly kind: 'link' }, concerns: Concerns): boolean {
+  if (op === 'del') return concerns.ifindexes.has(message.ifindex);
+  const veth = concerns.veths.get(message.ifindex);
+  if (veth !== undefined) {
+    return message.group !== veth.group || message.mtu !== veth.mtu || (message.flags & IFF_UP) === 0;
+  }
+  return concerns.ifindexes.has(message.ifindex) || concerns.macs.has(message.address ?? '');
+}
+
+function isRelevantRoute({ op, message }: MonitorEvent & { readonly kind: 'route' }, concerns: Concerns): boolean {
+  const isPods = concerns.podPrefixes.has(message.dst ?? '');
+  const isInOurs = isOurTable(message.table);
+  if (op === 'new')
+    return message.protocol !== RTPROT_TKE_ENI && (isInOurs || (message.table === TABLE_MAIN && isPods));
+  if (message.dst === undefined && message.table === TABLE_MAIN) return true;
+  return isInOurs ? isPods || !isHostPrefix(message.dst) || isOnKnownLink(message.oif, concerns) : isPods;
+}
+
+function isRelevantRule({ op, message }: MonitorEvent & { readonly kind: 'rule' }, concerns: Concerns): boolean {
+  if (message.protocol !== RTPROT_TKE_ENI) {
+    // A foreign rule that comes may be a conflict, one that goes may end it.
+    return OUR_PRIORITIES.includes(message.priority) || isOurTable(message.table);
+  }
+  if (op === 'new') return false;
+  // A rule of one Pod goes away with the Pod; all others stay for as long as we run.
+  const podPrefix =
+    message.priority === PRIORITY.toPod ? message.dst : message.priority === PRIORITY.fromPod ? message.src : undefined;
+  return podPrefix === undefined || concerns.podPrefixes.has(podPrefix);
+}
+
+function isHostPrefix(dst: string | undefined): boolean {
+  return dst !== undefined && (dst.endsWith('/32') || dst.endsWith('/128'));
+}
+
+/** The gateway's own route is a host route too, on an ENI. */
+function isOnKnownLink(oif: number | undefined, concerns: Concerns): boolean {
+  return oif !== undefined && concerns.ifindexes.has(oif);
+}

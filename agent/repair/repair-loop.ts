@@ -1,0 +1,95 @@
+import type { MonitorEvent } from '../../netlink/monitor.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { ReconcileReport } from './reconcile.ts';
+
+/** What the loop needs. */
+export type RepairLoopDeps = {
+  readonly reconcile: (cause: string) => Promise<ReconcileReport>;
+  readonly isRelevant: (event: MonitorEvent) => boolean;
+  readonly overrun: () => void;
+  readonly log: Logger;
+  readonly intervalMs: number;
+};
+
+/** Asks for passes; they run one at a time. */
+export type RepairLoop = {
+  /** Wants a pass soon. Several wishes within a few milliseconds make one pass. */
+  kick(cause: string): void;
+  /** Runs a pass that begins after this call and resolves when it is done. */
+  pass(cause: string): Promise<ReconcileReport>;
+  /** Takes events until the monitor ends. */
+  follow(events: AsyncIterable<MonitorEvent>): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** `ip route flush` deletes one by one: a pass after the first would see the rest still there. */
+const DEBOUNCE_MS = 3;
+/** A pass that lost the race against an ADD or DEL, or that failed, is repeated so soon. */
+const RETRY_MS = 50;
+const MAX_FOLLOW_UPS = 5;
+
+/** Starts the loop: passes on request, on relevant kernel events and every `intervalMs`. */
+export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
+  let running: Promise<unknown> = Promise.resolve();
+  let isClosed = false;
+  let timer: NodeJS.Timeout | undefined;
+  const causes = new Set<string>();
+  const pass = (cause: string): Promise<ReconcileReport> => {
+    const next = running.then(() => deps.reconcile(cause));
+    running = next.catch(() => {});
+    return next;
+  };
+  const attempt = async (cause: string, followUps: number): Promise<void> => {
+    try {
+      const report = await pass(cause);
+      if (report.isStale && followUps < MAX_FOLLOW_UPS && !isClosed) {
+        setTimeout(() => void attempt(cause, followUps + 1), RETRY_MS);
+      }
+    } catch (error) {
+      deps.log.error('reconciling failed, the timer tries again', { cause, error });
+    }
+  };
+  const kick = (cause: string): void => {
+    causes.add(cause);
+    if (isClosed || timer !== undefined) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      const all = [...causes].join(', ');
+      causes.clear();
+      void attempt(all, 0);
+    }, DEBOUNCE_MS);
+  };
+  const interval = setInterval(() => kick('timer'), deps.intervalMs);
+  return {
+    kick,
+    pass,
+    follow: async (events) => {
+      for await (const event of events) {
+        if (isClosed) return;
+        if (event.kind === 'overrun') deps.overrun();
+        if (deps.isRelevant(event)) kick(causeOf(event));
+      }
+    },
+    close: async () => {
+      isClosed = true;
+      clearInterval(interval);
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
+
+/** Names who caused an event, as far as the kernel tells. */
+export function causeOf(event: MonitorEvent): string {
+  switch (event.kind) {
+    case 'overrun':
+      return 'notifications were lost';
+    case 'nftables': {
+      const who = event.process === undefined ? '' : ` by ${event.process} (pid ${event.pid ?? '?'})`;
+      return `nftables changed${who}`;
+    }
+    default:
+      // A netlink port number is the pid of the process for its first socket; for the kernel itself it is 0.
+      return `${event.kind} ${event.op} by port ${event.portid}`;
+  }
+}

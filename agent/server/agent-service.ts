@@ -1,0 +1,120 @@
+import type { ServerUnaryCall, sendUnaryData, UntypedServiceImplementation } from '@grpc/grpc-js';
+import { PLUGIN } from '../api/messages.ts';
+import type { AgentMethod, ReplyInitOf, RequestOf } from '../api/service.ts';
+import type { AttachOutcome } from '../attach.ts';
+import type { AttachCommand } from '../attach-command.ts';
+import type { CheckOutcome } from '../check.ts';
+import { CNI_CODE, type CniFailure, CniFailureError } from '../cni-failure.ts';
+import { failureOf } from '../failure-of.ts';
+import type { Lease, LeasePlugin } from '../lease.ts';
+import { attachmentOf, type EniAddressing } from './attachment.ts';
+import { readSandbox } from './read-sandbox.ts';
+
+/** The use cases as the server calls them. None throws: outcomes are values. */
+export type AgentUseCases = {
+  attach(command: AttachCommand, signal: AbortSignal): Promise<AttachOutcome>;
+  detach(target: { readonly containerId: string; readonly ifName: string }): Promise<CniFailure | undefined>;
+  check(target: {
+    readonly containerId: string;
+    readonly ifName: string;
+    readonly netns: string;
+  }): Promise<CheckOutcome>;
+  status(): CniFailure | undefined;
+  collectInvalid(
+    network: string,
+    valid: readonly { readonly containerId: string; readonly ifName: string }[],
+  ): Promise<{ readonly released: number; readonly failed: number }>;
+  /** How an ENI addresses its Pods; undefined when it is gone. */
+  addressing(lease: Lease): readonly EniAddressing[];
+};
+
+type Answer<M extends AgentMethod> = (request: RequestOf<M>, signal: AbortSignal) => Promise<ReplyInitOf<M>>;
+
+/**
+ * Makes the handlers of the gRPC service. They translate and nothing else: messages to commands, outcomes to messages.
+ * @param down aborts when the agent goes down; an ADD that waits for an address then gives up.
+ */
+export function agentImplementation(
+  useCases: AgentUseCases,
+  agentVersion: string,
+  down: AbortSignal,
+): UntypedServiceImplementation {
+  return {
+    add: unary<'add'>(down, (request, signal) => add(useCases, request, signal), agentVersion),
+    del: unary<'del'>(down, (request) => del(useCases, request), agentVersion),
+    check: unary<'check'>(down, (request) => checkCall(useCases, request), agentVersion),
+    status: unary<'status'>(down, async () => errorField(useCases.status()), agentVersion),
+    gc: unary<'gc'>(down, (request) => gc(useCases, request), agentVersion),
+  };
+}
+
+function unary<M extends AgentMethod>(down: AbortSignal, answer: Answer<M>, agentVersion: string) {
+  return (call: ServerUnaryCall<RequestOf<M>, ReplyInitOf<M>>, reply: sendUnaryData<ReplyInitOf<M>>): void => {
+    const givenUp = new AbortController();
+    call.on('cancelled', () => givenUp.abort('the caller went away'));
+    answer(call.request, AbortSignal.any([givenUp.signal, down]))
+      .catch((error: unknown) => errorField(failureOf(error)) as ReplyInitOf<M>)
+      .then((message) => reply(null, { ...message, agentVersion }))
+      .catch((error: unknown) => reply(error instanceof Error ? error : new Error(String(error))));
+  };
+}
+
+async function add(
+  useCases: AgentUseCases,
+  request: RequestOf<'add'>,
+  signal: AbortSignal,
+): Promise<ReplyInitOf<'add'>> {
+  const plugin = pluginOf(request.plugin);
+  const sandbox = readSandbox(request.sandbox, { needsNetns: plugin === 'route-eni' });
+  const outcome = await useCases.attach(
+    {
+      ...sandbox,
+      plugin,
+      network: request.network,
+      mtu: request.mtu,
+      disableIpv6: request.disableIpv6,
+      deadlineAtMs: request.deadlineUnixMs,
+    },
+    signal,
+  );
+  if (outcome.kind === 'failed') return { error: outcome.failure };
+  return { attachment: attachmentOf(outcome.lease, useCases.addressing(outcome.lease)) };
+}
+
+async function del(useCases: AgentUseCases, request: RequestOf<'del'>): Promise<ReplyInitOf<'del'>> {
+  // DEL acts on the lease: whatever else the request says, or lacks, does not matter.
+  return errorField(await useCases.detach(readSandbox(request.sandbox, { needsNetns: false })));
+}
+
+async function checkCall(useCases: AgentUseCases, request: RequestOf<'check'>): Promise<ReplyInitOf<'check'>> {
+  const needsNetns = pluginOf(request.plugin) === 'route-eni';
+  const outcome = await useCases.check(readSandbox(request.sandbox, { needsNetns }));
+  if (outcome.kind === 'failed') return { error: outcome.failure };
+  return {
+    differences: outcome.differences,
+    attachment: attachmentOf(outcome.lease, useCases.addressing(outcome.lease)),
+  };
+}
+
+async function gc(useCases: AgentUseCases, request: RequestOf<'gc'>): Promise<ReplyInitOf<'gc'>> {
+  const { released, failed } = await useCases.collectInvalid(request.network, request.validAttachments);
+  if (failed === 0) return { released };
+  const error: CniFailure = {
+    code: CNI_CODE.tryAgainLater,
+    msg: `${failed} attachments could not be released yet`,
+    details: 'they are tried again; see the log of tke-eni-agent',
+  };
+  return { released, error };
+}
+
+function errorField(failure: CniFailure | undefined): { readonly error?: CniFailure } {
+  return failure === undefined ? {} : { error: failure };
+}
+
+/** @throws CniFailureError for a plugin that this agent does not serve. */
+function pluginOf(plugin: number): LeasePlugin {
+  if (plugin === PLUGIN.PLUGIN_ROUTE_ENI) return 'route-eni';
+  if (plugin === PLUGIN.PLUGIN_ENI_IPAMC) return 'ipam';
+  const name = plugin === PLUGIN.PLUGIN_DIRECT_ENI ? 'tke-direct-eni' : `plugin ${plugin}`;
+  throw new CniFailureError(CNI_CODE.unsupportedField, `this agent does not serve ${name}`, 'use tke-route-eni');
+}

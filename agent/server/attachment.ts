@@ -1,0 +1,52 @@
+import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
+import type { InitOf } from '../api/codec.ts';
+import type { ATTACHMENT } from '../api/messages.ts';
+import type { Family, Lease } from '../lease.ts';
+
+/** How an ENI addresses its Pods in one family, for main plugins that make the link themselves. */
+export type EniAddressing = { readonly family: Family; readonly ip: string; readonly subnetCidr: string };
+
+const ANY = { 4: '0.0.0.0/0', 6: '::/0' } as const;
+const POD_GATEWAY = { 4: POD_GATEWAY_IPV4, 6: POD_GATEWAY_IPV6 } as const;
+const BITS = { 4: 32, 6: 128 } as const;
+const CONTAINER_INDEX = 1;
+const NO_INTERFACE = -1;
+
+/** What the runtime is told of a lease: the same for ADD, a repeated ADD and CHECK. */
+export function attachmentOf(lease: Lease, enis: readonly EniAddressing[]): InitOf<typeof ATTACHMENT> {
+  return lease.plugin === 'ipam' ? addressesOnly(lease, enis) : wired(lease);
+}
+
+function wired(lease: Lease): InitOf<typeof ATTACHMENT> {
+  return {
+    interfaces: [
+      { name: lease.hostVeth?.name ?? '', mac: lease.hostVeth?.mac ?? '', mtu: lease.mtu, sandbox: '' },
+      { name: lease.ifName, mac: lease.podMac ?? '', mtu: lease.mtu, sandbox: lease.netns },
+    ],
+    ips: lease.addresses.map(({ ip, family, eniId }) => ({
+      address: `${ip}/${BITS[family]}`,
+      gateway: POD_GATEWAY[family],
+      interfaceIndex: CONTAINER_INDEX,
+      eniId,
+    })),
+    routes: lease.addresses.map(({ family }) => ({ dst: ANY[family], gw: POD_GATEWAY[family] })),
+  };
+}
+
+/**
+ * The answer of `tke-eni-ipamc`. The reference `ptp` and `bridge` put the gateway's address on their host side and refuse
+ * one outside the Pod's prefix, so neither 169.254.1.1 nor the VPC's own gateway will do: the first lies outside, the
+ * second would become the node's and cut the ENI off from its real gateway. The ENI's primary address is the node's
+ * already and lies in the subnet.
+ */
+function addressesOnly(lease: Lease, enis: readonly EniAddressing[]): InitOf<typeof ATTACHMENT> {
+  return {
+    interfaces: [],
+    ips: lease.addresses.map(({ ip, family, eniId }) => {
+      const addressing = enis.find((eni) => eni.family === family);
+      const length = addressing?.subnetCidr.split('/')[1] ?? BITS[family];
+      return { address: `${ip}/${length}`, gateway: addressing?.ip ?? '', interfaceIndex: NO_INTERFACE, eniId };
+    }),
+    routes: lease.addresses.map(({ family }) => ({ dst: ANY[family], gw: '' })),
+  };
+}

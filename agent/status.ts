@@ -1,0 +1,30 @@
+import { CNI_CODE, type CniFailure } from './cni-failure.ts';
+import type { NodeState } from './node-state.ts';
+
+/**
+ * Says why an ADD could not be served now; undefined when it could. Reads memory only. A pool that is merely empty for
+ * the moment is no reason: STATUS makes the node NotReady, which evicts the very Pods that hold the addresses.
+ */
+export function statusOf(state: NodeState, hold: string | undefined): CniFailure | undefined {
+  if (hold !== undefined) return { code: CNI_CODE.notAvailable, msg: hold, details: '' };
+  if (state.conflicts.length > 0) {
+    return {
+      code: CNI_CODE.limitedConnectivity,
+      msg: `${state.conflicts.length} places of ours in the kernel are occupied by others`,
+      details: state.conflicts.join('\n'),
+    };
+  }
+  const problems = [...state.eniProblems.values()].map(({ eniId, text }) => `${eniId}: ${text}`).join('\n');
+  if (state.readyEnis.size === 0) {
+    const isServing = state.leases.size > 0;
+    return {
+      code: isServing ? CNI_CODE.limitedConnectivity : CNI_CODE.notAvailable,
+      msg: 'no ENI of this node is set up',
+      details: problems || 'waiting for supply',
+    };
+  }
+  if (state.pool.counts().total === 0) {
+    return { code: CNI_CODE.notAvailable, msg: 'the ENIs of this node have no addresses yet', details: '' };
+  }
+  return undefined;
+}

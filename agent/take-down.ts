@@ -1,0 +1,43 @@
+import type { Lease } from './lease.ts';
+import { keyOf } from './node-state.ts';
+import type { UseCaseDeps } from './ports.ts';
+
+/**
+ * Ends a lease. Crash order: record that it ends, act, erase the record; a crash in between repeats the rest. The address
+ * stays with the lease until rules, routes and links are gone, then cools. Runs under the lease's key. Idempotent.
+ * @param cooldownMs 0 for an address that no packet can have used.
+ * @throws what unwiring or the journal throws; the lease then stays, as `releasing`, for the next attempt.
+ */
+export async function takeDown(deps: UseCaseDeps, lease: Lease, cooldownMs: number): Promise<void> {
+  const { state, journal, metrics, log } = deps;
+  const key = keyOf(lease);
+  try {
+    journal.markReleasing(key);
+  } catch (error) {
+    // A full disk must not keep a Pod from ending. Without this record a crash right here leaves an active lease
+    // without links, which the runtime's next DEL or garbage collection ends.
+    metrics.journalError();
+    log.warn('journal did not take the intent to release, going on', { key, error });
+  }
+  const releasing: Lease = { ...lease, state: 'releasing' };
+  state.leases.set(key, releasing);
+  const pod = state.podNetwork(releasing);
+  if (pod !== undefined) {
+    state.kernelGeneration++;
+    await deps.wiring.unwire(pod);
+    state.kernelGeneration++;
+  }
+  const nowMs = deps.clock.nowMs();
+  const released = state.pool.release({ key, nowMs, cooldownMs });
+  try {
+    journal.eraseLease(key, released.kind === 'released' && cooldownMs > 0 ? released.cooldowns : []);
+  } catch (error) {
+    metrics.journalError();
+    state.pool.adopt([releasing]);
+    throw error;
+  }
+  state.leases.delete(key);
+  if (cooldownMs === 0) state.pool.tick(nowMs);
+  state.changed.notify();
+  deps.demandChanged();
+}
