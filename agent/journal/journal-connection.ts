@@ -13,7 +13,7 @@ import {
   removeDatabase,
   rollbackPath,
 } from './journal-file.ts';
-import { emptyMemory, type JournalMemory, readTables, TableWriter } from './journal-tables.ts';
+import { type JournalMemory, readTables, TableWriter } from './journal-tables.ts';
 import { isFull, isLocked } from './sqlite-error.ts';
 
 /** An open database that is ours alone, and what tells that it still is. */

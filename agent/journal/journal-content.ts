@@ -67,7 +67,7 @@ export type Journal = {
   markReleasing(key: string): boolean;
   /** Removes a lease and starts its addresses' cooldowns, in one. Returns false when the key has no lease. Works on a full disk. */
   eraseLease(key: string, cooldowns: readonly Cooldown[]): boolean;
-  /** Forgets cooldowns that are over. Works on a full disk. */
+  /** Forgets cooldowns that are over; many take several transactions. Works on a full disk. */
   eraseCooldowns(ips: readonly string[]): void;
   /** @throws JournalError JOURNAL_ENI_CONFLICT when another ENI has its table or slot. */
   putEni(record: EniRecord): void;

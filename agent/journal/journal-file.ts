@@ -69,7 +69,7 @@ export function createDatabase(path: string, bootId: string): void {
     closeSync(openSync(temporary, 'wx', 0o600));
     using database = new DatabaseSync(temporary);
     database.exec(`
-      PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = none; PRAGMA journal_mode = off; PRAGMA synchronous = off;
+      PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = none; PRAGMA journal_mode = memory; PRAGMA synchronous = off;
       PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION};
       BEGIN; ${SCHEMA} COMMIT;
     `);

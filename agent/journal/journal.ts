@@ -25,7 +25,7 @@ import type {
 } from './journal-content.ts';
 import { JournalError } from './journal-error.ts';
 import { growDatabase, identify, moveAside, openDatabase, PAGE_BYTES, rollbackPath } from './journal-file.ts';
-import { emptyMemory, type JournalMemory, readTables, type TableWriter } from './journal-tables.ts';
+import { emptyMemory, type JournalMemory, type TableWriter } from './journal-tables.ts';
 import { isAddressTaken, isDamage, isEniConflict, isFull, isLocked } from './sqlite-error.ts';
 
 /** What a journal needs from outside. */
@@ -43,6 +43,7 @@ export type JournalOptions = {
  */
 const RESERVE_PAGES = 32;
 const GROWTH_BYTES = 2 * RESERVE_PAGES * PAGE_BYTES;
+const ERASED_AT_ONCE = 24;
 
 /**
  * Opens the journal at `path`, or makes one. A damaged one is moved aside (`<path>.damaged-<n>`, the last three stay); one
@@ -140,12 +141,15 @@ class SqliteJournal implements Journal {
   }
 
   eraseCooldowns(ips: readonly string[]): void {
-    const known = ips.filter((ip) => this.#memory.cooldowns.has(ip));
-    if (known.length === 0) return;
-    this.#write('in-reserve', (writer) => {
-      for (const ip of known) writer.deleteCooldown(ip);
-    });
-    for (const ip of known) this.#memory.cooldowns.delete(ip);
+    const known = ips.filter((ip) => this.#memory.cooldowns.has(ip)).sort();
+    // In order and a few at a time: what one transaction saves must fit the rollback journal on a full disk.
+    for (let start = 0; start < known.length; start += ERASED_AT_ONCE) {
+      const part = known.slice(start, start + ERASED_AT_ONCE);
+      this.#write('in-reserve', (writer) => {
+        for (const ip of part) writer.deleteCooldown(ip);
+      });
+      for (const ip of part) this.#memory.cooldowns.delete(ip);
+    }
   }
 
   putEni(record: EniRecord): void {
