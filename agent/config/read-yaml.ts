@@ -1,0 +1,54 @@
+import { type Document, isCollection, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import { ConfigError, type Decoder, type Fault, Faults } from '../../runtime/decode.ts';
+
+/** A node of 1,000 addresses takes 150 kB. */
+const MOST_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Parses a YAML text and decodes it. Pure.
+ * @param source its file name, for errors.
+ * @throws ConfigError with every fault and the line of each.
+ */
+export function decodeYaml<T>(content: string, source: string, decoder: Decoder<T>): T {
+  if (content.length > MOST_BYTES) {
+    throw new ConfigError(source, [{ path: '', expected: `at most ${MOST_BYTES} bytes`, got: `${content.length}` }]);
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(content, { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
+  if (document.errors.length > 0) {
+    const faults = document.errors.map((error): Fault => {
+      const { line, col } = lines.linePos(error.pos[0]);
+      return { path: `line ${line}, column ${col}`, expected: 'valid YAML', got: error.message };
+    });
+    throw new ConfigError(source, faults);
+  }
+  const faults = new Faults();
+  const decoded = decoder(toValue(document, source), '', faults);
+  if (faults.list.length > 0 || decoded === undefined) {
+    throw new ConfigError(
+      source,
+      faults.list.map((fault) => ({ ...fault, path: withLine(fault.path, document, lines) })),
+    );
+  }
+  return decoded;
+}
+
+function toValue(document: Document, source: string): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    // Aliases that multiply, or that refer to nothing.
+    throw new ConfigError(source, [{ path: '', expected: 'valid YAML', got: String(error) }]);
+  }
+}
+
+/** Adds the line of the field, or of the nearest one around it that is there. */
+function withLine(path: string, document: Document, lines: LineCounter): string {
+  const keys = [...path.matchAll(/[^.[\]]+/g)].map(([key]) => (/^\d+$/.test(key) ? Number(key) : key));
+  for (let depth = keys.length; depth > 0; depth--) {
+    const node = document.getIn(keys.slice(0, depth), true);
+    const isPlaced = isNode(node) && (isScalar(node) || isCollection(node)) && node.range;
+    if (isPlaced) return `${path} (line ${lines.linePos(isPlaced[0]).line})`;
+  }
+  return path;
+}

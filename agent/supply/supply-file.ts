@@ -1,0 +1,166 @@
+import { type FSWatcher, readFileSync, watch } from 'node:fs';
+import { dirname } from 'node:path';
+import { nodeEniConfig, unknownFields } from '../../crd/node-eni-config.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { ConfigError } from '../../runtime/decode.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { decodeYaml } from '../config/read-yaml.ts';
+import type { Supply, SupplyEvent, SupplySource } from './supply.ts';
+import { supplyOfConfig } from './supply-of-config.ts';
+
+/** What a supply file needs from outside. */
+export type SupplyFileOptions = {
+  readonly clock: Pick<Clock, 'sleep'>;
+  readonly log: Logger;
+  /** Waits this long after the first sign of a change: editors write in several steps. */
+  readonly debounceMs?: number;
+  /** Looks this often without any sign: a folder that comes later, or was replaced, cannot be watched before. */
+  readonly pollMs?: number;
+};
+
+const DEBOUNCE_MS = 100;
+const POLL_MS = 5_000;
+
+/**
+ * Opens a NodeENIConfig YAML file as a source of supply and follows it, edits, renames and swapped links included.
+ * Reads it before it returns. An invalid or missing file keeps the last good supply in force and tells why. Owns a watch
+ * and a timer until `close`.
+ */
+export function openSupplyFile(path: string, options: SupplyFileOptions): SupplySource {
+  return new SupplyFile(path, options);
+}
+
+class SupplyFile implements SupplySource {
+  readonly #path: string;
+  readonly #options: SupplyFileOptions;
+  readonly #listeners = new Set<(event: SupplyEvent) => void>();
+  readonly #closing = new AbortController();
+  #content: string | undefined;
+  #supply: Supply | undefined;
+  #problem: ConfigError | undefined;
+  #watcher: FSWatcher | undefined;
+  #isReadPending = false;
+
+  constructor(path: string, options: SupplyFileOptions) {
+    this.#path = path;
+    this.#options = options;
+    // Watch first, read then: an edit in between is seen twice rather than never.
+    this.#watchFolder();
+    this.#read();
+    void this.#poll();
+  }
+
+  latest(): Supply | undefined {
+    return this.#supply;
+  }
+
+  problem(): ConfigError | undefined {
+    return this.#problem;
+  }
+
+  subscribe(listener: (event: SupplyEvent) => void): () => void {
+    this.#listeners.add(listener);
+    if (this.#supply !== undefined) listener({ kind: 'supply', supply: this.#supply });
+    if (this.#problem !== undefined) listener({ kind: 'invalid', error: this.#problem });
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Nobody reads a request here: who writes the file decides. */
+  async request(): Promise<void> {}
+
+  close(): void {
+    this.#closing.abort();
+    this.#watcher?.close();
+    this.#listeners.clear();
+  }
+
+  /** The folder and not the file: editors and mounted ConfigMaps put a new file, or link, in the old one's place. */
+  #watchFolder(): void {
+    if (this.#watcher !== undefined) return;
+    try {
+      const watcher = watch(dirname(this.#path), { persistent: false }, () => void this.#readSoon());
+      watcher.on('error', () => this.#dropWatch(watcher));
+      this.#watcher = watcher;
+    } catch (error) {
+      // No folder yet: the poll tries again.
+      this.#options.log.debug('supply folder cannot be watched yet', { path: this.#path, error: String(error) });
+    }
+  }
+
+  #dropWatch(watcher: FSWatcher): void {
+    watcher.close();
+    if (this.#watcher === watcher) this.#watcher = undefined;
+  }
+
+  async #readSoon(): Promise<void> {
+    if (this.#isReadPending) return;
+    this.#isReadPending = true;
+    const isOpen = await this.#wait(this.#options.debounceMs ?? DEBOUNCE_MS);
+    this.#isReadPending = false;
+    if (isOpen) this.#read();
+  }
+
+  async #poll(): Promise<void> {
+    while (await this.#wait(this.#options.pollMs ?? POLL_MS)) {
+      // A folder that was removed and made anew has another inode: the old watch is silent for ever.
+      if (this.#watcher !== undefined) this.#dropWatch(this.#watcher);
+      this.#watchFolder();
+      this.#read();
+    }
+  }
+
+  /** Returns false once closed. */
+  async #wait(ms: number): Promise<boolean> {
+    try {
+      await this.#options.clock.sleep(ms, this.#closing.signal);
+      return !this.#closing.signal.aborted;
+    } catch (error) {
+      if (this.#closing.signal.aborted) return false;
+      throw error;
+    }
+  }
+
+  #read(): void {
+    try {
+      const content = this.#readContent();
+      if (content === this.#content) return;
+      this.#content = content;
+      const config = decodeYaml(content, this.#path, nodeEniConfig);
+      const unknown = unknownFields(config);
+      if (unknown.length > 0)
+        this.#options.log.warn('supply file has fields that are not known', { path: this.#path, unknown });
+      this.#supply = supplyOfConfig(config);
+      this.#problem = undefined;
+      this.#tell({ kind: 'supply', supply: this.#supply });
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      this.#report(error);
+    }
+  }
+
+  #readContent(): string {
+    try {
+      return readFileSync(this.#path, 'utf8');
+    } catch (error) {
+      this.#content = undefined;
+      const got = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+      throw new ConfigError(this.#path, [{ path: '', expected: 'a readable NodeENIConfig file', got }]);
+    }
+  }
+
+  /** Says a thing once: the poll finds a missing file again and again. */
+  #report(error: ConfigError): void {
+    if (this.#problem?.message === error.message) return;
+    this.#problem = error;
+    this.#options.log.error('supply file is invalid, the last good one stays in force', {
+      path: this.#path,
+      faults: error.faults,
+      epoch: this.#supply?.epoch,
+    });
+    this.#tell({ kind: 'invalid', error });
+  }
+
+  #tell(event: SupplyEvent): void {
+    for (const listener of this.#listeners) listener(event);
+  }
+}

@@ -1,0 +1,77 @@
+import {
+  type NodeEniConfigFields,
+  type NodeEniInfo,
+  WARM_TARGET_ANNOTATION,
+} from '../../crd/node-eni-config-fields.ts';
+import { familyOf } from '../lease.ts';
+import type { EniPrimaryAddress, Supply, SupplyAddress, SupplyEni, WarmTargets } from './supply.ts';
+
+/** The product's defaults. */
+const DEFAULT_WARM_TARGET = 5;
+
+/** Turns a NodeENIConfig into what the pool and the data plane use. Pure. No status means no ENI yet. */
+export function supplyOfConfig(config: NodeEniConfigFields): Supply {
+  return {
+    nodeName: config.metadata.name,
+    epoch: config.status?.supplyEpoch ?? 0,
+    enis: (config.status?.eniInfos ?? []).map(eniOf),
+    warm: warmTargetsOf(config),
+  };
+}
+
+/** Annotations go before the spec. Where only one of both is given, the other follows so that minimum <= maximum. */
+function warmTargetsOf({ metadata, spec }: NodeEniConfigFields): WarmTargets {
+  const given = {
+    min: metadata.annotations?.[WARM_TARGET_ANNOTATION.min] ?? spec?.routeENIIPMinWarmTarget,
+    max: metadata.annotations?.[WARM_TARGET_ANNOTATION.max] ?? spec?.routeENIIPMaxWarmTarget,
+  };
+  const min = given.min ?? Math.min(DEFAULT_WARM_TARGET, given.max ?? DEFAULT_WARM_TARGET);
+  const max = Math.max(min, given.max ?? DEFAULT_WARM_TARGET);
+  const isLimited = spec?.maxRouteENI !== undefined && spec.maxIPPerENI !== undefined;
+  return { min, max, ...(isLimited ? { limit: (spec.maxRouteENI ?? 0) * (spec.maxIPPerENI ?? 0) } : {}) };
+}
+
+function eniOf(eni: NodeEniInfo): SupplyEni {
+  const addresses = eni.addresses ?? [];
+  // A pair may be written at either end; it holds for both.
+  const partners = new Map(
+    addresses.flatMap(({ ip, pairedIP }) =>
+      pairedIP === undefined
+        ? []
+        : [
+            [ip, pairedIP],
+            [pairedIP, ip],
+          ],
+    ) as [string, string][],
+  );
+  return {
+    eniId: eni.eniID,
+    mac: eni.mac,
+    primary: [
+      ...primaryOf(eni.primaryIP, eni.gateway, eni.subnetCIDR),
+      ...primaryOf(eni.primaryIPv6, eni.gatewayIPv6, eni.subnetIPv6CIDR),
+    ],
+    ...(eni.deviceIndex === undefined ? {} : { deviceIndex: eni.deviceIndex }),
+    attached: eni.state === 'Attached',
+    draining: eni.draining ?? false,
+    addresses: addresses.map(({ ip, assignmentID, state }): SupplyAddress => {
+      const pairedIp = partners.get(ip);
+      return {
+        ip,
+        family: familyOf(ip),
+        assignmentId: assignmentID,
+        state: state === 'Assigned' ? 'assigned' : 'releasing',
+        ...(pairedIp === undefined ? {} : { pairedIp }),
+      };
+    }),
+  };
+}
+
+function primaryOf(
+  ip: string | undefined,
+  gateway: string | undefined,
+  subnetCidr: string | undefined,
+): readonly EniPrimaryAddress[] {
+  if (ip === undefined || gateway === undefined || subnetCidr === undefined) return [];
+  return [{ ip, family: familyOf(ip), gateway, subnetCidr }];
+}

@@ -1,0 +1,69 @@
+import { BlockList, isIP, SocketAddress } from 'node:net';
+import type { Decoder } from '../runtime/decode.ts';
+
+/** A network in CIDR notation. */
+export type Cidr = { readonly address: string; readonly prefixLength: number; readonly family: 4 | 6 };
+
+/** Decodes an IP address of one family into its shortest spelling, so that equal addresses are equal texts. */
+export function ipAddress(family: 4 | 6): Decoder<string> {
+  return (value, path, faults) => {
+    if (typeof value === 'string' && isIP(value) === family) return canonicalIp(value, family);
+    faults.add(path, `an IPv${family} address`, value);
+    return undefined;
+  };
+}
+
+/** Decodes an IP address of either family into its shortest spelling. */
+export const anyIpAddress: Decoder<string> = (value, path, faults) => {
+  const family = typeof value === 'string' ? isIP(value) : 0;
+  if (typeof value === 'string' && (family === 4 || family === 6)) return canonicalIp(value, family);
+  faults.add(path, 'an IP address', value);
+  return undefined;
+};
+
+/** Decodes a network such as 10.0.8.0/22; host bits must be zero. */
+export function cidr(family: 4 | 6): Decoder<string> {
+  return (value, path, faults) => {
+    const parsed = typeof value === 'string' ? parseCidr(value) : undefined;
+    if (parsed?.family === family) return `${parsed.address}/${parsed.prefixLength}`;
+    faults.add(path, `an IPv${family} network such as ${family === 4 ? '10.0.8.0/22' : 'fd00:8::/64'}`, value);
+    return undefined;
+  };
+}
+
+/** Parses a network of either family; undefined when it is none, or has bits set beyond its length. */
+export function parseCidr(text: string): Cidr | undefined {
+  const [address = '', length = '', ...rest] = text.split('/');
+  const family = isIP(address);
+  const prefixLength = Number(length);
+  if ((family !== 4 && family !== 6) || rest.length > 0 || !/^\d{1,3}$/.test(length)) return undefined;
+  if (prefixLength > (family === 4 ? 32 : 128)) return undefined;
+  if (toBits(address, family) & ((1n << BigInt((family === 4 ? 32 : 128) - prefixLength)) - 1n)) return undefined;
+  return { address: canonicalIp(address, family), prefixLength, family };
+}
+
+/** Tells whether an address lies in a network; false when either is malformed or the families differ. */
+export function isInCidr(ip: string, network: string): boolean {
+  const parsed = parseCidr(network);
+  const family = isIP(ip);
+  if (parsed === undefined || family !== parsed.family) return false;
+  const list = new BlockList();
+  list.addSubnet(parsed.address, parsed.prefixLength, `ipv${parsed.family}`);
+  return list.check(ip, `ipv${parsed.family}`);
+}
+
+function canonicalIp(ip: string, family: 4 | 6): string {
+  return new SocketAddress({ address: ip, family: `ipv${family}` }).address;
+}
+
+function toBits(ip: string, family: 4 | 6): bigint {
+  if (family === 4) return ip.split('.').reduce((bits, octet) => (bits << 8n) | BigInt(octet), 0n);
+  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(ip);
+  const hex = (high: string | undefined, low: string | undefined) => ((Number(high) << 8) | Number(low)).toString(16);
+  const plain = dotted === null ? ip : `${dotted[1]}${hex(dotted[2], dotted[3])}:${hex(dotted[4], dotted[5])}`;
+  const [head = '', tail] = plain.split('::');
+  const groups = (part: string) => (part === '' ? [] : part.split(':'));
+  const last = groups(tail ?? '');
+  const zeros = tail === undefined ? [] : Array.from({ length: 8 - groups(head).length - last.length }, () => '0');
+  return [...groups(head), ...zeros, ...last].reduce((bits, group) => (bits << 16n) | BigInt(`0x${group}`), 0n);
+}
