@@ -166,8 +166,6 @@ function withDefaults({ backend = DEFAULT_BACKEND, mtu = 0, disableIPv6 = false,
   return { backend, mtu, disableIPv6, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }
 
-const anything: Decoder<unknown> = (value) => value;
-
 const object: Decoder<Readonly<Record<string, unknown>>> = (value, path, faults) => {
   if (isRecord(value)) return value;
   faults.add(path, 'an object', value);
@@ -199,7 +197,6 @@ const decodePrevResult: Decoder<PrevResult> = (value, path, faults) => {
 const decodeCommon = record(
   {
     name: required(text(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'a letter or digit, then letters, digits, "_", "." or "-"')),
-    type: optional(anything),
     dns: optional(
       checked({
         nameservers: optional(list(text())),
