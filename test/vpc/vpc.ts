@@ -219,6 +219,12 @@ export class TestVpc {
     return [...this.#nics.values()].filter((nic) => nic.node === nodeName && !nic.isPrimary).map((nic) => nic.eniId);
   }
 
+  /** An attached ENI as it is now; its interface name may have changed by `replug`. @throws Error when its link is gone */
+  async eni(eniId: string): Promise<AttachedEni> {
+    const nic = this.#nic(eniId);
+    return this.#describe(nic, await this.#ifnameOf(nic));
+  }
+
   /** The ENI that an address is led to, primary NICs included; undefined when none. */
   eniOf(ip: string): string | undefined {
     const owns = (nic: Nic): boolean => nic.primaryIp === ip || nic.primaryIpv6 === ip || nic.assigned.has(ip);

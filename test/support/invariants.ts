@@ -1,0 +1,259 @@
+import { join } from 'node:path';
+import type { AttachedEni } from '../vpc/nic.ts';
+import { type JournalFacts, type LeaseFacts, readJournalFacts } from './journal-facts.ts';
+import { type KernelFacts, readKernelFacts } from './kernel-facts.ts';
+import { NetnsView } from './netns.ts';
+
+/** What a node is judged by. */
+export type InvariantScope = {
+  readonly netns: NetnsView;
+  /** The agent's state folder; its journal is `journal.db` in it. */
+  readonly stateDir: string;
+  readonly ruleMode: 'compact' | 'per-pod';
+  /** The ENIs that the VPC has attached to the node and that the supply names. */
+  readonly enis: readonly AttachedEni[];
+  /** What the runtime lists as ready; left out, the runtime is not compared. */
+  readonly sandboxes?: readonly { readonly id: string; readonly ips?: readonly string[] }[];
+  /** Default: IPv4, and IPv6 when an ENI has an IPv6 address. */
+  readonly families?: readonly (4 | 6)[];
+  /** Default 0x00ff0000. */
+  readonly eniMarkMask?: number;
+  /** Default true: answers of NodePort connections are led back. */
+  readonly nodePort?: boolean;
+  readonly podCidrs?: readonly string[];
+  /** Where a sandbox's netns path leads in the test's mount namespace; default the path itself, '' to look into none. */
+  readonly resolveNetns?: (path: string) => string;
+};
+
+/**
+ * Judges a node at a quiet moment: journal, kernel and runtime agree; every lease is wired as its rule mode says;
+ * nothing of ours is left over. Returns every violation as one line of text; empty is good.
+ */
+export async function findViolations(scope: InvariantScope): Promise<readonly string[]> {
+  const journal = readJournalFacts(join(scope.stateDir, 'journal.db'));
+  const kernel = await readKernelFacts(scope.netns);
+  const pods = await Promise.all(journal.leases.filter(isWired).map((lease) => podViolations(scope, lease)));
+  return [
+    ...journal.faults,
+    ...journal.leases
+      .filter((lease) => lease.state !== 'active')
+      .map((lease) => `journal: lease ${lease.key} is ${lease.state} at a quiet moment`),
+    ...linkViolations(journal, kernel),
+    ...sameLines('route', expectedRoutes(scope, journal, kernel), kernel.routes),
+    ...sameLines('rule', expectedRules(scope, journal), kernel.rules),
+    ...eniViolations(scope, journal, kernel),
+    ...nftViolations(scope, journal, kernel),
+    ...runtimeViolations(scope, journal),
+    ...pods.flat(),
+  ];
+}
+
+const MASK = 0x00ff0000;
+
+function linkViolations(journal: JournalFacts, kernel: KernelFacts): readonly string[] {
+  const wired = journal.leases.filter(isWired);
+  const known = new Set(wired.map(aliasOf));
+  const hostVeths = kernel.links.filter(
+    (link) => link.alias.startsWith('tke-eni/') || /^eni[0-9a-f]{11}$/.test(link.ifname),
+  );
+  return [
+    ...hostVeths
+      .filter((link) => !known.has(link.alias))
+      .map((link) => `kernel: link ${link.ifname} (alias '${link.alias}') has no lease`),
+    ...wired.flatMap((lease) => leaseLinkViolations(journal, kernel, lease)),
+  ];
+}
+
+function leaseLinkViolations(journal: JournalFacts, kernel: KernelFacts, lease: LeaseFacts): readonly string[] {
+  const links = kernel.links.filter((link) => link.alias === aliasOf(lease));
+  const [link] = links;
+  if (link === undefined || links.length > 1) return [`lease ${lease.key}: ${links.length} host links, not 1`];
+  const { hostVeth } = lease;
+  const table = tableOf(journal, lease.eniId);
+  const wanted = [
+    ['ifindex', hostVeth?.ifindex, link.ifindex],
+    ['name', hostVeth?.name, link.ifname],
+    ['MAC', hostVeth?.mac, link.mac],
+    ['group', String(table), link.group],
+    ['up', true, link.isUp],
+    ['kind', 'veth', link.kind],
+    ['rp_filter', 1, kernel.rpFilter.get(link.ifname)],
+    [
+      'IPv4 address',
+      undefined,
+      kernel.addresses.find((line) => line.startsWith(`${link.ifname} `) && !line.includes(':')),
+    ],
+    ...(lease.mtu > 0 ? [['MTU', lease.mtu, link.mtu] as const] : []),
+  ] as const;
+  return wanted
+    .filter(([, want, have]) => want !== have)
+    .map(([what, want, have]) => `lease ${lease.key}: ${link.ifname} has ${what} ${have}, not ${want}`);
+}
+
+function expectedRoutes(scope: InvariantScope, journal: JournalFacts, kernel: KernelFacts): readonly string[] {
+  const podTable = scope.ruleMode === 'compact' ? 3999 : 254;
+  const ofPods = journal.leases.filter(isWired).flatMap((lease) => {
+    const dev = kernel.links.find((link) => link.alias === aliasOf(lease))?.ifname ?? '(no link)';
+    return lease.ips.map((ip) => `${podTable} ${ip} dev ${dev}`);
+  });
+  const ofEnis = scope.enis.flatMap((eni) => {
+    const table = tableOf(journal, eni.eniId);
+    const dev = ifnameOf(kernel, eni);
+    // A link-local gateway is on the link by nature and needs no route of its own.
+    const toGateway = (gateway: string) => (gateway.startsWith('fe80:') ? [] : [`${table} ${gateway} dev ${dev}`]);
+    return [
+      ...toGateway(eni.gateway),
+      `${table} default via ${eni.gateway} dev ${dev}`,
+      ...(eni.primaryIpv6 === undefined || eni.gatewayV6 === undefined
+        ? []
+        : [...toGateway(eni.gatewayV6), `${table} default6 via ${eni.gatewayV6} dev ${dev}`]),
+    ];
+  });
+  return [...ofPods, ...ofEnis];
+}
+
+function expectedRules(scope: InvariantScope, journal: JournalFacts): readonly string[] {
+  const mask = scope.eniMarkMask ?? MASK;
+  const families = familiesOf(scope);
+  const isCompact = scope.ruleMode === 'compact';
+  const ruled = isCompact ? journal.leases.filter((lease) => !isWired(lease)) : journal.leases;
+  return [
+    ...(isCompact ? families.map((family) => `${family} 512 from all lookup 3999`) : []),
+    ...(scope.podCidrs ?? []).map((cidr) => `${familyOf(cidr)} 1024 from all to ${cidr} lookup 254`),
+    ...(scope.nodePort === false
+      ? []
+      : families.map((family) => `${family} 1280 from all fwmark 0x80/0x80 lookup 254`)),
+    ...scope.enis.flatMap((eni) => {
+      const { table, slot } = recordOf(journal, eni.eniId);
+      const mark = `fwmark ${hex(slot * lowestBit(mask))}/${hex(mask)}`;
+      const primaries = [eni.primaryIp, eni.primaryIpv6].filter((ip) => ip !== undefined);
+      return [
+        ...(isCompact ? families.map((family) => `${family} 1536 from all ${mark} lookup ${table}`) : []),
+        ...primaries.map((ip) => `${familyOf(ip)} 1537 from ${ip} lookup ${table}`),
+      ];
+    }),
+    ...ruled.flatMap((lease) =>
+      lease.ips.flatMap((ip) => [
+        `${familyOf(ip)} 512 from all to ${ip} lookup 254`,
+        `${familyOf(ip)} 1536 from ${ip} lookup ${tableOf(journal, lease.eniId)}`,
+      ]),
+    ),
+  ];
+}
+
+function eniViolations(scope: InvariantScope, journal: JournalFacts, kernel: KernelFacts): readonly string[] {
+  return scope.enis.flatMap((eni) => {
+    if (!journal.enis.some((record) => record.eniId === eni.eniId)) return [`journal: ENI ${eni.eniId} has no record`];
+    const link = kernel.links.find((candidate) => candidate.mac === eni.mac);
+    if (link === undefined) return [`kernel: ENI ${eni.eniId} (${eni.mac}) has no link`];
+    const primaries = [
+      `${link.ifname} ${eni.primaryIp}/32`,
+      ...(eni.primaryIpv6 === undefined ? [] : [`${link.ifname} ${eni.primaryIpv6}/128`]),
+    ];
+    return [
+      ...(link.isUp ? [] : [`kernel: ENI ${eni.eniId}: ${link.ifname} is down`]),
+      ...(kernel.rpFilter.get(link.ifname) === 1
+        ? [`kernel: ENI ${eni.eniId}: ${link.ifname} has strict rp_filter`]
+        : []),
+      ...primaries
+        .filter((line) => !kernel.addresses.includes(line))
+        .map((line) => `kernel: ENI ${eni.eniId}: address missing: ${line}`),
+    ];
+  });
+}
+
+function nftViolations(scope: InvariantScope, journal: JournalFacts, kernel: KernelFacts): readonly string[] {
+  const { nft } = kernel;
+  if (nft === undefined) return scope.ruleMode === 'compact' ? ['nft: table inet tke_eni is missing'] : [];
+  const mask = scope.eniMarkMask ?? MASK;
+  const tables = scope.enis.map((eni) => recordOf(journal, eni.eniId));
+  const marks = tables.flatMap(({ table, slot }) => {
+    const chain = nft.groups.get(table);
+    if (chain === undefined) return [`nft: no verdict map element for link group ${table}`];
+    const mark = slot * lowestBit(mask);
+    const sets = (nft.markStatements.get(chain) ?? []).some(
+      // Other programs' bits stay as they are.
+      (statement) => statement(0) === mark && statement(0xffffffff) === (~mask | mark) >>> 0,
+    );
+    if (scope.ruleMode === 'compact' && !sets) return [`nft: chain ${chain} does not set mark ${hex(mark)}`];
+    if (scope.ruleMode === 'per-pod' && sets) return [`nft: chain ${chain} sets the ENI's mark in per-pod mode`];
+    return [];
+  });
+  const orphans = [...nft.groups.keys()].filter((group) => !tables.some(({ table }) => table === group));
+  return [...marks, ...orphans.map((group) => `nft: verdict map element for link group ${group}, which no ENI has`)];
+}
+
+function runtimeViolations(scope: InvariantScope, journal: JournalFacts): readonly string[] {
+  const { sandboxes } = scope;
+  if (sandboxes === undefined) return [];
+  return [
+    ...journal.leases
+      .filter((lease) => !sandboxes.some((sandbox) => sandbox.id === lease.containerId))
+      .map((lease) => `journal: lease ${lease.key} (${lease.ips}) has no sandbox in the runtime`),
+    ...sandboxes.flatMap((sandbox) => {
+      const leases = journal.leases.filter((lease) => lease.containerId === sandbox.id);
+      if (leases.length === 0) return [`runtime: sandbox ${sandbox.id} has no lease`];
+      const leased = leases.flatMap((lease) => lease.ips);
+      return (sandbox.ips ?? [])
+        .filter((ip) => !leased.includes(ip))
+        .map((ip) => `runtime: sandbox ${sandbox.id} has ${ip}, its lease ${leased}`);
+    }),
+  ];
+}
+
+/** Looks into the Pod: its address, its default route. */
+async function podViolations(scope: InvariantScope, lease: LeaseFacts): Promise<readonly string[]> {
+  const path = scope.resolveNetns === undefined ? lease.netns : scope.resolveNetns(lease.netns);
+  if (path === '') return [];
+  const view = new NetnsView(lease.netns, path);
+  const shown = await view.tryRun(['ip', '-o', 'address', 'show', 'dev', lease.ifName]);
+  if (shown.code !== 0) return [`lease ${lease.key}: ${lease.ifName} in ${lease.netns}: ${shown.stderr.trim()}`];
+  const missing = lease.ips.filter((ip) => !shown.stdout.includes(` ${ip}/${ip.includes(':') ? 128 : 32} `));
+  return missing.map((ip) => `lease ${lease.key}: ${lease.ifName} in ${lease.netns} lacks ${ip}`);
+}
+
+function sameLines(what: string, expected: readonly string[], observed: readonly string[]): readonly string[] {
+  const doubled = observed.filter((line, index) => observed.indexOf(line) !== index);
+  return [
+    ...expected.filter((line) => !observed.includes(line)).map((line) => `kernel: ${what} missing: ${line}`),
+    ...observed.filter((line) => !expected.includes(line)).map((line) => `kernel: ${what} nobody wants: ${line}`),
+    ...doubled.map((line) => `kernel: ${what} twice: ${line}`),
+  ];
+}
+
+/** True for leases whose links are ours; under another main plugin (`ipam`) only the rules are. */
+function isWired(lease: LeaseFacts): boolean {
+  return lease.plugin === 'route-eni';
+}
+
+function aliasOf(lease: LeaseFacts): string {
+  return `tke-eni/${lease.containerId}/${lease.ifName}`;
+}
+
+function recordOf(journal: JournalFacts, eniId: string): { readonly table: number; readonly slot: number } {
+  return journal.enis.find((record) => record.eniId === eniId) ?? { table: Number.NaN, slot: Number.NaN };
+}
+
+function tableOf(journal: JournalFacts, eniId: string): number {
+  return recordOf(journal, eniId).table;
+}
+
+function ifnameOf(kernel: KernelFacts, eni: AttachedEni): string {
+  return kernel.links.find((link) => link.mac === eni.mac)?.ifname ?? '(no link)';
+}
+
+function familiesOf(scope: InvariantScope): readonly (4 | 6)[] {
+  return scope.families ?? (scope.enis.some((eni) => eni.primaryIpv6 !== undefined) ? [4, 6] : [4]);
+}
+
+function familyOf(prefix: string): 4 | 6 {
+  return prefix.includes(':') ? 6 : 4;
+}
+
+function lowestBit(mask: number): number {
+  return (mask & -mask) >>> 0;
+}
+
+function hex(value: number): string {
+  return `0x${value.toString(16)}`;
+}

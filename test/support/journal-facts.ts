@@ -1,0 +1,106 @@
+import { copyFileSync, existsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { isObject, type JsonObject } from './netns.ts';
+import { createTempDir } from './temp-dir.ts';
+
+/** A lease as the journal's rows tell it. */
+export type LeaseFacts = {
+  readonly key: string;
+  readonly containerId: string;
+  readonly ifName: string;
+  readonly state: string;
+  readonly plugin: string;
+  readonly netns: string;
+  readonly eniId: string;
+  readonly ips: readonly string[];
+  readonly hostVeth?: { readonly name: string; readonly mac: string; readonly ifindex: number | undefined };
+  readonly mtu: number;
+};
+
+/** All that the invariants need of a journal. */
+export type JournalFacts = {
+  readonly leases: readonly LeaseFacts[];
+  readonly cooling: readonly string[];
+  readonly enis: readonly { readonly eniId: string; readonly table: number; readonly slot: number }[];
+  /** Contradictions inside the journal itself. */
+  readonly faults: readonly string[];
+};
+
+/**
+ * Reads the agent's journal with SQLite and JSON, not with the agent's decoders. A copy is read, for a running agent
+ * holds the file locked; ask at a quiet moment.
+ */
+export function readJournalFacts(path: string): JournalFacts {
+  const dir = createTempDir('journal');
+  try {
+    const copy = dir.join(basename(path));
+    copyFileSync(path, copy);
+    // A half transaction is rolled back on opening only when its rollback journal lies beside.
+    const rollback = join(dirname(path), `${basename(path)}-journal`);
+    if (existsSync(rollback)) copyFileSync(rollback, `${copy}-journal`);
+    using database = new DatabaseSync(copy);
+    return factsOf(database);
+  } finally {
+    dir.close();
+  }
+}
+
+function factsOf(database: DatabaseSync): JournalFacts {
+  const rows = (sql: string): readonly JsonObject[] => database.prepare(sql).all();
+  const leases = rows('SELECT key, body FROM lease ORDER BY key').map(leaseOf);
+  const owners = rows('SELECT ip, lease_key FROM lease_address').map((row) => `${row['ip']} ${row['lease_key']}`);
+  const claimed = leases.flatMap(({ ips, key }) => ips.map((ip) => `${ip} ${key}`));
+  const cooling = rows('SELECT ip FROM cooldown').map((row) => String(row['ip']));
+  const leased = leases.flatMap(({ ips }) => ips);
+  return {
+    leases,
+    cooling,
+    enis: rows('SELECT eni_id, table_id, slot FROM eni').map((row) => ({
+      eniId: String(row['eni_id']),
+      table: Number(row['table_id']),
+      slot: Number(row['slot']),
+    })),
+    faults: [
+      ...leased
+        .filter((ip, index) => leased.indexOf(ip) !== index)
+        .map(
+          (ip) => `journal: ${ip} has more than one lease: ${claimed.filter((claim) => claim.startsWith(`${ip} `))}`,
+        ),
+      ...cooling.filter((ip) => leased.includes(ip)).map((ip) => `journal: ${ip} is leased and cooling at once`),
+      ...owners
+        .filter((owner) => !claimed.includes(owner))
+        .map((owner) => `journal: no lease claims address row ${owner}`),
+      ...claimed
+        .filter((claim) => !owners.includes(claim))
+        .map((claim) => `journal: lease without address row: ${claim}`),
+    ],
+  };
+}
+
+function leaseOf(row: JsonObject): LeaseFacts {
+  const body: unknown = JSON.parse(String(row['body']));
+  if (!isObject(body)) throw new Error(`lease ${String(row['key'])}: its body is no object`);
+  const addresses = Array.isArray(body['addresses']) ? body['addresses'].filter(isObject) : [];
+  const veth = body['hostVeth'];
+  return {
+    key: String(row['key']),
+    containerId: String(body['containerId']),
+    ifName: String(body['ifName']),
+    state: String(body['state']),
+    plugin: String(body['plugin']),
+    netns: String(body['netns']),
+    eniId: String(body['eniId']),
+    ips: addresses.map((address) => String(address['ip'])),
+    mtu: Number(body['mtu']),
+    ...(isObject(veth)
+      ? {
+          hostVeth: {
+            name: String(veth['name']),
+            mac: String(veth['mac']),
+            ifindex: veth['ifindex'] === undefined ? undefined : Number(veth['ifindex']),
+          },
+        }
+      : {}),
+  };
+}
