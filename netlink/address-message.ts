@@ -1,5 +1,5 @@
 import { ifName, ipAddress, u8, u32 } from './codec.ts';
-import { attribute, headerU8, headerU32 } from './field.ts';
+import { attribute, headerU8, headerU32, outgrownU8, requiredAttribute } from './field.ts';
 import { type MessageOf, messageCodec } from './message-codec.ts';
 import {
   IFA_ADDRESS,
@@ -18,17 +18,15 @@ import {
 export const ADDRESS = messageCodec('address', 8, {
   family: headerU8(0),
   prefixlen: headerU8(1),
-  /** Low 8 bits of the flags; `flags` has them all where the kernel sends it. */
-  headerFlags: headerU8(2),
   scope: headerU8(3),
   ifindex: headerU32(4),
   /** Own address; on a point-to-point link `address` is that of the peer. */
   local: attribute(IFA_LOCAL, ipAddress),
-  address: attribute(IFA_ADDRESS, ipAddress),
+  address: requiredAttribute(IFA_ADDRESS, ipAddress, ''),
   broadcast: attribute(IFA_BROADCAST, ipAddress),
   label: attribute(IFA_LABEL, ifName),
   /** IFA_F_*. */
-  flags: attribute(IFA_FLAGS, u32),
+  flags: outgrownU8(IFA_FLAGS, 2),
   /** Metric of the prefix route. */
   priority: attribute(IFA_RT_PRIORITY, u32),
   protocol: attribute(IFA_PROTO, u8),

@@ -4,12 +4,20 @@ import { CodecError } from './codec-error.ts';
 import { formatIp, parseIp } from './ip-text.ts';
 import { IFNAMSIZ } from './uapi/if-link.ts';
 
+/** Names of the attributes of one nesting level; `within` leads to the next one. */
+export type AttributeNames = {
+  attributeName(type: number): string | undefined;
+  within?(type: number): AttributeNames | undefined;
+};
+
 /** Reads and writes the payload of one attribute. Method syntax, so that `Codec<number>` fits `Codec<unknown>`. */
 export type Codec<T> = {
   /** Returns undefined for a payload that is not one of these: the caller keeps it as unknown. */
   read(view: ByteView, offset: number, length: number): T | undefined;
   /** @throws CodecError for a value that has no place on the wire; `field` names it */
   write(writer: ByteWriter, value: T, field: string): void;
+  /** Names of what is inside, if attributes are. */
+  readonly names?: AttributeNames;
 };
 
 function checkInteger(value: number, low: number, high: number, field: string): void {
@@ -169,14 +177,3 @@ export const rawBytes: Codec<Uint8Array> = {
   read: (view, offset, length) => view.u8.slice(offset, offset + length),
   write: (writer, value) => writer.bytes(value),
 };
-
-/** Turns one value of `codec` into "absent": the kernel reports a field that was never set by such a number. */
-export function absentWhen<T>(absent: T, codec: Codec<T>): Codec<T> {
-  return {
-    read(view, offset, length) {
-      const value = codec.read(view, offset, length);
-      return value === absent ? undefined : value;
-    },
-    write: (writer, value, field) => codec.write(writer, value, field),
-  };
-}

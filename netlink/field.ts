@@ -39,6 +39,7 @@ export function attribute<T>(type: number, codec: Codec<T>): Field<T, false> {
   return {
     required: false,
     attribute: type,
+    ...(codec.names === undefined ? {} : { names: codec.names }),
     readAttribute: (view, offset, length) => codec.read(view, offset, length),
     writeAttribute(writer, _start, value, field) {
       const begin = writer.beginAttribute(type);
@@ -48,9 +49,33 @@ export function attribute<T>(type: number, codec: Codec<T>): Field<T, false> {
   };
 }
 
-/** Attribute that reads as `initial` when the kernel leaves it out. */
+/** Optional attribute which the kernel always sends: `unset` is how it says that it was never set. */
+export function attributeUnless(type: number, codec: Codec<number>, unset: number): Field<number, false> {
+  return {
+    ...attribute(type, codec),
+    readAttribute(view, offset, length) {
+      const value = codec.read(view, offset, length);
+      return value === unset ? null : value;
+    },
+  };
+}
+
+/** Attribute that reads as `initial` when the kernel leaves it out; always written. */
 export function attributeOr<T>(type: number, codec: Codec<T>, initial: T): Field<T, true> {
   return { ...attribute(type, codec), required: true, initial };
+}
+
+/** Attribute that every such message has; should one come without, it reads as `initial`, which is never written. */
+export function requiredAttribute<T>(type: number, codec: Codec<T>, initial: T): Field<T, true> {
+  const field = attributeOr(type, codec, initial);
+  return {
+    ...field,
+    writeAttribute(writer, start, value, name) {
+      if (value !== initial) {
+        field.writeAttribute?.(writer, start, value, name);
+      }
+    },
+  };
 }
 
 /**
@@ -97,10 +122,11 @@ export function parsePrefix(value: string): { readonly address: Uint8Array; read
 }
 
 /**
- * Routing table: a byte of the header holds ids below 256; a larger one goes into the attribute, and the header says
- * RT_TABLE_UNSPEC, as iproute2 writes it. The kernel answers with both, the attribute counts.
+ * Number that outgrew its byte in the header: up to 255 it is written there, a larger one goes into the attribute and
+ * leaves 0 behind, as iproute2 writes routing tables and address flags. The kernel answers with both; the attribute
+ * counts.
  */
-export function tableId(type: number, headerOffset: number): Field<number, true> {
+export function outgrownU8(type: number, headerOffset: number): Field<number, true> {
   return {
     required: true,
     attribute: type,
@@ -108,7 +134,7 @@ export function tableId(type: number, headerOffset: number): Field<number, true>
     readAttribute: (view, offset, length) => (length === 4 ? view.readU32(offset) : undefined),
     writeHeader(writer, start, value, field) {
       if (!Number.isInteger(value) || value < 0 || value > 0xffffffff) {
-        throw new CodecError(field, `expected a table id from 0 to 4294967295, got ${String(value)}`);
+        throw new CodecError(field, `expected an integer from 0 to 4294967295, got ${String(value)}`);
       }
       writer.view.u8[start + headerOffset] = value < 256 ? value : 0;
     },

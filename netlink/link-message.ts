@@ -1,31 +1,49 @@
-import type { ByteView } from './byte-view.ts';
-import { viewOf } from './byte-view.ts';
-import { ByteWriter } from './byte-writer.ts';
-import { CodecError } from './codec-error.ts';
-import { LINK_ATTRIBUTES, LINK_INFO, type LinkAttributes } from './link-attributes.ts';
-import { BRIDGE_INFO, type BridgeInfo } from './link-kind/bridge.ts';
-import type { NestedOf } from './message-codec.ts';
-import { copyAttribute, type Rtattr, walkAttributes } from './rtattr.ts';
-import { VETH_INFO_PEER } from './uapi/if-link.ts';
+import { attribute } from './field.ts';
+import { LINK_FIELDS } from './link-fields.ts';
+import { type LinkInfo, linkInfo } from './link-info.ts';
+import type { BridgeInfo } from './link-kind/bridge.ts';
+import { type MessageCodec, type MessageOf, messageCodec, type NestedOf } from './message-codec.ts';
+import { IFLA_LINKINFO } from './uapi/if-link.ts';
+
+/** Link message as it lies on the wire. */
+const LINK_WIRE = messageCodec('link', 16, { ...LINK_FIELDS, linkinfo: attribute(IFLA_LINKINFO, linkInfo) });
+type LinkWire = MessageOf<typeof LINK_WIRE>;
 
 /** Network interface, as the kernel tells it. Up: `flags & IFF_UP`. @see rtnetlink(7) */
-export type LinkMessage = Omit<LinkAttributes, 'linkinfo' | 'ifname' | 'mtu' | 'group'> & {
-  readonly ifname: string;
-  readonly mtu: number;
-  readonly group: number;
-  /** 'veth', 'bridge'…; absent for hardware and loopback. */
-  readonly kind?: string;
-  /** Kind of the bridge or bond it is a port of. */
-  readonly slaveKind?: string;
-  /** Parameters, when `kind` is 'bridge'. */
-  readonly bridge?: NestedOf<BridgeInfo>;
-  /** Other end, when `kind` is 'veth'; requests have it, the kernel's answers do not. */
-  readonly peer?: Partial<LinkMessage>;
-  /** Data of a kind that has no table here; written back as it came. */
-  readonly kindData?: Uint8Array;
-  /** Unknown attributes of IFLA_LINKINFO. */
-  readonly linkinfoUnknown?: readonly Rtattr[];
+export type LinkMessage = Omit<LinkWire, 'linkinfo' | 'ifname' | 'mtu' | 'group'> &
+  LinkInfo & { readonly ifname: string; readonly mtu: number; readonly group: number };
+
+/** Codec of link messages: what IFLA_LINKINFO holds stands beside the other fields. */
+export const LINK: MessageCodec<LinkMessage> = {
+  name: LINK_WIRE.name,
+  headerBytes: LINK_WIRE.headerBytes,
+  attributeName: LINK_WIRE.attributeName,
+  within: (type) => LINK_WIRE.within?.(type),
+  read: (view, start, end) => flatten(LINK_WIRE.read(view, start, end)),
+  write: (writer, message) => LINK_WIRE.write(writer, unflatten(message)),
+  decode: (bytes) => flatten(LINK_WIRE.decode(bytes)),
 };
+
+function flatten(wire: LinkWire): LinkMessage {
+  const { linkinfo, ...rest } = wire;
+  return { ...rest, ifname: wire.ifname ?? '', mtu: wire.mtu ?? 0, group: wire.group ?? 0, ...linkinfo };
+}
+
+function unflatten(message: Partial<LinkMessage>): Partial<LinkWire> {
+  const { kind, slaveKind, bridge, peer, kindData, linkinfoUnknown, ...rest } = message;
+  if (kind === undefined && slaveKind === undefined && linkinfoUnknown === undefined) {
+    return rest;
+  }
+  const linkinfo = {
+    ...(kind === undefined ? {} : { kind }),
+    ...(slaveKind === undefined ? {} : { slaveKind }),
+    ...(bridge === undefined ? {} : { bridge }),
+    ...(peer === undefined ? {} : { peer }),
+    ...(kindData === undefined ? {} : { kindData }),
+    ...(linkinfoUnknown === undefined ? {} : { linkinfoUnknown }),
+  };
+  return { ...rest, linkinfo };
+}
 
 /** Descriptor of a namespace; a `Netns` is one. */
 export type NetnsRef = { readonly fd: number };
@@ -41,6 +59,7 @@ export type LinkProperties = {
   /** Administrative state. A veth's peer cannot be born up: the kernel refuses it. */
   readonly up?: boolean;
   readonly txqlen?: number;
+  /** Free text, at most 255 bytes. On a new link the kernel ignores it, so it is set by a second request. */
   readonly ifalias?: string;
   /** Ifindex of a bridge; 0 takes the link out. */
   readonly master?: number;
@@ -57,10 +76,14 @@ type NewLink = LinkProperties & {
 };
 
 /** Virtual Ethernet pair: both ends in one request, each in its namespace. @see veth(4) */
-export type VethSpec = NewLink & { readonly kind: 'veth'; readonly peer: NewLink };
+export type VethSpec = NewLink & {
+  readonly kind: 'veth';
+  /** Other end. Its alias and bridge can only be set once it is there: the kernel would ignore them here. */
+  readonly peer: Omit<NewLink, 'ifalias' | 'master'>;
+};
 
 /** Bridge to make. */
-export type BridgeSpec = NewLink & { readonly kind: 'bridge'; readonly bridge?: Partial<NestedOf<BridgeInfo>> };
+export type BridgeSpec = NewLink & { readonly kind: 'bridge'; readonly bridge?: NestedOf<BridgeInfo> };
 
 /** Link of a kind without parameters: 'ifb', 'dummy', 'vrf'… as far as the kernel has it. */
 export type PlainLinkSpec = NewLink & { readonly kind: 'dummy' | 'ifb' };

@@ -13,9 +13,9 @@
  */
 import { type ByteView, viewOf } from './byte-view.ts';
 import type { ByteWriter } from './byte-writer.ts';
-import type { Codec } from './codec.ts';
+import type { AttributeNames, Codec } from './codec.ts';
 import { CodecError } from './codec-error.ts';
-import { copyAttribute, NO_ATTRIBUTES, type Rtattr, walkAttributes, writeAttributes } from './rtattr.ts';
+import { NO_ATTRIBUTES, type Rtattr, walkAttributes, writeAttributes } from './rtattr.ts';
 import { NLA_TYPE_MASK } from './uapi/netlink.ts';
 
 /** Describes one field of a message. `start` is where the fixed header begins. */
@@ -25,8 +25,11 @@ export type Field<T, Required extends boolean> = {
   readonly initial?: T;
   /** Number of the attribute that holds the field. */
   readonly attribute?: number;
+  /** Names of the attributes inside that attribute. */
+  readonly names?: AttributeNames;
   readHeader?(view: ByteView, start: number): T;
-  readAttribute?(view: ByteView, offset: number, length: number, start: number): T | undefined;
+  /** Returns undefined for a payload that is not one of these, null for one that says "not set". */
+  readAttribute?(view: ByteView, offset: number, length: number, start: number): T | undefined | null;
   writeHeader?(writer: ByteWriter, start: number, value: T, field: string): void;
   writeAttribute?(writer: ByteWriter, start: number, value: T, field: string): void;
 };
@@ -50,11 +53,9 @@ export type MessageOfFields<F extends Fields> = {
   : never;
 
 /** Encodes and decodes one kind of message. */
-export type MessageCodec<M> = {
+export type MessageCodec<M> = AttributeNames & {
   readonly name: string;
   readonly headerBytes: number;
-  /** Names the field that an attribute number belongs to. */
-  attributeName(type: number): string | undefined;
   /** Reads header and attributes in `[start, end)`. @throws CodecError for a short header or a broken attribute */
   read(view: ByteView, start: number, end: number): M;
   /** Appends header and attributes; absent fields are not written. @throws CodecError */
@@ -94,15 +95,18 @@ export function messageCodec<const F extends Fields>(
       draft[key] = field.readHeader === undefined ? field.initial : field.readHeader(view, start);
     }
     let unknown: Rtattr[] | undefined;
+    let copy: Uint8Array | undefined;
     const isWhole = walkAttributes(view, start + headerBytes, end, (type, offset, length) => {
       const slot = byAttribute[type & NLA_TYPE_MASK];
       // The first of two equal attributes counts; the other is kept, so that nothing is lost.
       const isRepeated = slot !== undefined && !slot.field.required && draft[slot.name] !== undefined;
       const value = isRepeated ? undefined : slot?.field.readAttribute?.(view, offset, length, start);
       if (slot === undefined || value === undefined) {
+        // One copy of the message serves all of them: the receive buffer will be overwritten.
+        copy ??= view.u8.slice(start, end);
         unknown ??= [];
-        unknown.push(copyAttribute(view, type, offset, length));
-      } else {
+        unknown.push({ type, payload: copy.subarray(offset - start, offset - start + length) });
+      } else if (value !== null) {
         draft[slot.name] = value;
       }
     });
@@ -130,14 +134,15 @@ export function messageCodec<const F extends Fields>(
     name,
     headerBytes,
     attributeName: (type) => byAttribute[type & NLA_TYPE_MASK]?.name,
+    within: (type) => byAttribute[type & NLA_TYPE_MASK]?.field.names,
     read,
     write,
     decode: (bytes) => read(viewOf(bytes), 0, bytes.length),
   };
 }
 
-/** Fields of a nested attribute: as those of a message, but `unknown` is there only if something is in it. */
-export type NestedOf<M> = Omit<M, 'unknown'> & { readonly unknown?: readonly Rtattr[] };
+/** Fields of a nested attribute: as those of a message, each optional; `unknown` is there only if it holds something. */
+export type NestedOf<M> = Partial<Omit<M, 'unknown'>> & { readonly unknown?: readonly Rtattr[] };
 
 /** Makes the codec of a nested attribute from a message codec, which may have a header (as VETH_INFO_PEER has). */
 export function nested<M extends { readonly unknown: readonly Rtattr[] }>(codec: MessageCodec<M>): Codec<NestedOf<M>> {
@@ -153,11 +158,12 @@ export function nested<M extends { readonly unknown: readonly Rtattr[] }>(codec:
       }
     },
     write: (writer, value) => codec.write(writer, value as Partial<M>),
+    names: codec,
   };
 }
 
 /** Leaves out `unknown` when nothing is in it, so that what was read equals what was asked for. */
 export function withoutEmptyUnknown<M extends { readonly unknown: readonly Rtattr[] }>(message: M): NestedOf<M> {
   const { unknown, ...known } = message;
-  return unknown.length === 0 ? known : message;
+  return unknown.length === 0 ? (known as NestedOf<M>) : (message as NestedOf<M>);
 }

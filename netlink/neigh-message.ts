@@ -1,5 +1,5 @@
 import { ipAddress, linkAddress, rawBytes, u8, u32 } from './codec.ts';
-import { attribute, headerU8, headerU16, headerU32 } from './field.ts';
+import { attribute, headerU8, headerU16, headerU32, requiredAttribute } from './field.ts';
 import { type MessageOf, messageCodec } from './message-codec.ts';
 import {
   NDA_CACHEINFO,
@@ -24,7 +24,7 @@ export const NEIGH = messageCodec('neigh', 12, {
   flags: headerU8(10),
   /** RTN_*. */
   type: headerU8(11),
-  dst: attribute(NDA_DST, ipAddress),
+  dst: requiredAttribute(NDA_DST, ipAddress, ''),
   lladdr: attribute(NDA_LLADDR, linkAddress),
   probes: attribute(NDA_PROBES, u32),
   nhIfindex: attribute(NDA_IFINDEX, u32),

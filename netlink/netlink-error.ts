@@ -36,7 +36,7 @@ export class NetlinkError extends Error {
   readonly errno: number;
   readonly op: string;
   readonly request: string;
-  readonly extack?: Extack;
+  declare readonly extack?: Extack;
 
   constructor(init: NetlinkErrorInit) {
     super(describe(init), init.cause === undefined ? undefined : { cause: init.cause });

@@ -1,7 +1,7 @@
 import type { ByteView } from './byte-view.ts';
 import { be16, type Codec, ipAddress, rawBytes, u8, u16, u32 } from './codec.ts';
 import { CodecError } from './codec-error.ts';
-import { attribute, headerU8, headerU32, prefix, tableId } from './field.ts';
+import { attribute, headerU8, headerU32, outgrownU8, prefix } from './field.ts';
 import { formatIp, parseIp } from './ip-text.ts';
 import { type MessageOf, messageCodec, type NestedOf, nested, withoutEmptyUnknown } from './message-codec.ts';
 import { AF_INET, AF_INET6 } from './uapi/netlink.ts';
@@ -168,7 +168,7 @@ export const ROUTE = messageCodec('route', 12, {
   iif: attribute(RTA_IIF, u32),
   prefsrc: attribute(RTA_PREFSRC, ipAddress),
   priority: attribute(RTA_PRIORITY, u32),
-  table: tableId(RTA_TABLE, 4),
+  table: outgrownU8(RTA_TABLE, 4),
   mark: attribute(RTA_MARK, u32),
   flow: attribute(RTA_FLOW, u32),
   metrics: attribute(RTA_METRICS, nested(ROUTE_METRICS)),

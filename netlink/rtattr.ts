@@ -36,11 +36,6 @@ export function walkAttributes(
   return true;
 }
 
-/** Copies one attribute out of the receive buffer. */
-export function copyAttribute(view: ByteView, type: number, offset: number, length: number): Rtattr {
-  return { type, payload: view.u8.slice(offset, offset + length) };
-}
-
 /** Writes attributes as they came. */
 export function writeAttributes(writer: ByteWriter, attributes: readonly Rtattr[]): void {
   for (const attribute of attributes) {

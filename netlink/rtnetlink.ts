@@ -1,91 +1,96 @@
-import type { AddressMessage, AddressSpec } from './address-message.ts';
-import type { LinkChange, LinkMessage, LinkRef, LinkSpec } from './link-message.ts';
-import type { NeighMessage, NeighSpec } from './neigh-message.ts';
+import { type AddressService, createAddressService } from './address.ts';
+import { createBackgroundDeletes } from './background-deletes.ts';
+import { Conn } from './conn.ts';
+import { executeAll } from './exchange.ts';
+import { createLinkService, type LinkService } from './link.ts';
+import type { NetnsRef } from './link-message.ts';
+import { createNeighService, type NeighService } from './neigh.ts';
 import type { NetlinkError } from './netlink-error.ts';
-import type { Request, RouteQuery } from './request.ts';
-import type { RouteMessage, RouteSpec } from './route-message.ts';
-import type { RuleMessage, RuleSpec } from './rule-message.ts';
+import { withNetns } from './netns.ts';
+import { openSocket } from './open-socket.ts';
+import type { Request } from './request.ts';
+import { createRouteService, type RouteService } from './route.ts';
+import { createRuleService, type RuleService } from './rule.ts';
+import type { NetlinkCapabilities, NetlinkSocket } from './socket.ts';
+import { NETLINK_ROUTE } from './uapi/netlink.ts';
 
-export type LinkFilter = { readonly kind?: string; readonly master?: number; readonly group?: number };
-
-export type LinkService = {
-  /** Makes a link; returns its ifindex, 0 if it was born in another namespace without a chosen index. */
-  add(spec: LinkSpec): number;
-  set(change: LinkChange): void;
-  /** @throws NetlinkError ENODEV */
-  delete(ref: LinkRef): void;
-  /** Deletes on the thread pool: the kernel takes about 25 ms for a veth. @throws NetlinkError ENODEV */
-  deleteInBackground(ifindex: number): Promise<void>;
-  get(ref: LinkRef): LinkMessage | undefined;
-  list(filter?: LinkFilter): readonly LinkMessage[];
-};
-
-export type AddressFilter = { readonly ifindex?: number; readonly family?: number };
-
-export type AddressService = {
-  add(spec: AddressSpec): void;
-  replace(spec: AddressSpec): void;
-  delete(spec: AddressSpec): void;
-  list(filter?: AddressFilter): readonly AddressMessage[];
-};
-
-export type RouteFilter = {
-  readonly family: number;
-  readonly table?: number;
-  readonly oif?: number;
-  readonly protocol?: number;
-  readonly type?: number;
-};
-
-export type RouteService = {
-  add(spec: RouteSpec): void;
-  replace(spec: RouteSpec): void;
-  delete(spec: RouteSpec): void;
-  list(filter: RouteFilter): readonly RouteMessage[];
-  get(query: RouteQuery): RouteMessage;
-};
-
-export type RuleFilter = {
-  readonly family: number;
-  readonly priority?: number;
-  readonly table?: number;
-  readonly protocol?: number;
-};
-
-export type RuleListOptions = { readonly confirm?: 'auto' | 'always' | 'never' };
-
-export type RuleService = {
-  add(spec: RuleSpec): void;
-  delete(spec: RuleSpec): void;
-  list(filter: RuleFilter, options?: RuleListOptions): readonly RuleMessage[];
-};
-
-export type NeighFilter = { readonly ifindex?: number; readonly family?: number };
-
-export type NeighService = {
-  add(spec: NeighSpec): void;
-  replace(spec: NeighSpec): void;
-  delete(spec: NeighSpec): void;
-  list(filter?: NeighFilter): readonly NeighMessage[];
-};
-
+/** What became of one request of a batch. */
 export type Outcome =
+  /** `ifindex`: of a link that was added in this namespace. */
   | { readonly kind: 'ok'; readonly ifindex?: number }
   | { readonly kind: 'error'; readonly error: NetlinkError }
+  /** Not sent, since an earlier one failed and `stopOnError` was set. */
   | { readonly kind: 'skipped' };
 
+/** Links, addresses, routes, rules and neighbours of one network namespace. Synchronous; one request takes microseconds. */
 export type Rtnetlink = {
   readonly link: LinkService;
   readonly address: AddressService;
   readonly route: RouteService;
   readonly rule: RuleService;
   readonly neigh: NeighService;
+  /** What this kernel can do; what it cannot is done here, slower or with less detail. */
+  readonly capabilities: NetlinkCapabilities;
+  /**
+   * Carries out many requests with few system calls, in order; nothing is undone when one fails. Without
+   * `stopOnError` all are tried and the answer says what became of each.
+   * @throws NetlinkError only when the exchange itself fails (ETIMEDOUT, EBADMSG, ENOBUFS, EBADF)
+   */
   execute(requests: readonly Request[], options?: { readonly stopOnError?: boolean }): readonly Outcome[];
+  /** Closes the socket. Idempotent. */
   close(): void;
   [Symbol.dispose](): void;
 };
 
-export type RtnetlinkOptions = { readonly receiveTimeoutMs?: number };
+/** How to open a connection. */
+export type RtnetlinkOptions = {
+  /** Longest wait for an answer of the kernel, milliseconds; default 5000. */
+  readonly receiveTimeoutMs?: number;
+};
 
-export declare function openRtnetlink(options?: RtnetlinkOptions): Rtnetlink;
-export declare function openRtnetlinkIn(netns: { readonly fd: number }, options?: RtnetlinkOptions): Rtnetlink;
+/** Opens a connection in the network namespace of now; the caller must close it. @throws LibcError. @see rtnetlink(7) */
+export function openRtnetlink(options: RtnetlinkOptions = {}): Rtnetlink {
+  return createRtnetlink(openSocket({ ...options, protocol: NETLINK_ROUTE }));
+}
+
+/** Opens a connection in `netns`; it stays there for life. @throws LibcError, NetnsError */
+export function openRtnetlinkIn(netns: NetnsRef, options: RtnetlinkOptions = {}): Rtnetlink {
+  return withNetns(netns, () => openRtnetlink(options));
+}
+
+/** Makes a connection of a socket, which it then owns. */
+export function createRtnetlink(socket: NetlinkSocket): Rtnetlink {
+  const conn = new Conn(socket);
+  const deletes = createBackgroundDeletes(conn);
+  const close = () => {
+    deletes.close();
+    conn.close();
+  };
+  return {
+    link: createLinkService(conn, deletes),
+    address: createAddressService(conn),
+    route: createRouteService(conn),
+    rule: createRuleService(conn),
+    neigh: createNeighService(conn),
+    get capabilities() {
+      return conn.capabilities;
+    },
+    execute(requests, { stopOnError = false } = {}) {
+      return stopOnError ? executeUntilError(conn, requests) : executeAll(conn, requests);
+    },
+    close,
+    [Symbol.dispose]: close,
+  };
+}
+
+/** One by one: in a batch the kernel goes on after an error. */
+function executeUntilError(conn: Conn, requests: readonly Request[]): Outcome[] {
+  const outcomes: Outcome[] = [];
+  let hasFailed = false;
+  for (const request of requests) {
+    const outcome: Outcome = hasFailed ? { kind: 'skipped' } : (executeAll(conn, [request])[0] ?? { kind: 'ok' });
+    hasFailed ||= outcome.kind === 'error';
+    outcomes.push(outcome);
+  }
+  return outcomes;
+}

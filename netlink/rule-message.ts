@@ -1,5 +1,5 @@
-import { absentWhen, type Codec, ifName, rawBytes, u8, u32 } from './codec.ts';
-import { attribute, attributeOr, headerU8, headerU32, prefix, tableId } from './field.ts';
+import { type Codec, ifName, rawBytes, u8, u32 } from './codec.ts';
+import { attribute, attributeOr, attributeUnless, headerU8, headerU32, outgrownU8, prefix } from './field.ts';
 import { type MessageOf, messageCodec } from './message-codec.ts';
 import {
   FRA_DPORT_RANGE,
@@ -67,10 +67,10 @@ export const RULE = messageCodec('rule', 12, {
   fwmask: attribute(FRA_FWMASK, u32),
   iifname: attribute(FRA_IIFNAME, ifName),
   oifname: attribute(FRA_OIFNAME, ifName),
-  table: tableId(FRA_TABLE, 4),
+  table: outgrownU8(FRA_TABLE, 4),
   /** Refuses results whose prefix is this long or shorter: 0 ignores the table's default route. */
-  suppressPrefixlength: attribute(FRA_SUPPRESS_PREFIXLEN, absentWhen(NOT_SUPPRESSED, u32)),
-  suppressIfgroup: attribute(FRA_SUPPRESS_IFGROUP, absentWhen(NOT_SUPPRESSED, u32)),
+  suppressPrefixlength: attributeUnless(FRA_SUPPRESS_PREFIXLEN, u32, NOT_SUPPRESSED),
+  suppressIfgroup: attributeUnless(FRA_SUPPRESS_IFGROUP, u32, NOT_SUPPRESSED),
   /** Who made the rule, RTPROT_*. Kernels before 4.17 do not store it. */
   protocol: attribute(FRA_PROTOCOL, u8),
   goto: attribute(FRA_GOTO, u32),

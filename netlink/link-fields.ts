@@ -1,6 +1,6 @@
-import { i32, ifName, linkAddress, rawBytes, text, u8, u32, unterminatedText } from './codec.ts';
+import { i32, ifName, linkAddress, text, u8, u32, unterminatedText } from './codec.ts';
 import { attribute, headerU8, headerU16, headerU32 } from './field.ts';
-import { type MessageOf, messageCodec } from './message-codec.ts';
+import type { Fields } from './message-codec.ts';
 import {
   IFLA_ADDRESS,
   IFLA_BROADCAST,
@@ -9,12 +9,8 @@ import {
   IFLA_GROUP,
   IFLA_IFALIAS,
   IFLA_IFNAME,
-  IFLA_INFO_DATA,
-  IFLA_INFO_KIND,
-  IFLA_INFO_SLAVE_KIND,
   IFLA_LINK,
   IFLA_LINK_NETNSID,
-  IFLA_LINKINFO,
   IFLA_MASTER,
   IFLA_MAX_MTU,
   IFLA_MIN_MTU,
@@ -34,11 +30,11 @@ import {
 const IFALIASZ = 256;
 
 /**
- * Link attributes as they lie on the wire; `link-message.ts` makes them convenient.
+ * All of a link but its kind; a veth's peer inside a request is described by these too.
  * struct ifinfomsg { u8 family; u8 pad; u16 type; s32 index; u32 flags; u32 change; }
  * @see uapi/linux/rtnetlink.h, uapi/linux/if_link.h
  */
-export const LINK_ATTRIBUTES = messageCodec('link', 16, {
+export const LINK_FIELDS = {
   family: headerU8(0),
   type: headerU16(2),
   ifindex: headerU32(4),
@@ -69,15 +65,4 @@ export const LINK_ATTRIBUTES = messageCodec('link', 16, {
   netNsPid: attribute(IFLA_NET_NS_PID, u32),
   netNsFd: attribute(IFLA_NET_NS_FD, u32),
   extMask: attribute(IFLA_EXT_MASK, u32),
-  linkinfo: attribute(IFLA_LINKINFO, rawBytes),
-});
-
-/** Link fields as on the wire, kind data unread. */
-export type LinkAttributes = MessageOf<typeof LINK_ATTRIBUTES>;
-
-/** Inside IFLA_LINKINFO: the kind, then the data whose meaning depends on it. */
-export const LINK_INFO = messageCodec('linkinfo', 0, {
-  kind: attribute(IFLA_INFO_KIND, unterminatedText(64)),
-  data: attribute(IFLA_INFO_DATA, rawBytes),
-  slaveKind: attribute(IFLA_INFO_SLAVE_KIND, unterminatedText(64)),
-});
+} as const satisfies Fields;

@@ -1,0 +1,71 @@
+import type { BatchItem, BatchOutcome, Conn, Failure, Question } from './conn.ts';
+import { encodeRequest, messageCodecOf, operationName } from './encode-request.ts';
+import { LINK, type LinkMessage, type LinkRef, type LinkSpec } from './link-message.ts';
+import { linkMessageOfRef } from './link-request.ts';
+import { renderRequest } from './render-request.ts';
+import type { Query, Request } from './request.ts';
+import { RTEXT_FILTER_SKIP_STATS } from './uapi/if-link.ts';
+import { RTM_GETLINK, RTM_NEWLINK } from './uapi/rtnetlink.ts';
+
+/** Makes a request ready for a batch. Pure. */
+export function batchItem(request: Request): BatchItem {
+  return {
+    encode: (writer, seq) => encodeRequest(writer, request, seq, 0),
+    fail: failureOf(request),
+    codec: messageCodecOf(request.object),
+  };
+}
+
+/** Carries out requests in order; see `Rtnetlink.execute`. @throws NetlinkError when the exchange itself fails */
+export function executeAll(conn: Conn, requests: readonly Request[]): BatchOutcome[] {
+  const outcomes = conn.execute(requests.map(batchItem));
+  for (const [index, request] of requests.entries()) {
+    const outcome = outcomes[index];
+    if (request.object === 'link' && request.verb === 'add' && outcome?.kind === 'ok') {
+      outcomes[index] = finishNewLink(conn, request.spec, outcome);
+    }
+  }
+  return outcomes;
+}
+
+/** Carries out one request. @returns the ifindex of a new link, 0 for all else. @throws NetlinkError */
+export function change(conn: Conn, request: Request): number {
+  const outcome = executeAll(conn, [request])[0];
+  if (outcome?.kind === 'error') {
+    throw outcome.error;
+  }
+  return outcome?.ifindex ?? 0;
+}
+
+/** Learns the ifindex where the kernel did not echo it, and sets the alias, which the kernel ignores on a new link. */
+function finishNewLink(conn: Conn, spec: LinkSpec, outcome: BatchOutcome & { kind: 'ok' }): BatchOutcome {
+  const ifindex = outcome.ifindex ?? spec.ifindex ?? (spec.netns === undefined ? findIfindex(conn, spec.ifname) : 0);
+  if (spec.ifalias !== undefined) {
+    const request: Request = { object: 'link', verb: 'set', spec: { ifindex, ifalias: spec.ifalias } };
+    const aliased = conn.execute([batchItem(request)])[0];
+    if (aliased?.kind === 'error') {
+      return aliased;
+    }
+  }
+  return { kind: 'ok', ifindex };
+}
+
+function findIfindex(conn: Conn, ifname: string): number {
+  return conn.ask(linkQuestion({ ifname })).ifindex;
+}
+
+/** Asks for one link, without its statistics. Pure. */
+export function linkQuestion(ref: LinkRef): Question<LinkMessage> {
+  return {
+    type: RTM_GETLINK,
+    answerType: RTM_NEWLINK,
+    codec: LINK,
+    body: { ...linkMessageOfRef(ref), extMask: RTEXT_FILTER_SKIP_STATS },
+    fail: failureOf({ object: 'link', verb: 'get', spec: ref }),
+  };
+}
+
+/** Names a request in errors; the line is made only then. */
+export function failureOf(request: Request | Query): Failure {
+  return () => ({ op: operationName(request.object, request.verb), request: renderRequest(request) });
+}

@@ -1,0 +1,72 @@
+import type { BackgroundDeletes } from './background-deletes.ts';
+import type { Conn, Question } from './conn.ts';
+import { change, failureOf, linkQuestion } from './exchange.ts';
+import { LINK, type LinkChange, type LinkMessage, type LinkRef, type LinkSpec } from './link-message.ts';
+import { isNetlinkError } from './netlink-error.ts';
+import { RTEXT_FILTER_SKIP_STATS } from './uapi/if-link.ts';
+import { RTM_GETLINK, RTM_NEWLINK } from './uapi/rtnetlink.ts';
+
+/** Narrows a list of links; `kind` and `master` are filtered by the kernel where it can. */
+export type LinkFilter = { readonly kind?: string; readonly master?: number; readonly group?: number };
+
+/** Network interfaces of one namespace. @see ip-link(8) */
+export type LinkService = {
+  /**
+   * Makes a link; a veth pair with both ends in one request.
+   * @returns its ifindex; 0 if it was born in another namespace without a chosen index
+   * @throws NetlinkError EEXIST, EOPNOTSUPP (no such kind), ENOTCONN (a peer born up)
+   */
+  add(spec: LinkSpec): number;
+  /** Changes a link; idempotent. @throws NetlinkError ENODEV, EBUSY (a rename while up) */
+  set(change: LinkChange): void;
+  /** Deletes a link; blocks about 25 ms for a veth, whose other end goes with it. @throws NetlinkError ENODEV */
+  delete(ref: LinkRef): void;
+  /** Deletes a link from the thread pool, so that the event loop goes on. Rejects with NetlinkError ENODEV. */
+  deleteInBackground(ifindex: number): Promise<void>;
+  /** Returns undefined when there is no such link. @throws NetlinkError */
+  get(ref: LinkRef): LinkMessage | undefined;
+  /** Lists links without their statistics. @throws NetlinkError */
+  list(filter?: LinkFilter): readonly LinkMessage[];
+};
+
+/** Makes the link service of a connection. */
+export function createLinkService(conn: Conn, deletes: BackgroundDeletes): LinkService {
+  return {
+    add: (spec) => change(conn, { object: 'link', verb: 'add', spec }),
+    set: (spec) => void change(conn, { object: 'link', verb: 'set', spec }),
+    delete: (spec) => void change(conn, { object: 'link', verb: 'delete', spec }),
+    deleteInBackground: (ifindex) => deletes.delete(ifindex),
+    get(ref) {
+      try {
+        return conn.ask(linkQuestion(ref));
+      } catch (error) {
+        if (isNetlinkError(error, 'ENODEV')) {
+          return undefined;
+        }
+        throw error;
+      }
+    },
+    list(filter = {}) {
+      const { kind, master, group } = filter;
+      const question: Question<LinkMessage> = {
+        type: RTM_GETLINK,
+        answerType: RTM_NEWLINK,
+        codec: LINK,
+        body: {
+          extMask: RTEXT_FILTER_SKIP_STATS,
+          ...(kind === undefined ? {} : { kind }),
+          ...(master === undefined ? {} : { master }),
+        },
+        fail: failureOf({ object: 'link', verb: 'list', spec: filter }),
+      };
+      return conn
+        .dump(question)
+        .messages.filter(
+          (link) =>
+            (kind === undefined || link.kind === kind) &&
+            (master === undefined || link.master === master) &&
+            (group === undefined || link.group === group),
+        );
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { constants } from 'node:os';
+import type { Conn } from './conn.ts';
+import { change, failureOf } from './exchange.ts';
+import { NEIGH, type NeighMessage, type NeighSpec } from './neigh-message.ts';
+import { AF_UNSPEC } from './uapi/netlink.ts';
+import { RTM_GETNEIGH, RTM_NEWNEIGH } from './uapi/rtnetlink.ts';
+
+/** Narrows a list of neighbours. */
+export type NeighFilter = { readonly ifindex?: number; readonly family?: number };
+
+/** Neighbour table (ARP, NDP) of one namespace. @see ip-neighbour(8) */
+export type NeighService = {
+  /** @throws NetlinkError EEXIST, ENODEV */
+  add(spec: NeighSpec): void;
+  /** Adds or changes; idempotent. @throws NetlinkError ENODEV */
+  replace(spec: NeighSpec): void;
+  /** @throws NetlinkError ENOENT when it is not there */
+  delete(spec: NeighSpec): void;
+  /** @throws NetlinkError */
+  list(filter?: NeighFilter): readonly NeighMessage[];
+};
+
+/** Makes the neighbour service of a connection. */
+export function createNeighService(conn: Conn): NeighService {
+  return {
+    add: (spec) => void change(conn, { object: 'neigh', verb: 'add', spec }),
+    replace: (spec) => void change(conn, { object: 'neigh', verb: 'replace', spec }),
+    delete: (spec) => void change(conn, { object: 'neigh', verb: 'delete', spec }),
+    list(filter = {}) {
+      const { ifindex, family } = filter;
+      const { messages } = conn.dump({
+        type: RTM_GETNEIGH,
+        answerType: RTM_NEWNEIGH,
+        codec: NEIGH,
+        // A strict kernel takes the interface as an attribute only.
+        body: { family: family ?? AF_UNSPEC, ...(ifindex === undefined ? {} : { nhIfindex: ifindex }) },
+        fail: failureOf({ object: 'neigh', verb: 'list', spec: filter }),
+        // The interface is gone.
+        emptyOn: [constants.errno.ENODEV],
+      });
+      return messages.filter(
+        (neigh) =>
+          (ifindex === undefined || neigh.ifindex === ifindex) && (family === undefined || neigh.family === family),
+      );
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import { constants } from 'node:os';
+import type { Conn, Question } from './conn.ts';
+import { change, failureOf } from './exchange.ts';
+import { NetlinkError } from './netlink-error.ts';
+import { RULE, type RuleMessage, type RuleSpec } from './rule-message.ts';
+import { RTM_GETRULE, RTM_NEWRULE } from './uapi/rtnetlink.ts';
+
+/** Narrows a list of rules; filtered here, the kernel cannot. */
+export type RuleFilter = {
+  /** AF_INET or AF_INET6. */
+  readonly family: number;
+  readonly priority?: number;
+  readonly table?: number;
+  readonly protocol?: number;
+};
+
+/** How sure a list of rules must be. */
+export type RuleListOptions = {
+  /**
+   * 'auto' (default): a list that came in several pieces is read until two readings agree; 'always': every list is;
+   * 'never': one reading. The kernel continues a dump by position and says nothing when rules before it went away:
+   * surviving rules are then missing from it.
+   */
+  readonly confirm?: 'auto' | 'always' | 'never';
+};
+
+/** Policy rules of one namespace. @see ip-rule(8) */
+export type RuleService = {
+  /** Adds a rule unless an equal one is there. @throws NetlinkError EEXIST */
+  add(spec: RuleSpec): void;
+  /** Deletes the first rule that matches what is named. @throws NetlinkError ENOENT when there is none */
+  delete(spec: RuleSpec): void;
+  /** Lists rules in their order. @throws NetlinkError EAGAIN when they change faster than they can be read */
+  list(filter: RuleFilter, options?: RuleListOptions): readonly RuleMessage[];
+};
+
+/** Readings until two in a row must agree. */
+const MAX_READINGS = 8;
+
+/** Makes the rule service of a connection. */
+export function createRuleService(conn: Conn): RuleService {
+  return {
+    add: (spec) => void change(conn, { object: 'rule', verb: 'add', spec }),
+    delete: (spec) => void change(conn, { object: 'rule', verb: 'delete', spec }),
+    list(filter, options = {}) {
+      const question: Question<RuleMessage> = {
+        type: RTM_GETRULE,
+        answerType: RTM_NEWRULE,
+        codec: RULE,
+        body: { family: filter.family },
+        fail: failureOf({ object: 'rule', verb: 'list', spec: filter }),
+      };
+      return readConfirmed(conn, question, options.confirm ?? 'auto').filter(
+        (rule) =>
+          rule.family === filter.family &&
+          (filter.priority === undefined || rule.priority === filter.priority) &&
+          (filter.table === undefined || rule.table === filter.table) &&
+          (filter.protocol === undefined || rule.protocol === filter.protocol),
+      );
+    },
+  };
+}
+
+function readConfirmed(
+  conn: Conn,
+  question: Question<RuleMessage>,
+  confirm: 'auto' | 'always' | 'never',
+): readonly RuleMessage[] {
+  let dump = conn.dump(question);
+  if (confirm === 'never' || (confirm === 'auto' && dump.datagrams <= 1)) {
+    return dump.messages;
+  }
+  for (let reading = 1; reading < MAX_READINGS; reading++) {
+    const again = conn.dump(question);
+    // A list in one piece was made under one lock.
+    if ((confirm === 'auto' && again.datagrams <= 1) || areEqual(dump.messages, again.messages)) {
+      return again.messages;
+    }
+    dump = again;
+  }
+  const detail = `no two of ${MAX_READINGS} readings agree`;
+  throw new NetlinkError({ errno: constants.errno.EAGAIN, ...question.fail(), detail });
+}
+
+function areEqual(a: readonly RuleMessage[], b: readonly RuleMessage[]): boolean {
+  return a.length === b.length && JSON.stringify(a) === JSON.stringify(b);
+}
