@@ -72,6 +72,24 @@ export const i32: Codec<number> = {
   },
 };
 
+/** 32-bit unsigned integer in network order (nftables). */
+export const be32: Codec<number> = {
+  read: (view, offset, length) =>
+    length === 4
+      ? ((view.readU8(offset) << 24) |
+          (view.readU8(offset + 1) << 16) |
+          (view.readU8(offset + 2) << 8) |
+          view.readU8(offset + 3)) >>>
+        0
+      : undefined,
+  write(writer, value, field) {
+    checkInteger(value, 0, 0xffffffff, field);
+    for (const shift of [24, 16, 8, 0]) {
+      writer.u8((value >>> shift) & 0xff);
+    }
+  },
+};
+
 /** 64-bit unsigned integer, up to 2^53 - 1: attributes are only 4-aligned, so it is read in two halves. */
 export const u64: Codec<number> = {
   read(view, offset, length) {

@@ -1,41 +1,186 @@
-import type { AddressMessage } from './address-message.ts';
-import type { LinkMessage } from './link-message.ts';
-import type { NeighMessage } from './neigh-message.ts';
-import type { RouteMessage } from './route-message.ts';
-import type { RuleMessage } from './rule-message.ts';
+import { closeSync } from 'node:fs';
+import { ByteView } from './byte-view.ts';
+import {
+  decodeNftablesNotifications,
+  decodeRouteNotifications,
+  type MonitorEvent,
+  OVERRUN,
+} from './decode-notification.ts';
+import { LibcError } from './errno.ts';
+import { createEventQueue } from './event-queue.ts';
+import { setsockopt } from './libc.ts';
+import type { NetnsRef } from './link-message.ts';
+import { withNetns } from './netns.ts';
+import { watchReadable } from './sigio.ts';
+import { int32, openNetlinkFd, readDatagram } from './socket.ts';
+import {
+  NETLINK_ADD_MEMBERSHIP,
+  NETLINK_NETFILTER,
+  NETLINK_ROUTE,
+  NFNLGRP_NFTABLES,
+  SOL_NETLINK,
+} from './uapi/netlink.ts';
+import {
+  RTNLGRP_IPV4_IFADDR,
+  RTNLGRP_IPV4_ROUTE,
+  RTNLGRP_IPV4_RULE,
+  RTNLGRP_IPV6_IFADDR,
+  RTNLGRP_IPV6_ROUTE,
+  RTNLGRP_IPV6_RULE,
+  RTNLGRP_LINK,
+  RTNLGRP_NEIGH,
+} from './uapi/rtnetlink.ts';
 
-export type MonitorGroup =
-  | 'link'
-  | 'ipv4-ifaddr'
-  | 'ipv6-ifaddr'
-  | 'ipv4-route'
-  | 'ipv6-route'
-  | 'ipv4-rule'
-  | 'ipv6-rule'
-  | 'neigh'
-  | 'nftables';
+export type { MonitorEvent } from './decode-notification.ts';
 
-type Change<K extends string, M> = {
-  readonly kind: K;
-  readonly op: 'new' | 'del';
-  readonly message: M;
-  /** Port of the socket that asked for the change; 0: the kernel itself. */
-  readonly portid: number;
+const ROUTE_GROUPS = {
+  link: RTNLGRP_LINK,
+  neigh: RTNLGRP_NEIGH,
+  'ipv4-ifaddr': RTNLGRP_IPV4_IFADDR,
+  'ipv4-route': RTNLGRP_IPV4_ROUTE,
+  'ipv4-rule': RTNLGRP_IPV4_RULE,
+  'ipv6-ifaddr': RTNLGRP_IPV6_IFADDR,
+  'ipv6-route': RTNLGRP_IPV6_ROUTE,
+  'ipv6-rule': RTNLGRP_IPV6_RULE,
+} as const;
+
+/** Multicast group of the kernel. */
+export type MonitorGroup = keyof typeof ROUTE_GROUPS | 'nftables';
+
+/** What to watch. */
+export type MonitorOptions = {
+  readonly groups: readonly MonitorGroup[];
+  /** Receive buffer of each socket, bytes; default 8 MiB, which holds 10,000 changed routes. */
+  readonly rcvbufBytes?: number;
+  /** Events kept for a consumer that is behind; default 65536, then one overrun replaces them. */
+  readonly queueCapacity?: number;
 };
 
-export type MonitorEvent =
-  | Change<'link', LinkMessage>
-  | Change<'address', AddressMessage>
-  | Change<'route', RouteMessage>
-  | Change<'rule', RuleMessage>
-  | Change<'neigh', NeighMessage>
-  | { readonly kind: 'nftables'; readonly generation?: number; readonly pid?: number; readonly process?: string }
-  /** Events were lost: read everything anew. */
-  | { readonly kind: 'overrun' };
+/** Changes of one network namespace as they come: `for await (const event of monitor)`. The owner must close it. */
+export type Monitor = AsyncIterable<MonitorEvent> & {
+  /** Stops and ends all iterations. Idempotent. */
+  close(): void;
+  [Symbol.dispose](): void;
+};
 
-export type MonitorOptions = { readonly groups: readonly MonitorGroup[]; readonly rcvbufBytes?: number };
+const DEFAULT_RCVBUF_BYTES = 8 << 20;
+const DEFAULT_QUEUE_CAPACITY = 65_536;
+/** One notification is a message; a route with many next hops or a link with many functions is the largest. */
+const READ_BUFFER_BYTES = 128 * 1024;
+/** While somebody waits, reads also by the clock: a signal that was lost costs this much and no more. */
+const SAFETY_READ_MS = 1000;
 
-export type Monitor = AsyncIterable<MonitorEvent> & { close(): void; [Symbol.dispose](): void };
+/**
+ * Subscribes to changes in the network namespace of now. While an iteration waits, the process stays alive.
+ * Main thread only, since it rests on SIGIO. @throws LibcError EPERM
+ */
+export function openMonitor(options: MonitorOptions): Monitor {
+  const queue = createEventQueue<MonitorEvent>({
+    capacity: options.queueCapacity ?? DEFAULT_QUEUE_CAPACITY,
+    overrun: OVERRUN,
+    onWaiting: (isWaiting) => setSafetyReads(isWaiting),
+  });
+  const sources: Source[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let isOpen = true;
+  const drainAll = () => {
+    for (const source of sources) {
+      source.drain();
+    }
+  };
+  function setSafetyReads(isOn: boolean): void {
+    clearInterval(timer);
+    timer = isOn && isOpen ? setInterval(drainAll, SAFETY_READ_MS) : undefined;
+  }
+  function close(): void {
+    if (isOpen) {
+      isOpen = false;
+      for (const source of sources) {
+        source.close();
+      }
+      queue.close();
+      setSafetyReads(false);
+    }
+  }
+  try {
+    const routeGroups = options.groups.flatMap((group) => (group === 'nftables' ? [] : [ROUTE_GROUPS[group]]));
+    if (routeGroups.length > 0) {
+      sources.push(openSource(NETLINK_ROUTE, routeGroups, options, decodeRouteNotifications, queue.push));
+    }
+    if (options.groups.includes('nftables')) {
+      sources.push(openSource(NETLINK_NETFILTER, [NFNLGRP_NFTABLES], options, decodeNftablesNotifications, queue.push));
+    }
+    return { [Symbol.asyncIterator]: () => queue[Symbol.asyncIterator](), close, [Symbol.dispose]: close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
 
-export declare function openMonitor(options: MonitorOptions): Monitor;
-export declare function openMonitorIn(netns: { readonly fd: number }, options: MonitorOptions): Monitor;
+/** Subscribes to changes in `netns`. @throws LibcError, NetnsError */
+export function openMonitorIn(netns: NetnsRef, options: MonitorOptions): Monitor {
+  return withNetns(netns, () => openMonitor(options));
+}
+
+type Source = { drain(): void; close(): void };
+
+/** Shared by all monitors: a drain runs to its end before the next one begins. */
+const readBuffer = new ByteView(new ArrayBuffer(READ_BUFFER_BYTES), READ_BUFFER_BYTES);
+
+function openSource(
+  protocol: number,
+  groups: readonly number[],
+  options: MonitorOptions,
+  decode: (view: ByteView, length: number) => readonly MonitorEvent[],
+  push: (event: MonitorEvent) => void,
+): Source {
+  const { fd } = openNetlinkFd({
+    protocol,
+    isNonblocking: true,
+    receiveBufferBytes: options.rcvbufBytes ?? DEFAULT_RCVBUF_BYTES,
+  });
+  let isOpen = true;
+  const drain = () => {
+    for (let length = isOpen ? readOrEnd(fd, push) : -1; length >= 0; length = readOrEnd(fd, push)) {
+      for (const event of decode(readBuffer, length)) {
+        push(event);
+      }
+    }
+  };
+  let unwatch: (() => void) | undefined;
+  const close = () => {
+    if (isOpen) {
+      isOpen = false;
+      unwatch?.();
+      closeSync(fd);
+    }
+  };
+  try {
+    for (const group of groups) {
+      setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int32(group));
+    }
+    unwatch = watchReadable(fd, drain);
+    // What came before the signal was armed.
+    drain();
+    return { drain, close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** Reads one datagram; -1 when there is none. Lost ones are told, then reading goes on. */
+function readOrEnd(fd: number, push: (event: MonitorEvent) => void): number {
+  try {
+    return readDatagram(fd, readBuffer.u8);
+  } catch (error) {
+    if (error instanceof LibcError && error.code === 'EAGAIN') {
+      return -1;
+    }
+    if (error instanceof LibcError && error.code === 'ENOBUFS') {
+      push(OVERRUN);
+      return 0;
+    }
+    throw error;
+  }
+}
