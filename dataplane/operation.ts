@@ -88,13 +88,13 @@ export function renderOperation(operation: Operation): string {
 }
 
 /** Renders a route the way ip(8) takes it. */
-export function renderRoute(route: RouteState): string {
+export function renderRoute(route: RouteState, protocol: number = RTPROT_TKE_ENI): string {
   return [
     prefixLength(route.dst) === 0 ? 'default' : route.dst,
     ...(route.gateway === undefined ? [] : [`via ${route.gateway}`]),
     `dev ${route.oifname}`,
     ...(route.table === TABLE_MAIN ? [] : [`table ${route.table}`]),
-    `proto ${RTPROT_TKE_ENI}`,
+    `proto ${protocol}`,
     ...(route.scope === undefined ? [] : [`scope ${route.scope}`]),
     ...(route.prefsrc === undefined ? [] : [`src ${route.prefsrc}`]),
     ...(route.metric === undefined ? [] : [`metric ${route.metric}`]),
@@ -102,14 +102,14 @@ export function renderRoute(route: RouteState): string {
 }
 
 /** Renders a rule the way ip(8) takes it. */
-export function renderRule(rule: RuleState): string {
+export function renderRule(rule: RuleState, protocol: number = RTPROT_TKE_ENI): string {
   return [
     `pref ${rule.priority}`,
     ...(rule.src === undefined ? [] : [`from ${rule.src}`]),
     ...(rule.dst === undefined ? [] : [`to ${rule.dst}`]),
     ...(rule.fwmark === undefined ? [] : [`fwmark ${hex(rule.fwmark)}/${hex(rule.fwmask ?? 0xffffffff)}`]),
     `lookup ${rule.table === TABLE_MAIN ? 'main' : rule.table}`,
-    `proto ${RTPROT_TKE_ENI}`,
+    `proto ${protocol}`,
   ].join(' ');
 }
 

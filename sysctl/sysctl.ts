@@ -25,8 +25,8 @@ export type Sysctl = {
   setAll(pairs: readonly SysctlPair[]): readonly SysctlOutcome[];
 };
 
-/** A setting and the value it should have. */
-export type SysctlPair = { readonly key: SysctlKey; readonly value: string };
+/** A setting and the value it should have. An optional one is left alone where the kernel lacks it. */
+export type SysctlPair = { readonly key: SysctlKey; readonly value: string; readonly isOptional?: boolean };
 
 /**
  * Opens the settings of `netns`, or of the namespace the process runs in. Nothing to close: each call opens its file.
@@ -38,7 +38,7 @@ export function openSysctl(netns?: Netns, root = '/proc/sys'): Sysctl {
     get: (key) => within(() => read(root, key)),
     find: (key) => within(() => find(root, key)),
     set: (key, value) => within(() => write(root, key, value)),
-    setAll: (pairs) => within(() => pairs.map(({ key, value }) => write(root, key, value))),
+    setAll: (pairs) => within(() => pairs.map((pair) => writePair(root, pair))),
   };
 }
 
@@ -77,6 +77,10 @@ function write(root: string, key: SysctlKey, value: string): SysctlOutcome {
     );
   }
   return 'changed';
+}
+
+function writePair(root: string, { key, value, isOptional }: SysctlPair): SysctlOutcome {
+  return isOptional === true && find(root, key) === undefined ? 'unchanged' : write(root, key, value);
 }
 
 function file(root: string, key: SysctlKey): string {

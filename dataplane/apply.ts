@@ -1,0 +1,97 @@
+import { isNetlinkError } from '../netlink/netlink-error.ts';
+import type { Kernel } from './kernel.ts';
+import { inverseOf, type Operation, renderOperation } from './operation.ts';
+import { toRequest } from './to-request.ts';
+
+/** What was done. `skipped` were done already when their turn came: a race with the world that ended as wanted. */
+export type ApplyResult = { readonly done: readonly Operation[]; readonly skipped: readonly Operation[] };
+
+/** Told of each change of the kernel, also of each that takes one back. `line` is the change as a person would type it. */
+export type OnOperation = (operation: Operation, line: string) => void;
+
+/** Reports the operation that failed, what had been done, what was left, and what could be taken back. `code` is that of the cause. */
+export class ApplyError extends Error {
+  readonly code: string;
+  readonly operation: Operation;
+  readonly done: readonly Operation[];
+  readonly pending: readonly Operation[];
+  /** Those of `done` that were taken back. */
+  readonly undone: readonly Operation[];
+
+  constructor(fields: Omit<ApplyError, keyof Error | 'code'>, cause: unknown) {
+    const { done, pending, undone } = fields;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const rest = `${done.length} done before it, ${undone.length} of these taken back, ${pending.length} not tried`;
+    super(`cannot apply "${renderOperation(fields.operation)}": ${reason} (${rest})`, { cause });
+    this.name = 'ApplyError';
+    this.code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'UNKNOWN';
+    this.operation = fields.operation;
+    this.done = done;
+    this.pending = pending;
+    this.undone = undone;
+  }
+}
+
+/**
+ * Applies operations in their order. When one fails, those done are taken back, newest first, as far as that goes.
+ * @throws ApplyError
+ */
+export async function applyOperations(
+  kernel: Kernel,
+  operations: readonly Operation[],
+  options: { readonly onOperation?: OnOperation } = {},
+): Promise<ApplyResult> {
+  const done: Operation[] = [];
+  const skipped: Operation[] = [];
+  for (const [at, operation] of operations.entries()) {
+    try {
+      const outcome = await applyOne(kernel, operation);
+      (outcome === 'done' ? done : skipped).push(operation);
+      if (outcome === 'done') options.onOperation?.(operation, renderOperation(operation));
+    } catch (error) {
+      const undone = await undo(kernel, done, options.onOperation);
+      throw new ApplyError({ operation, done, pending: operations.slice(at + 1), undone }, error);
+    }
+  }
+  return { done, skipped };
+}
+
+async function undo(
+  kernel: Kernel,
+  done: readonly Operation[],
+  onOperation?: OnOperation,
+): Promise<readonly Operation[]> {
+  const undone: Operation[] = [];
+  for (const operation of done.toReversed()) {
+    const inverse = inverseOf(operation);
+    try {
+      await applyOne(kernel, inverse);
+      undone.push(operation);
+      onOperation?.(inverse, renderOperation(inverse));
+    } catch {
+      // Best effort: the first error is the one to tell, and repair finds what is left. `undone` says what is missing.
+    }
+  }
+  return undone;
+}
+
+async function applyOne(kernel: Kernel, operation: Operation): Promise<'done' | 'skipped'> {
+  if (operation.kind === 'load-nft') {
+    await kernel.nft.load(operation.commands);
+    return 'done';
+  }
+  if (operation.kind === 'set-sysctl') {
+    return kernel.sysctl.set(operation.key, operation.value) === 'changed' ? 'done' : 'skipped';
+  }
+  const request = toRequest(operation);
+  const [outcome] = request === undefined ? [] : kernel.rtnetlink.execute([request]);
+  if (outcome?.kind !== 'error') return 'done';
+  if (isAsWanted(operation, outcome.error)) return 'skipped';
+  throw outcome.error;
+}
+
+// Between observing and applying the world goes on: a route dies with its link, a rule was added by a Pod's own wiring.
+function isAsWanted(operation: Operation, error: unknown): boolean {
+  if (operation.kind.startsWith('delete-')) return isNetlinkError(error, 'ENOENT', 'ESRCH', 'ENODEV', 'EADDRNOTAVAIL');
+  return (operation.kind === 'add-rule' || operation.kind === 'add-address') && isNetlinkError(error, 'EEXIST');
+}

@@ -1,0 +1,123 @@
+import type { Netns } from '../netlink/netns.ts';
+import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
+import { openSysctl } from '../sysctl/sysctl.ts';
+import { sysctlName } from '../sysctl/sysctl-key.ts';
+import type { Conflict } from './conflict.ts';
+import type { HostState, NetState, NftTable } from './desired.ts';
+import { diffHost } from './diff.ts';
+import type { Kernel } from './kernel.ts';
+import type { NodeNetwork, PodNetwork } from './network.ts';
+import { NFT_TABLE } from './numbers.ts';
+import { observeNetns, observeNft } from './observe.ts';
+import { type Operation, renderOperation, renderRoute, renderRule } from './operation.ts';
+import { planSharedEniPod } from './plan-shared-eni-pod.ts';
+
+/** What a Pod is compared with; `nft` is the node's table, absent where there is none. */
+export type PodCheck = { readonly node: NodeNetwork; readonly pod: PodNetwork; readonly nft?: NftTable };
+
+/** Conflicts that concern one Pod; the others are the node's business. */
+const POD_CONFLICTS: ReadonlySet<Conflict['kind']> = new Set(['link', 'sysctl', 'route', 'address']);
+
+/**
+ * Compares a Pod's links, addresses, routes, rules or group and map, neighbours, MTU and settings with what they should be, on both sides.
+ * Changes nothing. @returns every difference, for people; empty when all is well
+ * @throws NetlinkError, SysctlError, NftError when the kernel cannot be read
+ */
+export async function checkPod(
+  kernel: Kernel,
+  podNetns: Netns | undefined,
+  check: PodCheck,
+): Promise<readonly string[]> {
+  const { node, pod } = check;
+  if (pod.kind === 'ipam') return differences(kernel, planSharedEniPod(node, pod).host, 'host');
+  return [
+    ...checkHostLink(kernel, pod),
+    ...differences(kernel, planSharedEniPod(node, pod).host, 'host'),
+    ...(await checkNft(kernel, pod, check.nft)),
+    ...(podNetns === undefined ? ['Pod: its network namespace is gone'] : checkInPod(podNetns, node, pod)),
+  ];
+}
+
+function checkHostLink({ rtnetlink }: Kernel, pod: PodNetwork): readonly string[] {
+  const { ifindex, name, mac } = pod.hostVeth;
+  if (ifindex === undefined) return [`host: the lease knows no link ${name}`];
+  const link = rtnetlink.link.get({ ifindex });
+  if (link === undefined) return [];
+  return [
+    ...unequal(`host: name of link ${ifindex}`, link.ifname, name),
+    ...unequal(`host: kind of ${name}`, link.kind, 'veth'),
+    ...unequal(`host: MAC of ${name}`, link.address, mac),
+    ...unequal(`host: alias of ${name}`, link.ifalias, pod.alias),
+  ];
+}
+
+async function checkNft(kernel: Kernel, pod: PodNetwork, nft: NftTable | undefined): Promise<readonly string[]> {
+  if (nft === undefined) return [];
+  const found = await observeNft(kernel, nft.text);
+  if (found.text !== undefined) return [];
+  const table = `host: nftables table inet ${NFT_TABLE}`;
+  if (found.restore === undefined) return [`${table} is missing`];
+  const hasGroup = found.restore.includes(`${pod.eniTable} : goto eni_${pod.eniTable}`);
+  return [`${table} is altered${hasGroup ? '' : `; its map has no element for link group ${pod.eniTable}`}`];
+}
+
+function checkInPod(podNetns: Netns, node: NodeNetwork, pod: PodNetwork): readonly string[] {
+  using rtnetlink = openRtnetlinkIn(podNetns);
+  const ifname = pod.podVeth.name;
+  const link = rtnetlink.link.get({ ifname });
+  if (link === undefined) return [`Pod: interface ${ifname} is missing`];
+  const plan = planSharedEniPod(node, pod, link.ifindex).pod;
+  return [
+    ...unequal(`Pod: MAC of ${ifname}`, link.address, pod.podVeth.mac),
+    ...differences({ rtnetlink, sysctl: openSysctl(podNetns) }, plan, 'Pod'),
+  ];
+}
+
+function differences(
+  kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>,
+  plan: NetState,
+  side: 'host' | 'Pod',
+): readonly string[] {
+  const wanted: HostState = plan;
+  const { operations, conflicts } = diffHost(wanted, observeNetns(kernel, plan));
+  return [
+    ...operations.flatMap(describe),
+    ...conflicts.filter(({ kind }) => POD_CONFLICTS.has(kind)).map(({ message }) => message),
+  ].map((text) => `${side}: ${text}`);
+}
+
+/** Says what an operation would mend. Deletions are left out: what else is there belongs to other Pods. */
+function describe(operation: Operation): readonly string[] {
+  switch (operation.kind) {
+    case 'set-sysctl':
+      return [`sysctl ${sysctlName(operation.key)} is ${operation.before}, should be ${operation.value}`];
+    case 'set-link':
+      return Object.entries(operation.change).map(([property, value]) => {
+        const before = Object.entries(operation.before).find(([name]) => name === property)?.[1];
+        return `link ${operation.ifname}: ${property} is ${before}, should be ${value}`;
+      });
+    case 'add-address':
+      return [`address ${operation.address.prefix} is missing on ${operation.address.ifname}`];
+    case 'replace-route':
+      return operation.before === undefined
+        ? [`route "${renderRoute(operation.route)}" is missing`]
+        : [`route is "${renderRoute(operation.before)}", should be "${renderRoute(operation.route)}"`];
+    case 'add-rule':
+      return [`IPv${operation.rule.family} rule "${renderRule(operation.rule)}" is missing`];
+    case 'replace-neigh':
+      return [
+        `neighbour ${operation.neigh.dst} on ${operation.neigh.ifname} is ${operation.before?.lladdr || 'missing'}, should be ${operation.neigh.lladdr}`,
+      ];
+    case 'delete-route':
+    case 'delete-rule':
+    case 'delete-address':
+    case 'delete-neigh':
+      return [];
+    case 'load-nft':
+      return [renderOperation(operation)];
+  }
+}
+
+function unequal(what: string, found: string | undefined, wanted: string): readonly string[] {
+  return found === wanted ? [] : [`${what} is ${found ?? 'missing'}, should be ${wanted}`];
+}

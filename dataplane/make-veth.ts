@@ -1,0 +1,95 @@
+import { isNetlinkError } from '../netlink/netlink-error.ts';
+import type { Rtnetlink } from '../netlink/rtnetlink.ts';
+import { decideTakenName } from './host-veth-name.ts';
+import type { PodNetwork } from './network.ts';
+import { WireError } from './wire-error.ts';
+
+/** The host end as it was made. */
+export type HostVeth = { readonly ifindex: number; readonly name: string };
+
+/** What one veth pair needs; `fallbackName` is taken when another sandbox holds the wanted host name. */
+export type VethPlan = { readonly pod: PodNetwork; readonly fallbackName: string };
+
+/** A leftover is deleted, then a name is given up; a third refusal is a fault that no retry cures. */
+const MAX_ATTEMPTS = 3;
+
+/**
+ * Makes the pair in one request, both ends in their final namespaces: moving an end later costs seconds when many Pods start.
+ * The host end is born up and in its ENI's group, so it is never up in a wrong group; a veth's peer cannot be born up.
+ * A leftover of the very same attachment is deleted first; no other link is ever touched.
+ * @throws WireError IFNAME_TAKEN, NetlinkError
+ */
+export function makeVeth(
+  host: Rtnetlink,
+  inPod: Rtnetlink,
+  podNetns: { readonly fd: number },
+  plan: VethPlan,
+): HostVeth {
+  const { pod, fallbackName } = plan;
+  let name = pod.hostVeth.name;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return { ifindex: addPair(host, podNetns, pod, name), name };
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS || !isNetlinkError(error, 'EEXIST')) throw error;
+      name = resolveTakenName(host, inPod, pod, name, fallbackName);
+    }
+  }
+}
+
+/** Finds links of this very attachment: by our alias, or, where none was written yet, by the MAC that its lease chose. */
+export function findHostVeths(host: Rtnetlink, pod: Pick<PodNetwork, 'alias' | 'hostVeth'>): readonly HostVeth[] {
+  const wanted = { alias: pod.alias, mac: pod.hostVeth.mac };
+  return host.link
+    .list({ kind: 'veth' })
+    .filter(({ ifalias, address }) => {
+      const found = { ...(ifalias !== undefined && { ifalias }), ...(address !== undefined && { mac: address }) };
+      return decideTakenName(found, wanted) === 'replace';
+    })
+    .map(({ ifindex, ifname }) => ({ ifindex, name: ifname }));
+}
+
+function addPair(host: Rtnetlink, podNetns: { readonly fd: number }, pod: PodNetwork, name: string): number {
+  const { mtu, eniTable, hostVeth, podVeth } = pod;
+  const ifindex = host.link.add({
+    kind: 'veth',
+    ifname: name,
+    address: hostVeth.mac,
+    mtu,
+    group: eniTable,
+    up: true,
+    peer: { ifname: podVeth.name, address: podVeth.mac, mtu, netns: podNetns },
+  });
+  // Old kernels do not echo what they made.
+  return ifindex > 0 ? ifindex : indexOf(host, name);
+}
+
+function indexOf(host: Rtnetlink, name: string): number {
+  const link = host.link.get({ ifname: name });
+  if (link === undefined)
+    throw new WireError('LINK_GONE', `${name} vanished as soon as it was made; did the sandbox die?`);
+  return link.ifindex;
+}
+
+// The kernel says EEXIST for either end and not for which.
+function resolveTakenName(
+  host: Rtnetlink,
+  inPod: Rtnetlink,
+  pod: PodNetwork,
+  name: string,
+  fallbackName: string,
+): string {
+  const leftovers = findHostVeths(host, pod);
+  if (leftovers.length > 0) {
+    for (const { ifindex } of leftovers) host.link.delete({ ifindex });
+    return name;
+  }
+  if (inPod.link.get({ ifname: pod.podVeth.name }) !== undefined) {
+    const { containerId } = pod.key;
+    throw new WireError(
+      'IFNAME_TAKEN',
+      `the sandbox ${containerId} already has an interface ${pod.podVeth.name} that is not ours; choose another CNI_IFNAME or delete it`,
+    );
+  }
+  return fallbackName;
+}

@@ -1,0 +1,28 @@
+/** What went wrong with nft(8): not installed, commands refused, or anything else. */
+export type NftErrorCode = 'NFT_MISSING' | 'NFT_REFUSED' | 'NFT_FAILED';
+
+/** Reports that nftables could not be read or changed. */
+export class NftError extends Error {
+  readonly code: NftErrorCode;
+  /** What nft(8) said. */
+  readonly stderr: string;
+
+  constructor(code: NftErrorCode, action: string, stderr: string, cause?: unknown) {
+    super(`${action}: ${nextStep(code, stderr)}`, cause === undefined ? undefined : { cause });
+    this.name = 'NftError';
+    this.code = code;
+    this.stderr = stderr;
+  }
+}
+
+/** Tells whether `error` is an NftError, of one of `codes` if any are given. */
+export function isNftError(error: unknown, ...codes: readonly NftErrorCode[]): error is NftError {
+  return error instanceof NftError && (codes.length === 0 || codes.includes(error.code));
+}
+
+function nextStep(code: NftErrorCode, stderr: string): string {
+  const said = stderr.trim();
+  if (code === 'NFT_MISSING') return 'nft is not installed; install the package nftables, or use --rule-mode=per-pod';
+  if (code === 'NFT_REFUSED') return `nft refuses: ${said}`;
+  return said === '' ? 'nft failed without a word' : said;
+}

@@ -1,0 +1,103 @@
+import { NUD_PERMANENT } from '../netlink/uapi/neighbour.ts';
+import { AF_INET, AF_INET6 } from '../netlink/uapi/netlink.ts';
+import { disableIpv6, type SysctlKey, sysctlName } from '../sysctl/sysctl-key.ts';
+import { type HostState, type NeighState, type NetState, routeKey } from './desired.ts';
+import type { Kernel } from './kernel.ts';
+import { RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
+import type { ObservedHost, ObservedLink, ObservedNft, ObservedRoute } from './observed.ts';
+import { toAddress, toLink, toRoute, toRule } from './to-state.ts';
+
+/**
+ * Reads all that `desired` speaks of, all that is ours besides, and what is foreign in our tables. Changes nothing.
+ * @throws NetlinkError, SysctlError, NftError
+ */
+export async function observeHost(kernel: Kernel, desired: HostState): Promise<ObservedHost> {
+  // nft first: it takes milliseconds, and the rest should be as fresh as it can be when operations follow.
+  const nft = desired.nft === undefined ? {} : await observeNft(kernel, desired.nft.text);
+  return { ...observeNetns(kernel, desired), nft };
+}
+
+/** As `observeHost` without nftables, for a Pod's namespace or where only routing matters. Synchronous. */
+export function observeNetns(kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>, desired: NetState): ObservedHost {
+  const { rtnetlink, sysctl } = kernel;
+  const families = sysctl.find(disableIpv6('all')) === undefined ? [AF_INET] : [AF_INET, AF_INET6];
+  const links = rtnetlink.link.list().map(toLink);
+  const names = new Map(links.map((link) => [link.ifindex, link.ifname]));
+  const nameOf = (ifindex: number) => names.get(ifindex) ?? `if${ifindex}`;
+  return {
+    links: links.filter(isAmong(new Set(desired.links.map((link) => link.ifindex)))),
+    addresses: families
+      .flatMap((family) => rtnetlink.address.list({ family }))
+      .filter(isAmong(new Set([...desired.links, ...desired.addresses].map((item) => item.ifindex))))
+      .map((message) => toAddress(message, nameOf)),
+    routes: families.flatMap((family) => observeRoutes(kernel, desired, family, nameOf)),
+    rules: families.flatMap((family) => rtnetlink.rule.list({ family })).map(toRule),
+    neighs: observeNeighs(kernel, desired, nameOf),
+    sysctls: observeSysctls(
+      kernel,
+      desired.sysctls.map(({ key }) => key),
+    ),
+    nft: {},
+  };
+}
+
+/** Compares our nftables table with the one that `text` makes. */
+export async function observeNft(kernel: Pick<Kernel, 'nft'>, text: string): Promise<ObservedNft> {
+  const [listing, wanted] = await Promise.all([kernel.nft.read(), kernel.nft.canonical(text)]);
+  if (listing === undefined) return {};
+  const restore = `table inet tke_eni\ndelete table inet tke_eni\n${listing}`;
+  return listing === wanted ? { text, restore } : { restore };
+}
+
+/** Finds the link that an ifindex names now; undefined when it is gone. */
+export function observeLink(kernel: Pick<Kernel, 'rtnetlink'>, ifindex: number): ObservedLink | undefined {
+  const message = kernel.rtnetlink.link.get({ ifindex });
+  return message === undefined ? undefined : toLink(message);
+}
+
+function observeRoutes(
+  { rtnetlink }: Pick<Kernel, 'rtnetlink'>,
+  desired: NetState,
+  family: number,
+  nameOf: (ifindex: number) => string,
+): readonly ObservedRoute[] {
+  const wanted = new Set(desired.routes.map(routeKey));
+  const tables = new Set([...desired.routes, ...desired.rules].map(({ table }) => table));
+  // Ours wherever they are; foreign ones in our tables; and of main, which may be large, only those at the place of one of ours.
+  const ours = rtnetlink.route.list({ family, protocol: RTPROT_TKE_ENI }).map((message) => toRoute(message, nameOf));
+  const foreign = [...tables].flatMap((table) =>
+    rtnetlink.route
+      .list({ family, table })
+      .filter((message) => message.protocol !== RTPROT_TKE_ENI)
+      .map((message) => toRoute(message, nameOf))
+      .filter((route) => table !== TABLE_MAIN || wanted.has(routeKey(route))),
+  );
+  return [...ours, ...foreign];
+}
+
+function observeNeighs(
+  { rtnetlink }: Pick<Kernel, 'rtnetlink'>,
+  desired: NetState,
+  nameOf: (ifindex: number) => string,
+): readonly NeighState[] {
+  const ifindexes = new Set(desired.neighs.map((neigh) => neigh.ifindex));
+  return [...ifindexes].flatMap((ifindex) =>
+    rtnetlink.neigh
+      .list({ ifindex })
+      .filter(({ state }) => (state & NUD_PERMANENT) !== 0)
+      .map(({ dst = '', lladdr = '' }) => ({ ifindex, ifname: nameOf(ifindex), dst, lladdr })),
+  );
+}
+
+function observeSysctls({ sysctl }: Pick<Kernel, 'sysctl'>, keys: readonly SysctlKey[]): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+  for (const key of keys) {
+    const value = sysctl.find(key);
+    if (value !== undefined) values.set(sysctlName(key), value);
+  }
+  return values;
+}
+
+function isAmong(ifindexes: ReadonlySet<number>): (item: { readonly ifindex: number }) => boolean {
+  return ({ ifindex }) => ifindexes.has(ifindex);
+}

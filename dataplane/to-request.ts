@@ -1,0 +1,86 @@
+import type { AddressSpec } from '../netlink/address-message.ts';
+import type { NeighSpec } from '../netlink/neigh-message.ts';
+import type { Request } from '../netlink/request.ts';
+import type { RouteSpec } from '../netlink/route-message.ts';
+import type { RuleSpec } from '../netlink/rule-message.ts';
+import { IFA_F_NODAD, IFA_F_NOPREFIXROUTE } from '../netlink/uapi/if-addr.ts';
+import { AF_INET, AF_INET6 } from '../netlink/uapi/netlink.ts';
+import { RT_SCOPE_LINK, RT_SCOPE_UNIVERSE } from '../netlink/uapi/rtnetlink.ts';
+import type { AddressState, NeighState, RouteState, RuleState } from './desired.ts';
+import { type Family, familyOf, prefixLength } from './ip-prefix.ts';
+import { RTPROT_TKE_ENI } from './numbers.ts';
+import type { Operation } from './operation.ts';
+
+/** Translates an operation to the netlink request that does it; undefined for what goes another way (sysctl, nft). Pure. */
+export function toRequest(operation: Operation): Request | undefined {
+  switch (operation.kind) {
+    case 'set-link':
+      return { object: 'link', verb: 'set', spec: { ifindex: operation.ifindex, ...operation.change } };
+    case 'add-address':
+      return { object: 'address', verb: 'add', spec: addressSpec(operation.address) };
+    case 'delete-address':
+      return { object: 'address', verb: 'delete', spec: addressSpec(operation.address) };
+    case 'replace-route':
+      return { object: 'route', verb: 'replace', spec: routeSpec(operation.route) };
+    case 'delete-route':
+      return { object: 'route', verb: 'delete', spec: routeSpec(operation.route) };
+    case 'add-rule':
+      return { object: 'rule', verb: 'add', spec: ruleSpec(operation.rule) };
+    case 'delete-rule':
+      return { object: 'rule', verb: 'delete', spec: ruleSpec(operation.rule) };
+    case 'replace-neigh':
+      return { object: 'neigh', verb: 'replace', spec: neighSpec(operation.neigh) };
+    case 'delete-neigh':
+      return { object: 'neigh', verb: 'delete', spec: neighSpec(operation.neigh) };
+    case 'set-sysctl':
+    case 'load-nft':
+      return undefined;
+  }
+}
+
+/** Translates a route. */
+export function routeSpec(route: RouteState): RouteSpec {
+  const family = familyOf(route.dst);
+  return {
+    family: addressFamily(family),
+    table: route.table,
+    oif: route.oif,
+    protocol: RTPROT_TKE_ENI,
+    ...(prefixLength(route.dst) === 0 ? {} : { dst: route.dst }),
+    ...(route.gateway === undefined ? {} : { gateway: route.gateway }),
+    ...(family === 4 ? { scope: route.scope === 'link' ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE } : {}),
+    ...(route.prefsrc === undefined ? {} : { prefsrc: route.prefsrc }),
+    ...(route.metric === undefined ? {} : { priority: route.metric }),
+  };
+}
+
+/** Translates a rule. */
+export function ruleSpec({ family, priority, table, src, dst, fwmark, fwmask }: RuleState): RuleSpec {
+  return {
+    family: addressFamily(family),
+    priority,
+    table,
+    protocol: RTPROT_TKE_ENI,
+    ...(src === undefined ? {} : { src }),
+    ...(dst === undefined ? {} : { dst }),
+    ...(fwmark === undefined ? {} : { fwmark }),
+    ...(fwmask === undefined ? {} : { fwmask }),
+  };
+}
+
+/** Translates an address. An IPv6 one is usable at once and makes no route of its own in main. */
+export function addressSpec({ ifindex, prefix }: AddressState): AddressSpec {
+  const address = prefix.slice(0, prefix.indexOf('/'));
+  const flags = familyOf(prefix) === 6 ? { flags: IFA_F_NODAD | IFA_F_NOPREFIXROUTE } : {};
+  return { ifindex, address, prefixlen: prefixLength(prefix), ...flags };
+}
+
+/** Translates a neighbour; it is permanent. */
+export function neighSpec({ ifindex, dst, lladdr }: NeighState): NeighSpec {
+  return { ifindex, dst, lladdr };
+}
+
+/** Returns AF_INET or AF_INET6. */
+export function addressFamily(family: Family): number {
+  return family === 4 ? AF_INET : AF_INET6;
+}
