@@ -1,0 +1,367 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Child } from './child.ts';
+import { type CriClient, openCriClient } from './cri-client.ts';
+import { isObject, type NetnsView } from './netns.ts';
+import { run } from './run.ts';
+import { waitUntil } from './wait-until.ts';
+
+/** Folders that a node has for itself, under the paths that every program expects. */
+const OWN_FOLDERS = [
+  '/var/lib/containerd',
+  '/run/containerd',
+  '/run/netns',
+  '/etc/cni/net.d',
+  '/opt/cni/bin',
+  '/var/lib/cni',
+  '/run/tke-eni',
+  '/etc/tke-eni',
+] as const;
+
+/** What containerd and all that it execs see of our environment; it hands its whole environment to CNI plugins. */
+const ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' } as const;
+
+/** How to make a node. */
+export type ContainerdNodeSpec = {
+  readonly name: string;
+  readonly netns: NetnsView;
+  /** Empty folder for this node's files; it must not be on a read-only or noexec file system. */
+  readonly dir: string;
+  /** Name of the image for Pod sandboxes, one of `images`. */
+  readonly sandboxImage: string;
+  /** docker-archive files to import. */
+  readonly images: readonly string[];
+  /** CNI reference plugins that the node's distribution brings. */
+  readonly referencePluginDir: string;
+  readonly referencePlugins: readonly string[];
+};
+
+/** A Pod to run. */
+export type PodSpec = {
+  readonly name: string;
+  readonly namespace: string;
+  readonly image: string;
+  readonly command: readonly string[];
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly portMappings?: readonly { readonly hostPort: number; readonly containerPort: number }[];
+};
+
+/** A running Pod of one container. */
+export type RunningPod = {
+  readonly spec: PodSpec;
+  readonly sandboxId: string;
+  readonly containerId: string;
+  readonly ip: string;
+};
+
+/** What a command in a container answered. */
+export type ExecAnswer = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
+
+/**
+ * Starts a node: a mount namespace with folders of its own, in the given network namespace, and containerd in both. The
+ * caller closes it. Nothing is left behind when it fails.
+ */
+export async function startContainerdNode(spec: ContainerdNodeSpec): Promise<ContainerdNode> {
+  const node = new ContainerdNode(spec);
+  try {
+    await node.start();
+  } catch (error) {
+    await node.close();
+    throw error;
+  }
+  return node;
+}
+
+/** A node with a container runtime. Made by `startContainerdNode`. */
+export class ContainerdNode {
+  readonly name: string;
+  readonly netns: NetnsView;
+  #spec: ContainerdNodeSpec;
+  #madeFolders: string[] = [];
+  #holder: Child | undefined;
+  #mountNamespace = '';
+  #containerd: Child | undefined;
+  #cri: CriClient | undefined;
+
+  constructor(spec: ContainerdNodeSpec) {
+    this.#spec = spec;
+    this.name = spec.name;
+    this.netns = spec.netns;
+  }
+
+  /** Called once, by `startContainerdNode`. */
+  async start(): Promise<void> {
+    await this.#makeMountNamespace();
+    for (const plugin of this.#spec.referencePlugins) {
+      await run(['cp', join(this.#spec.referencePluginDir, plugin), this.hostPath('/opt/cni/bin')]);
+    }
+    writeFileSync(join(this.#spec.dir, 'containerd.toml'), containerdConfig(this.#spec.sandboxImage));
+    this.#containerd = this.exec(['containerd', '-c', join(this.#spec.dir, 'containerd.toml')]);
+    this.#cri = openCriClient(this.hostPath('/run/containerd/containerd.sock'));
+    await this.#awaitCondition('RuntimeReady');
+    for (const image of this.#spec.images) await this.run(['ctr', '-n', 'k8s.io', 'images', 'import', image]);
+  }
+
+  /** The runtime's API. */
+  get cri(): CriClient {
+    if (this.#cri === undefined) throw new Error(`${this.name}: containerd is not running`);
+    return this.#cri;
+  }
+
+  /** Where a path of the node lies for us: only paths below the node's own folders. */
+  hostPath(path: string): string {
+    const own = OWN_FOLDERS.find((folder) => path === folder || path.startsWith(`${folder}/`));
+    if (own === undefined) throw new Error(`${path}: not in a folder of the node's own`);
+    return join(this.#spec.dir, folderName(own), path.slice(own.length));
+  }
+
+  /** Starts a process on the node: its mount and network namespaces, and nothing of our environment. */
+  exec(argv: readonly string[]): Child {
+    return new Child(this.#enter(argv), { env: ENV });
+  }
+
+  /** Runs a command on the node; it must succeed. */
+  run(argv: readonly string[]): Promise<string> {
+    return run(this.#enter(argv), { env: ENV });
+  }
+
+  /** Waits until the runtime has read a network configuration. */
+  awaitNetworkReady(): Promise<void> {
+    return this.#awaitCondition('NetworkReady');
+  }
+
+  /** Runs a Pod of one container. @throws the runtime's error, the CNI plugin's message in it */
+  async runPod(pod: PodSpec): Promise<RunningPod> {
+    const config = {
+      metadata: { name: pod.name, uid: `uid-${pod.name}`, namespace: pod.namespace, attempt: 0 },
+      hostname: pod.name,
+      annotations: pod.annotations ?? {},
+      portMappings: (pod.portMappings ?? []).map((mapping) => ({ protocol: 'TCP', ...mapping })),
+      linux: { cgroupParent: `/${this.#cgroup}` },
+    };
+    const sandbox = await this.cri.call('RunPodSandbox', { config });
+    const podSandboxId = String(sandbox['podSandboxId']);
+    const container = await this.cri.call('CreateContainer', {
+      podSandboxId,
+      config: { metadata: { name: 'main', attempt: 0 }, image: { image: pod.image }, command: pod.command },
+      sandboxConfig: config,
+    });
+    const containerId = String(container['containerId']);
+    await this.cri.call('StartContainer', { containerId });
+    return { spec: pod, sandboxId: podSandboxId, containerId, ip: await this.#ipOf(podSandboxId) };
+  }
+
+  /** Runs a command in a Pod's container, as `kubectl exec` does. */
+  async execInPod(pod: RunningPod, command: readonly string[], timeoutS = 20): Promise<ExecAnswer> {
+    const request = { containerId: pod.containerId, cmd: command, timeout: timeoutS };
+    const answer = await this.cri.call('ExecSync', request);
+    return {
+      exitCode: Number(answer['exitCode']),
+      stdout: textOf(answer['stdout']),
+      stderr: textOf(answer['stderr']),
+    };
+  }
+
+  /** Ids of the sandboxes that the runtime has. */
+  async sandboxIds(): Promise<readonly string[]> {
+    const { items } = await this.cri.call('ListPodSandbox');
+    return Array.isArray(items) ? items.filter(isObject).map((item) => String(item['id'])) : [];
+  }
+
+  /** Stops and removes a Pod sandbox and what runs in it: the runtime calls CNI DEL. Idempotent. */
+  async removePod(sandboxId: string): Promise<void> {
+    await this.cri.call('StopPodSandbox', { podSandboxId: sandboxId });
+    await this.cri.call('RemovePodSandbox', { podSandboxId: sandboxId });
+  }
+
+  /** What containerd wrote. */
+  logs(): string {
+    return this.#containerd?.stderr ?? '';
+  }
+
+  /** Ends every process of the node and takes away its mounts, cgroups and folders. Idempotent, also after failures. */
+  async close(): Promise<void> {
+    this.#cri?.close();
+    for (const pid of cgroupPids(this.#cgroup)) killQuietly(pid);
+    await this.#containerd?.stop();
+    // The shims outlive containerd by design; they are known by the mount namespace that nobody else has.
+    for (const pid of this.#mountNamespacePids()) if (pid !== this.#holder?.pid) killQuietly(pid);
+    await this.#holder?.stop('SIGKILL');
+    await waitUntil(() => this.#mountNamespacePids().length === 0, { what: `${this.name}: end of its processes` });
+    await removeCgroup(this.#cgroup);
+    for (const folder of this.#madeFolders.toReversed()) removeIfEmpty(folder);
+    this.#madeFolders = [];
+  }
+
+  get #cgroup(): string {
+    return this.netns.name;
+  }
+
+  #enter(argv: readonly string[]): readonly string[] {
+    const pid = this.#holder?.pid;
+    if (pid === undefined) throw new Error(`${this.name}: has no mount namespace yet`);
+    return ['nsenter', `--mount=/proc/${pid}/ns/mnt`, `--net=${this.netns.path}`, '--', ...argv];
+  }
+
+  async #makeMountNamespace(): Promise<void> {
+    const lines = OWN_FOLDERS.map((folder) => {
+      this.#madeFolders.push(...makeFolders(folder));
+      const own = join(this.#spec.dir, folderName(folder));
+      mkdirSync(own, { recursive: true });
+      return `mount --bind ${own} ${folder}`;
+    });
+    // Shared within the node, so that containers see later mounts; private towards the machine.
+    const script = ['set -e', 'mount --make-rshared /', ...lines, 'echo ready', 'exec sleep infinity'].join('\n');
+    const own = new Child(['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script], { env: ENV });
+    this.#holder = own;
+    await waitUntil(
+      () => {
+        if (!own.isRunning) throw new Error(`${this.name}: mount namespace: ${own.stderr}`);
+        return own.stdout.includes('ready');
+      },
+      { what: `${this.name}: mount namespace`, explain: () => own.stderr },
+    );
+    this.#mountNamespace = readlinkSync(`/proc/${own.pid}/ns/mnt`);
+  }
+
+  async #awaitCondition(type: 'RuntimeReady' | 'NetworkReady'): Promise<void> {
+    let last = '';
+    await waitUntil(
+      async () => {
+        if (this.#containerd?.isRunning === false) throw new Error(`${this.name}: containerd ended: ${this.logs()}`);
+        if (!existsSync(this.hostPath('/run/containerd/containerd.sock'))) return false;
+        const answer = await this.cri.call('Status').catch((error: Error) => ({ error: error.message }));
+        last = JSON.stringify(answer);
+        const conditions = 'status' in answer && isObject(answer['status']) ? answer['status']['conditions'] : [];
+        return (
+          Array.isArray(conditions) &&
+          conditions.some(
+            (condition) => isObject(condition) && condition['type'] === type && condition['status'] === true,
+          )
+        );
+      },
+      {
+        what: `${this.name}: containerd's ${type}`,
+        timeoutMs: 30_000,
+        everyMs: 50,
+        explain: () => `${last}\n${this.logs().slice(-2_000)}`,
+      },
+    );
+  }
+
+  async #ipOf(podSandboxId: string): Promise<string> {
+    const { status } = await this.cri.call('PodSandboxStatus', { podSandboxId });
+    const network = isObject(status) ? status['network'] : undefined;
+    return isObject(network) ? String(network['ip']) : '';
+  }
+
+  #mountNamespacePids(): readonly number[] {
+    if (this.#mountNamespace === '') return [];
+    return allPids().filter((pid) => {
+      try {
+        return readlinkSync(`/proc/${pid}/ns/mnt`) === this.#mountNamespace;
+      } catch {
+        return false;
+      }
+    });
+  }
+}
+
+function containerdConfig(sandboxImage: string): string {
+  const cri = 'plugins."io.containerd.grpc.v1.cri"';
+  return `version = 2
+root = "/var/lib/containerd"
+state = "/run/containerd"
+[grpc]
+  address = "/run/containerd/containerd.sock"
+[${cri}]
+  sandbox_image = "${sandboxImage}"
+  stream_server_address = "127.0.0.1"
+  disable_apparmor = true
+  # Machines without CAP_SYS_RESOURCE may not lower it.
+  restrict_oom_score_adj = true
+  [${cri}.containerd]
+    # Copies instead of overlays: works on any file system, and the image is small.
+    snapshotter = "native"
+    default_runtime_name = "runc"
+    [${cri}.containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [${cri}.containerd.runtimes.runc.options]
+        SystemdCgroup = false
+  [${cri}.cni]
+    bin_dir = "/opt/cni/bin"
+    conf_dir = "/etc/cni/net.d"
+`;
+}
+
+/** '/etc/cni/net.d' -> 'etc-cni-net.d' */
+function folderName(path: string): string {
+  return path.slice(1).replaceAll('/', '-');
+}
+
+/** Makes a folder and its parents; returns those that were not there, outermost first. */
+function makeFolders(path: string): readonly string[] {
+  if (existsSync(path)) return [];
+  const made = makeFolders(dirname(path));
+  mkdirSync(path);
+  return [...made, path];
+}
+
+function removeIfEmpty(path: string): void {
+  try {
+    rmdirSync(path);
+  } catch {
+    // Somebody put something there meanwhile, or another node made it first: not ours to remove.
+  }
+}
+
+const CGROUP_ROOT = '/sys/fs/cgroup';
+
+/** The cgroup's folders in every hierarchy that has it; there is one hierarchy in cgroup v2. */
+function cgroupFolders(name: string): readonly string[] {
+  const hierarchies = existsSync(`${CGROUP_ROOT}/cgroup.controllers`)
+    ? [CGROUP_ROOT]
+    : readdirSync(CGROUP_ROOT).map((entry) => join(CGROUP_ROOT, entry));
+  return hierarchies.map((hierarchy) => join(hierarchy, name)).filter((folder) => existsSync(folder));
+}
+
+function cgroupPids(name: string): readonly number[] {
+  const pids = cgroupFolders(name)
+    .flatMap(subfolders)
+    .flatMap((folder) => readFileSync(join(folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number));
+  return [...new Set(pids)];
+}
+
+/** A folder and all below it, innermost first. */
+function subfolders(folder: string): readonly string[] {
+  const inner = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return [...inner.flatMap((entry) => subfolders(join(folder, entry.name))), folder];
+}
+
+async function removeCgroup(name: string): Promise<void> {
+  await waitUntil(() => cgroupPids(name).length === 0, { what: `cgroup ${name}: end of its processes` });
+  // The kernel lets an emptied cgroup go a moment later.
+  for (let tries = 0; tries < 50 && cgroupFolders(name).length > 0; tries++) {
+    for (const folder of cgroupFolders(name).flatMap(subfolders)) removeIfEmpty(folder);
+    await sleep(20);
+  }
+}
+
+function allPids(): readonly number[] {
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number);
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+function textOf(value: unknown): string {
+  return value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : '';
+}
