@@ -1,0 +1,104 @@
+import test, { type ExecutionContext } from 'ava';
+import type { CniAnswer } from '../support/exec-cni.ts';
+import type { JsonObject, NetnsView } from '../support/netns.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type Conflist, callChain } from './support/chain.ts';
+import { openScenes, RULE_MODES } from './support/scene.ts';
+import type { SceneNode } from './support/scene-node.ts';
+
+const scenes = openScenes(
+  test,
+  RULE_MODES.map((ruleMode) => ({ ruleMode, nodes: [{ name: 'n1', enis: [{ eniId: 'eni-1', ips: 8 }] }] })),
+);
+
+const HOST_PORT = 8080;
+const CONTAINER_PORT = 80;
+const RUNTIME_CONFIG = {
+  portMappings: [{ hostPort: HOST_PORT, containerPort: CONTAINER_PORT, protocol: 'tcp' }],
+  bandwidth: { ingressRate: 8_000_000, ingressBurst: 800_000, egressRate: 8_000_000, egressBurst: 800_000 },
+};
+
+/** The list that the agent installs with --port-mapping and --bandwidth, for the versions that the reference plugins speak. */
+function conflist(node: SceneNode, cniVersion: string): Conflist {
+  return {
+    cniVersion,
+    name: 'tke-route-eni',
+    plugins: [
+      { type: 'tke-route-eni', backend: `unix:${node.agent.socketPath}` },
+      { type: 'bandwidth', capabilities: { bandwidth: true } },
+      { type: 'portmap', capabilities: { portMappings: true } },
+    ],
+  };
+}
+
+function allSucceed(t: ExecutionContext, answers: readonly CniAnswer[]): JsonObject {
+  for (const answer of answers) t.is(answer.exitCode, 0, answer.stdout + answer.stderr);
+  return answers.at(-1)?.result ?? {};
+}
+
+/** Asks a web server; resolves to its answer's text, '' when there was none. */
+async function fetchFrom(client: NetnsView, address: string, port: number): Promise<string> {
+  const shell = `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | busybox nc -w 3 ${address} ${port}`;
+  return (await client.tryRun(['sh', '-c', shell])).stdout;
+}
+
+/** nat rules and queueing disciplines that the chained plugins left. */
+async function leftovers(node: SceneNode): Promise<readonly string[]> {
+  const nat = await node.netns.run(['iptables', '-t', 'nat', '-S']);
+  const qdiscs = await node.netns.run(['tc', 'qdisc', 'show']);
+  const links = (await node.netns.ipJson('link')).map((link) => String(link['ifname']));
+  return [
+    ...nat.split('\n').filter((line) => line.includes('CNI-DN-')),
+    ...qdiscs.split('\n').filter((line) => /tbf|ingress/.test(line)),
+    ...links.filter((name) => name.startsWith('bwp') || name.startsWith('ifb')),
+  ];
+}
+
+for (const ruleMode of RULE_MODES) {
+  for (const cniVersion of ['0.4.0', '1.0.0']) {
+    test.serial(`portmap and bandwidth: work behind us, CNI ${cniVersion}, ${ruleMode}`, async (t) => {
+      const { node, vpc } = scenes.get(ruleMode);
+      const list = conflist(node, cniVersion);
+      const pod = await node.newPod();
+      const result = allSucceed(t, await callChain('ADD', pod, list, { runtimeConfig: RUNTIME_CONFIG }));
+      const server = pod.netns.start(['busybox', 'httpd', '-f', '-p', `${CONTAINER_PORT}`, '-h', '/proc/sys/kernel']);
+      try {
+        const { primary } = vpc.node('n1');
+        await waitUntil(async () => (await fetchFrom(node.netns, ipOf(result), CONTAINER_PORT)) !== '', {
+          what: 'the web server in the Pod',
+          explain: () => server.stderr,
+        });
+        t.regex(
+          await fetchFrom(vpc.outside.netns, primary.primaryIp, HOST_PORT),
+          /^HTTP\/1\.[01] /,
+          'outside -> hostPort',
+        );
+        t.regex(await fetchFrom(node.netns, primary.primaryIp, HOST_PORT), /^HTTP\/1\.[01] /, 'node -> hostPort');
+        t.regex(
+          await fetchFrom(pod.netns, primary.primaryIp, HOST_PORT),
+          /^HTTP\/1\.[01] /,
+          'the Pod itself -> hostPort',
+        );
+        t.true(await pod.netns.ping(vpc.outside.ip));
+        t.deepEqual(await vpc.droppedPackets(), []);
+        t.regex(await node.netns.run(['tc', 'qdisc', 'show']), /tbf .*rate 8Mbit/);
+        await scenes.verify(t, ruleMode);
+
+        const options = { runtimeConfig: RUNTIME_CONFIG, prevResult: result };
+        allSucceed(t, await callChain('CHECK', pod, list, options));
+        allSucceed(t, await callChain('DEL', pod, list, options));
+        allSucceed(t, await callChain('DEL', pod, list, options));
+      } finally {
+        await server.stop('SIGKILL');
+      }
+      t.deepEqual(await leftovers(node), []);
+      t.deepEqual(await pod.netns.linkNames(), ['lo']);
+      await scenes.verify(t, ruleMode);
+    });
+  }
+}
+
+function ipOf(result: JsonObject): string {
+  const [ip] = result['ips'] as readonly JsonObject[];
+  return String(ip?.['address']).split('/')[0] ?? '';
+}

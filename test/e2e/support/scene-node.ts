@@ -1,0 +1,240 @@
+import { randomBytes } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { RuleMode } from '../../../dataplane/network.ts';
+import { type AgentOptions, type AgentProcess, DIST_BIN_DIR, startAgent } from '../../support/agent-process.ts';
+import { type CniAnswer, type CniCall, execCni, kubernetesArgs } from '../../support/exec-cni.ts';
+import { findViolations } from '../../support/invariants.ts';
+import type { JsonObject, NetnsView } from '../../support/netns.ts';
+import { PodNetns } from '../../support/pod-netns.ts';
+import { run } from '../../support/run.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import type { AttachedEni } from '../../vpc/nic.ts';
+import type { TestVpc } from '../../vpc/vpc.ts';
+import { ipsOf } from './cni-answers.ts';
+
+/** A node of a scene, with its ENIs. */
+export type NodeSpec = {
+  readonly name: string;
+  readonly enis: readonly { readonly eniId: string; readonly subnetId?: string; readonly ips: number }[];
+  readonly agentFlags?: AgentOptions['flags'];
+  /** What to put before the agent's command line; gets the node's folder. */
+  readonly wrapAgent?: (dir: string) => readonly string[];
+};
+
+/** A sandbox as a runtime would make it, before and after ADD. */
+export type ScenePod = {
+  readonly node: SceneNode;
+  readonly netns: SandboxNetns;
+  readonly containerId: string;
+  readonly ifName: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** CNI_ARGS; undefined leaves it unset. */
+  readonly args: string | undefined;
+};
+
+/** A sandbox that has its network. */
+export type AttachedPod = ScenePod & {
+  readonly ip: string;
+  readonly ips: readonly string[];
+  readonly result: JsonObject;
+};
+
+/** What tests may want otherwise than usual in a sandbox. */
+export type PodOptions = {
+  readonly containerId?: string;
+  readonly ifName?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  /** null leaves CNI_ARGS unset. */
+  readonly args?: string | null;
+  /** The sandbox's namespace; default a new one. */
+  readonly netns?: SandboxNetns;
+};
+
+/** Names that the one executable answers to. */
+export const OUR_PLUGINS = ['tke-route-eni', 'tke-eni-ipamc', 'tke-direct-eni'] as const;
+
+/** What tests may want otherwise than usual in a call. */
+export type CallOptions = {
+  readonly plugin?: (typeof OUR_PLUGINS)[number];
+  readonly conf?: object | string;
+  /** Wins over what the sandbox says; undefined unsets. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+};
+
+/** The namespace of a sandbox. */
+export class SandboxNetns extends PodNetns {
+  /** Names of all links in it, sorted. */
+  async linkNames(): Promise<readonly string[]> {
+    return (await this.ipJson('link')).map((link) => String(link['ifname'])).sort();
+  }
+}
+
+type SceneNodeParts = {
+  readonly vpc: TestVpc;
+  readonly name: string;
+  readonly dir: string;
+  readonly ruleMode: RuleMode;
+  readonly enis: readonly AttachedEni[];
+  readonly flags: NonNullable<AgentOptions['flags']>;
+  readonly wrap?: readonly string[];
+};
+
+/** A node with its agent, and the runtime's part of CNI. */
+export class SceneNode {
+  readonly vpc: TestVpc;
+  readonly name: string;
+  readonly dir: string;
+  readonly ruleMode: RuleMode;
+  readonly enis: readonly AttachedEni[];
+  readonly netns: NetnsView;
+  readonly flags: NonNullable<AgentOptions['flags']>;
+  #wrap: readonly string[];
+  #agent: AgentProcess | undefined;
+
+  constructor(parts: SceneNodeParts) {
+    this.vpc = parts.vpc;
+    this.name = parts.name;
+    this.dir = parts.dir;
+    this.ruleMode = parts.ruleMode;
+    this.enis = parts.enis;
+    this.flags = parts.flags;
+    this.#wrap = parts.wrap ?? [];
+    this.netns = parts.vpc.node(parts.name).netns;
+  }
+
+  /** The running agent, or the one that ran last. @throws Error before the first start */
+  get agent(): AgentProcess {
+    if (this.#agent === undefined) throw new Error(`${this.name}: no agent was started`);
+    return this.#agent;
+  }
+
+  /** Writes what the VPC has assigned to the file that the agent watches. */
+  writeSupply(): void {
+    this.vpc.writeSupply(this.name, join(this.dir, 'node.yaml'));
+  }
+
+  /** Starts the agent; by default waits until it could serve an ADD. */
+  async startAgent(options: Pick<AgentOptions, 'until' | 'flags'> = {}): Promise<AgentProcess> {
+    this.#agent = await startAgent({
+      netns: this.netns,
+      dir: this.dir,
+      until: options.until ?? 'ready',
+      wrap: this.#wrap,
+      flags: { ...this.flags, ...options.flags },
+    });
+    return this.#agent;
+  }
+
+  /** Ends the agent without a chance to tidy up. Idempotent. */
+  async killAgent(): Promise<void> {
+    await this.#agent?.child.stop('SIGKILL');
+  }
+
+  /** A network configuration of ours, as `conf` in /etc/cni/net.d has it. */
+  conf(extra: object = {}): JsonObject {
+    const backend = `unix:${join(this.dir, 'agent.sock')}`;
+    return { cniVersion: '1.0.0', name: 'tke-route-eni', type: 'tke-route-eni', backend, ...extra };
+  }
+
+  /** Makes a sandbox that has no network yet. */
+  async newPod(options: PodOptions = {}): Promise<ScenePod> {
+    const { containerId = randomBytes(32).toString('hex'), ifName = 'eth0', namespace = 'default' } = options;
+    const name = options.name ?? `pod-${containerId.slice(0, 8)}`;
+    const args = options.args === null ? undefined : (options.args ?? kubernetesArgs({ namespace, name }));
+    const netns = options.netns ?? (await this.newNetns());
+    return { node: this, netns, containerId, ifName, namespace, name, args };
+  }
+
+  /** Makes a namespace as a runtime hands it over: `lo` is up, nothing else in it. The VPC removes it at its end. */
+  async newNetns(): Promise<SandboxNetns> {
+    const netns = new SandboxNetns(`${this.vpc.prefix}pod-${randomBytes(4).toString('hex')}`);
+    await run(['ip', 'netns', 'add', netns.name]);
+    await netns.ip('link', 'set', 'lo', 'up');
+    return netns;
+  }
+
+  /** Calls an executable as the runtime of this node does. */
+  call(command: CniCall['command'], pod?: ScenePod, options: CallOptions = {}): Promise<CniAnswer> {
+    return execCni({
+      binary: join(DIST_BIN_DIR, options.plugin ?? 'tke-route-eni'),
+      command,
+      conf: options.conf ?? this.conf(),
+      netns: this.netns.path,
+      env: { ...(pod === undefined ? {} : envOf(pod)), CNI_PATH: DIST_BIN_DIR, ...options.env },
+    });
+  }
+
+  /** Makes a sandbox and gives it its network. @throws Error with the answer when ADD fails */
+  async addPod(options: PodOptions & CallOptions = {}): Promise<AttachedPod> {
+    return this.add(await this.newPod(options), options);
+  }
+
+  /** Gives a sandbox its network. @throws Error with the answer when ADD fails */
+  async add(pod: ScenePod, options: CallOptions = {}): Promise<AttachedPod> {
+    const answer = await this.call('ADD', pod, options);
+    if (answer.exitCode !== 0 || answer.result === undefined) throw new Error(`ADD failed: ${answer.stdout}`);
+    const ips = ipsOf(answer.result);
+    return { ...pod, result: answer.result, ips, ip: ips[0] ?? '' };
+  }
+
+  /** Takes sandboxes' networks away. @throws Error with the answer when a DEL fails */
+  async delete(...pods: readonly ScenePod[]): Promise<void> {
+    const answers = await Promise.all(pods.map((pod) => this.call('DEL', pod)));
+    const failed = answers.find((answer) => answer.exitCode !== 0);
+    if (failed !== undefined) throw new Error(`DEL failed: ${failed.stdout}`);
+  }
+
+  /** Files that executables left for an agent that did not answer. */
+  spooled(): readonly string[] {
+    try {
+      return readdirSync(join(dirname(this.agent.socketPath), 'deletions'));
+    } catch {
+      return [];
+    }
+  }
+
+  /** Waits until the agent has done every DEL that was left for it. */
+  async awaitDrained(): Promise<void> {
+    await waitUntil(() => this.spooled().length === 0, {
+      what: `no spooled DEL on ${this.name}`,
+      explain: () => `${this.spooled().join(' ')}\n${this.agent.logs().slice(-2_000)}`,
+    });
+  }
+
+  /** Names of the node's links that are host sides of Pods, sorted. */
+  async hostVeths(): Promise<readonly string[]> {
+    const links = await this.netns.ipJson('link', 'show', 'type', 'veth');
+    return links
+      .map((link) => String(link['ifname']))
+      .filter((name) => name.startsWith('eni'))
+      .sort();
+  }
+
+  /** What the kernel holds of an address anywhere on the node: routes of all tables and rules, as text. */
+  async tracesOf(ip: string): Promise<readonly string[]> {
+    const family = ip.includes(':') ? '-6' : '-4';
+    const routes = await this.netns.ipJson(family, 'route', 'show', 'table', 'all');
+    const rules = await this.netns.ipJson(family, 'rule');
+    const isOfIp = (item: JsonObject): boolean => [item['dst'], item['src']].includes(ip);
+    return [...routes, ...rules].filter(isOfIp).map((item) => JSON.stringify(item));
+  }
+
+  /** What the invariant checker finds wrong on this node. */
+  async violations(): Promise<readonly string[]> {
+    const { netns, ruleMode, enis } = this;
+    const found = await findViolations({ netns, ruleMode, enis, stateDir: this.agent.stateDir });
+    return found.map((violation) => `${this.name}: ${violation}`);
+  }
+}
+
+function envOf(pod: ScenePod): NonNullable<CniCall['env']> {
+  return {
+    CNI_CONTAINERID: pod.containerId,
+    CNI_NETNS: pod.netns.path,
+    CNI_IFNAME: pod.ifName,
+    ...(pod.args === undefined ? {} : { CNI_ARGS: pod.args }),
+  };
+}
