@@ -12,6 +12,8 @@ import { supplyOfConfig } from './supply-of-config.ts';
 export type SupplyFileOptions = {
   readonly clock: Pick<Clock, 'sleep'>;
   readonly log: Logger;
+  /** Refuses a file for another node; any will do when absent. */
+  readonly nodeName?: string;
   /** Waits this long after the first sign of a change: editors write in several steps. */
   readonly debounceMs?: number;
   /** Looks this often without any sign: a folder that comes later, or was replaced, cannot be watched before. */
@@ -126,6 +128,7 @@ class SupplyFile implements SupplySource {
       if (content === this.#content) return;
       this.#content = content;
       const config = decodeYaml(content, this.#path, nodeEniConfig);
+      this.#checkNode(config.metadata.name);
       const unknown = unknownFields(config);
       if (unknown.length > 0)
         this.#options.log.warn('supply file has fields that are not known', { path: this.#path, unknown });
@@ -136,6 +139,13 @@ class SupplyFile implements SupplySource {
       if (!(error instanceof ConfigError)) throw error;
       this.#report(error);
     }
+  }
+
+  #checkNode(name: string): void {
+    const { nodeName } = this.#options;
+    if (nodeName === undefined || nodeName === name) return;
+    const expected = `${nodeName}, the name of this node`;
+    throw new ConfigError(this.#path, [{ path: 'metadata.name', expected, got: JSON.stringify(name) }]);
   }
 
   #readContent(): string {

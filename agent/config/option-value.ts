@@ -1,0 +1,140 @@
+import { isAbsolute } from 'node:path';
+import { parseCidr } from '../../crd/ip-text.ts';
+
+/** How one kind of option is written and read. `parse` gets the text of a flag, a variable or a YAML scalar. */
+export type OptionValue<T> = {
+  /** What stands behind the flag in the help text; empty for a switch. */
+  readonly metavar: string;
+  /** Completes "expected …" in a fault. */
+  readonly expected: string;
+  /** Undefined when the text is not such a value. */
+  parse(text: string): T | undefined;
+  /** True when the option may come several times and its value is the list of all. */
+  readonly isList?: boolean;
+};
+
+/** An absolute path; '' when the option allows none. */
+export function pathValue(allowEmpty = false): OptionValue<string> {
+  return {
+    metavar: 'PATH',
+    expected: allowEmpty ? "an absolute path, or '' for none" : 'an absolute path',
+    parse: (text) => (isAbsolute(text) || (allowEmpty && text === '') ? text : undefined),
+  };
+}
+
+/** A host and port to listen on; '' for none. */
+export const listenValue: OptionValue<string> = {
+  metavar: 'HOST:PORT',
+  expected: "an address such as 127.0.0.1:61680 or [::1]:61680, or '' for none",
+  parse: (text) => {
+    if (text === '') return text;
+    const port = Number(/^(?:\[[0-9a-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text)?.[1]);
+    return port >= 1 && port <= 65_535 ? text : undefined;
+  },
+};
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** A time such as 500ms, 120s, 1m30s; the value is in milliseconds. */
+export function durationValue(minMs: number, maxMs: number): OptionValue<number> {
+  return {
+    metavar: 'TIME',
+    expected: `a time from ${renderDuration(minMs)} to ${renderDuration(maxMs)}, such as 500ms, 120s or 1m30s`,
+    parse: (text) => {
+      if (!/^(\d+(ms|s|m|h))+$/.test(text)) return undefined;
+      const parts = text.matchAll(/(\d+)(ms|s|m|h)/g);
+      const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * (UNIT_MS[unit ?? ''] ?? Number.NaN), 0);
+      return ms >= minMs && ms <= maxMs ? ms : undefined;
+    },
+  };
+}
+
+/** Writes milliseconds with the largest unit that divides them. */
+export function renderDuration(ms: number): string {
+  const unit = Object.entries(UNIT_MS).findLast(([, length]) => ms >= length && ms % length === 0);
+  return unit === undefined ? `${ms}ms` : `${ms / unit[1]}${unit[0]}`;
+}
+
+/** A whole number. */
+export function countValue(min: number, max: number): OptionValue<number> {
+  return {
+    metavar: 'NUMBER',
+    expected: `a whole number from ${min} to ${max}`,
+    parse: (text) => (/^\d{1,10}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined),
+  };
+}
+
+/** One of some words. */
+export function wordValue<const T extends string>(...words: readonly T[]): OptionValue<T> {
+  return {
+    metavar: words.join('|'),
+    expected: `one of ${words.join(', ')}`,
+    parse: (text) => words.find((word) => word === text),
+  };
+}
+
+/** On or off. As a flag it needs no value: `--port-mapping`. */
+export const switchValue: OptionValue<boolean> = {
+  metavar: '',
+  expected: 'true or false',
+  parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+};
+
+const MARK_BITS = 8;
+/** The mark of connections that came in by the primary interface. */
+const NODEPORT_MARK = 0x80n;
+
+/** Bits of the packet mark that name an ENI: 255 of them need eight bits in a row. */
+export const markMaskValue: OptionValue<number> = {
+  metavar: 'MASK',
+  expected: 'at least 8 bits in a row without bit 0x80, such as 0x00ff0000',
+  parse: (text) => {
+    if (!/^(0x[0-9a-f]{1,8}|\d{1,10})$/i.test(text)) return undefined;
+    const mask = BigInt(text);
+    if (mask === 0n || mask > 0xffff_ffffn || (mask & NODEPORT_MARK) !== 0n) return undefined;
+    const bits = mask.toString(2).replace(/0+$/, '');
+    return /^1+$/.test(bits) && bits.length >= MARK_BITS ? Number(mask) : undefined;
+  },
+};
+
+/** The longest name that the kernel takes. @see uapi/linux/if.h IFNAMSIZ */
+const IFNAME_CHARS = 15;
+
+/** A network interface; '' to find it. */
+export const interfaceValue: OptionValue<string> = {
+  metavar: 'NAME',
+  expected: `an interface name of at most ${IFNAME_CHARS} characters, or '' to find it`,
+  parse: (text) => (text.length <= IFNAME_CHARS && /^[^\s/:]*$/.test(text) && !/^\.\.?$/.test(text) ? text : undefined),
+};
+
+/** A node name; '' when not checked. */
+export const nodeNameValue: OptionValue<string> = {
+  metavar: 'NAME',
+  expected: "a node name in lower case, or ''",
+  parse: (text) => (/^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/.test(text) ? text : undefined),
+};
+
+const cidrValue: OptionValue<string> = {
+  metavar: 'CIDR',
+  expected: 'a network such as 10.0.0.0/16',
+  parse: (text) => (parseCidr(text) === undefined ? undefined : text),
+};
+
+/** Several networks. */
+export const cidrsValue = listOf(cidrValue);
+/** Several paths. */
+export const pathsValue = listOf(pathValue());
+
+/** Makes a list out of a kind; `parse` gets the texts joined by commas, '' is the empty list. */
+function listOf(item: OptionValue<string>): OptionValue<readonly string[]> {
+  return {
+    metavar: item.metavar,
+    expected: `${item.expected}; several: repeat the flag, or commas between them`,
+    isList: true,
+    parse: (text) => {
+      const parts = text.split(',').filter((part) => part !== '');
+      const values = parts.flatMap((part) => item.parse(part) ?? []);
+      return values.length === parts.length ? Object.freeze(values) : undefined;
+    },
+  };
+}

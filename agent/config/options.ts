@@ -1,0 +1,251 @@
+import {
+  cidrsValue,
+  countValue,
+  durationValue,
+  interfaceValue,
+  listenValue,
+  markMaskValue,
+  nodeNameValue,
+  type OptionValue,
+  pathsValue,
+  pathValue,
+  switchValue,
+  wordValue,
+} from './option-value.ts';
+
+/** One setting of the agent: the only place that names it. Flags, variables, file keys, help and docs are made of this. */
+export type Option<T> = {
+  /** Without dashes; the file's key too. The variable is `TKE_ENI_` + this in capitals. */
+  readonly flag: string;
+  readonly section: 'Node' | 'Supply' | 'Runtime' | 'Data plane' | 'Times' | 'Observability';
+  readonly value: OptionValue<T>;
+  /** As it would be written; '' stands for none. */
+  readonly defaultText: string;
+  /** One sentence or two: what it does, and when to change it. */
+  readonly help: string;
+};
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+/** Largest packet that IPv4 has. */
+const LARGEST_MTU = 65_535;
+/** Smallest MTU that carries IPv6; 0 is "the ENI's own". */
+const SMALLEST_MTU = 0;
+
+/** All settings of the agent, in the order of the help text. Keys are the fields of `AgentConfig`; times are in milliseconds. */
+export const OPTIONS = {
+  socket: option(
+    'Node',
+    'socket',
+    pathValue(),
+    '/run/tke-eni/agent.sock',
+    'Unix socket on which the CNI executables reach the agent; mode 0600.',
+  ),
+  listenAddress: option(
+    'Node',
+    'listen-address',
+    listenValue,
+    '',
+    "TCP address to serve the same on, for confs that name one (the product's is 127.0.0.1:61677). Anybody on the node can use it: leave it off unless needed.",
+  ),
+  stateDir: option(
+    'Node',
+    'state-dir',
+    pathValue(),
+    '/run/tke-eni',
+    'Folder of the journal. Must be a tmpfs: its content must not survive a reboot.',
+  ),
+  hostRoot: option(
+    'Node',
+    'host-root',
+    pathValue(),
+    '/proc/1/root',
+    'Where the root file system of the host is seen from here; network namespaces are opened through it.',
+  ),
+  nodeName: option(
+    'Node',
+    'node-name',
+    nodeNameValue,
+    '',
+    'Name of this node. When set, supply for another node is refused.',
+  ),
+
+  supplyFile: option(
+    'Supply',
+    'supply-file',
+    pathValue(),
+    '/etc/tke-eni/node.yaml',
+    "NodeENIConfig that lists this node's ENIs and addresses. Followed while the agent runs.",
+  ),
+  ipCooldownMs: option(
+    'Supply',
+    'ip-cooldown',
+    durationValue(0, HOUR_MS),
+    '120s',
+    'How long an address rests after its Pod is gone. 120s is tcp_timeout_syn_sent: below it a new Pod may get packets meant for the old one.',
+  ),
+  addWaitMs: option(
+    'Supply',
+    'add-wait',
+    durationValue(0, 2 * MINUTE_MS),
+    '30s',
+    'How long an ADD waits for an address when none is free. Keep it below the timeout of the executables, 40s.',
+  ),
+  forceReuseAfterMs: option(
+    'Supply',
+    'force-reuse-after',
+    durationValue(0, 2 * MINUTE_MS),
+    '5s',
+    'Of that wait: after how long the address that has cooled longest is taken early, its connection tracking entries flushed.',
+  ),
+
+  cniBinDir: option(
+    'Runtime',
+    'cni-bin-dir',
+    pathValue(),
+    '/opt/cni/bin',
+    'Where the container runtime looks for CNI executables.',
+  ),
+  cniConfDir: option(
+    'Runtime',
+    'cni-conf-dir',
+    pathValue(),
+    '/etc/cni/net.d',
+    'Where the container runtime looks for CNI configuration.',
+  ),
+  pluginDir: option(
+    'Runtime',
+    'plugin-dir',
+    pathValue(true),
+    '',
+    "Folder with our executables, to be installed into --cni-bin-dir; '' installs neither them nor a configuration.",
+  ),
+  criSockets: option(
+    'Runtime',
+    'cri-socket',
+    pathsValue,
+    '/run/containerd/containerd.sock,/run/crio/crio.sock',
+    "Sockets of container runtimes, tried in order; '' for none, which turns garbage collection by sandboxes off.",
+  ),
+  portMapping: option(
+    'Runtime',
+    'port-mapping',
+    switchValue,
+    'false',
+    'Chain the portmap plugin, for hostPort. Takes effect for new Pods.',
+  ),
+  bandwidth: option(
+    'Runtime',
+    'bandwidth',
+    switchValue,
+    'false',
+    'Chain the bandwidth plugin. Takes effect for new Pods.',
+  ),
+
+  ruleMode: option(
+    'Data plane',
+    'rule-mode',
+    wordValue('auto', 'compact', 'per-pod'),
+    'auto',
+    "Layout of policy rules. compact: as many rules as ENIs; per-pod: the product's two per Pod; auto: compact where nftables works and cilium-cni is not chained.",
+  ),
+  eniMarkMask: option(
+    'Data plane',
+    'eni-mark-mask',
+    markMaskValue,
+    '0x00ff0000',
+    'Bits of the packet mark that compact mode uses; others are left alone.',
+  ),
+  rpFilterMode: option(
+    'Data plane',
+    'rp-filter-mode',
+    wordValue('loose', 'product'),
+    'loose',
+    "Reverse path filter. loose: 2 on ENIs and the primary interface, 1 on Pod links, 'all' untouched; product: 0 on all of the node.",
+  ),
+  egress: option(
+    'Data plane',
+    'egress',
+    wordValue('eni', 'node'),
+    'eni',
+    "How packets to outside the VPC leave: by the Pod's ENI, or by the primary interface with the node's address.",
+  ),
+  primaryInterface: option(
+    'Data plane',
+    'primary-interface',
+    interfaceValue,
+    '',
+    "The node's own interface; '' takes the device of the default route.",
+  ),
+  podCidrs: option('Data plane', 'pod-cidr', cidrsValue, '', 'Networks of bridge Pods on this node (hybrid clusters).'),
+  vpcCidrs: option(
+    'Data plane',
+    'vpc-cidr',
+    cidrsValue,
+    '',
+    "What counts as inside the VPC for --egress=node; '' takes the subnets of the ENIs.",
+  ),
+  nodePort: option(
+    'Data plane',
+    'node-port',
+    switchValue,
+    'true',
+    'Lead answers of NodePort connections back by the interface that they came in by.',
+  ),
+  mtu: option(
+    'Data plane',
+    'mtu',
+    countValue(SMALLEST_MTU, LARGEST_MTU),
+    '0',
+    "MTU of Pod links in bytes; 0 takes the ENI's own.",
+  ),
+
+  repairIntervalMs: option(
+    'Times',
+    'repair-interval',
+    durationValue(SECOND_MS, HOUR_MS),
+    '30s',
+    'How often the kernel is compared with the plan even when nothing was notified.',
+  ),
+  gcIntervalMs: option(
+    'Times',
+    'gc-interval',
+    durationValue(SECOND_MS, HOUR_MS),
+    '60s',
+    'How often leases are compared with the sandboxes of the runtime.',
+  ),
+
+  metricsAddress: option(
+    'Observability',
+    'metrics-address',
+    listenValue,
+    '127.0.0.1:61680',
+    "Serves /metrics, /healthz and /readyz; '' for none.",
+  ),
+  logLevel: option(
+    'Observability',
+    'log-level',
+    wordValue('debug', 'info', 'warn', 'error'),
+    'info',
+    'Least important lines that are written.',
+  ),
+} as const;
+
+/** A name of a setting. */
+export type OptionKey = keyof typeof OPTIONS;
+
+type ValueOf<O> = O extends Option<infer T> ? T : never;
+
+/** The settings that the agent runs with. Frozen. */
+export type AgentConfig = { readonly [K in OptionKey]: ValueOf<(typeof OPTIONS)[K]> };
+
+function option<T>(
+  section: Option<T>['section'],
+  flag: string,
+  value: OptionValue<T>,
+  defaultText: string,
+  help: string,
+): Option<T> {
+  return { section, flag, value, defaultText, help };
+}

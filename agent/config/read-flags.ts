@@ -1,0 +1,76 @@
+import type { Faults } from '../../runtime/decode.ts';
+import { OPTIONS, type Option } from './options.ts';
+import { META_FLAGS } from './render-options.ts';
+
+/** The text of each flag that was given; of a list, all of them with commas between. */
+export type FlagTexts = ReadonlyMap<string, string>;
+
+type KnownFlag = { readonly isSwitch: boolean; readonly isList: boolean };
+
+/** Reads `--name value`, `--name=value` and `--switch`, and notes what is none of these. Pure. */
+export function readFlags(argv: readonly string[], faults: Faults): FlagTexts {
+  const known = knownFlags();
+  const texts = new Map<string, string>();
+  for (let i = 0; i < argv.length; i++) {
+    const argument = argv[i] ?? '';
+    const [, name, attached] = /^--([^=]+)(?:=(.*))?$/s.exec(argument) ?? [];
+    const flag = name === undefined ? undefined : known.get(name);
+    if (name === undefined || flag === undefined) {
+      faults.add(
+        argument,
+        name === undefined ? 'a flag; there are no other arguments' : suggestion(name, known),
+        argument,
+      );
+      // What follows an unknown flag is most likely its value and not a fault of its own.
+      if (name !== undefined && attached === undefined && argv[i + 1]?.startsWith('--') === false) i++;
+      continue;
+    }
+    let text = attached;
+    if (text === undefined && flag.isSwitch) text = 'true';
+    // A following flag is no value: rather a missing value than a swallowed flag.
+    else if (text === undefined && argv[i + 1]?.startsWith('--') === false) text = argv[++i];
+    const before = texts.get(name);
+    if (text === undefined) faults.add(`--${name}`, 'a value', undefined);
+    else if (before === undefined) texts.set(name, text);
+    else if (flag.isList) texts.set(name, `${before},${text}`);
+    else faults.add(`--${name}`, 'one value', [before, text]);
+  }
+  return texts;
+}
+
+function knownFlags(): ReadonlyMap<string, KnownFlag> {
+  const settings = Object.values<Option<unknown>>(OPTIONS).map(({ flag, value }): [string, KnownFlag] => [
+    flag,
+    { isSwitch: value.metavar === '', isList: value.isList === true },
+  ]);
+  const meta = META_FLAGS.map(({ flag, metavar }): [string, KnownFlag] => [
+    flag,
+    { isSwitch: metavar === '', isList: false },
+  ]);
+  return new Map([...settings, ...meta]);
+}
+
+/** More changed letters than this and it is another word. */
+const TYPO_LETTERS = 3;
+
+function suggestion(name: string, known: ReadonlyMap<string, KnownFlag>): string {
+  const nearest = [...known.keys()]
+    .map((flag) => ({ flag, distance: editDistance(name, flag) }))
+    .sort((a, b) => a.distance - b.distance)[0];
+  const isNear = nearest !== undefined && nearest.distance <= TYPO_LETTERS;
+  return isNear ? `a flag that exists, such as --${nearest.flag}` : 'a flag that exists; --help lists them';
+}
+
+/** Counts letters to insert, delete or replace (Levenshtein). */
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const current = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replace = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      current.push(Math.min(replace, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous[b.length] ?? 0;
+}

@@ -1,0 +1,89 @@
+import { OPTIONS, type Option } from './options.ts';
+
+/** Flags that are no settings: they say where settings are, or ask for a text. */
+export const META_FLAGS = [
+  {
+    flag: 'config',
+    metavar: 'PATH',
+    help: 'YAML file with settings; its keys are the flags without dashes. Flags go before variables, variables before the file.',
+  },
+  { flag: 'help', metavar: '', help: 'Print this and exit.' },
+  { flag: 'version', metavar: '', help: 'Print the version and exit.' },
+] as const;
+
+const INDENT = '      ';
+const COLUMNS = 80;
+
+/** Renders the answer to `--help`, 80 columns wide. Pure. */
+export function renderHelp(): string {
+  const lines = [
+    'Usage: tke-eni-agent [FLAG]...',
+    '',
+    'Every setting can also be a variable TKE_ENI_<FLAG> or a key of the --config file.',
+  ];
+  for (const [section, options] of bySection()) {
+    lines.push('', `${section}:`);
+    for (const { flag, value, defaultText, help } of options) {
+      const shown = defaultText === '' ? "''" : defaultText;
+      lines.push(
+        `  --${flag}${value.metavar === '' ? '' : ` ${value.metavar}`}`,
+        ...wrap(`${help} Default: ${shown}.`),
+      );
+    }
+  }
+  lines.push('', 'Other:');
+  for (const { flag, metavar, help } of META_FLAGS) {
+    lines.push(`  --${flag}${metavar === '' ? '' : ` ${metavar}`}`, ...wrap(help));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** Renders docs/agent-config.md. Pure. */
+export function renderConfigDoc(): string {
+  const lines = [
+    '# Settings of tke-eni-agent',
+    '',
+    '<!-- Made from agent/config/options.ts. Change it there, then: UPDATE_DOCS=1 npx ava test/agent/config -->',
+    '',
+    'Each setting can be given as a flag (`--ip-cooldown=60s`), as a variable (`TKE_ENI_IP_COOLDOWN=60s`) or in the YAML file',
+    'that `--config` or `TKE_ENI_CONFIG` names (`ip-cooldown: 60s`). Flags go before variables, variables before the file. Lists:',
+    'the flag repeated, commas in a variable, a list in the file. Wrong settings are all reported at once, and the agent exits',
+    'with 78 (`EX_CONFIG`). Variables with the prefix that are not in this table are ignored: Kubernetes makes such ones of',
+    'Service names.',
+  ];
+  for (const [section, options] of bySection()) {
+    lines.push('', `## ${section}`, '', '| flag | variable | default | what it does |', '|---|---|---|---|');
+    for (const { flag, value, defaultText, help } of options) {
+      const usage = `--${flag}${value.metavar === '' ? '' : `=${value.metavar}`}`;
+      const shown = defaultText === '' ? 'none' : `\`${defaultText.replaceAll(',', ', ')}\``;
+      lines.push(`| ${[`\`${usage}\``, `\`${variableOf(flag)}\``, shown, help].map(escapeCell).join(' | ')} |`);
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** Names the environment variable of a flag. */
+export function variableOf(flag: string): string {
+  return `TKE_ENI_${flag.replaceAll('-', '_').toUpperCase()}`;
+}
+
+function bySection(): ReadonlyMap<string, readonly Option<unknown>[]> {
+  return Map.groupBy<string, Option<unknown>>(Object.values(OPTIONS), (option) => option.section);
+}
+
+function escapeCell(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
+
+function wrap(text: string): readonly string[] {
+  const lines: string[] = [];
+  let line = INDENT;
+  for (const word of text.split(' ')) {
+    if (line.length + word.length > COLUMNS && line !== INDENT) {
+      lines.push(line.trimEnd());
+      line = INDENT;
+    }
+    line += `${word} `;
+  }
+  return [...lines, line.trimEnd()];
+}
