@@ -52,7 +52,7 @@ async function build(name: ExecutableName): Promise<string> {
 }
 
 /** Finds npm's Node, which must also be the one that runs this: the code cache fits one version only. */
-function findNode(): string {
+export function findNode(): string {
   const { version, nodePath } = locate(`node-linux-${process.arch}`, 'bin/node');
   if (`v${version}` !== process.version) {
     throw new Error(
