@@ -188,7 +188,7 @@ export const OPTIONS = {
   ),
   nodePort: option(
     'Data plane',
-    'node-port',
+    'nodeport',
     switchValue,
     'true',
     'Lead answers of NodePort connections back by the interface that they came in by.',

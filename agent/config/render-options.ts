@@ -19,7 +19,7 @@ export function renderHelp(): string {
   const lines = [
     'Usage: tke-eni-agent [FLAG]...',
     '',
-    'Every setting can also be a variable TKE_ENI_<FLAG> or a key of the --config file.',
+    'A setting can also be a variable TKE_ENI_<FLAG> or a key of the --config file.',
   ];
   for (const [section, options] of bySection()) {
     lines.push('', `${section}:`);

@@ -1,0 +1,227 @@
+import test from 'ava';
+import { EX_CONFIG, readAgentConfig } from '../../../agent/config/agent-config.ts';
+import { OPTIONS, type Option } from '../../../agent/config/options.ts';
+import { variableOf } from '../../../agent/config/render-options.ts';
+import { ConfigError } from '../../../runtime/decode.ts';
+
+type Given = {
+  argv?: readonly string[];
+  env?: Readonly<Record<string, string>>;
+  files?: Readonly<Record<string, string>>;
+};
+
+function read({ argv = [], env = {}, files = {} }: Given) {
+  return readAgentConfig({
+    argv,
+    env,
+    readFile: (path) => {
+      const content = files[path];
+      if (content === undefined) throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+      return content;
+    },
+  });
+}
+
+function configOf(given: Given) {
+  const outcome = read(given);
+  if (outcome.kind !== 'run') throw new Error(`got ${outcome.kind}`);
+  return outcome.config;
+}
+
+function faultsOf(given: Given): readonly string[] {
+  try {
+    read(given);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.faults.map((fault) => `${fault.path}: expected ${fault.expected}, got ${fault.got}`);
+  }
+}
+
+test('readAgentConfig: has a default for every setting', (t) => {
+  const config = configOf({});
+  t.deepEqual(Object.keys(config), Object.keys(OPTIONS));
+  t.like(config, {
+    socket: '/run/tke-eni/agent.sock',
+    ipCooldownMs: 120_000,
+    eniMarkMask: 0x00ff0000,
+    ruleMode: 'auto',
+    podCidrs: [],
+  });
+});
+
+test('readAgentConfig: returns what cannot be changed', (t) => {
+  const config = configOf({ argv: ['--pod-cidr=10.1.0.0/16'] });
+  t.true(Object.isFrozen(config));
+  t.true(Object.isFrozen(config.podCidrs));
+});
+
+test('readAgentConfig: takes flags before variables, variables before the file, the file before defaults', (t) => {
+  const files = { '/c.yaml': 'ip-cooldown: 1s\nadd-wait: 11s\negress: node\n' };
+  const env = { TKE_ENI_CONFIG: '/c.yaml', TKE_ENI_IP_COOLDOWN: '2s', TKE_ENI_ADD_WAIT: '12s' };
+  t.like(configOf({ argv: ['--ip-cooldown', '3s'], env, files }), {
+    ipCooldownMs: 3_000,
+    addWaitMs: 12_000,
+    egress: 'node',
+    gcIntervalMs: 60_000,
+  });
+});
+
+test('readAgentConfig: takes --config before TKE_ENI_CONFIG', (t) => {
+  const files = { '/a.yaml': 'mtu: 1400', '/b.yaml': 'mtu: 1300' };
+  t.is(configOf({ argv: ['--config=/a.yaml'], env: { TKE_ENI_CONFIG: '/b.yaml' }, files }).mtu, 1400);
+});
+
+const reads = test.macro((t, given: Given, want: object) => t.like(configOf(given), want));
+test(
+  'readAgentConfig: reads a switch without a value',
+  reads,
+  { argv: ['--port-mapping', '--bandwidth=false'] },
+  { portMapping: true, bandwidth: false },
+);
+test('readAgentConfig: switches off what is on by default', reads, { argv: ['--nodeport=false'] }, { nodePort: false });
+test(
+  'readAgentConfig: reads a repeated flag as a list',
+  reads,
+  { argv: ['--cri-socket', '/a', '--cri-socket=/b'] },
+  { criSockets: ['/a', '/b'] },
+);
+test('readAgentConfig: reads a list of none', reads, { argv: ['--cri-socket', ''] }, { criSockets: [] });
+test(
+  'readAgentConfig: reads commas in a variable as a list',
+  reads,
+  { env: { TKE_ENI_POD_CIDR: '10.1.0.0/16,fd01::/64' } },
+  { podCidrs: ['10.1.0.0/16', 'fd01::/64'] },
+);
+test(
+  'readAgentConfig: reads YAML lists, numbers, hex numbers and booleans',
+  reads,
+  {
+    argv: ['--config', '/c'],
+    files: { '/c': 'vpc-cidr: [10.0.0.0/8]\nmtu: 1400\neni-mark-mask: 0x0ff00000\nport-mapping: true\nplugin-dir:\n' },
+  },
+  { vpcCidrs: ['10.0.0.0/8'], mtu: 1400, eniMarkMask: 0x0ff00000, portMapping: true, pluginDir: '' },
+);
+test(
+  'readAgentConfig: reads an empty file',
+  reads,
+  { argv: ['--config', '/c'], files: { '/c': '# nothing yet\n' } },
+  { mtu: 0 },
+);
+test(
+  'readAgentConfig: adds the parts of a time',
+  reads,
+  { argv: ['--gc-interval=1m30s', '--repair-interval=1500ms'] },
+  { gcIntervalMs: 90_000, repairIntervalMs: 1_500 },
+);
+test(
+  'readAgentConfig: ignores variables that Kubernetes makes of Service names',
+  reads,
+  { env: { TKE_ENI_IPAMD_SERVICE_HOST: '10.0.0.1', TKE_ENI_IPAMD_PORT: 'tcp://10.0.0.1:1' } },
+  { mtu: 0 },
+);
+
+const refuses = test.macro((t, given: Given, want: readonly string[]) => t.deepEqual(faultsOf(given), want));
+test('readAgentConfig: suggests the flag that was meant', refuses, { argv: ['--ip-cooldwon', '1s'] }, [
+  '--ip-cooldwon: expected a flag that exists, such as --ip-cooldown, got "--ip-cooldwon"',
+]);
+test('readAgentConfig: points to the help for a flag like no other', refuses, { argv: ['--frobnicate'] }, [
+  '--frobnicate: expected a flag that exists; --help lists them, got "--frobnicate"',
+]);
+test('readAgentConfig: refuses other arguments', refuses, { argv: ['run', '-v'] }, [
+  'run: expected a flag; there are no other arguments, got "run"',
+  '-v: expected a flag; there are no other arguments, got "-v"',
+]);
+test('readAgentConfig: refuses a flag without its value', refuses, { argv: ['--mtu', '--bandwidth'] }, [
+  '--mtu: expected a value, got nothing',
+]);
+test('readAgentConfig: refuses two values where one counts', refuses, { argv: ['--mtu=1', '--mtu=2'] }, [
+  '--mtu: expected one value, got ["1","2"]',
+]);
+test('readAgentConfig: names the variable that is wrong', refuses, { env: { TKE_ENI_RULE_MODE: 'fast' } }, [
+  'TKE_ENI_RULE_MODE: expected one of auto, compact, per-pod, got "fast"',
+]);
+test(
+  'readAgentConfig: names the file, key and line that is wrong',
+  refuses,
+  { argv: ['--config=/c'], files: { '/c': '\nmtuu: 1\nmtu: [1]\n' } },
+  [
+    '/c: mtuu (line 2): expected a setting that exists; --help lists them, got 1',
+    '/c: mtu (line 3): expected a whole number from 0 to 65535, got [1]',
+  ],
+);
+test(
+  'readAgentConfig: refuses a file that holds no settings',
+  refuses,
+  { argv: ['--config=/c'], files: { '/c': 'hello' } },
+  ['/c: the whole: expected settings, one `key: value` a line, got "hello"'],
+);
+test('readAgentConfig: says why the file cannot be read', refuses, { argv: ['--config=/none'] }, [
+  '--config: expected a file that can be read, /none, got "ENOENT"',
+]);
+test('readAgentConfig: refuses to take an address early after the wait is over', refuses, { argv: ['--add-wait=1s'] }, [
+  '--force-reuse-after: expected at most --add-wait, 1000 ms, got 5000',
+]);
+test(
+  'readAgentConfig: names the faults of all sources at once',
+  refuses,
+  {
+    argv: ['--config=/c', '--egress=vpc', '--nope'],
+    env: { TKE_ENI_MTU: '-1' },
+    files: { '/c': 'log-level: loud' },
+  },
+  [
+    '--nope: expected a flag that exists; --help lists them, got "--nope"',
+    '--egress: expected one of eni, node, got "vpc"',
+    'TKE_ENI_MTU: expected a whole number from 0 to 65535, got "-1"',
+    'log-level in the --config file: expected one of debug, info, warn, error, got "loud"',
+  ],
+);
+
+/** Texts that each kind of value refuses. */
+const REFUSED: Readonly<Record<string, readonly string[]>> = {
+  socket: ['', 'run/agent.sock'],
+  'listen-address': ['61677', 'localhost', '127.0.0.1:0', '127.0.0.1:65536', ':1'],
+  'node-name': ['Node', '-a', 'a_b'],
+  'ip-cooldown': ['120', '-1s', '1d', '1.5s', '2h', ''],
+  'cri-socket': ['unix:///run/x.sock', 'x'],
+  'eni-mark-mask': ['0', '0x80', '0xff', '0xff00ff00', '0x7f0000', '0x1ff0000000', 'x'],
+  'primary-interface': ['eth0:1', 'a/b', '..', 'x'.repeat(16), 'a b'],
+  'pod-cidr': ['10.0.0.1/8', '10.0.0.0'],
+  'port-mapping': ['yes', '1'],
+  mtu: ['1e3', '70000', ''],
+};
+for (const [flag, texts] of Object.entries(REFUSED)) {
+  for (const text of texts) {
+    test(`readAgentConfig: refuses --${flag}=${text}`, (t) => {
+      t.deepEqual(
+        faultsOf({ argv: [`--${flag}=${text}`] }).map((fault) => fault.split(':')[0]),
+        [`--${flag}`],
+      );
+    });
+  }
+}
+
+test('readAgentConfig: takes masks of eight bits and more wherever they lie', (t) => {
+  for (const mask of ['0xff00', '0x00ff0000', '0xff000000', '0xffff0000', '65280']) {
+    t.is(configOf({ argv: [`--eni-mark-mask=${mask}`] }).eniMarkMask, Number(mask));
+  }
+});
+
+test('readAgentConfig: answers --help and --version whatever else is wrong', (t) => {
+  t.is(read({ argv: ['--nope', '--help'] }).kind, 'help');
+  t.is(read({ argv: ['--version', '--mtu=x'] }).kind, 'version');
+});
+
+test('OPTIONS: have flags of their own, and variables that no Service makes', (t) => {
+  const flags = Object.values<Option<unknown>>(OPTIONS).map((option) => option.flag);
+  t.is(new Set(flags).size, flags.length);
+  t.deepEqual(
+    flags.filter((flag) => /_SERVICE_|_PORT$|_PORT_\d/.test(variableOf(flag))),
+    [],
+  );
+});
+
+test('EX_CONFIG: is that of sysexits.h', (t) => {
+  t.is(EX_CONFIG, 78);
+});
