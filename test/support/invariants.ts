@@ -2,7 +2,9 @@ import { join } from 'node:path';
 import type { AttachedEni } from '../vpc/nic.ts';
 import { type JournalFacts, type LeaseFacts, readJournalFacts } from './journal-facts.ts';
 import { type KernelFacts, readKernelFacts } from './kernel-facts.ts';
-import { NetnsView } from './netns.ts';
+import type { NetnsView } from './netns.ts';
+import { findNftViolations, type NftScope } from './nft-violations.ts';
+import { findPodViolations } from './pod-violations.ts';
 
 /** What a node is judged by. */
 export type InvariantScope = {
@@ -13,7 +15,9 @@ export type InvariantScope = {
   /** The ENIs that the VPC has attached to the node and that the supply names. */
   readonly enis: readonly AttachedEni[];
   /** What the runtime lists as ready; left out, the runtime is not compared. */
-  readonly sandboxes?: readonly { readonly id: string; readonly ips?: readonly string[] }[];
+  readonly sandboxes?: readonly { readonly id: string; readonly ips?: readonly string[]; readonly netns?: string }[];
+  /** Sandboxes whose ADD or DEL was cut short: they may have a lease or none, and the runtime may list them or not. */
+  readonly undecided?: readonly string[];
   /** Default: IPv4, and IPv6 when an ENI has an IPv6 address. */
   readonly families?: readonly (4 | 6)[];
   /** Default 0x00ff0000. */
@@ -32,7 +36,6 @@ export type InvariantScope = {
 export async function findViolations(scope: InvariantScope): Promise<readonly string[]> {
   const journal = readJournalFacts(join(scope.stateDir, 'journal.db'));
   const kernel = await readKernelFacts(scope.netns);
-  const pods = await Promise.all(journal.leases.filter(isWired).map((lease) => podViolations(scope, lease)));
   return [
     ...journal.faults,
     ...journal.leases
@@ -42,9 +45,9 @@ export async function findViolations(scope: InvariantScope): Promise<readonly st
     ...sameLines('route', expectedRoutes(scope, journal, kernel), kernel.routes),
     ...sameLines('rule', expectedRules(scope, journal), kernel.rules),
     ...eniViolations(scope, journal, kernel),
-    ...nftViolations(scope, journal, kernel),
+    ...findNftViolations(nftScope(scope, journal), kernel.nft),
     ...runtimeViolations(scope, journal),
-    ...pods.flat(),
+    ...(await findPodViolations(scope, journal)),
   ];
 }
 
@@ -155,6 +158,9 @@ function eniViolations(scope: InvariantScope, journal: JournalFacts, kernel: Ker
       ...(kernel.rpFilter.get(link.ifname) === 1
         ? [`kernel: ENI ${eni.eniId}: ${link.ifname} has strict rp_filter`]
         : []),
+      ...(kernel.links.filter(({ mac }) => mac === eni.mac).length === 1
+        ? []
+        : [`kernel: ENI ${eni.eniId}: more than one link has its MAC ${eni.mac}`]),
       ...primaries
         .filter((line) => !kernel.addresses.includes(line))
         .map((line) => `kernel: ENI ${eni.eniId}: address missing: ${line}`),
@@ -162,54 +168,37 @@ function eniViolations(scope: InvariantScope, journal: JournalFacts, kernel: Ker
   });
 }
 
-function nftViolations(scope: InvariantScope, journal: JournalFacts, kernel: KernelFacts): readonly string[] {
-  const { nft } = kernel;
-  if (nft === undefined) return scope.ruleMode === 'compact' ? ['nft: table inet tke_eni is missing'] : [];
+function nftScope(scope: InvariantScope, journal: JournalFacts): NftScope {
   const mask = scope.eniMarkMask ?? MASK;
-  const tables = scope.enis.map((eni) => recordOf(journal, eni.eniId));
-  const marks = tables.flatMap(({ table, slot }) => {
-    const chain = nft.groups.get(table);
-    if (chain === undefined) return [`nft: no verdict map element for link group ${table}`];
-    const mark = slot * lowestBit(mask);
-    const sets = (nft.markStatements.get(chain) ?? []).some(
-      // Other programs' bits stay as they are.
-      (statement) => statement(0) === mark && statement(0xffffffff) === (~mask | mark) >>> 0,
-    );
-    if (scope.ruleMode === 'compact' && !sets) return [`nft: chain ${chain} does not set mark ${hex(mark)}`];
-    if (scope.ruleMode === 'per-pod' && sets) return [`nft: chain ${chain} sets the ENI's mark in per-pod mode`];
-    return [];
-  });
-  const orphans = [...nft.groups.keys()].filter((group) => !tables.some(({ table }) => table === group));
-  return [...marks, ...orphans.map((group) => `nft: verdict map element for link group ${group}, which no ENI has`)];
+  return {
+    isCompact: scope.ruleMode === 'compact',
+    isNodePort: scope.nodePort !== false,
+    mask,
+    enis: scope.enis.map((eni) => {
+      const { table, slot } = recordOf(journal, eni.eniId);
+      return { table, mark: slot * lowestBit(mask) };
+    }),
+  };
 }
 
 function runtimeViolations(scope: InvariantScope, journal: JournalFacts): readonly string[] {
-  const { sandboxes } = scope;
+  const { sandboxes, undecided = [] } = scope;
   if (sandboxes === undefined) return [];
+  const known = new Set([...undecided, ...sandboxes.map(({ id }) => id)]);
   return [
     ...journal.leases
-      .filter((lease) => !sandboxes.some((sandbox) => sandbox.id === lease.containerId))
+      .filter((lease) => !known.has(lease.containerId))
       .map((lease) => `journal: lease ${lease.key} (${lease.ips}) has no sandbox in the runtime`),
     ...sandboxes.flatMap((sandbox) => {
       const leases = journal.leases.filter((lease) => lease.containerId === sandbox.id);
-      if (leases.length === 0) return [`runtime: sandbox ${sandbox.id} has no lease`];
+      if (leases.length === 0)
+        return undecided.includes(sandbox.id) ? [] : [`runtime: sandbox ${sandbox.id} has no lease`];
       const leased = leases.flatMap((lease) => lease.ips);
       return (sandbox.ips ?? [])
         .filter((ip) => !leased.includes(ip))
         .map((ip) => `runtime: sandbox ${sandbox.id} has ${ip}, its lease ${leased}`);
     }),
   ];
-}
-
-/** Looks into the Pod: its address, its default route. */
-async function podViolations(scope: InvariantScope, lease: LeaseFacts): Promise<readonly string[]> {
-  const path = scope.resolveNetns === undefined ? lease.netns : scope.resolveNetns(lease.netns);
-  if (path === '') return [];
-  const view = new NetnsView(lease.netns, path);
-  const shown = await view.tryRun(['ip', '-o', 'address', 'show', 'dev', lease.ifName]);
-  if (shown.code !== 0) return [`lease ${lease.key}: ${lease.ifName} in ${lease.netns}: ${shown.stderr.trim()}`];
-  const missing = lease.ips.filter((ip) => !shown.stdout.includes(` ${ip}/${ip.includes(':') ? 128 : 32} `));
-  return missing.map((ip) => `lease ${lease.key}: ${lease.ifName} in ${lease.netns} lacks ${ip}`);
 }
 
 function sameLines(what: string, expected: readonly string[], observed: readonly string[]): readonly string[] {

@@ -15,6 +15,7 @@ export type LeaseFacts = {
   readonly eniId: string;
   readonly ips: readonly string[];
   readonly hostVeth?: { readonly name: string; readonly mac: string; readonly ifindex: number | undefined };
+  readonly podMac?: string;
   readonly mtu: number;
 };
 
@@ -93,6 +94,7 @@ function leaseOf(row: JsonObject): LeaseFacts {
     eniId: String(body['eniId']),
     ips: addresses.map((address) => String(address['ip'])),
     mtu: Number(body['mtu']),
+    ...(body['podMac'] === undefined ? {} : { podMac: String(body['podMac']) }),
     ...(isObject(veth)
       ? {
           hostVeth: {

@@ -31,8 +31,11 @@ export type KernelFacts = {
 
 /** Our nftables table. */
 export type NftFacts = {
-  /** Link group -> chain that the verdict map leads it to. */
-  readonly groups: ReadonlyMap<number, string>;
+  /** Link group and the chain that a verdict map leads it to, one for each element. */
+  readonly groups: readonly (readonly [group: number, chain: string])[];
+  readonly chains: readonly string[];
+  /** Chain -> its rules, each one's statements as JSON text. */
+  readonly rules: ReadonlyMap<string, readonly string[]>;
   /** Chain -> what each of its `meta mark set` statements makes of a mark. */
   readonly markStatements: ReadonlyMap<string, readonly ((mark: number) => number)[]>;
 };
@@ -108,23 +111,25 @@ function withLength(rule: JsonObject, end: 'src' | 'dst'): string {
 }
 
 function nftFacts(objects: readonly JsonObject[]): NftFacts {
-  const groups = new Map<number, string>();
-  const markStatements = new Map<string, ((mark: number) => number)[]>();
-  for (const rule of objects.map((object) => object['rule']).filter(isObject)) {
-    const statements = Array.isArray(rule['expr']) ? rule['expr'].filter(isObject) : [];
-    for (const statement of statements) {
-      const vmap = statement['vmap'];
-      if (isObject(vmap) && JSON.stringify(vmap['key']).includes('"iifgroup"')) {
-        for (const [group, chain] of verdicts(vmap['data'])) groups.set(group, chain);
-      }
-      const mangle = statement['mangle'];
-      if (isObject(mangle) && JSON.stringify(mangle['key']) === '{"meta":{"key":"mark"}}') {
-        const chain = String(rule['chain']);
-        markStatements.set(chain, [...(markStatements.get(chain) ?? []), (mark) => evaluate(mangle['value'], mark)]);
-      }
-    }
-  }
-  return { groups, markStatements };
+  const ofKind = (kind: string) => objects.map((object) => object[kind]).filter(isObject);
+  const byChain = [...Map.groupBy(ofKind('rule'), (rule) => String(rule['chain']))];
+  const statements = (rule: JsonObject) => (Array.isArray(rule['expr']) ? rule['expr'].filter(isObject) : []);
+  const vmaps = byChain.flatMap(([, rules]) => rules.flatMap(statements)).map((statement) => statement['vmap']);
+  return {
+    groups: vmaps
+      .filter(isObject)
+      .filter((vmap) => JSON.stringify(vmap['key']).includes('"iifgroup"'))
+      .flatMap((vmap) => verdicts(vmap['data'])),
+    chains: ofKind('chain').map((chain) => String(chain['name'])),
+    rules: new Map(byChain.map(([chain, rules]) => [chain, rules.map((rule) => JSON.stringify(rule['expr']))])),
+    markStatements: new Map(byChain.map(([chain, rules]) => [chain, rules.flatMap(statements).flatMap(markStatement)])),
+  };
+}
+
+function markStatement(statement: JsonObject): readonly ((mark: number) => number)[] {
+  const { mangle } = statement;
+  if (!isObject(mangle) || JSON.stringify(mangle['key']) !== '{"meta":{"key":"mark"}}') return [];
+  return [(mark) => evaluate(mangle['value'], mark)];
 }
 
 /** nft prints `and M or V` with other constants than it was given, so the meaning is judged: `{"|": [{"&": […]}, 65536]}`. */

@@ -8,7 +8,9 @@ import type { AttachedEni } from './nic.ts';
 import { createTestVpc, type TestVpc } from './vpc.ts';
 
 const HOST_VETH = { name: 'eni0123456789a', mac: '0a:58:00:00:00:01' };
+const POD_MAC = '0a:58:00:00:00:02';
 const CONTAINER = 'c0ffee';
+const OTHER = 'other';
 const RULE_MODES = ['compact', 'per-pod'] as const;
 type RuleMode = (typeof RULE_MODES)[number];
 
@@ -49,11 +51,26 @@ async function wireScene(ruleMode: RuleMode, vpc: TestVpc, dir: TempDir): Promis
   await netns.ipBatch(wiring(ruleMode, eni, ip, pod.name));
   await netns.sysctl({ [`net/ipv4/conf/${eni.ifname}/rp_filter`]: 2 });
   await netns.nft(nftTable(ruleMode));
-  await pod.ip('address', 'add', `${ip}/32`, 'dev', 'eth0');
+  await pod.ipBatch([
+    `link set eth0 address ${POD_MAC} up`,
+    `address add ${ip}/32 dev eth0`,
+    'route add 169.254.1.1 dev eth0 scope link',
+    'route add default via 169.254.1.1 dev eth0',
+    `neigh add 169.254.1.1 lladdr ${HOST_VETH.mac} dev eth0 nud permanent`,
+  ]);
   const [veth] = await netns.ipJson('link', 'show', HOST_VETH.name);
   writeJournal(dir, ip, pod.path, Number(veth?.['ifindex']));
-  const sandboxes = [{ id: CONTAINER, ips: [ip] }];
-  return { vpc, dir, netns, scope: { netns, stateDir: dir.path, ruleMode, enis: [eni], sandboxes } };
+  const sandboxes = [
+    { id: CONTAINER, ips: [ip] },
+    // Where the damages put what no lease knows of; the runtime lists it, so the checker looks into it.
+    { id: OTHER, netns: `/run/netns/${vpc.prefix}other` },
+  ];
+  return {
+    vpc,
+    dir,
+    netns,
+    scope: { netns, stateDir: dir.path, ruleMode, enis: [eni], sandboxes, undecided: [OTHER] },
+  };
 }
 
 function wiring(ruleMode: RuleMode, eni: AttachedEni, ip: string, pod: string): readonly string[] {
@@ -81,10 +98,17 @@ function wiring(ruleMode: RuleMode, eni: AttachedEni, ip: string, pod: string): 
 }
 
 function nftTable(ruleMode: RuleMode): string {
-  const mark = ruleMode === 'compact' ? 'meta mark set meta mark and 0xff00ffff or 0x10000\n' : '';
+  const isCompact = ruleMode === 'compact';
+  const mark = 'meta mark set meta mark and 0xff00ffff or 0x10000\n';
   return `table inet tke_eni {
-    chain eni_4003 {
+    chain via_4003 {
       ${mark}
+    }
+    chain eni_4003 {
+      ip6 saddr != { ::, fe80::/10 } fib saddr . iif oif missing drop
+      ${isCompact ? mark : ''}
+      ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+      ${isCompact ? 'ct direction reply ct mark and 0xff0000 vmap { 0x10000 : jump via_4003 }\n' : ''}
     }
     chain prerouting {
       type filter hook prerouting priority mangle; policy accept;
@@ -112,7 +136,23 @@ function writeJournal(dir: TempDir, ip: string, netns: string, ifindex: number):
     mtu: 1500,
     createdAtMs: 1,
   });
-  journal.activateLease(`${CONTAINER}/eth0`, { hostVeth: { ...HOST_VETH, ifindex }, podMac: '0a:58:00:00:00:02' });
+  journal.activateLease(`${CONTAINER}/eth0`, { hostVeth: { ...HOST_VETH, ifindex }, podMac: POD_MAC });
+}
+
+function coolAddress(dir: TempDir, ip: string): void {
+  using journal = openJournal(dir.join('journal.db'), { clock: { nowMs: () => 1 } });
+  const times = { freedAtMs: 1, coolUntilMs: 1e15, cooldownMs: 1e15 };
+  const of = { family: 4 as const, eniId: 'eni-1', assignmentId: 'asg-9' };
+  // Any way into the table will do: the end of a lease is the only one.
+  const lease = journal.load().leases[0];
+  if (lease === undefined) throw new Error('the scene has a lease');
+  journal.putLease({ ...lease, containerId: 'gone', addresses: [{ ip, ...of }] });
+  journal.eraseLease('gone/eth0', [{ ip, ...of, ...times }]);
+}
+
+function markReleasing(dir: TempDir): void {
+  using journal = openJournal(dir.join('journal.db'), { clock: { nowMs: () => 1 } });
+  journal.markReleasing(`${CONTAINER}/eth0`);
 }
 
 type Damage = {
@@ -170,6 +210,55 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
     does: ({ netns }) => netns.nft('add rule inet tke_eni prerouting iifgroup vmap { 4009 : goto eni_4003 }\n'),
     says: /link group 4009, which no ENI has/,
   },
+  'the verdict map leads a group twice': {
+    does: ({ netns }) => netns.nft('add rule inet tke_eni prerouting iifgroup vmap { 4003 : goto via_4003 }\n'),
+    says: /link group 4003 has the verdict map elements \[eni_4003,via_4003\]/,
+  },
+  'a chain of an ENI that is gone is left': {
+    does: ({ netns }) => netns.nft('add chain inet tke_eni eni_4009\n'),
+    says: /chain eni_4009 is of no ENI/,
+  },
+  'the check of IPv6 sources is gone': {
+    does: ({ netns }) => netns.nft('flush chain inet tke_eni eni_4003\n'),
+    says: /chain eni_4003 lacks the check of IPv6 sources/,
+  },
+  'a second link has the MAC of the ENI': {
+    does: ip('link', 'add', 'twin', 'address', '20:90:6f:00:00:02', 'type', 'veth'),
+    says: /more than one link has its MAC/,
+  },
+  'two Pods have one address': {
+    does: async ({ vpc, scope }) => {
+      const [first] = scope.sandboxes ?? [];
+      const other = await createPodNetns(`${vpc.prefix}other`);
+      await other.ip('address', 'add', `${first?.ips?.[0]}/32`, 'dev', 'lo', 'scope', 'global');
+    },
+    says: /address 10\.0\.1\.\d+ is on two Pods/,
+  },
+  'a Pod has an address without a lease': {
+    does: ({ vpc }) =>
+      createPodNetns(`${vpc.prefix}other`).then((other) => other.ip('address', 'add', '10.0.1.77/32', 'dev', 'lo')),
+    says: /address 10\.0\.1\.77 is on the Pod .* and in no lease/,
+  },
+  'a Pod has an address that cools': {
+    does: async ({ vpc, dir }) => {
+      const other = await createPodNetns(`${vpc.prefix}other`);
+      await other.ip('address', 'add', '10.0.1.78/32', 'dev', 'lo');
+      coolAddress(dir, '10.0.1.78');
+    },
+    says: /address 10\.0\.1\.78 is on the Pod .* and cools/,
+  },
+  'the Pod has lost its default route': {
+    does: ({ vpc, netns }) => netns.run(['ip', '-n', `${vpc.prefix}pod`, 'route', 'del', 'default']),
+    says: /eth0 in .* lacks: default via 169\.254\.1\.1/,
+  },
+  'the Pod has lost its neighbour': {
+    does: ({ vpc, netns }) => netns.run(['ip', '-n', `${vpc.prefix}pod`, 'neigh', 'flush', 'all', 'nud', 'permanent']),
+    says: /eth0 in .* lacks: 169\.254\.1\.1 dev eth0 lladdr/,
+  },
+  'a lease was never finished': {
+    does: async ({ dir }) => markReleasing(dir),
+    says: /lease c0ffee\/eth0 is releasing at a quiet moment/,
+  },
   'the ENI has lost its address': { does: ip('address', 'flush', 'dev', 'eth1'), says: /ENI eni-1: address missing/ },
   'the ENI is down': { does: ip('link', 'set', 'eth1', 'down'), says: /ENI eni-1: eth1 is down/ },
   'the Pod has lost its address': {
@@ -183,7 +272,7 @@ for (const ruleMode of RULE_MODES) {
     const scene = await createScene(ruleMode);
     try {
       t.deepEqual(await findViolations(scene.scope), []);
-      const sandboxless = await findViolations({ ...scene.scope, sandboxes: [{ id: 'other', ips: [] }] });
+      const sandboxless = await findViolations({ ...scene.scope, sandboxes: [{ id: 'stranger', ips: [] }] });
       t.is(sandboxless.length, 2, sandboxless.join('\n'));
     } finally {
       await closeScene(scene);
