@@ -1,3 +1,4 @@
+import { hostVethName } from '../dataplane/host-veth-name.ts';
 import type { EniNetwork } from '../dataplane/network.ts';
 import type { Netns } from '../netlink/netns.ts';
 import { allocate } from './allocate.ts';
@@ -67,10 +68,9 @@ async function attachInTurn(
     if (again !== undefined) return again;
     const { addresses, eni } = await allocate(deps, command, signal);
     phases.end('allocate');
-    // From here to the commit there is no await unless something fails: nothing of this attachment interleaves.
     const lease = recordIntent(deps, command, addresses, eni);
     try {
-      const wired = wire(deps, lease, netns, phases);
+      const wired = await wire(deps, lease, netns, phases);
       refuseIfGivenUp(signal);
       return commit(deps, wired);
     } catch (error) {
@@ -103,7 +103,7 @@ async function attachAgain(
     );
   }
   const pod = deps.state.podNetwork(lease);
-  if (pod !== undefined && deps.wiring.check(pod, netns).length === 0) return lease;
+  if (pod !== undefined && (await deps.wiring.check(pod, netns, 'own')).length === 0) return lease;
   // Something of it is gone, the whole netns perhaps: a fresh start is the only answer that is true afterwards.
   await takeDown(deps, lease, deps.settings.ipCooldownMs);
   return undefined;
@@ -124,11 +124,11 @@ function recordIntent(
       addresses: addresses.map(({ ip, family, eniId, assignmentId }) => ({ ip, family, eniId, assignmentId })),
       eniId: eni.eniId,
       state: 'pending',
-      mtu: command.mtu > 0 ? Math.min(command.mtu, eni.mtu) : eni.mtu,
+      mtu: Math.min(command.mtu || deps.settings.podMtu || eni.mtu, eni.mtu),
       createdAtMs: deps.clock.nowMs(),
       ...(isWired
         ? {
-            hostVeth: { name: deps.wiring.chooseName(command), mac: randomMac(deps.randomBytes) },
+            hostVeth: { name: hostVethName(command), mac: randomMac(deps.randomBytes) },
             podMac: randomMac(deps.randomBytes),
           }
         : {}),
@@ -145,20 +145,20 @@ function recordIntent(
   }
 }
 
-function wire(deps: UseCaseDeps, lease: Lease, netns: Netns | undefined, phases: PhaseTimer): Lease {
+async function wire(deps: UseCaseDeps, lease: Lease, netns: Netns | undefined, phases: PhaseTimer): Promise<Lease> {
   const { state, wiring } = deps;
+  const key = leaseKey(lease.containerId, lease.ifName);
   const pod = state.podNetwork(lease);
   if (pod === undefined) throw new CniFailureError(CNI_CODE.eniGone, `ENI ${lease.eniId} went away`, 'try again');
   state.kernelGeneration++;
-  const { hostIfindex } = wiring.wire(pod, netns);
-  phases.end('netlink');
+  const link = wiring.wire(pod, netns);
+  // In memory before anything else runs: a repair pass that comes now must take the new routes for wanted.
   const wired: Lease =
-    hostIfindex === undefined || lease.hostVeth === undefined
-      ? lease
-      : { ...lease, hostVeth: { ...lease.hostVeth, ifindex: hostIfindex } };
-  state.leases.set(leaseKey(wired.containerId, wired.ifName), wired);
-  const wiredPod = state.podNetwork(wired) ?? pod;
-  const differences = wiring.check(wiredPod, netns);
+    link === undefined || lease.hostVeth === undefined ? lease : { ...lease, hostVeth: { ...lease.hostVeth, ...link } };
+  state.leases.set(key, wired);
+  state.wired.add(key);
+  phases.end('netlink');
+  const differences = await wiring.check(state.podNetwork(wired) ?? pod, netns, 'own');
   phases.end('verify');
   if (differences.length > 0) {
     throw new CniFailureError(CNI_CODE.kernel, 'the kernel does not hold what was written', differences.join('\n'));
@@ -175,6 +175,7 @@ function commit(deps: UseCaseDeps, wired: Lease): Lease {
     ...(podMac === undefined ? {} : { podMac }),
   });
   deps.state.leases.set(key, active);
+  deps.state.wired.delete(key);
   deps.demandChanged();
   deps.log.info('pod attached', {
     pod: `${wired.podNamespace}/${wired.podName}`,

@@ -21,10 +21,10 @@ export async function check(
   return outcome;
 }
 
-function checkInTurn(
+async function checkInTurn(
   deps: UseCaseDeps,
   target: { readonly containerId: string; readonly ifName: string; readonly netns: string },
-): CheckOutcome {
+): Promise<CheckOutcome> {
   try {
     const lease = deps.state.leases.get(leaseKey(target.containerId, target.ifName));
     if (lease === undefined || lease.state !== 'active') {
@@ -34,13 +34,13 @@ function checkInTurn(
         'the Pod sandbox must be made anew',
       );
     }
-    return { kind: 'checked', lease, differences: differencesOf(deps, lease, target.netns) };
+    return { kind: 'checked', lease, differences: await differencesOf(deps, lease, target.netns) };
   } catch (error) {
     return { kind: 'failed', failure: failureOf(error) };
   }
 }
 
-function differencesOf(deps: UseCaseDeps, lease: Lease, netnsPath: string): readonly string[] {
+async function differencesOf(deps: UseCaseDeps, lease: Lease, netnsPath: string): Promise<readonly string[]> {
   const differences: string[] = [];
   const isWired = lease.plugin === 'route-eni';
   if (isWired && netnsPath !== lease.netns) {
@@ -52,7 +52,7 @@ function differencesOf(deps: UseCaseDeps, lease: Lease, netnsPath: string): read
   if (pod === undefined) return [...differences, `ENI ${lease.eniId}: not known on this node`];
   const netns = isWired ? deps.sandboxes.open(netnsPath) : undefined;
   try {
-    return [...differences, ...deps.wiring.check(pod, netns)];
+    return [...differences, ...(await deps.wiring.check(pod, netns, 'all'))];
   } finally {
     netns?.close();
   }

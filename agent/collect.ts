@@ -1,5 +1,5 @@
-import { decideCollect } from './collect-plan.ts';
 import type { SandboxView } from './cri/sandbox-view.ts';
+import { decideCollect } from './decide-collect.ts';
 import { detachKey } from './detach.ts';
 import { type LeaseKey, leaseKey } from './lease.ts';
 import { keyOf } from './node-state.ts';

@@ -1,3 +1,4 @@
+import { isWireError, type WireErrorCode } from '../dataplane/wire-error.ts';
 import { CNI_CODE, type CniFailure, CniFailureError } from './cni-failure.ts';
 import { JournalError } from './journal/journal-error.ts';
 
@@ -5,12 +6,23 @@ import { JournalError } from './journal/journal-error.ts';
 export function failureOf(error: unknown): CniFailure {
   if (error instanceof CniFailureError) return { code: error.code, msg: error.message, details: error.details };
   if (error instanceof JournalError) return journalFailure(error);
+  if (isWireError(error)) {
+    return { code: WIRE_CODES[error.code], msg: `cannot wire the Pod: ${error.message}`, details: requestOf(error) };
+  }
   if (isKernelError(error)) {
     return { code: CNI_CODE.kernel, msg: `the kernel refused: ${error.message}`, details: requestOf(error) };
   }
   const text = error instanceof Error ? error.message : String(error);
   return { code: CNI_CODE.internal, msg: `agent: ${text}`, details: '' };
 }
+
+const WIRE_CODES: Readonly<Record<WireErrorCode, CniFailure['code']>> = {
+  IFNAME_TAKEN: CNI_CODE.ifnameTaken,
+  ROUTE_TAKEN: CNI_CODE.conflict,
+  // The sandbox died meanwhile; the runtime makes a new one.
+  LINK_GONE: CNI_CODE.tryAgainLater,
+  KERNEL: CNI_CODE.kernel,
+};
 
 function journalFailure(error: JournalError): CniFailure {
   const nextStep =

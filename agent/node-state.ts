@@ -16,6 +16,8 @@ export type EniProblem = { readonly eniId: string; readonly kind: 'missing' | 'c
 export class NodeState {
   readonly pool = new IpPool();
   readonly leases = new Map<LeaseKey, Lease>();
+  /** Pending leases whose kernel state was written a moment ago and is being looked at. */
+  readonly wired = new Set<LeaseKey>();
   /** Decided once per ENI; kept while the supply names it or a lease holds it. */
   readonly eniRecords = new Map<string, EniRecord>();
   /** ENIs whose link is here. */
@@ -23,6 +25,10 @@ export class NodeState {
   /** ENIs that may serve a new Pod: link here, table set up, nobody in its place. */
   readonly readyEnis = new Set<string>();
   readonly eniProblems = new Map<string, EniProblem>();
+  /** ENIs as they were last planned, those whose link is gone included. */
+  plannedEnis: readonly EniNetwork[] = [];
+  /** Woken when the agent may want more or fewer addresses. */
+  readonly demandChanged = new ChangeSignal();
   /** Woken when an address or an ENI may have become usable. */
   readonly changed = new ChangeSignal();
   supply: Supply | undefined;

@@ -9,23 +9,22 @@ import type { Metrics } from './observability/metrics.ts';
 
 /** Puts one Pod's links, addresses, routes and rules into the kernel and takes them out again. */
 export type PodWiring = {
-  /** All or nothing. `netns` is absent for kind `ipam`. @throws the data plane's error, after undoing. */
-  wire(pod: PodNetwork, netns: Netns | undefined): { readonly hostIfindex?: number };
   /**
-   * Resolves when rules, routes and links are gone. Idempotent. Touches a link only if it bears the Pod's alias, or, when
-   * the agent died before writing one, has no alias and the MAC that the lease chose.
+   * All or nothing. `netns` is absent for kind `ipam`. The host link gets another name than the wanted one when a live
+   * sandbox has that. @throws WireError, after undoing.
    */
+  wire(pod: PodNetwork, netns: Netns | undefined): WiredLink | undefined;
+  /** Resolves when rules, routes and links are gone. Idempotent; acts on ifindex and alias, never on names. */
   unwire(pod: PodNetwork): Promise<void>;
-  /** Every difference between the plan and the kernel, one text each. */
-  check(pod: PodNetwork, netns: Netns | undefined): readonly string[];
-  /** Decides the host veth's name for an owner, given what already has it. @throws CniFailureError when all are taken. */
-  chooseName(owner: {
-    readonly containerId: string;
-    readonly ifName: string;
-    readonly podNamespace: string;
-    readonly podName: string;
-  }): string;
+  /**
+   * Every difference between the plan and the kernel, one text each.
+   * @param depth `own` looks at what is this Pod's alone, `all` also at the node's nftables table.
+   */
+  check(pod: PodNetwork, netns: Netns | undefined, depth: 'own' | 'all'): Promise<readonly string[]>;
 };
+
+/** The host end as it was made. */
+export type WiredLink = { readonly ifindex: number; readonly name: string };
 
 /** Finds the network namespaces that the runtime names. */
 export type Sandboxes = {
@@ -44,7 +43,7 @@ export type Conntrack = {
 /** Yields bytes that nobody can guess. */
 export type RandomBytes = (byteCount: number) => Uint8Array;
 
-/** Times that use cases obey, milliseconds. */
+/** What use cases obey; times in milliseconds. */
 export type UseCaseSettings = {
   /** How long a freed address rests. */
   readonly ipCooldownMs: number;
@@ -52,6 +51,8 @@ export type UseCaseSettings = {
   readonly addWaitMs: number;
   /** Of that, how long for supply before a cooling address is taken early. */
   readonly forceAfterMs: number;
+  /** MTU of Pod links in bytes, when the request names none; 0 takes the ENI's own. */
+  readonly podMtu: number;
 };
 
 /** What the use cases share. */

@@ -21,6 +21,7 @@ export async function takeDown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
   }
   const releasing: Lease = { ...lease, state: 'releasing' };
   state.leases.set(key, releasing);
+  state.wired.delete(key);
   const pod = state.podNetwork(releasing);
   if (pod !== undefined) {
     state.kernelGeneration++;

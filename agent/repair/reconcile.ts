@@ -93,6 +93,7 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
 /** The desired state of this moment. */
 function desiredState(deps: ReconcileDeps, node: NodeNetwork, links: readonly HostLink[]): HostState {
   const enis = placeEnis(deps, links);
+  deps.state.plannedEnis = enis;
   const tables = new Set(enis.map(({ table }) => table));
   return planNode(
     { ...node, ruleMode: deps.state.ruleMode },
@@ -107,8 +108,9 @@ function desiredState(deps: ReconcileDeps, node: NodeNetwork, links: readonly Ho
  */
 export function activePods(state: NodeState, links: readonly HostLink[]): readonly PodNetwork[] {
   const there = new Set(links.map(({ ifindex }) => ifindex));
-  return [...state.leases.values()].flatMap((lease) => {
-    const pod = lease.state === 'active' ? state.podNetwork(lease) : undefined;
+  return [...state.leases].flatMap(([key, lease]) => {
+    const isWanted = lease.state === 'active' || (lease.state === 'pending' && state.wired.has(key));
+    const pod = isWanted ? state.podNetwork(lease) : undefined;
     if (pod === undefined) return [];
     const isWired = pod.kind === 'ipam' || there.has(pod.hostVeth.ifindex ?? 0);
     return isWired ? [pod] : [];

@@ -1,0 +1,155 @@
+import { MAX_ENI_SLOT } from '../../dataplane/numbers.ts';
+import type { CriSandbox } from '../cri/sandbox-view.ts';
+import type { EniRecord, RuleMode } from '../journal/journal-content.ts';
+import { familyOf, type Lease, type LeasedAddress, leaseKey } from '../lease.ts';
+import type { Supply, SupplyEni } from '../supply/supply.ts';
+import type { EniEvidence, KernelEvidence, PeerEvidence, VethEvidence } from './kernel-evidence.ts';
+
+/** Everything known about Pods that no journal knows. */
+export type AdoptSources = {
+  readonly kernel: KernelEvidence;
+  readonly supply: Supply | undefined;
+  readonly sandboxes: readonly CriSandbox[];
+  /** What the sandboxes' insides say, by lease key. */
+  readonly peers: ReadonlyMap<string, PeerEvidence>;
+  /** Addresses that the runtime reports, by sandbox id. */
+  readonly sandboxIps: ReadonlyMap<string, readonly string[]>;
+  readonly nowMs: number;
+};
+
+/** What to write into the new journal before serving. */
+export type Adoption = {
+  readonly enis: readonly EniRecord[];
+  readonly leases: readonly Lease[];
+  readonly ruleMode: RuleMode | undefined;
+  /** ENIs that Pods use and the supply does not name, as far as the kernel knows them. */
+  readonly unknownEnis: readonly SupplyEni[];
+};
+
+/**
+ * Rebuilds ENI records and leases from the kernel, the supply and the runtime. Pure. An address is held rather than
+ * given twice: what cannot be told apart becomes a lease that garbage collection may end, never a free address.
+ */
+export function planAdoption(sources: AdoptSources): Adoption {
+  const matched = matchEnis(sources.kernel, sources.supply);
+  const byTable = new Map(matched.map(({ record, eni }) => [record.table, eni]));
+  const sandboxById = new Map(sources.sandboxes.map((sandbox) => [sandbox.id, sandbox]));
+  const wired = sources.kernel.veths.flatMap((veth) => {
+    const eni = byTable.get(veth.table);
+    const lease = eni === undefined ? undefined : wiredLease(veth, eni, sandboxById, sources);
+    return lease === undefined || lease.addresses.length === 0 ? [] : [lease];
+  });
+  const ipams = sources.kernel.ipams.flatMap(({ ip, table }) => {
+    const eni = byTable.get(table);
+    return eni === undefined ? [] : [ipamLease(ip, eni, sources)];
+  });
+  return {
+    enis: matched.map(({ record }) => record),
+    leases: [...wired, ...mergeFamilies(ipams)],
+    ruleMode: sources.kernel.ruleMode,
+    unknownEnis: matched.filter(({ isKnown }) => !isKnown).map(({ eni }) => eni),
+  };
+}
+
+type MatchedEni = { readonly record: EniRecord; readonly eni: SupplyEni; readonly isKnown: boolean };
+
+function matchEnis({ enis, veths }: KernelEvidence, supply: Supply | undefined): readonly MatchedEni[] {
+  const taken = new Set(enis.flatMap(({ slot }) => slot ?? []));
+  return enis.flatMap((evidence): readonly MatchedEni[] => {
+    const own = new Set(evidence.primary.map(({ ip }) => ip));
+    const pods = new Set(veths.filter(({ table }) => table === evidence.table).flatMap(({ ips }) => ips));
+    // Its link, its own address, or, after a flush of routes and rules, an address of one of its Pods.
+    const known =
+      supply?.enis.find(({ mac }) => mac === evidence.mac) ??
+      supply?.enis.find(({ primary }) => primary.some(({ ip }) => own.has(ip))) ??
+      supply?.enis.find(({ addresses }) => addresses.some(({ ip }) => pods.has(ip)));
+    const eni = known ?? unknownEni(evidence);
+    const slot = evidence.slot ?? freeSlot(taken);
+    taken.add(slot);
+    if (slot > MAX_ENI_SLOT) return [];
+    return [
+      { record: { eniId: eni.eniId, mac: eni.mac, table: evidence.table, slot }, eni, isKnown: known !== undefined },
+    ];
+  });
+}
+
+function freeSlot(taken: ReadonlySet<number>): number {
+  let slot = 1;
+  while (taken.has(slot)) slot++;
+  return slot;
+}
+
+function unknownEni({ table, mac = '', primary }: EniEvidence): SupplyEni {
+  return {
+    eniId: `unknown-table-${table}`,
+    mac,
+    primary: primary.flatMap(({ ip, gateway }) =>
+      gateway === undefined
+        ? []
+        : [{ ip, family: familyOf(ip), gateway, subnetCidr: `${ip}/${familyOf(ip) === 4 ? 32 : 128}` }],
+    ),
+    attached: false,
+    draining: true,
+    addresses: [],
+  };
+}
+
+function wiredLease(
+  veth: VethEvidence,
+  eni: SupplyEni,
+  sandboxById: ReadonlyMap<string, CriSandbox>,
+  { peers, nowMs }: AdoptSources,
+): Lease {
+  const { containerId, ifName, name, mac, ifindex, mtu, ips } = veth;
+  const peer = peers.get(leaseKey(containerId, ifName));
+  const sandbox = sandboxById.get(containerId);
+  return {
+    ...{ containerId, ifName, mtu },
+    network: '',
+    plugin: 'route-eni',
+    netns: peer?.netns ?? '',
+    ...podOf(sandbox),
+    addresses: [...new Set([...ips, ...(peer?.ips ?? [])])].map((ip) => addressOn(eni, ip)),
+    eniId: eni.eniId,
+    state: 'active',
+    hostVeth: { name, mac, ifindex },
+    ...(peer === undefined ? {} : { podMac: peer.podMac }),
+    createdAtMs: nowMs,
+  };
+}
+
+function ipamLease(ip: string, eni: SupplyEni, { sandboxes, sandboxIps, nowMs }: AdoptSources): Lease {
+  const sandbox = sandboxes.find(({ id }) => sandboxIps.get(id)?.includes(ip));
+  return {
+    // Without a runtime that knows the address its owner has no name; the address is held all the same.
+    containerId: sandbox?.id ?? `unknown-${ip.replaceAll(':', '-')}`,
+    ifName: 'eth0',
+    network: '',
+    plugin: 'ipam',
+    netns: '',
+    ...podOf(sandbox),
+    addresses: [addressOn(eni, ip)],
+    eniId: eni.eniId,
+    state: 'active',
+    mtu: 0,
+    createdAtMs: nowMs,
+  };
+}
+
+/** One sandbox of a dual-stack node shows as two addresses. */
+function mergeFamilies(leases: readonly Lease[]): readonly Lease[] {
+  return [...Map.groupBy(leases, (lease) => leaseKey(lease.containerId, lease.ifName)).values()].flatMap((group) => {
+    const [first] = group;
+    return first === undefined ? [] : [{ ...first, addresses: group.flatMap(({ addresses }) => addresses) }];
+  });
+}
+
+function podOf(sandbox: CriSandbox | undefined): Pick<Lease, 'podNamespace' | 'podName' | 'podUid'> {
+  const { podNamespace = '', podName = '', podUid = '' } = sandbox ?? {};
+  return { podNamespace, podName, podUid };
+}
+
+function addressOn(eni: SupplyEni, ip: string): LeasedAddress {
+  const supplied = eni.addresses.find((address) => address.ip === ip);
+  return { ip, family: familyOf(ip), eniId: eni.eniId, assignmentId: supplied?.assignmentId ?? '' };
+}

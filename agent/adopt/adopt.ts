@@ -1,0 +1,99 @@
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { CriSandbox, SandboxView } from '../cri/sandbox-view.ts';
+import type { Journal } from '../journal/journal-content.ts';
+import { keyOf, type NodeState } from '../node-state.ts';
+import type { Supply } from '../supply/supply.ts';
+import { planAdoption } from './adopt-plan.ts';
+import type { KernelEvidence, PeerEvidence } from './kernel-evidence.ts';
+
+/** What adoption needs. */
+export type AdoptDeps = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly state: NodeState;
+  readonly journal: Journal;
+  /** Undefined when no runtime is configured. */
+  readonly view: SandboxView | undefined;
+  /** Looks into the sandboxes for the Pod ends of these host veths. */
+  readonly findPeers: (
+    veths: KernelEvidence['veths'],
+    netnsPaths: readonly string[],
+  ) => ReadonlyMap<string, PeerEvidence>;
+};
+
+/** The runtime may be starting beside us; a node with Pods waits for it this long before it goes on without. */
+const RUNTIME_WAIT_MS = 30_000;
+const RUNTIME_RETRY_MS = 1_000;
+
+/**
+ * Takes over Pods that live and that the journal does not know: writes them into it, and into `state`. Run before
+ * serving, when the journal is new or was damaged. Does nothing on a node without anything of ours.
+ */
+export async function adopt(deps: AdoptDeps, kernel: KernelEvidence, signal: AbortSignal): Promise<number> {
+  const { state, journal, log } = deps;
+  if (kernel.enis.length === 0 && kernel.veths.length === 0) return 0;
+  const hasPods = kernel.veths.length > 0 || kernel.ipams.length > 0;
+  const runtime = hasPods ? await askRuntime(deps, kernel, signal) : NO_RUNTIME;
+  const peers = deps.findPeers(kernel.veths, [...runtime.netns.values()]);
+  const sources = { kernel, supply: state.supply, peers, nowMs: deps.clock.nowMs() };
+  const adoption = planAdoption({ ...sources, sandboxes: runtime.sandboxes, sandboxIps: runtime.ips });
+  if (adoption.ruleMode !== undefined) journal.putRuleMode(adoption.ruleMode);
+  for (const record of adoption.enis) journal.putEni(record);
+  for (const lease of adoption.leases) {
+    journal.putLease(lease);
+    const ips = lease.addresses.map(({ ip }) => ip);
+    log.warn('adopted an attachment', { key: keyOf(lease), ips, pod: `${lease.podNamespace}/${lease.podName}` });
+  }
+  if (adoption.unknownEnis.length > 0) {
+    state.supply = withEnis(state.supply, adoption.unknownEnis);
+    journal.putSupply(state.supply);
+  }
+  const content = journal.load();
+  state.restore(state.supply === undefined ? content : { ...content, supply: state.supply });
+  return adoption.leases.length;
+}
+
+type Runtime = {
+  readonly sandboxes: readonly CriSandbox[];
+  readonly ips: ReadonlyMap<string, readonly string[]>;
+  readonly netns: ReadonlyMap<string, string>;
+};
+
+const NO_RUNTIME: Runtime = { sandboxes: [], ips: new Map(), netns: new Map() };
+
+async function askRuntime(deps: AdoptDeps, kernel: KernelEvidence, signal: AbortSignal): Promise<Runtime> {
+  const { view, clock, log } = deps;
+  if (view === undefined) return NO_RUNTIME;
+  const untilMs = clock.monotonicMs() + RUNTIME_WAIT_MS;
+  for (;;) {
+    try {
+      const sandboxes = await view.list(signal);
+      const wanted = kernel.ipams.length > 0 ? sandboxes : sandboxes.filter(({ id }) => isWired(kernel, id));
+      const networks = await Promise.all(
+        wanted.map(async ({ id }) => ({ id, network: await view.network(id, signal) })),
+      );
+      return {
+        sandboxes,
+        ips: new Map(networks.map(({ id, network }) => [id, network?.ips ?? []])),
+        netns: new Map(networks.flatMap(({ id, network }) => (network?.netns ? [[id, network.netns] as const] : []))),
+      };
+    } catch (error) {
+      if (signal.aborted) throw error;
+      if (clock.monotonicMs() >= untilMs) {
+        log.warn('adopting without the container runtime: Pod names and netns stay unknown', { error });
+        return NO_RUNTIME;
+      }
+      await clock.sleep(RUNTIME_RETRY_MS, signal);
+    }
+  }
+}
+
+function isWired(kernel: KernelEvidence, sandboxId: string): boolean {
+  return kernel.veths.some(({ containerId }) => containerId === sandboxId);
+}
+
+function withEnis(supply: Supply | undefined, enis: Supply['enis']): Supply {
+  const base = supply ?? { nodeName: '', epoch: 0, enis: [], warm: { min: 0, max: 0 } };
+  return { ...base, enis: [...base.enis, ...enis] };
+}

@@ -1,0 +1,88 @@
+import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
+import { isOurTable, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN, TABLE_POD_ROUTES } from '../../dataplane/numbers.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import type { RouteMessage } from '../../netlink/route-message.ts';
+import type { RuleMessage } from '../../netlink/rule-message.ts';
+import type { EniEvidence, KernelEvidence, VethEvidence } from './kernel-evidence.ts';
+
+/** Dumps of the host's namespace, both families. */
+export type HostDump = {
+  readonly links: readonly LinkMessage[];
+  readonly routes: readonly RouteMessage[];
+  readonly rules: readonly RuleMessage[];
+};
+
+/** Reads from dumps what an earlier agent left. Pure. Only what carries our protocol or our alias counts. */
+export function readEvidence({ links, routes, rules }: HostDump, eniMarkMask: number): KernelEvidence {
+  const ourRoutes = routes.filter(({ protocol }) => protocol === RTPROT_TKE_ENI);
+  const ourRules = rules.filter(({ protocol }) => protocol === RTPROT_TKE_ENI);
+  const veths = links.flatMap((link) => vethOf(link, ourRoutes));
+  const wiredIps = new Set(veths.flatMap(({ ips }) => ips));
+  const perPod = ourRules.filter(({ priority, src }) => priority === PRIORITY.fromPod && src !== undefined);
+  const isCompact = ourRules.some(
+    (rule) => rule.priority === PRIORITY.podHostRoutes && rule.table === TABLE_POD_ROUTES,
+  );
+  const isPerPod = perPod.some(({ src }) => wiredIps.has(addressOf(src)));
+  return {
+    veths,
+    enis: tablesOf([...ourRoutes, ...ourRules], veths).map((table) =>
+      eniOf(table, { links, ourRoutes, ourRules, eniMarkMask }),
+    ),
+    ipams: perPod.map(({ src, table }) => ({ ip: addressOf(src), table })).filter(({ ip }) => !wiredIps.has(ip)),
+    ...(isCompact ? { ruleMode: 'compact' as const } : isPerPod ? { ruleMode: 'per-pod' as const } : {}),
+  };
+}
+
+function vethOf(link: LinkMessage, ourRoutes: readonly RouteMessage[]): readonly VethEvidence[] {
+  const owner = parseHostVethAlias(link.ifalias ?? '');
+  if (owner === undefined) return [];
+  const ips = ourRoutes
+    .filter(({ oif, table }) => oif === link.ifindex && (table === TABLE_POD_ROUTES || table === TABLE_MAIN))
+    .map(({ dst }) => addressOf(dst));
+  const { ifname: name, ifindex, mtu, group: table, address: mac = '' } = link;
+  return [{ ...owner, name, mac, ifindex, mtu, table, ips: [...new Set(ips)].toSorted(byFamily) }];
+}
+
+function tablesOf(objects: readonly (RouteMessage | RuleMessage)[], veths: readonly VethEvidence[]): readonly number[] {
+  // A flush may have taken every route and rule of an ENI; its Pods' link groups still name its table.
+  const tables = [...objects, ...veths].map(({ table }) => table).filter(isOurTable);
+  return [...new Set(tables)].filter((table) => table !== TABLE_POD_ROUTES).toSorted((a, b) => a - b);
+}
+
+type EniSources = {
+  readonly links: readonly LinkMessage[];
+  readonly ourRoutes: readonly RouteMessage[];
+  readonly ourRules: readonly RuleMessage[];
+  readonly eniMarkMask: number;
+};
+
+function eniOf(table: number, { links, ourRoutes, ourRules, eniMarkMask }: EniSources): EniEvidence {
+  const inTable = ourRoutes.filter((route) => route.table === table);
+  const marked = ourRules.find((rule) => rule.table === table && rule.priority === PRIORITY.eniMark && rule.fwmark);
+  const mac = links.find(({ ifindex }) => inTable.some(({ oif }) => oif === ifindex))?.address;
+  const primary = ourRules
+    .filter((rule) => rule.table === table && rule.priority === PRIORITY.fromEniPrimary)
+    .map((rule) => {
+      const gateway = inTable.find((route) => route.gateway !== undefined && route.family === rule.family)?.gateway;
+      return { ip: addressOf(rule.src), ...(gateway === undefined ? {} : { gateway }) };
+    });
+  return {
+    table,
+    primary,
+    ...(mac === undefined ? {} : { mac }),
+    ...(marked?.fwmark === undefined ? {} : { slot: slotOf(marked.fwmark, eniMarkMask) }),
+  };
+}
+
+/** Moves a mark's bits back to where slots count from 1. */
+function slotOf(mark: number, mask: number): number {
+  return (mark & mask) >>> (31 - Math.clz32(mask & -mask));
+}
+
+function addressOf(prefix: string | undefined): string {
+  return (prefix ?? '').split('/')[0] ?? '';
+}
+
+function byFamily(a: string, b: string): number {
+  return Number(a.includes(':')) - Number(b.includes(':'));
+}

@@ -1,0 +1,290 @@
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Kernel } from '../dataplane/kernel.ts';
+import { openNft } from '../dataplane/nft.ts';
+import { openMonitor } from '../netlink/monitor.ts';
+import { openRtnetlink, openRtnetlinkIn } from '../netlink/rtnetlink.ts';
+import { openSysctl } from '../sysctl/sysctl.ts';
+import { adopt } from './adopt/adopt.ts';
+import { readEvidence } from './adopt/read-evidence.ts';
+import { attach } from './attach.ts';
+import { check } from './check.ts';
+import { collectInvalid } from './collect.ts';
+import type { AgentConfig } from './config/options.ts';
+import { decideRuleMode } from './decide-rule-mode.ts';
+import { detach } from './detach.ts';
+import { removeConflist } from './install/conflist.ts';
+import { openInstallation } from './installation.ts';
+import { openJournal } from './journal/journal.ts';
+import type { Journal } from './journal/journal-content.ts';
+import { startMaintenance } from './maintenance.ts';
+import { lookIntoSandboxes } from './node/look-into-sandboxes.ts';
+import { findCiliumConflists, probeNftables, readHostDump } from './node/node-probe.ts';
+import { serveHttpEndpoints } from './observability/http-endpoints.ts';
+import { type AgentParts, type AgentRuntime, createParts } from './parts.ts';
+import { recover } from './recover.ts';
+import { concernsOf } from './repair/concerns-of.ts';
+import { type ReconcileReport, reconcile } from './repair/reconcile.ts';
+import { isRelevant } from './repair/relevant-event.ts';
+import { type RepairLoop, startRepairLoop } from './repair/repair-loop.ts';
+import { type AgentUseCases, agentImplementation } from './server/agent-service.ts';
+import { serveGrpc } from './server/grpc-server.ts';
+import { refuseLiveSocket } from './server/unix-socket.ts';
+import { drainSpool, type SpoolDeps, watchSpool } from './spool.ts';
+import { statusOf } from './status.ts';
+import type { SupplySource } from './supply/supply.ts';
+import { openSupplyFile } from './supply/supply-file.ts';
+import { takeSupply } from './supply-intake.ts';
+
+/** An agent that serves. */
+export type RunningAgent = {
+  /** Finishes what is under way and stops. Kernel state, journal and network configuration stay for the next agent. */
+  close(): Promise<void>;
+};
+
+/** Why an ADD cannot be served, whatever the pool says. */
+type Gate = { hold: string | undefined };
+
+/** A call in flight has this long; kubelet's own patience with a dying Pod is 30 s. */
+const DRAIN_MS = 10_000;
+const MONITOR_BUFFER_BYTES = 8 << 20;
+const SUPPLY_POLL_MS = 200;
+const REFERENCE_PLUGIN_DIR = '/usr/lib/cni';
+
+/**
+ * Starts the agent, in the one order that is safe: nobody else serves; journal; what lives without a journal is adopted;
+ * what was left half done is ended; the kernel is set up; DELs that were spooled are done; only then it serves, and only
+ * when it serves the runtime is sent here.
+ * @throws AgentError, JournalError, ConfigError and what the kernel refuses at the start.
+ */
+export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Promise<RunningAgent> {
+  const { log, clock } = runtime;
+  await refuseLiveSocket(config.socket);
+  mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
+  const down = new AbortController();
+  const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });
+  const kernel: Kernel = { rtnetlink: openRtnetlink(), sysctl: openSysctl(), nft: openNft() };
+  const hasNftables = await probeNftables(kernel.nft);
+  const parts = createParts(config, runtime, { journal, kernel, hasNftables });
+  const { state, metrics, useCases } = parts;
+  const gate: Gate = { hold: 'the agent is starting' };
+  const endpoints = await openEndpoints(config, parts, gate);
+
+  const supply = openSupplyFile(config.supplyFile, { clock, log });
+  state.restore(journal.load());
+  await adoptIfUnknown(config, parts, { journal, kernel, supply, signal: down.signal });
+  chooseRuleMode(config, parts, hasNftables);
+  const loop = openRepairLoop(config, parts, gate);
+  const unsubscribe = supply.subscribe((event) =>
+    takeSupply({ state, journal, metrics, log, supplyChanged: () => loop.kick('supply') }, event),
+  );
+  const monitor = followKernel(loop, runtime);
+  await recover(useCases);
+  await loop.pass('start').catch((error: unknown) => log.error('the node is not set up yet', { error }));
+
+  const spoolDeps = spoolDepsOf(config, parts);
+  await drainSpool(spoolDeps);
+  const implementation = agentImplementation(useCasesOf(parts, gate), runtime.release, down.signal);
+  const server = await serveGrpc(implementation, {
+    socketPath: config.socket,
+    ...(config.listenAddress === '' ? {} : { tcpAddress: config.listenAddress }),
+  });
+  log.info('serving', { socket: config.socket, release: runtime.release, ruleMode: state.ruleMode });
+  const spool = watchSpool(spoolDeps);
+  const installation = openInstallation({ ...config, referencePluginDir: REFERENCE_PLUGIN_DIR }, log);
+  const maintenance = startMaintenance({ parts, config, installation, drainSpool: spool.drain, signal: down.signal });
+  void followReadiness(parts, gate, down.signal, {
+    turned: (isReady) => server.health.setServing(isReady),
+    look: async (isReady) => {
+      if (!isReady) return;
+      await installation.putExecutables();
+      installation.putConflist();
+    },
+  });
+  void followDemand(parts, supply, down.signal);
+
+  return {
+    close: async () => {
+      down.abort('the agent is going down');
+      await server.drain(DRAIN_MS);
+      unsubscribe();
+      supply.close();
+      spool.close();
+      maintenance.close();
+      monitor.close();
+      await loop.close();
+      endpoints?.close();
+      parts.view?.close();
+      kernel.rtnetlink.close();
+      journal.close();
+      log.info('stopped; Pods go on');
+    },
+  };
+}
+
+/** Takes our network configuration away; for `remove-conf`. */
+export function removeConf(config: AgentConfig): void {
+  removeConflist(config.cniConfDir);
+}
+
+async function openEndpoints(config: AgentConfig, { state, metrics }: AgentParts, gate: Gate) {
+  if (config.metricsAddress === '') return undefined;
+  return await serveHttpEndpoints(config.metricsAddress, {
+    liveness: () => undefined,
+    readiness: () => statusOf(state, gate.hold)?.msg,
+    metrics: () => metrics.render(),
+    metricsContentType: metrics.contentType,
+  });
+}
+
+type AdoptionSources = {
+  readonly journal: Journal;
+  readonly kernel: Kernel;
+  readonly supply: SupplySource;
+  readonly signal: AbortSignal;
+};
+
+/** A journal that is not the one of this boot's earlier agents knows nothing of the Pods that live. */
+async function adoptIfUnknown(config: AgentConfig, parts: AgentParts, sources: AdoptionSources): Promise<void> {
+  const { journal, kernel, supply, signal } = sources;
+  if (journal.origin === 'existing') return;
+  const { clock, log } = parts.useCases;
+  const evidence = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
+  if (evidence.veths.length === 0 && evidence.ipams.length === 0 && evidence.enis.length === 0) return;
+  log.warn('no journal of this boot, but Pods may live: adopting', {
+    origin: journal.origin,
+    movedTo: journal.movedTo,
+  });
+  // Without supply nobody can say which ENI an address is of. DELs are spooled meanwhile, ADDs are tried again.
+  while (supply.latest() === undefined) await clock.sleep(SUPPLY_POLL_MS, signal);
+  parts.state.supply = supply.latest();
+  const adopted = await adopt(
+    {
+      ...{ clock, log, journal },
+      state: parts.state,
+      view: parts.view,
+      findPeers: (veths, paths) =>
+        lookIntoSandboxes(
+          { hostRoot: config.hostRoot, openRtnetlinkIn: (netns) => openRtnetlinkIn(netns) },
+          veths,
+          paths,
+        ),
+    },
+    evidence,
+    signal,
+  );
+  log.info('adoption done', { leases: adopted });
+}
+
+/** The mode in force stays recorded until a pass has led all the way to the new one. */
+function chooseRuleMode(config: AgentConfig, { state, useCases }: AgentParts, hasNftables: boolean): void {
+  const before = useCases.journal.load().ruleMode;
+  const ciliumConflists = findCiliumConflists(config.cniConfDir);
+  const { mode, why } = decideRuleMode(config.ruleMode, { hasNftables, ciliumConflists });
+  state.ruleMode = mode;
+  useCases.log.info(before === undefined || before === mode ? 'rule mode' : 'rule mode changes', { before, mode, why });
+}
+
+function openRepairLoop(config: AgentConfig, parts: AgentParts, gate: Gate): RepairLoop {
+  const { state, finder, metrics, useCases } = parts;
+  const run = async (cause: string): Promise<ReconcileReport> => {
+    try {
+      finder.look();
+      const report = await reconcile(parts.reconcile, cause);
+      gate.hold = finder.primary() === undefined ? 'the node has no primary interface yet' : undefined;
+      if (gate.hold === undefined) recordRuleMode(parts, report);
+      state.changed.notify();
+      return report;
+    } catch (error) {
+      gate.hold = `the node cannot be set up: ${error instanceof Error ? error.message : String(error)}`;
+      state.changed.notify();
+      throw error;
+    }
+  };
+  return startRepairLoop({
+    reconcile: run,
+    isRelevant: (event) => isRelevant(event, concernsOf(state, finder.primary())),
+    overrun: metrics.overrun,
+    log: useCases.log,
+    intervalMs: config.repairIntervalMs,
+  });
+}
+
+function recordRuleMode({ state, metrics, useCases }: AgentParts, report: ReconcileReport): void {
+  const before = useCases.journal.load().ruleMode;
+  if (before === state.ruleMode || report.failed.length > 0 || report.held > 0) return;
+  useCases.journal.putRuleMode(state.ruleMode);
+  if (before === undefined) return;
+  metrics.migrated();
+  useCases.log.info('rule mode changed', { from: before, to: state.ruleMode });
+}
+
+function followKernel(loop: RepairLoop, { log }: AgentRuntime): { close(): void } {
+  const monitor = openMonitor({
+    groups: ['link', 'ipv4-ifaddr', 'ipv6-ifaddr', 'ipv4-route', 'ipv6-route', 'ipv4-rule', 'ipv6-rule', 'nftables'],
+    rcvbufBytes: MONITOR_BUFFER_BYTES,
+  });
+  loop.follow(monitor).catch((error: unknown) => {
+    log.error('kernel notifications ended, only the timer repairs now', { error });
+  });
+  return monitor;
+}
+
+/** Executables know only the socket, and spool beside it. */
+function spoolDepsOf(config: AgentConfig, { metrics, state, useCases }: AgentParts): SpoolDeps {
+  return {
+    directory: join(dirname(config.socket), 'deletions'),
+    log: useCases.log,
+    pending: metrics.spoolPending,
+    release: async ({ containerId, ifName, writtenAtMs }) => {
+      const lease = state.leases.get(`${containerId}/${ifName}`);
+      // An ADD that came after this DEL was spooled: the DEL was for what was there before.
+      if (lease !== undefined && lease.createdAtMs > writtenAtMs) return;
+      const failure = await detach(useCases, { containerId, ifName });
+      if (failure !== undefined) throw new Error(failure.msg);
+    },
+  };
+}
+
+function useCasesOf({ state, useCases }: AgentParts, gate: Gate): AgentUseCases {
+  return {
+    attach: (command, signal) => attach(useCases, command, signal),
+    detach: (target) => detach(useCases, target),
+    check: (target) => check(useCases, target),
+    status: () => statusOf(state, gate.hold),
+    collectInvalid: (network, valid) => collectInvalid(useCases, network, valid),
+    addressing: (lease) => state.supply?.enis.find(({ eniId }) => eniId === lease.eniId)?.primary ?? [],
+  };
+}
+
+type ReadinessListener = { turned(isReady: boolean): void; look(isReady: boolean): Promise<void> };
+
+/** Tells whenever readiness may have changed. */
+async function followReadiness(
+  { state }: AgentParts,
+  gate: Gate,
+  signal: AbortSignal,
+  listener: ReadinessListener,
+): Promise<void> {
+  while (!signal.aborted) {
+    const isReady = statusOf(state, gate.hold) === undefined;
+    listener.turned(isReady);
+    await listener.look(isReady);
+    await state.changed.wait(SUPPLY_POLL_MS * 5, signal);
+  }
+}
+
+/** Publishes how many addresses the node wants, a little after it changed: a burst of Pods is one request. */
+async function followDemand({ state, useCases }: AgentParts, supply: SupplySource, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await state.demandChanged.wait(60_000, signal);
+    const inForce = state.supply;
+    if (signal.aborted || inForce === undefined) continue;
+    try {
+      const { desired } = state.pool.demand(inForce.warm);
+      await supply.request({ desiredIps: desired, releasable: [], observedEpoch: inForce.epoch });
+    } catch (error) {
+      useCases.log.warn('demand not published, will be tried again', { error });
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import type { CriSandbox } from './cri/sandbox-view.ts';
+import { type Lease, type LeaseKey, leaseKey } from './lease.ts';
+
+/** The runtime lists a sandbox only some time after its ADD began. */
+export const COLLECT_GRACE_MS = 60_000;
+
+/**
+ * Decides which leases lost their sandbox. Pure. A sandbox that is NOTREADY may still get its DEL, and until then its
+ * address must not go to anybody else while its netns, and so its traffic, may live; it is released only when the netns
+ * is gone too. A sandbox that is not listed at all was removed, and the runtime never DELs it again.
+ * @param netnsGone tells whether the netns path of a lease names a netns no more.
+ */
+export function decideCollect(
+  leases: readonly Lease[],
+  sandboxes: readonly CriSandbox[],
+  nowMs: number,
+  netnsGone: (lease: Lease) => boolean,
+): readonly LeaseKey[] {
+  const stateById = new Map(sandboxes.map((sandbox) => [sandbox.id, sandbox.state]));
+  const isOrphan = (lease: Lease): boolean => {
+    if (nowMs - lease.createdAtMs < COLLECT_GRACE_MS) return false;
+    const state = stateById.get(lease.containerId);
+    // Not of Kubernetes (`ctr`, `nerdctl`, cnitool): the CRI never lists it, so only its netns can tell.
+    const isOfCri = lease.podName !== '';
+    if (state === undefined) return isOfCri || netnsGone(lease);
+    return state === 'not-ready' && netnsGone(lease);
+  };
+  return leases.filter(isOrphan).map((lease) => leaseKey(lease.containerId, lease.ifName));
+}

@@ -1,0 +1,20 @@
+import type { RuleMode } from './journal/journal-content.ts';
+
+/** What decides the rule mode of `auto`. */
+export type RuleModeEvidence = {
+  readonly hasNftables: boolean;
+  /** Files of the CNI conf folder that chain cilium-cni, whose marks use the same bits as ours. */
+  readonly ciliumConflists: readonly string[];
+};
+
+/** A rule mode and why. */
+export type RuleModeChoice = { readonly mode: RuleMode; readonly why: string };
+
+/** Decides which rules the node gets. Pure. */
+export function decideRuleMode(wanted: RuleMode | 'auto', evidence: RuleModeEvidence): RuleModeChoice {
+  if (wanted !== 'auto') return { mode: wanted, why: `--rule-mode=${wanted}` };
+  if (!evidence.hasNftables) return { mode: 'per-pod', why: 'nftables is missing' };
+  const [conflist] = evidence.ciliumConflists;
+  if (conflist !== undefined) return { mode: 'per-pod', why: `${conflist} chains cilium-cni` };
+  return { mode: 'compact', why: 'nothing speaks against it' };
+}

@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { warmThreadPool } from '../netlink/netns.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { ConfigError } from '../runtime/decode.ts';
+import { removeConf, startAgent } from './agent.ts';
+import { AgentError } from './agent-error.ts';
+import { EX_CONFIG, readAgentConfig } from './config/agent-config.ts';
+import type { AgentConfig } from './config/options.ts';
+import { JournalError } from './journal/journal-error.ts';
+import { openPinoLogger } from './observability/pino-logger.ts';
+import { AGENT_RELEASE } from './release.ts';
+
+const STDOUT = 1;
+const REMOVE_CONF = 'remove-conf';
+
+async function main(): Promise<void> {
+  // Threads inherit the network namespace of the moment they start in: all of them start now, in the host's.
+  await warmThreadPool();
+  const args = process.argv.slice(2);
+  const isRemoval = args[0] === REMOVE_CONF;
+  const argv = isRemoval ? args.slice(1) : args;
+  const outcome = readAgentConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
+  if (outcome.kind === 'help') return print(outcome.text);
+  if (outcome.kind === 'version') return print(`${AGENT_RELEASE}\n`);
+  if (isRemoval) return removeConf(outcome.config);
+  await run(outcome.config);
+}
+
+async function run(config: AgentConfig): Promise<void> {
+  const log = openPinoLogger(config.logLevel, STDOUT);
+  const stop = Promise.withResolvers<NodeJS.Signals>();
+  process.once('SIGTERM', stop.resolve);
+  process.once('SIGINT', stop.resolve);
+  const starting = startAgent(config, { clock: systemClock, log, randomBytes, release: AGENT_RELEASE });
+  // Told to go before it serves, it has nothing to finish: the journal bears a kill at any moment.
+  const agent = await Promise.race([starting, stop.promise]);
+  if (typeof agent === 'string') process.exit(0);
+  log.info('stopping', { signal: await stop.promise });
+  await agent.close();
+  process.exit(0);
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
+}
+
+main().catch((error: unknown) => {
+  if (error instanceof ConfigError) {
+    process.stderr.write(`${error.message}\n`);
+    process.exit(EX_CONFIG);
+  }
+  const isExpected = error instanceof AgentError || error instanceof JournalError;
+  process.stderr.write(`${isExpected ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,85 @@
+import { collectGone } from './collect.ts';
+import type { AgentConfig } from './config/options.ts';
+import { finishReleasing } from './detach.ts';
+import type { Installation } from './installation.ts';
+import type { PoolSample } from './observability/metrics.ts';
+import type { AgentParts } from './parts.ts';
+
+/** What the timers drive. */
+export type MaintenanceDeps = {
+  readonly parts: AgentParts;
+  readonly config: AgentConfig;
+  readonly installation: Installation;
+  readonly drainSpool: () => Promise<unknown>;
+  readonly signal: AbortSignal;
+};
+
+/** Cooldowns end by the second; gauges are as fresh. */
+const TICK_MS = 1_000;
+/** Between writes, a journal that was deleted or cut is noticed so soon. */
+const VERIFY_MS = 5_000;
+const RETRY_MS = 5_000;
+/** A page cache under pressure forgets in minutes. */
+const WARM_MS = 300_000;
+
+/** Starts what happens by the clock. Each task runs one at a time; a failure is logged and the next turn tries again. */
+export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
+  const { parts, config, installation, signal } = deps;
+  const { useCases, view } = parts;
+  const timers = [
+    every(deps, TICK_MS, 'tick', async () => tick(parts)),
+    every(deps, VERIFY_MS, 'verify journal', async () => {
+      if (useCases.journal.verify() === 'rebuilt') {
+        parts.metrics.journalError();
+        useCases.log.error('journal was deleted or damaged while running, written anew from memory');
+      }
+    }),
+    every(deps, RETRY_MS, 'finish releasing', async () => {
+      await finishReleasing(useCases);
+      await deps.drainSpool();
+      await installation.putExecutables();
+    }),
+    every(deps, WARM_MS, 'warm page cache', () => installation.keepWarm()),
+    ...(view === undefined
+      ? []
+      : [every(deps, config.gcIntervalMs, 'collect', async () => void (await collectGone(useCases, view, signal)))]),
+  ];
+  return { close: () => timers.forEach(clearInterval) };
+}
+
+function every(
+  { parts, signal }: MaintenanceDeps,
+  intervalMs: number,
+  what: string,
+  run: () => Promise<unknown>,
+): NodeJS.Timeout {
+  let isRunning = false;
+  const turn = async (): Promise<void> => {
+    if (isRunning || signal.aborted) return;
+    isRunning = true;
+    try {
+      await run();
+    } catch (error) {
+      parts.useCases.log.error('maintenance failed, will be tried again', { what, error });
+    } finally {
+      isRunning = false;
+    }
+  };
+  return setInterval(() => void turn(), intervalMs);
+}
+
+function tick({ state, metrics, useCases }: AgentParts): void {
+  const cooled = state.pool.tick(useCases.clock.nowMs());
+  if (cooled.length > 0) {
+    useCases.journal.eraseCooldowns(cooled);
+    state.changed.notify();
+    useCases.demandChanged();
+  }
+  const groups = Map.groupBy(state.pool.state.addresses.values(), (address) => `${address.eniId} ${address.state}`);
+  const samples = [...groups.values()].flatMap((group): readonly PoolSample[] => {
+    const [first] = group;
+    return first === undefined ? [] : [{ eniId: first.eniId, state: first.state, addressCount: group.length }];
+  });
+  metrics.pool(samples);
+  metrics.leases(state.leases.size);
+}

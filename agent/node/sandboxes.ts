@@ -1,0 +1,67 @@
+import { fstatSync, statSync } from 'node:fs';
+import { type Netns, NetnsError, openNetns } from '../../netlink/netns.ts';
+import { CNI_CODE, CniFailureError } from '../cni-failure.ts';
+import { resolveHostPath } from '../host-path.ts';
+import type { Sandboxes } from '../ports.ts';
+
+/** The agent's own namespace is the host's: it runs in the host network. */
+const HOST_NETNS = '/proc/self/ns/net';
+
+/**
+ * Opens the runtime's namespaces, which the agent sees below `hostRoot` (`/proc/1/root` in a container that shares the
+ * host's PID namespace).
+ */
+export function openSandboxes(hostRoot: string): Sandboxes {
+  return {
+    open: (path) => {
+      const netns = openOrRefuse(hostRoot, path);
+      if (isHost(netns)) {
+        netns.close();
+        throw new CniFailureError(
+          CNI_CODE.invalidEnvironment,
+          `CNI_NETNS ${path} is the host's own network namespace`,
+          'a Pod in the host network needs no CNI; wiring it would change the node itself',
+        );
+      }
+      return netns;
+    },
+    // Without a path nothing can be said of it.
+    isGone: (path) => path !== '' && !isNetns(hostRoot, path),
+  };
+}
+
+function openOrRefuse(hostRoot: string, path: string): Netns {
+  try {
+    return openNetns(resolveHostPath(hostRoot, path));
+  } catch (error) {
+    if (!(error instanceof NetnsError)) throw error;
+    const problem =
+      error.code === 'ENOENT'
+        ? 'does not exist'
+        : error.code === 'NOT_A_NETNS'
+          ? 'is no network namespace'
+          : `cannot be opened (${error.code})`;
+    throw new CniFailureError(
+      CNI_CODE.invalidEnvironment,
+      `CNI_NETNS ${path} ${problem}`,
+      'expected the path of a network namespace, as /run/netns/…',
+      { cause: error },
+    );
+  }
+}
+
+function isNetns(hostRoot: string, path: string): boolean {
+  try {
+    openNetns(resolveHostPath(hostRoot, path)).close();
+    return true;
+  } catch (error) {
+    // Anything but a clear "no" (EACCES, EMFILE) leaves it undecided, and so not gone.
+    return !(error instanceof NetnsError && (error.code === 'ENOENT' || error.code === 'NOT_A_NETNS'));
+  }
+}
+
+function isHost(netns: Netns): boolean {
+  const host = statSync(HOST_NETNS);
+  const found = fstatSync(netns.fd);
+  return host.ino === found.ino && host.dev === found.dev;
+}

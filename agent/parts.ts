@@ -1,0 +1,84 @@
+import type { Kernel } from '../dataplane/kernel.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { KeyedMutex } from '../runtime/keyed-mutex.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { AgentConfig } from './config/options.ts';
+import { openCriView } from './cri/cri-client.ts';
+import type { SandboxView } from './cri/sandbox-view.ts';
+import type { Journal } from './journal/journal-content.ts';
+import { openConntrack } from './node/conntrack.ts';
+import { openHostKernel } from './node/host-kernel.ts';
+import { readHostView } from './node/node-probe.ts';
+import { openPodWiring } from './node/pod-wiring.ts';
+import { openSandboxes } from './node/sandboxes.ts';
+import { NodeState } from './node-state.ts';
+import { createMetrics, type MetricsRegistry } from './observability/metrics.ts';
+import type { RandomBytes, UseCaseDeps } from './ports.ts';
+import { createPrimaryFinder, type PrimaryFinder } from './primary-finder.ts';
+import { DEFAULT_FIGHT_LIMITS, FightDetector } from './repair/fight-detector.ts';
+import type { ReconcileDeps } from './repair/reconcile.ts';
+
+/** What the agent gets from its process. */
+export type AgentRuntime = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly randomBytes: RandomBytes;
+  readonly release: string;
+};
+
+/** The agent's parts, made and not running. */
+export type AgentParts = {
+  readonly state: NodeState;
+  readonly metrics: MetricsRegistry;
+  readonly finder: PrimaryFinder;
+  readonly useCases: UseCaseDeps;
+  readonly reconcile: ReconcileDeps;
+  /** Undefined when no runtime is configured. */
+  readonly view: SandboxView | undefined;
+};
+
+/** Joins ports and adapters. Opens nothing that needs closing but the runtime's client. */
+export function createParts(
+  config: AgentConfig,
+  { clock, log, randomBytes }: AgentRuntime,
+  {
+    journal,
+    kernel,
+    hasNftables,
+  }: { readonly journal: Journal; readonly kernel: Kernel; readonly hasNftables: boolean },
+): AgentParts {
+  const state = new NodeState();
+  const metrics = createMetrics({ processMetrics: true });
+  const { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort } = config;
+  const finder = createPrimaryFinder({
+    state,
+    log,
+    readHostView: () => readHostView(kernel.rtnetlink),
+    wanted: config.primaryInterface,
+    settings: { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, nftables: hasNftables },
+  });
+  const useCases: UseCaseDeps = {
+    ...{ clock, randomBytes, log, metrics, state, journal },
+    mutex: new KeyedMutex(),
+    wiring: openPodWiring({ kernel, nodeNetwork: finder.current, enis: () => state.plannedEnis }),
+    sandboxes: openSandboxes(config.hostRoot),
+    conntrack: openConntrack(log),
+    settings: {
+      ipCooldownMs: config.ipCooldownMs,
+      addWaitMs: config.addWaitMs,
+      forceAfterMs: config.forceReuseAfterMs,
+      podMtu: config.mtu,
+    },
+    demandChanged: () => state.demandChanged.notify(),
+  };
+  return {
+    ...{ state, metrics, finder, useCases },
+    reconcile: {
+      ...{ clock, log, metrics, state, journal },
+      kernel: openHostKernel(kernel),
+      fights: new FightDetector(DEFAULT_FIGHT_LIMITS),
+      nodeNetwork: finder.current,
+    },
+    view: config.criSockets.length === 0 ? undefined : openCriView(config.criSockets),
+  };
+}

@@ -1,0 +1,55 @@
+import type { NodeNetwork } from '../dataplane/network.ts';
+import type { Logger } from '../runtime/log.ts';
+import {
+  findPrimary,
+  type HostView,
+  type NodeNetworkSettings,
+  nodeNetworkOf,
+  type PrimaryInterface,
+} from './node-network.ts';
+import type { NodeState } from './node-state.ts';
+
+/** What finding the primary interface needs. */
+export type PrimaryFinderDeps = {
+  readonly state: NodeState;
+  readonly log: Logger;
+  readonly readHostView: () => HostView;
+  /** '' takes the device of the default route. */
+  readonly wanted: string;
+  readonly settings: NodeNetworkSettings;
+};
+
+/** Knows the node's own network as of the last look. */
+export type PrimaryFinder = {
+  /** Looks anew. A primary that is gone for the moment is remembered: its rules must not flap with a DHCP lease. */
+  look(): void;
+  /** The node as planned, in the rule mode in force; undefined until a primary interface was found. */
+  current(): NodeNetwork | undefined;
+  primary(): PrimaryInterface | undefined;
+};
+
+/** Creates a finder that has not looked yet. */
+export function createPrimaryFinder({ state, log, readHostView, wanted, settings }: PrimaryFinderDeps): PrimaryFinder {
+  let primary: PrimaryInterface | undefined;
+  let isMissingTold = false;
+  return {
+    look: () => {
+      const macs = new Set((state.supply?.enis ?? []).map(({ mac }) => mac));
+      const found = findPrimary(readHostView(), wanted === '' ? undefined : wanted, macs);
+      if (found === undefined) {
+        if (!isMissingTold) log.warn('no primary interface', { wanted: wanted === '' ? 'default route' : wanted });
+        isMissingTold = true;
+        return;
+      }
+      isMissingTold = false;
+      if (found.ifindex !== primary?.ifindex) log.info('primary interface', { ...found });
+      primary = found;
+    },
+    current: () => {
+      if (primary === undefined) return undefined;
+      const subnets = (state.supply?.enis ?? []).flatMap((eni) => eni.primary.map(({ subnetCidr }) => subnetCidr));
+      return { ...nodeNetworkOf(settings, primary, state.families(), subnets), ruleMode: state.ruleMode };
+    },
+    primary: () => primary,
+  };
+}

@@ -1,0 +1,20 @@
+import { finishReleasing } from './detach.ts';
+import type { UseCaseDeps } from './ports.ts';
+import { takeDown } from './take-down.ts';
+
+/**
+ * Ends what an earlier run of the agent left half done. A pending lease was never answered for, so the runtime asks
+ * again: it is taken back. A releasing one is finished. Returns how many are left for the timer.
+ */
+export async function recover(deps: UseCaseDeps): Promise<number> {
+  for (const lease of [...deps.state.leases.values()]) {
+    if (lease.state !== 'pending') continue;
+    try {
+      await takeDown(deps, lease, deps.settings.ipCooldownMs);
+      deps.log.info('took back an attachment that was never finished', { containerId: lease.containerId });
+    } catch (error) {
+      deps.log.error('could not take back an unfinished attachment yet', { containerId: lease.containerId, error });
+    }
+  }
+  return await finishReleasing(deps);
+}

@@ -1,0 +1,29 @@
+import type { PrimaryInterface } from '../node-network.ts';
+import type { NodeState } from '../node-state.ts';
+import type { Concerns } from './relevant-event.ts';
+
+const BITS = { 4: 32, 6: 128 } as const;
+
+/** What of the kernel concerns us at this moment. */
+export function concernsOf(state: NodeState, primary: PrimaryInterface | undefined): Concerns {
+  const active = [...state.leases.values()].filter(
+    (lease) => lease.state === 'active' || state.wired.has(`${lease.containerId}/${lease.ifName}`),
+  );
+  const veths = new Map(
+    active.flatMap((lease) => {
+      const ifindex = lease.hostVeth?.ifindex;
+      const table = state.eniRecords.get(lease.eniId)?.table;
+      return ifindex === undefined || table === undefined ? [] : [[ifindex, { group: table, mtu: lease.mtu }] as const];
+    }),
+  );
+  return {
+    veths,
+    ifindexes: new Set([
+      ...veths.keys(),
+      ...[...state.enis.values()].map(({ ifindex }) => ifindex),
+      ...(primary === undefined ? [] : [primary.ifindex]),
+    ]),
+    macs: new Set((state.supply?.enis ?? []).map(({ mac }) => mac)),
+    podPrefixes: new Set(active.flatMap(({ addresses }) => addresses.map(({ ip, family }) => `${ip}/${BITS[family]}`))),
+  };
+}
