@@ -5,6 +5,7 @@ import { Child } from './child.ts';
 import { type CriClient, openCriClient } from './cri-client.ts';
 import { isObject, type NetnsView } from './netns.ts';
 import { run } from './run.ts';
+import { killQuietly } from './run-names.ts';
 import { waitUntil } from './wait-until.ts';
 
 /** Folders that a node has for itself, under the paths that every program expects. */
@@ -73,6 +74,12 @@ export async function startContainerdNode(spec: ContainerdNodeSpec): Promise<Con
   return node;
 }
 
+/** Ends what runs in the cgroup that a crashed run's node left behind, and removes it. `name` is that of its netns. */
+export async function removeStaleNode(name: string): Promise<void> {
+  for (const pid of cgroupPids(name)) killQuietly(pid);
+  await removeCgroup(name);
+}
+
 /** A node with a container runtime. Made by `startContainerdNode`. */
 export class ContainerdNode {
   readonly name: string;
@@ -114,6 +121,11 @@ export class ContainerdNode {
     const own = OWN_FOLDERS.find((folder) => path === folder || path.startsWith(`${folder}/`));
     if (own === undefined) throw new Error(`${path}: not in a folder of the node's own`);
     return join(this.#spec.dir, folderName(own), path.slice(own.length));
+  }
+
+  /** Where any path of the node lies for us while the node runs, mounts of its own included. */
+  insidePath(path: string): string {
+    return `/proc/${this.#holder?.pid}/root${path}`;
   }
 
   /** Starts a process on the node: its mount and network namespaces, and nothing of our environment. */
@@ -352,14 +364,6 @@ function allPids(): readonly number[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))
     .map(Number);
-}
-
-function killQuietly(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended meanwhile.
-  }
 }
 
 function textOf(value: unknown): string {

@@ -20,13 +20,20 @@ export function reservePrefix(stem = 'tke-test-'): RunPrefix {
 }
 
 /**
- * Removes the network namespaces that crashed runs left behind. Only prefixes with a note are touched, and only when
- * the process of the note is gone (same pid, other start time counts as gone). Returns the names removed.
+ * Removes the network namespaces that crashed runs left behind, with the processes in them. Only prefixes with a note are touched, and only when
+ * the process of the note is gone (same pid, other start time counts as gone). `removeExtras` is told each name first. Returns the names removed.
  */
-export async function cleanupStale(stem = 'tke-test-'): Promise<readonly string[]> {
+export async function cleanupStale(
+  stem = 'tke-test-',
+  removeExtras: (netnsName: string) => Promise<void> = async () => undefined,
+): Promise<readonly string[]> {
   const stale = readNotes().filter((note) => note.prefix.startsWith(stem) && !isAlive(note));
   if (stale.length === 0) return [];
   const names = (await listNetnsNames()).filter((name) => stale.some((note) => name.startsWith(note.prefix)));
+  for (const name of names) {
+    await removeExtras(name);
+    for (const pid of (await run(['ip', 'netns', 'pids', name])).split('\n').filter(Boolean)) killQuietly(Number(pid));
+  }
   await deleteNetnsNames(names);
   for (const note of stale) rmSync(join(NOTES_DIR, note.prefix), { force: true });
   return names;
@@ -47,6 +54,15 @@ export async function deleteNetnsNames(names: readonly string[]): Promise<void> 
   await run(['ip', '-force', '-batch', '-'], { input: names.map((name) => `netns del ${name}\n`).join('') }).catch(
     () => undefined,
   );
+}
+
+/** Ends a process; one that has ended meanwhile is no error. */
+export function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
+  }
 }
 
 type Note = { readonly prefix: string; readonly pid: number; readonly started: string };
