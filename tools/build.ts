@@ -5,16 +5,18 @@
 import { copyFile, mkdir, rename } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { bundle, FFI_FILE } from './build/bundle.ts';
+import { bundle, type Compile, FFI_FILE } from './build/bundle.ts';
 import { type BuildPlace, makeExecutable } from './build/executable.ts';
 import { withLock } from './build/lock.ts';
 import { describeRelease } from './build/release.ts';
 
 /** Lists what there is to build. One architecture at a time: the machine's own, for the code cache is made by running it. */
 export const EXECUTABLES = {
-  'tke-route-eni': { entry: 'cni-plugins/main.ts', links: ['tke-eni-ipamc', 'tke-direct-eni'] },
-  'tke-eni-agent': { entry: 'agent/main.ts', links: [] },
-} as const satisfies Readonly<Record<string, { readonly entry: string; readonly links: readonly string[] }>>;
+  'tke-route-eni': { entry: 'cni-plugins/main.ts', links: ['tke-eni-ipamc', 'tke-direct-eni'], compile: 'eager' },
+  'tke-eni-agent': { entry: 'agent/main.ts', links: [], compile: 'lazy' },
+} as const satisfies Readonly<Record<string, ExecutableSource>>;
+
+type ExecutableSource = { readonly entry: string; readonly links: readonly string[]; readonly compile: Compile };
 
 /** Is the name of one executable. */
 export type ExecutableName = keyof typeof EXECUTABLES;
@@ -40,11 +42,11 @@ const BIN_DIR = join(ROOT, 'dist', 'bin');
 const CACHE_DIR = join(ROOT, 'dist', '.cache');
 
 async function build(name: ExecutableName): Promise<string> {
-  const { entry, links } = EXECUTABLES[name];
+  const { entry, links, compile } = EXECUTABLES[name];
   // First to learn the sources, then, knowing their release, in earnest: bundling takes some 50 ms.
-  const { sources } = await bundle(ROOT, entry, '');
+  const { sources } = await bundle(ROOT, entry, '', compile);
   const release = await describeRelease(ROOT, sources);
-  const { code, needsFfi } = await bundle(ROOT, entry, release);
+  const { code, needsFfi } = await bundle(ROOT, entry, release, compile);
   const place: BuildPlace = { binDir: BIN_DIR, cacheDir: CACHE_DIR, nodePath: findNode() };
   const outcome = await makeExecutable({ name, links, code }, place);
   if (needsFfi) await putFfiBeside();
