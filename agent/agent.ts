@@ -163,11 +163,11 @@ async function adoptIfUnknown(config: AgentConfig, parts: AgentParts, sources: A
       ...{ clock, log, journal },
       state: parts.state,
       view: parts.view,
-      findPeers: (veths, paths) =>
+      findPeers: (veths, named) =>
         lookIntoSandboxes(
           { hostRoot: config.hostRoot, openRtnetlinkIn: (netns) => openRtnetlinkIn(netns) },
           veths,
-          paths,
+          named,
         ),
     },
     evidence,

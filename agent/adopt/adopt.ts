@@ -18,7 +18,7 @@ export type AdoptDeps = {
   /** Looks into the sandboxes for the Pod ends of these host veths. */
   readonly findPeers: (
     veths: KernelEvidence['veths'],
-    netnsPaths: readonly string[],
+    netnsByContainer: ReadonlyMap<string, string>,
   ) => ReadonlyMap<string, PeerEvidence>;
 };
 
@@ -35,7 +35,7 @@ export async function adopt(deps: AdoptDeps, kernel: KernelEvidence, signal: Abo
   if (kernel.enis.length === 0 && kernel.veths.length === 0) return 0;
   const hasPods = kernel.veths.length > 0 || kernel.ipams.length > 0;
   const runtime = hasPods ? await askRuntime(deps, kernel, signal) : NO_RUNTIME;
-  const peers = deps.findPeers(kernel.veths, [...runtime.netns.values()]);
+  const peers = deps.findPeers(kernel.veths, runtime.netns);
   const sources = { kernel, supply: state.supply, peers, nowMs: deps.clock.nowMs() };
   const adoption = planAdoption({ ...sources, sandboxes: runtime.sandboxes, sandboxIps: runtime.ips });
   if (adoption.ruleMode !== undefined) journal.putRuleMode(adoption.ruleMode);

@@ -1,5 +1,4 @@
 import { readdirSync } from 'node:fs';
-import type { LinkMessage } from '../../netlink/link-message.ts';
 import { type Netns, openNetns } from '../../netlink/netns.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import type { PeerEvidence, VethEvidence } from '../adopt/kernel-evidence.ts';
@@ -16,18 +15,27 @@ export type LookDeps = {
 };
 
 /**
- * Looks into network namespaces for the Pod ends of host veths: those that the runtime named, then those in `/run/netns`.
- * A Pod end has the interface's name and points at the host end's index. Reads only.
+ * Looks into network namespaces for the Pod ends of host veths: into the one that the runtime named for a container, and
+ * for the others into all of `/run/netns`. Reads only.
+ * @param named namespace paths by container id.
  */
 export function lookIntoSandboxes(
   deps: LookDeps,
   veths: readonly VethEvidence[],
-  netnsPaths: readonly string[],
+  named: ReadonlyMap<string, string>,
 ): ReadonlyMap<LeaseKey, PeerEvidence> {
   const found = new Map<LeaseKey, PeerEvidence>();
-  for (const path of new Set([...netnsPaths, ...namedNetns(deps.hostRoot)])) {
-    if (found.size === veths.length) break;
-    for (const [key, peer] of peersIn(deps, path, veths)) if (!found.has(key)) found.set(key, peer);
+  const note = (path: string, wanted: readonly VethEvidence[], isTrusted: boolean): void => {
+    for (const [key, peer] of peersIn(deps, path, wanted, isTrusted)) found.set(key, peer);
+  };
+  for (const veth of veths) {
+    const path = named.get(veth.containerId);
+    if (path !== undefined) note(path, [veth], true);
+  }
+  for (const path of namesOfNetns(deps.hostRoot)) {
+    const missing = veths.filter((veth) => !found.has(leaseKey(veth.containerId, veth.ifName)));
+    if (missing.length === 0) break;
+    note(path, missing, false);
   }
   return found;
 }
@@ -36,14 +44,15 @@ function peersIn(
   { hostRoot, openRtnetlinkIn }: LookDeps,
   path: string,
   veths: readonly VethEvidence[],
+  isTrusted: boolean,
 ): readonly (readonly [LeaseKey, PeerEvidence])[] {
   try {
     using netns = openNetns(resolveHostPath(hostRoot, path));
     using rtnetlink = openRtnetlinkIn(netns);
     const links = rtnetlink.link.list().filter(({ kind }) => kind === 'veth');
     return veths.flatMap((veth) => {
-      const link = links.find((candidate) => isPeer(candidate, veth));
-      if (link === undefined) return [];
+      const link = links.find(({ ifname, link: peer }) => ifname === veth.ifName && peer === veth.ifindex);
+      if (link === undefined || !(isTrusted || knowsGateway(rtnetlink, link.ifindex, veth.mac))) return [];
       const ips = rtnetlink.address
         .list({ ifindex: link.ifindex })
         .filter(({ scope }) => scope === RT_SCOPE_UNIVERSE)
@@ -58,11 +67,15 @@ function peersIn(
 
 const RT_SCOPE_UNIVERSE = 0;
 
-function isPeer(link: LinkMessage, veth: VethEvidence): boolean {
-  return link.ifname === veth.ifName && link.link === veth.ifindex;
+/**
+ * Interface indexes count from one in each namespace, so an equal number proves nothing: the other end may be in quite
+ * another host's namespace. The gateway's permanent neighbour holds the host end's random MAC.
+ */
+function knowsGateway(rtnetlink: Rtnetlink, ifindex: number, hostMac: string): boolean {
+  return rtnetlink.neigh.list({ ifindex }).some(({ lladdr }) => lladdr === hostMac);
 }
 
-function namedNetns(hostRoot: string): readonly string[] {
+function namesOfNetns(hostRoot: string): readonly string[] {
   try {
     return readdirSync(resolveHostPath(hostRoot, NETNS_FOLDER)).map((name) => `${NETNS_FOLDER}/${name}`);
   } catch {
