@@ -41,7 +41,7 @@ export function createBackgroundDeletes(conn: Conn): BackgroundDeletes {
       if (isClosed) {
         throw closedError(item);
       }
-      const lane = lanes < LANES ? conn.openSibling(item.fail) : undefined;
+      const lane = lanes < LANES ? conn.openSibling(() => item.fail()) : undefined;
       const result = new Promise<void>((resolve, reject) => {
         waiting.push({ item, resolve, reject });
       });

@@ -26,42 +26,49 @@ export class ByteWriter {
     return this.view.u8.subarray(start, this.position);
   }
 
-  /** Appends `count` zero bytes and returns where they begin. @throws RangeError when the buffer is full */
-  zeros(count: number): number {
+  /** Appends `count` bytes that the caller will write; returns where. @throws RangeError when the buffer is full */
+  reserve(count: number): number {
     const start = this.position;
     if (start + count > this.capacity) {
       throw new RangeError(`netlink message does not fit into ${this.capacity} bytes`);
     }
-    this.view.u8.fill(0, start, start + count);
     this.position = start + count;
     return start;
   }
 
+  /** Appends `count` zero bytes and returns where they begin. @throws RangeError when the buffer is full */
+  zeros(count: number): number {
+    const start = this.reserve(count);
+    const { u8 } = this.view;
+    // A loop, since `fill` costs more than a dozen bytes do.
+    for (let at = start; at < start + count; at++) {
+      u8[at] = 0;
+    }
+    return start;
+  }
+
   u8(value: number): void {
-    const at = this.zeros(1);
-    this.view.u8[at] = value;
+    this.view.u8[this.reserve(1)] = value;
   }
 
   /** Appends a 16-bit integer in host order; the position must be even. */
   u16(value: number): void {
-    const at = this.zeros(2);
-    this.view.u16[at >> 1] = value;
+    this.view.u16[this.reserve(2) >> 1] = value;
   }
 
   /** Appends a 32-bit integer in host order; the position must be a multiple of 4. */
   u32(value: number): void {
-    const at = this.zeros(4);
-    this.view.u32[at >> 2] = value;
+    this.view.u32[this.reserve(4) >> 2] = value;
   }
 
   bytes(bytes: Uint8Array): void {
-    const at = this.zeros(bytes.length);
+    const at = this.reserve(bytes.length);
     this.view.u8.set(bytes, at);
   }
 
   /** Opens an attribute; its length is filled in by `endAttribute`. @returns where the attribute begins */
   beginAttribute(type: number): number {
-    const start = this.zeros(NLA_HDRLEN);
+    const start = this.reserve(NLA_HDRLEN);
     this.view.u16[(start >> 1) + 1] = type;
     return start;
   }

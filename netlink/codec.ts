@@ -1,7 +1,7 @@
 import type { ByteView } from './byte-view.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import { CodecError } from './codec-error.ts';
-import { formatIp, parseIp } from './ip-text.ts';
+import { formatIp, parseIp, parseIpv4Number } from './ip-text.ts';
 import { IFNAMSIZ } from './uapi/if-link.ts';
 
 /** Names of the attributes of one nesting level; `within` leads to the next one. */
@@ -158,13 +158,31 @@ export const ifName: Codec<string> = text(IFNAMSIZ);
 export const ipAddress: Codec<string> = {
   read: (view, offset, length) => (length === 4 || length === 16 ? formatIp(view.u8, offset, length) : undefined),
   write(writer, value, field) {
-    const bytes = parseIp(value);
-    if (bytes === undefined) {
+    if (!writeIp(writer, value, value.length)) {
       throw new CodecError(field, `expected an IP address such as 10.0.0.5 or fd00::1, got ${JSON.stringify(value)}`);
     }
-    writer.bytes(bytes);
   },
 };
+
+/** Writes the address in the first `end` characters of `value`; returns its bytes, 0 when it is none. */
+export function writeIp(writer: ByteWriter, value: string, end: number): number {
+  const ipv4 = parseIpv4Number(value, end);
+  if (ipv4 >= 0) {
+    const at = writer.reserve(4);
+    const { u8: bytes } = writer.view;
+    bytes[at] = ipv4 >>> 24;
+    bytes[at + 1] = ipv4 >>> 16;
+    bytes[at + 2] = ipv4 >>> 8;
+    bytes[at + 3] = ipv4;
+    return 4;
+  }
+  const ipv6 = value.includes(':') ? parseIp(value.slice(0, end)) : undefined;
+  if (ipv6 === undefined) {
+    return 0;
+  }
+  writer.bytes(ipv6);
+  return ipv6.length;
+}
 
 const HEX = Array.from({ length: 256 }, (_, value) => value.toString(16).padStart(2, '0'));
 

@@ -39,8 +39,8 @@ const receiveBuffer = new ByteView(new ArrayBuffer(RECEIVE_BUFFER_BYTES), RECEIV
 export type BatchItem = {
   /** Appends the whole message. @throws CodecError */
   encode(writer: ByteWriter, seq: number): void;
-  /** Makes the error of this message. */
-  fail: Failure;
+  /** Names this message in an error. */
+  fail(): ReturnType<Failure>;
   readonly codec: SentMessage['names'] & { readonly headerBytes: number };
 };
 
@@ -119,7 +119,8 @@ export class Conn {
    * used until the promise settles. Rejects with NetlinkError.
    */
   async executeInBackground(item: BatchItem): Promise<void> {
-    this.#assertOpen(item.fail);
+    const fail = () => item.fail();
+    this.#assertOpen(fail);
     const seq = this.#takeSeqs(1);
     sendBuffer.reset();
     const error = encodeItem(item, seq);
@@ -129,13 +130,13 @@ export class Conn {
     sendBuffer.view.u16[3] = (sendBuffer.view.u16[3] ?? 0) | NLM_F_ACK;
     const bytes = sendBuffer.written().slice();
     await this.#socket.writeInBackground(bytes).catch((cause: unknown) => {
-      throw this.#broken(item.fail, undefined, undefined, cause);
+      throw this.#broken(fail, undefined, undefined, cause);
     });
     // Others have used the buffer meanwhile; an error is explained with what was sent.
     sendBuffer.reset();
     sendBuffer.bytes(bytes);
     const outcomes: BatchOutcome[] = [OK];
-    this.#receiveOutcomes({ items: [item], first: 0, base: seq, lastSeq: seq, starts: [0], outcomes }, item.fail);
+    this.#receiveOutcomes({ items: [item], first: 0, base: seq, lastSeq: seq, starts: [0], outcomes }, fail);
     const [outcome] = outcomes;
     if (outcome?.kind === 'error') {
       throw outcome.error;
@@ -163,7 +164,7 @@ export class Conn {
     if (lastStart >= 0) {
       sendBuffer.view.u16[(lastStart >> 1) + 3] = (sendBuffer.view.u16[(lastStart >> 1) + 3] ?? 0) | NLM_F_ACK;
       const lastSeq = sendBuffer.view.readU32(lastStart + 8);
-      const fail = (items[first] as BatchItem).fail;
+      const fail = () => (items[first] as BatchItem).fail();
       this.#send(fail);
       this.#receiveOutcomes({ items, first, base, lastSeq, starts, outcomes }, fail);
     }
@@ -302,7 +303,7 @@ export class Conn {
   #send(fail: Failure): void {
     this.#assertOpen(fail);
     try {
-      this.#socket.write(sendBuffer.written());
+      this.#socket.write(sendBuffer.view.u8, sendBuffer.position);
     } catch (error) {
       throw this.#broken(fail, undefined, undefined, error);
     }
@@ -406,7 +407,7 @@ function encodeItem(item: BatchItem, seq: number): NetlinkError | undefined {
     return undefined;
   } catch (error) {
     sendBuffer.position = start;
-    return invalidRequest(error, item.fail);
+    return invalidRequest(error, () => item.fail());
   }
 }
 

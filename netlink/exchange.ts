@@ -1,3 +1,4 @@
+import type { ByteWriter } from './byte-writer.ts';
 import type { BatchItem, BatchOutcome, Conn, Failure, Question } from './conn.ts';
 import { encodeRequest, messageCodecOf, operationName } from './encode-request.ts';
 import { LINK, type LinkMessage, type LinkRef, type LinkSpec } from './link-message.ts';
@@ -9,19 +10,38 @@ import { RTM_GETLINK, RTM_NEWLINK } from './uapi/rtnetlink.ts';
 
 /** Makes a request ready for a batch. Pure. */
 export function batchItem(request: Request): BatchItem {
-  return {
-    encode: (writer, seq) => encodeRequest(writer, request, seq, 0),
-    fail: failureOf(request),
-    codec: messageCodecOf(request.object),
-  };
+  return new RequestItem(request);
+}
+
+/** One small object per request: this is the path of every single change. */
+class RequestItem implements BatchItem {
+  readonly #request: Request;
+
+  constructor(request: Request) {
+    this.#request = request;
+  }
+
+  get codec(): BatchItem['codec'] {
+    return messageCodecOf(this.#request.object);
+  }
+
+  encode(writer: ByteWriter, seq: number): void {
+    encodeRequest(writer, this.#request, seq, 0);
+  }
+
+  fail(): { readonly op: string; readonly request: string } {
+    const request = this.#request;
+    return { op: operationName(request.object, request.verb), request: renderRequest(request) };
+  }
 }
 
 /** Carries out requests in order; see `Rtnetlink.execute`. @throws NetlinkError when the exchange itself fails */
 export function executeAll(conn: Conn, requests: readonly Request[]): BatchOutcome[] {
   const outcomes = conn.execute(requests.map(batchItem));
-  for (const [index, request] of requests.entries()) {
+  for (let index = 0; index < requests.length; index++) {
+    const request = requests[index];
     const outcome = outcomes[index];
-    if (request.object === 'link' && request.verb === 'add' && outcome?.kind === 'ok') {
+    if (request?.object === 'link' && request.verb === 'add' && outcome?.kind === 'ok') {
       outcomes[index] = finishNewLink(conn, request.spec, outcome);
     }
   }

@@ -1,6 +1,6 @@
-import type { Codec } from './codec.ts';
+import { type Codec, writeIp } from './codec.ts';
 import { CodecError } from './codec-error.ts';
-import { formatIp, parseIp } from './ip-text.ts';
+import { formatIp } from './ip-text.ts';
 import type { Field } from './message-codec.ts';
 
 function headerInteger(offset: number, bytes: 1 | 2 | 4): Field<number, true> {
@@ -93,32 +93,39 @@ export function prefix(type: number, lengthOffset: number): Field<string, false>
         : undefined;
     },
     writeAttribute(writer, start, value, field) {
-      const parsed = parsePrefix(value);
-      if (parsed === undefined) {
+      const slash = value.indexOf('/');
+      const begin = writer.beginAttribute(type);
+      const bytes = writeIp(writer, value, slash < 0 ? value.length : slash);
+      const bits = slash < 0 ? bytes * 8 : prefixBits(value, slash + 1);
+      if (bytes === 0 || bits < 0 || bits > bytes * 8) {
         throw new CodecError(field, `expected a prefix such as 10.0.0.0/8 or fd00::/64, got ${JSON.stringify(value)}`);
       }
-      writer.view.u8[start + lengthOffset] = parsed.bits;
-      // The kernel takes a zero-length prefix only without its attribute (strict checking), as iproute2 sends it.
-      if (parsed.bits > 0) {
-        const begin = writer.beginAttribute(type);
-        writer.bytes(parsed.address);
+      writer.view.u8[start + lengthOffset] = bits;
+      if (bits > 0) {
         writer.endAttribute(begin);
+      } else {
+        // The kernel takes a zero-length prefix only without its attribute (strict checking), as iproute2 sends it.
+        writer.position = begin;
       }
     },
   };
 }
 
-/** Splits 'address/length'; a bare address is a host prefix. Undefined when it is neither. */
-export function parsePrefix(value: string): { readonly address: Uint8Array; readonly bits: number } | undefined {
-  const slash = value.indexOf('/');
-  const address = parseIp(slash < 0 ? value : value.slice(0, slash));
-  if (address === undefined) {
-    return undefined;
+/** Reads the digits from `at` to the end; -1 when they are no number up to 128. */
+function prefixBits(value: string, at: number): number {
+  let bits = 0;
+  const digits = value.length - at;
+  if (digits < 1 || digits > 3 || (digits > 1 && value.charCodeAt(at) === 48)) {
+    return -1;
   }
-  const max = address.length * 8;
-  const digits = slash < 0 ? String(max) : value.slice(slash + 1);
-  const bits = Number(digits);
-  return /^(0|[1-9][0-9]{0,2})$/.test(digits) && bits <= max ? { address, bits } : undefined;
+  for (let index = at; index < value.length; index++) {
+    const digit = value.charCodeAt(index) - 48;
+    if (digit < 0 || digit > 9) {
+      return -1;
+    }
+    bits = bits * 10 + digit;
+  }
+  return bits;
 }
 
 /**

@@ -15,29 +15,35 @@ export function formatIp(bytes: Uint8Array, offset: number, length: number): str
 }
 
 function parseIpv4(text: string): Uint8Array | undefined {
-  const bytes = new Uint8Array(4);
+  const value = parseIpv4Number(text, text.length);
+  return value < 0 ? undefined : Uint8Array.of(value >>> 24, value >>> 16, value >>> 8, value);
+}
+
+/** Parses the first `end` characters as an IPv4 address; returns it as a number, or -1. Allocates nothing. */
+export function parseIpv4Number(text: string, end: number): number {
+  let address = 0;
   let index = 0;
   let value = -1;
-  for (let at = 0; at <= text.length; at++) {
-    const char = at === text.length ? 46 : text.charCodeAt(at);
+  for (let at = 0; at <= end; at++) {
+    const char = at === end ? 46 : text.charCodeAt(at);
     if (char === 46) {
       if (value < 0 || index > 3) {
-        return undefined;
+        return -1;
       }
-      bytes[index] = value;
+      address = address * 256 + value;
       index += 1;
       value = -1;
     } else if (char >= 48 && char <= 57 && value !== 0) {
       // A leading zero is refused, as inet_pton does: some programs read it as octal.
       value = (value < 0 ? 0 : value * 10) + char - 48;
       if (value > 255) {
-        return undefined;
+        return -1;
       }
     } else {
-      return undefined;
+      return -1;
     }
   }
-  return index === 4 ? bytes : undefined;
+  return index === 4 ? address : -1;
 }
 
 function parseIpv6(text: string): Uint8Array | undefined {

@@ -67,7 +67,7 @@ export type MessageCodec<M> = AttributeNames & {
 /** Derives the message type of a codec. */
 export type MessageOf<C> = C extends MessageCodec<infer M> ? M : never;
 
-type Slot = { readonly name: string; readonly field: Field<unknown, boolean> };
+type Slot = { readonly name: string; readonly path: string; readonly field: Field<unknown, boolean> };
 type Draft = Record<string, unknown>;
 
 /** Builds the codec of a message from its table. @param headerBytes size of the fixed header, a multiple of 4 */
@@ -77,7 +77,11 @@ export function messageCodec<const F extends Fields>(
   fields: F,
 ): MessageCodec<MessageOfFields<F>> {
   type M = MessageOfFields<F>;
-  const slots: readonly Slot[] = Object.entries(fields).map(([key, field]) => ({ name: key, field }));
+  const slots: readonly Slot[] = Object.entries(fields).map(([key, field]) => ({
+    name: key,
+    path: `${name}.${key}`,
+    field,
+  }));
   const required = slots.filter((slot) => slot.field.required);
   const byAttribute: (Slot | undefined)[] = [];
   for (const slot of slots) {
@@ -120,11 +124,11 @@ export function messageCodec<const F extends Fields>(
   function write(writer: ByteWriter, message: Partial<M>): void {
     const start = writer.zeros(headerBytes);
     const draft: Readonly<Draft> = message;
-    for (const { name: key, field } of slots) {
+    for (const { name: key, path, field } of slots) {
       const value = draft[key];
       if (value !== undefined) {
-        field.writeHeader?.(writer, start, value, `${name}.${key}`);
-        field.writeAttribute?.(writer, start, value, `${name}.${key}`);
+        field.writeHeader?.(writer, start, value, path);
+        field.writeAttribute?.(writer, start, value, path);
       }
     }
     writeAttributes(writer, (message as { readonly unknown?: readonly Rtattr[] }).unknown ?? NO_ATTRIBUTES);

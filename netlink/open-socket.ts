@@ -24,7 +24,7 @@ export function openSocket(options: SocketOptions): NetlinkSocket {
   return {
     portid,
     capabilities: probeCapabilities(fd),
-    write: (bytes) => writeDatagram(fd, bytes),
+    write: (bytes, length) => writeDatagram(fd, bytes, length),
     writeInBackground: (bytes) => writeDatagramInBackground(fd, bytes),
     read: (buffer) => readDatagram(fd, buffer),
     reopen() {

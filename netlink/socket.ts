@@ -33,8 +33,8 @@ export type NetlinkSocket = {
   /** Own address; answers to this socket carry it. */
   readonly portid: number;
   readonly capabilities: NetlinkCapabilities;
-  /** Sends one datagram of whole messages. @throws LibcError */
-  write(bytes: Uint8Array): void;
+  /** Sends one datagram of whole messages: the first `length` bytes. @throws LibcError */
+  write(bytes: Uint8Array, length: number): void;
   /** Sends one datagram from the thread pool: for requests that keep the kernel busy. Rejects with LibcError. */
   writeInBackground(bytes: Uint8Array): Promise<void>;
   /** Receives one datagram; returns its length. @throws LibcError EAGAIN after the timeout, ENOBUFS on overrun */
@@ -89,14 +89,27 @@ export function probeCapabilities(fd: number): NetlinkCapabilities {
   };
 }
 
-/** Sends one datagram. @throws LibcError */
-export function writeDatagram(fd: number, bytes: Uint8Array): void {
-  retryInterrupted('write', () => writeSync(fd, bytes, 0, bytes.length));
+/** Sends the first `length` bytes as one datagram. @throws LibcError */
+export function writeDatagram(fd: number, bytes: Uint8Array, length: number): void {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      writeSync(fd, bytes, 0, length);
+      return;
+    } catch (error) {
+      throwUnlessInterrupted('write', error, attempt);
+    }
+  }
 }
 
 /** Receives one datagram. A buffer of at least 64 KiB holds every one: the kernel makes dumps of 32 KiB at most. */
 export function readDatagram(fd: number, buffer: Uint8Array): number {
-  return retryInterrupted('read', () => readSync(fd, buffer, 0, buffer.length, null));
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return readSync(fd, buffer, 0, buffer.length, null);
+    } catch (error) {
+      throwUnlessInterrupted('read', error, attempt);
+    }
+  }
 }
 
 /** Sends one datagram from the thread pool. Rejects with LibcError. */
@@ -142,16 +155,10 @@ function timeval(ms: number): Uint8Array {
 }
 
 /** A socket with a timeout is interrupted by every signal, SA_RESTART or not, and monitors use SIGIO. */
-function retryInterrupted(syscall: string, run: () => number): number {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return run();
-    } catch (error) {
-      const failure = asLibcError(syscall, error);
-      if (failure.code !== 'EINTR' || attempt >= MAX_INTERRUPTIONS) {
-        throw failure;
-      }
-    }
+function throwUnlessInterrupted(syscall: string, error: unknown, attempt: number): void {
+  const failure = asLibcError(syscall, error);
+  if (failure.code !== 'EINTR' || attempt >= MAX_INTERRUPTIONS) {
+    throw failure;
   }
 }
 
