@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext, TestFn } from 'ava';
 import type { RuleMode } from '../../../dataplane/network.ts';
-import { buildExecutables } from '../../../tools/build.ts';
+import { buildExecutable } from '../../cni-plugins/support/built.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 import type { AttachedEni } from '../../vpc/nic.ts';
 import { createTestVpc, type TestVpc } from '../../vpc/vpc.ts';
@@ -55,7 +55,8 @@ export function openScenes(test: TestFn, specs: readonly SceneSpec[]): Scenes {
     return scene;
   };
   test.before(async () => {
-    await buildExecutables(['tke-route-eni', 'tke-eni-agent']);
+    await buildExecutable('tke-route-eni');
+    await buildExecutable('tke-eni-agent');
     await Promise.all(specs.map(async (spec) => scenes.set(spec.key ?? spec.ruleMode, await openScene(spec))));
   });
   test.after.always(async () => {
