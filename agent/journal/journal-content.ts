@@ -25,7 +25,7 @@ export type EniRecord = {
   readonly slot: number;
 };
 
-/** Which rules are in the kernel. */
+/** Which rules are in the kernel; the data plane's `RuleMode`. */
 export type RuleMode = 'compact' | 'per-pod';
 
 /** All that a journal holds. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { type Lease, type LeaseKey, leaseKey } from '../lease.ts';
 import type { Supply } from '../supply/supply.ts';
-import type { Cooldown, EniRecord, RuleMode } from './journal-content.ts';
+import type { Cooldown, EniRecord, JournalContent, RuleMode } from './journal-content.ts';
 import { decodeCooldown, decodeEniRecord, decodeLease, decodeSupply } from './journal-rows.ts';
 
 /** The content of a journal by key, as the process holds it. */
@@ -16,6 +16,17 @@ export type JournalMemory = {
 /** Makes a memory without content. */
 export function emptyMemory(): JournalMemory {
   return { leases: new Map(), cooldowns: new Map(), enis: new Map(), supply: undefined, ruleMode: undefined };
+}
+
+/** Lists a memory's content. */
+export function contentOf({ leases, cooldowns, enis, supply, ruleMode }: JournalMemory): JournalContent {
+  return {
+    leases: [...leases.values()],
+    cooldowns: [...cooldowns.values()],
+    enis: [...enis.values()],
+    ...(supply === undefined ? {} : { supply }),
+    ...(ruleMode === undefined ? {} : { ruleMode }),
+  };
 }
 
 /**

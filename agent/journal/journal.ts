@@ -25,7 +25,7 @@ import type {
 } from './journal-content.ts';
 import { JournalError } from './journal-error.ts';
 import { growDatabase, identify, moveAside, openDatabase, PAGE_BYTES, rollbackPath } from './journal-file.ts';
-import { emptyMemory, type JournalMemory, type TableWriter } from './journal-tables.ts';
+import { contentOf, emptyMemory, type JournalMemory, type TableWriter } from './journal-tables.ts';
 import { isAddressTaken, isDamage, isEniConflict, isFull, isLocked } from './sqlite-error.ts';
 
 /** What a journal needs from outside. */
@@ -86,18 +86,13 @@ class SqliteJournal implements Journal {
 
   load(): JournalContent {
     const nowMs = this.#clock.nowMs();
-    const { leases, cooldowns, enis, supply, ruleMode } = this.#memory;
-    return {
-      leases: [...leases.values()],
-      // A deadline beyond the whole cooldown means that the clock was set back since.
-      cooldowns: [...cooldowns.values()].map((entry) => ({
-        ...entry,
-        coolUntilMs: Math.min(entry.coolUntilMs, nowMs + entry.cooldownMs),
-      })),
-      enis: [...enis.values()],
-      ...(supply === undefined ? {} : { supply }),
-      ...(ruleMode === undefined ? {} : { ruleMode }),
-    };
+    const content = contentOf(this.#memory);
+    // A deadline beyond the whole cooldown means that the clock was set back since.
+    const cooldowns = content.cooldowns.map((entry) => ({
+      ...entry,
+      coolUntilMs: Math.min(entry.coolUntilMs, nowMs + entry.cooldownMs),
+    }));
+    return { ...content, cooldowns };
   }
 
   putLease(lease: Lease): void {

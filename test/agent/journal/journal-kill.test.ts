@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -75,6 +75,42 @@ test('journal: keeps what it said was done when its writer is killed', async (t)
       ...journal.load().cooldowns.map((c) => c.freedAtMs),
     );
     t.true(transactionsUpTo(newest) >= done, `round ${newest} of the file, transaction ${done} of the writer`);
+  }
+});
+
+const hasStrace = spawnSync('strace', ['-V']).status === 0;
+const traced = hasStrace ? test : test.skip;
+
+/** Runs a writer that the kernel kills at its `nth` write to a database file. */
+async function killAtWrite(path: string, nth: number): Promise<void> {
+  const inject = `inject=pwrite64:signal=KILL:when=${nth}`;
+  const argv = ['-f', '-qq', '-o', '/dev/null', '-e', 'trace=pwrite64', '-e', inject, process.execPath, WRITER, path];
+  const child = spawn('strace', argv, { stdio: ['ignore', 'ignore', 'inherit'] });
+  await once(child, 'close');
+}
+
+traced('journal: is whole when its writer is killed at any of its writes to the file', async (t) => {
+  const folder = createTempDir('kill');
+  t.teardown(() => folder.close());
+  // One round takes about a hundred writes: intent, activation, supply, releasing, erasing.
+  for (let nth = 1; nth <= 120; nth += 5) {
+    const path = folder.join(`${nth}.db`);
+    open(path).close();
+    await killAtWrite(path, nth);
+    using journal = open(path);
+    t.is(journal.origin, 'existing', `write ${nth}`);
+    t.deepEqual(findHalves(journal.load()), [], `write ${nth}`);
+  }
+});
+
+traced('openJournal: leaves nothing half made when killed while it makes a file', async (t) => {
+  const folder = createTempDir('kill');
+  t.teardown(() => folder.close());
+  for (const nth of [1, 2, 5, 20, 100, 200, 260, 275, 290]) {
+    const path = folder.join(`${nth}.db`);
+    await killAtWrite(path, nth);
+    using journal = open(path);
+    t.true(journal.origin === 'fresh' || journal.origin === 'existing', `write ${nth}: ${journal.origin}`);
   }
 });
 

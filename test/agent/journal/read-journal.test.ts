@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { readJournal } from '../../../agent/journal/read-journal.ts';
+import { createTempDir } from '../../support/temp-dir.ts';
+import { sampleLease } from '../pool/supply-sample.ts';
+import { open } from './journal-fixture.ts';
+
+const WRITER = fileURLToPath(new URL('journal-writer.ts', import.meta.url));
+
+test('readJournal: reads what an agent that has it open wrote last, and leaves it alone', (t) => {
+  const folder = createTempDir('read');
+  t.teardown(() => folder.close());
+  const path = folder.join('journal.db');
+  using journal = open(path);
+  const lease = sampleLease('one', 'eni-a', ['10.0.0.5']);
+  journal.putLease(lease);
+  t.deepEqual(readJournal(path), { leases: [lease], cooldowns: [], enis: [], bootId: 'boot-1' });
+  t.is(journal.verify(), 'intact');
+  journal.putRuleMode('compact');
+  t.is(readJournal(path).ruleMode, 'compact');
+});
+
+test('readJournal: sees whole transactions when the writer stands still in the middle of one', async (t) => {
+  const folder = createTempDir('read');
+  const path = folder.join('journal.db');
+  const writer = spawn(process.execPath, [WRITER, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.teardown(async () => {
+    writer.kill('SIGKILL');
+    await once(writer, 'close');
+    folder.close();
+  });
+  await once(writer.stdout.resume(), 'data');
+  let seen = 0;
+  for (let i = 0; i < 20; i++) {
+    writer.kill('SIGSTOP');
+    await sleep(2);
+    const { leases, cooldowns } = readJournal(path);
+    const leased = new Set(leases.flatMap((lease) => lease.addresses.map(({ ip }) => ip)));
+    seen += leases.length;
+    t.deepEqual(
+      cooldowns.filter(({ ip }) => leased.has(ip)),
+      [],
+    );
+    writer.kill('SIGCONT');
+    await sleep(1 + i);
+  }
+  t.true(seen > 0);
+});
+
+test('readJournal: says what is wrong when there is none, or a damaged one', (t) => {
+  const folder = createTempDir('read');
+  t.teardown(() => folder.close());
+  const path = folder.join('journal.db');
+  t.throws(() => readJournal(path), { code: 'JOURNAL_BROKEN', message: /ENOENT/ });
+  open(path).close();
+  writeFileSync(path, 'garbage');
+  t.throws(() => readJournal(path), { code: 'JOURNAL_BROKEN', message: /not a database/ });
+  rmSync(path);
+});
