@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, copyFile, link, mkdir, rename, rm, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { SEA_OPTIONS } from './sea-options.ts';
 
 /** Describes what to make of a bundle. */
 export type ExecutableSpec = {
@@ -53,27 +53,21 @@ export async function makeExecutable(spec: ExecutableSpec, place: BuildPlace): P
   return 'made';
 }
 
-const require = createRequire(import.meta.url);
-
-/** Is pkg's call for a single bundled file; from the command line the options below cannot be given. */
-type Sea = (entry: string, options: Readonly<Record<string, unknown>>) => Promise<void>;
-
-const SEA_OPTIONS = {
-  disableExperimentalSEAWarning: true,
-  // Saves compiling; a start-up snapshot costs more to read than it saves.
-  useCodeCache: true,
-  useSnapshot: false,
-  execArgv: [],
-  // Makes the executable deaf to NODE_OPTIONS, which on a node may say anything.
-  execArgvExtension: 'none',
-};
-
 async function package_(entry: string, output: string, nodePath: string): Promise<void> {
-  const { default: sea } = require('@yao-pkg/pkg/lib-es5/sea.js') as { readonly default: Sea };
-  const { version, platform, arch } = process;
-  const targets = [{ nodeRange: `node${version.slice(1)}`, platform, arch, output }];
-  await sea(entry, { targets, signature: false, nodePath, seaConfig: SEA_OPTIONS });
+  const script = join(import.meta.dirname, 'run-pkg.ts');
+  try {
+    await run(process.execPath, [script, entry, output, nodePath], { maxBuffer: OUTPUT_BYTES });
+  } catch (cause) {
+    const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr) : String(cause);
+    // A syntax error quotes its line, and a bundle has few.
+    const lines = said.split('\n').map((line) => line.slice(0, SHOWN_CHARS));
+    throw new Error(`pkg failed on ${entry}:\n${lines.join('\n')}`, { cause });
+  }
 }
+
+const run = promisify(execFile);
+const OUTPUT_BYTES = 64 * 1024 * 1024;
+const SHOWN_CHARS = 300;
 
 /** Copies Node without its symbol table: 33 MB less to read on a cold start. Without `strip` it stays whole. */
 async function strippedNode({ cacheDir, nodePath }: BuildPlace): Promise<string> {
@@ -82,7 +76,7 @@ async function strippedNode({ cacheDir, nodePath }: BuildPlace): Promise<string>
   const temporary = `${stripped}.${process.pid}.tmp`;
   await copyFile(nodePath, temporary);
   try {
-    await promisify(execFile)('strip', ['--strip-all', temporary]);
+    await run('strip', ['--strip-all', temporary]);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
   }
