@@ -23,6 +23,7 @@ import { DatabaseSync } from 'node:sqlite';
 export const SCHEMA_VERSION = 1;
 /** 'tken': tells our files from other SQLite files. */
 const APPLICATION_ID = 0x746b656e;
+/** Page size of the database. */
 export const PAGE_BYTES = 4096;
 /** A node of 250 Pods takes a third of it. */
 const INITIAL_BYTES = 1024 * 1024;

@@ -64,12 +64,9 @@ test('nodeEniConfig: refuses another version', refuses, (o) => (o.apiVersion = '
 test('nodeEniConfig: refuses a missing name', refuses, (o) => delete o.metadata.name, [
   'metadata.name: a value; nothing',
 ]);
-test(
-  'nodeEniConfig: refuses a number as MAC',
-  refuses,
-  (o) => (o.status.eniInfos[0].mac = 12),
-  ['status.eniInfos[0].mac: a MAC address such as 20:90:6f:12:34:56; 12'],
-);
+test('nodeEniConfig: refuses a number as MAC', refuses, (o) => (o.status.eniInfos[0].mac = 12), [
+  'status.eniInfos[0].mac: a MAC address such as 20:90:6f:12:34:56; 12',
+]);
 test(
   'nodeEniConfig: refuses an address twice on the node',
   refuses,
