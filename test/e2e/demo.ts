@@ -50,10 +50,12 @@ function show(title: string, text: string): void {
 }
 
 async function bringUp(): Promise<{ readonly vpc: TestVpc; readonly nodes: readonly ContainerdNode[] }> {
+  const leftDirs = new Set<string>();
   const stale = await cleanupStale(PREFIX, async (netns) => {
-    await removeStaleNode(netns);
-    rmSync(filesOf(netns), { recursive: true, force: true });
+    leftDirs.add(filesOf(netns));
+    await removeStaleNode(netns, join(filesOf(netns), netns.split('-').slice(3).join('-')));
   });
+  for (const left of leftDirs) rmSync(left, { recursive: true, force: true });
   if (stale.length > 0) progress(`removed what an earlier run left behind: ${stale.length} namespaces`);
   const vpc = await createDemoVpc();
   cleanups.push({ what: 'VPC', run: () => vpc.close() });
@@ -73,11 +75,11 @@ async function bringUp(): Promise<{ readonly vpc: TestVpc; readonly nodes: reado
   }
   await Promise.all(
     nodes.map(async (node) => {
-      const agent = await startDemoAgent(vpc, node, (child) => {
+      await startDemoAgent(vpc, node, (child) => {
         agents.set(node.name, child);
         cleanups.push({ what: `agent on ${node.name}`, run: () => child.stop() });
       });
-      progress(`${node.name}: agent (pid ${agent.pid}) installed its plugins and conflist; node is ready`);
+      progress(`${node.name}: the agent installed plugins and conflist; the node is ready`);
     }),
   );
   return { vpc, nodes };

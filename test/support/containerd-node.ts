@@ -20,6 +20,9 @@ const OWN_FOLDERS = [
   '/etc/tke-eni',
 ] as const;
 
+/** File in a node's folder that lists the mount points it had to make on the machine. */
+const MADE_FOLDERS = 'made-folders';
+
 /** What containerd and all that it execs see of our environment; it hands its whole environment to CNI plugins. */
 const ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' } as const;
 
@@ -74,10 +77,17 @@ export async function startContainerdNode(spec: ContainerdNodeSpec): Promise<Con
   return node;
 }
 
-/** Ends what runs in the cgroup that a crashed run's node left behind, and removes it. `name` is that of its netns. */
-export async function removeStaleNode(name: string): Promise<void> {
+/**
+ * Ends what runs in the cgroup that a crashed run's node left behind, and removes that and the mount points that it made.
+ * @param name of its network namespace
+ * @param dir that the node was given; stays for the caller to remove
+ */
+export async function removeStaleNode(name: string, dir: string): Promise<void> {
   for (const pid of cgroupPids(name)) killQuietly(pid);
   await removeCgroup(name);
+  const list = join(dir, MADE_FOLDERS);
+  const made = existsSync(list) ? readFileSync(list, 'utf8').split('\n').filter(Boolean) : [];
+  for (const folder of made.toReversed()) removeIfEmpty(folder);
 }
 
 /** A node with a container runtime. Made by `startContainerdNode`. */
@@ -125,7 +135,8 @@ export class ContainerdNode {
 
   /** Where any path of the node lies for us while the node runs, mounts of its own included. */
   insidePath(path: string): string {
-    return `/proc/${this.#holder?.pid}/root${path}`;
+    // /var/run is a link to /run, and an absolute link below /proc/PID/root leads out to our own root.
+    return `/proc/${this.#holder?.pid}/root${path.replace(/^\/var\/run\//, '/run/')}`;
   }
 
   /** Starts a process on the node: its mount and network namespaces, and nothing of our environment. */
@@ -221,6 +232,7 @@ export class ContainerdNode {
       this.#madeFolders.push(...makeFolders(folder));
       const own = join(this.#spec.dir, folderName(folder));
       mkdirSync(own, { recursive: true });
+      writeFileSync(join(this.#spec.dir, MADE_FOLDERS), this.#madeFolders.join('\n'));
       return `mount --bind ${own} ${folder}`;
     });
     // Shared within the node, so that containers see later mounts; private towards the machine.

@@ -1,5 +1,7 @@
 /** Widest line that the demo prints. */
 const WIDTH = 80;
+/** Where remarks begin. */
+const REMARK_COLUMN = 62;
 
 /** Lays cells out in columns, two spaces apart, cut at the width of a terminal. */
 export function table(rows: readonly (readonly string[])[]): string {
@@ -16,14 +18,34 @@ export function heading(text: string): string {
   return `\n${text}\n${'-'.repeat(text.length)}`;
 }
 
-/** What a command printed, indented, cut at the width of a terminal, without empty lines. */
+/** What a command printed, indented, long lines continued on the next, without empty lines. */
 export function quote(command: string, output: string): string {
   const lines = output
-    .replaceAll('\t', '  ')
     .split('\n')
-    .map((line) => line.trimEnd())
+    .map((line) => expandTabs(line.trimEnd()))
     .filter((line) => line !== '');
-  return [`  # ${command}`, ...lines.map((line) => cut(`  ${line}`))].join('\n');
+  return [`  # ${command}`, ...lines.flatMap((line) => wrap(`  ${line}`))].join('\n');
+}
+
+/** Puts a remark behind a line, where all remarks stand, if there is room. */
+export function remark(line: string, text: string): string {
+  const remarked = `${line.padEnd(REMARK_COLUMN)}# ${text}`;
+  return remarked.length + 2 <= WIDTH ? remarked : line;
+}
+
+/** Leading tabs are two spaces each. */
+function expandTabs(line: string): string {
+  const depth = line.length - line.trimStart().length;
+  return '  '.repeat(depth) + line.slice(depth).replaceAll('\t', '  ');
+}
+
+/** Breaks a line at a space; what follows is indented further. */
+function wrap(line: string): readonly string[] {
+  if (line.length <= WIDTH) return [line];
+  const at = line.lastIndexOf(' ', WIDTH);
+  const indent = line.length - line.trimStart().length;
+  if (at <= indent) return [cut(line)];
+  return [line.slice(0, at), ...wrap(`${' '.repeat(indent + 4)}${line.slice(at + 1)}`)];
 }
 
 function cut(line: string): string {

@@ -1,6 +1,6 @@
 import type { ContainerdNode, RunningPod } from '../../support/containerd-node.ts';
 import type { TestVpc } from '../../vpc/vpc.ts';
-import { quote, table } from './format.ts';
+import { quote, remark, table } from './format.ts';
 import { HOST_PORT } from './scene.ts';
 
 /** A running Pod and where it is. */
@@ -114,11 +114,27 @@ export async function routingOf(vpc: TestVpc, nodeName: string): Promise<string>
   const first = tables.find((number) => Number(number) > 4000) ?? '';
   const eniChain = await netns.tryRun(['nft', 'list', 'chain', 'inet', 'tke_eni', `eni_${first}`]);
   return [
-    quote('ip rule', rules),
+    quote('ip rule', rules.split('\n').map(remarkRule).join('\n')),
     ...routes,
     ...(chain.code === 0 ? [quote('nft list chain inet tke_eni prerouting', chain.stdout)] : []),
     ...(eniChain.code === 0 ? [quote(`nft list chain inet tke_eni eni_${first}`, eniChain.stdout)] : []),
   ].join('\n\n');
+}
+
+/** What our rules are for, by priority. */
+const RULE_REMARKS: Readonly<Record<string, string>> = {
+  512: 'all Pod links',
+  1280: 'NodePort back',
+  1536: "one ENI's Pods",
+  1537: 'the ENI itself',
+};
+
+function remarkRule(line: string): string {
+  const [priority = '', rule = ''] = line.split(':\t');
+  const aligned = `${`${priority}:`.padEnd(7)}${rule}`;
+  const text = RULE_REMARKS[priority];
+  if (rule === '') return line;
+  return text === undefined ? aligned : remark(aligned, text);
 }
 
 function pingCommand(ip: string): readonly string[] {
