@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Child } from '../../support/child.ts';
 import type { TempDir } from '../../support/temp-dir.ts';
@@ -34,6 +34,8 @@ const CHANGING = new Set([
   ...['ftruncate', 'truncate', 'fallocate', 'fsync', 'fdatasync', 'setns', 'chmod', 'fchmod', 'fchmodat', 'fchown'],
 ]);
 
+const KILL_RECORD_MS = 100;
+
 /** Calls by which a thread only wakes another, or waits. */
 const WAKING = /^anon_inode:|^pipe:/;
 
@@ -59,10 +61,16 @@ export async function armKill(pid: number, point: KillPoint, dir: TempDir): Prom
   const file = join(dir.path, 'kill.strace');
   const inject = `${point.name}:signal=KILL:when=${point.nth}`;
   const strace = await attach(pid, ['-o', file, '-e', `trace=${point.name}`, '-e', `inject=${inject}`]);
+  const isKilled = (): boolean => existsSync(file) && readFileSync(file, 'utf8').includes('+++ killed by SIGKILL +++');
   return {
     end: async () => {
-      await strace.stop('SIGTERM');
-      return existsSync(file) && readFileSync(file, 'utf8').includes('+++ killed by SIGKILL +++');
+      // What was called for has been answered, so a kill that comes has come; only its record may be late.
+      await waitUntil(() => isKilled() || !strace.isRunning, { what: 'a kill', timeoutMs: KILL_RECORD_MS }).catch(
+        () => {},
+      );
+      // Told to end while its tracees are dying, strace waits for them for ever.
+      await strace.stop(isKilled() ? 'SIGKILL' : 'SIGTERM');
+      return isKilled();
     },
   };
 }
@@ -97,9 +105,12 @@ export function spread<T>(points: readonly T[]): readonly T[] {
 }
 
 async function attach(pid: number, args: readonly string[]): Promise<Child> {
-  const strace = new Child(['strace', '-f', '-p', `${pid}`, ...args]);
-  await waitUntil(() => strace.stderr.includes(' attached') || !strace.isRunning, {
-    what: `strace attached to ${pid}`,
+  // Thread by thread and without -f, which would follow child processes (nft) too, and kill these.
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const strace = new Child(['strace', ...threads.flatMap((thread) => ['-p', thread]), ...args]);
+  const attached = (): number => strace.stderr.split(' attached').length - 1;
+  await waitUntil(() => attached() >= threads.length || !strace.isRunning, {
+    what: `strace attached to the ${threads.length} threads of ${pid}`,
     explain: () => strace.stderr,
   });
   if (!strace.isRunning) throw new Error(`strace cannot attach to ${pid}: ${strace.stderr}`);
