@@ -208,41 +208,6 @@ test('run: DEL of another interface of the same container has a file of its own'
   t.is(readdirSync(join(folder.path, 'deletions')).length, 2);
 });
 
-test('run: DEL is taken back from disk when the second try succeeds', async (t) => {
-  const folder = makeFolder();
-  t.teardown(folder.remove);
-  const spool = join(folder.path, 'deletions');
-  let spooled = 0;
-  let asked = 0;
-  // Silent the first time, as an agent that is being started is; well the second time.
-  const agent = await serve(`unix:${folder.socket}`, {
-    del: () => {
-      asked++;
-      if (asked === 1) return new Promise(() => {});
-      spooled = readdirSync(spool).length;
-      return {};
-    },
-  });
-  t.teardown(agent.close);
-  const { code } = await invoke('DEL', `unix:${folder.socket}`, { conf: { timeoutMs: 300 } });
-  t.is(code, 0);
-  t.is(spooled, 1, 'the file was there before the second try');
-  t.deepEqual(readdirSync(spool), []);
-});
-
-test('run: DEL stays on disk when the second try is refused', async (t) => {
-  const folder = makeFolder();
-  t.teardown(folder.remove);
-  let asked = 0;
-  const agent = await serve(`unix:${folder.socket}`, {
-    del: () => (++asked === 1 ? new Promise(() => {}) : { error: { code: 11, msg: 'starting' } }),
-  });
-  t.teardown(agent.close);
-  const { code } = await invoke('DEL', `unix:${folder.socket}`, { conf: { timeoutMs: 300 } });
-  t.is(code, 0);
-  t.is(readdirSync(join(folder.path, 'deletions')).length, 1);
-});
-
 test('run: DEL answers code 5 when it can neither be delivered nor left on disk', async (t) => {
   const folder = makeFolder();
   t.teardown(folder.remove);
@@ -251,17 +216,6 @@ test('run: DEL answers code 5 when it can neither be delivered nor left on disk'
   t.is(code, 1);
   t.is(json?.['code'], 5);
   t.regex(String(json?.['msg']), /does not answer and the DEL cannot be left for it: .*(EEXIST|ENOTDIR)/);
-});
-
-test('run: DEL succeeds when only the second try does and the disk fails', async (t) => {
-  const folder = makeFolder();
-  t.teardown(folder.remove);
-  writeFileSync(join(folder.path, 'deletions'), 'a file where the folder should be');
-  let asked = 0;
-  const agent = await serve(`unix:${folder.socket}`, { del: () => (++asked === 1 ? new Promise(() => {}) : {}) });
-  t.teardown(agent.close);
-  const { code } = await invoke('DEL', `unix:${folder.socket}`, { conf: { timeoutMs: 300 } });
-  t.is(code, 0);
 });
 
 for (const [what, onData] of [
