@@ -88,7 +88,8 @@ export function prefix(type: number, lengthOffset: number): Field<string, false>
     attribute: type,
     readAttribute(view, offset, length, start) {
       const bits = view.readU8(start + lengthOffset);
-      return (length === 4 || length === 16) && bits <= length * 8
+      // An address with length 0 says nothing; a sender leaves it out.
+      return (length === 4 || length === 16) && bits > 0 && bits <= length * 8
         ? `${formatIp(view.u8, offset, length)}/${bits}`
         : undefined;
     },

@@ -50,7 +50,8 @@ export const linkInfo: Codec<LinkInfo> = {
   names: LINK_INFO,
   read(view, offset, length) {
     const outer = outerInfo.read(view, offset, length);
-    if (outer === undefined) {
+    // An empty one would leave no trace in the message.
+    if (outer === undefined || Object.keys(outer).length === 0) {
       return undefined;
     }
     const { unknown, ...info } = outer;
