@@ -21,6 +21,7 @@ export const CNI_CODE = {
   internal: 999,
 } as const;
 
+/** Any code of the table above. */
 export type CniCode = (typeof CNI_CODE)[keyof typeof CNI_CODE];
 
 /** An outcome that the runtime must see as a CNI error. `details` is for the person who reads the Pod's events. */

@@ -20,7 +20,10 @@ export function findUndocumented(text: string): readonly string[] {
 
 if (import.meta.main) {
   const roots = ['runtime', 'netlink', 'sysctl', 'dataplane', 'crd', 'agent', 'cni-plugins', 'tools', 'test/vpc'];
-  const paths = roots.flatMap((root) => globSync(`${root}/**/*.ts`)).filter((path) => !path.endsWith('.test.ts'));
+  const paths = roots
+    .flatMap((root) => globSync(`${root}/**/*.ts`))
+    // Constants of a kernel header bear its names; the file says which header, and that says the rest.
+    .filter((path) => !path.endsWith('.test.ts') && !path.includes('/uapi/'));
   const missing = paths.flatMap((path) =>
     findUndocumented(readFileSync(path, 'utf8')).map((found) => `${path}: ${found} has no docstring`),
   );
