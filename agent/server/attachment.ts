@@ -2,6 +2,7 @@ import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
 import type { InitOf } from '../api/codec.ts';
 import type { ATTACHMENT } from '../api/messages.ts';
 import type { Family, Lease } from '../lease.ts';
+import { subnetHalves } from './subnet-halves.ts';
 
 /** How an ENI addresses its Pods in one family, for main plugins that make the link themselves. */
 export type EniAddressing = { readonly family: Family; readonly ip: string; readonly subnetCidr: string };
@@ -38,15 +39,21 @@ function wired(lease: Lease): InitOf<typeof ATTACHMENT> {
  * one outside the Pod's prefix, so neither 169.254.1.1 nor the VPC's own gateway will do: the first lies outside, the
  * second would become the node's and cut the ENI off from its real gateway. The ENI's primary address is the node's
  * already and lies in the subnet.
+ *
+ * The subnet's other members are not on the Pod's link, whatever its prefix says; under `bridge` nobody would answer for
+ * them. Two routes, more specific than the connected one, send the Pod to the gateway for them as well.
  */
 function addressesOnly(lease: Lease, enis: readonly EniAddressing[]): InitOf<typeof ATTACHMENT> {
-  return {
-    interfaces: [],
-    ips: lease.addresses.map(({ ip, family, eniId }) => {
-      const addressing = enis.find((eni) => eni.family === family);
-      const length = addressing?.subnetCidr.split('/')[1] ?? BITS[family];
-      return { address: `${ip}/${length}`, gateway: addressing?.ip ?? '', interfaceIndex: NO_INTERFACE, eniId };
-    }),
-    routes: lease.addresses.map(({ family }) => ({ dst: ANY[family], gw: '' })),
-  };
+  const parts = lease.addresses.map(({ ip, family, eniId }) => {
+    const addressing = enis.find((eni) => eni.family === family);
+    const subnetCidr = addressing?.subnetCidr ?? `${ip}/${BITS[family]}`;
+    const address = `${ip}/${subnetCidr.split('/')[1]}`;
+    const gateway = addressing?.ip ?? '';
+    return {
+      ip: { address, gateway, interfaceIndex: NO_INTERFACE, eniId },
+      // For any but the default route the reference plugins' CHECK wants the gateway spelled out.
+      routes: [{ dst: ANY[family], gw: '' }, ...subnetHalves(subnetCidr).map((dst) => ({ dst, gw: gateway }))],
+    };
+  });
+  return { interfaces: [], ips: parts.map(({ ip }) => ip), routes: parts.flatMap(({ routes }) => routes) };
 }

@@ -89,16 +89,18 @@ for (const cniVersion of VERSIONS) {
     const result = succeed(t, await node.call('ADD', pod, { plugin: 'tke-eni-ipamc', conf }));
     const [ip = ''] = ipsOf(result);
     t.is(vpc.eniOf(ip), 'eni-1');
+    const gateway = node.enis[0]?.primaryIp;
     t.deepEqual(result, {
       cniVersion,
       ips: [
         {
           ...(cniVersion.startsWith('0.') ? { version: '4' } : {}),
           address: `${ip}/24`,
-          gateway: node.enis[0]?.primaryIp,
+          gateway,
         },
       ],
-      routes: [{ dst: '0.0.0.0/0' }],
+      // The halves of the subnet: its other members are behind the gateway too.
+      routes: [{ dst: '0.0.0.0/0' }, { dst: '10.0.2.0/25', gw: gateway }, { dst: '10.0.2.128/25', gw: gateway }],
     });
     t.deepEqual(await pod.netns.linkNames(), ['lo'], "the link is the main plugin's");
     await scenes.verify(t, 'compact');
