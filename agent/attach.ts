@@ -64,14 +64,17 @@ async function attachInTurn(
 ): Promise<Lease> {
   const netns = command.plugin === 'route-eni' ? deps.sandboxes.open(command.netns) : undefined;
   try {
+    refuseIfGivenUp(deps, command, signal);
     const again = await attachAgain(deps, command, netns);
     if (again !== undefined) return again;
     const { addresses, eni } = await allocate(deps, command, signal);
     phases.end('allocate');
     const lease = recordIntent(deps, command, addresses, eni);
     try {
-      const wired = await wire(deps, lease, netns, phases);
-      refuseIfGivenUp(signal);
+      const wired = await wire(deps, command, lease, netns, phases);
+      // A caller that hung up while we were busy, or stopped, is noticed in the next turn of the event loop.
+      await deps.nextTurn();
+      refuseIfGivenUp(deps, command, signal);
       return commit(deps, wired);
     } catch (error) {
       await takeBack(deps, lease, error);
@@ -95,7 +98,10 @@ async function attachAgain(
     await takeDown(deps, lease, deps.settings.ipCooldownMs);
     return undefined;
   }
-  if (lease.plugin !== command.plugin || (lease.plugin === 'route-eni' && lease.netns !== command.netns)) {
+  if (
+    lease.plugin !== command.plugin ||
+    (lease.plugin === 'route-eni' && lease.netns !== '' && lease.netns !== command.netns)
+  ) {
     throw new CniFailureError(
       CNI_CODE.ifnameTaken,
       `interface ${command.ifName} of container ${command.containerId} is attached already, in netns ${lease.netns}`,
@@ -145,20 +151,26 @@ function recordIntent(
   }
 }
 
-async function wire(deps: UseCaseDeps, lease: Lease, netns: Netns | undefined, phases: PhaseTimer): Promise<Lease> {
+async function wire(
+  deps: UseCaseDeps,
+  { disableIpv6 }: AttachCommand,
+  lease: Lease,
+  netns: Netns | undefined,
+  phases: PhaseTimer,
+): Promise<Lease> {
   const { state, wiring } = deps;
   const key = leaseKey(lease.containerId, lease.ifName);
   const pod = state.podNetwork(lease);
   if (pod === undefined) throw new CniFailureError(CNI_CODE.eniGone, `ENI ${lease.eniId} went away`, 'try again');
   state.kernelGeneration++;
-  const link = wiring.wire(pod, netns);
+  const link = wiring.wire({ ...pod, disableIpv6 }, netns);
   // In memory before anything else runs: a repair pass that comes now must take the new routes for wanted.
   const wired: Lease =
     link === undefined || lease.hostVeth === undefined ? lease : { ...lease, hostVeth: { ...lease.hostVeth, ...link } };
   state.leases.set(key, wired);
   state.wired.add(key);
   phases.end('netlink');
-  const differences = await wiring.check(state.podNetwork(wired) ?? pod, netns, 'own');
+  const differences = await wiring.check({ ...(state.podNetwork(wired) ?? pod), disableIpv6 }, netns, 'own');
   phases.end('verify');
   if (differences.length > 0) {
     throw new CniFailureError(CNI_CODE.kernel, 'the kernel does not hold what was written', differences.join('\n'));
@@ -198,10 +210,14 @@ async function takeBack(deps: UseCaseDeps, lease: Lease, cause: unknown): Promis
   }
 }
 
-function refuseIfGivenUp(signal: AbortSignal): void {
-  if (signal.aborted) {
-    throw new CniFailureError(CNI_CODE.tryAgainLater, 'the caller gave up before the attachment was complete');
-  }
+function refuseIfGivenUp(deps: UseCaseDeps, { deadlineAtMs }: AttachCommand, signal: AbortSignal): void {
+  const isLate = deadlineAtMs > 0 && deps.clock.nowMs() >= deadlineAtMs;
+  if (!signal.aborted && !isLate) return;
+  throw new CniFailureError(
+    CNI_CODE.tryAgainLater,
+    'the caller gave up before the attachment was complete',
+    isLate ? 'its deadline has passed' : String(signal.reason ?? ''),
+  );
 }
 
 /** Measures an ADD phase by phase; `queue` began when the request came in. */

@@ -43,7 +43,8 @@ async function checkInTurn(
 async function differencesOf(deps: UseCaseDeps, lease: Lease, netnsPath: string): Promise<readonly string[]> {
   const differences: string[] = [];
   const isWired = lease.plugin === 'route-eni';
-  if (isWired && netnsPath !== lease.netns) {
+  // An adopted lease may not know its netns; then the runtime's word stands.
+  if (isWired && lease.netns !== '' && netnsPath !== lease.netns) {
     differences.push(`netns: attached in ${lease.netns}, the runtime says ${netnsPath}`);
   }
   const problem = deps.state.eniProblems.get(lease.eniId);
@@ -52,7 +53,11 @@ async function differencesOf(deps: UseCaseDeps, lease: Lease, netnsPath: string)
   if (pod === undefined) return [...differences, `ENI ${lease.eniId}: not known on this node`];
   const netns = isWired ? deps.sandboxes.open(netnsPath) : undefined;
   try {
-    return [...differences, ...(await deps.wiring.check(pod, netns, 'all'))];
+    const found = await deps.wiring.check(pod, netns, 'all');
+    return [
+      ...differences,
+      ...(lease.podMac === undefined ? found.filter((text) => !text.startsWith('Pod: MAC of ')) : found),
+    ];
   } finally {
     netns?.close();
   }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Kernel } from '../dataplane/kernel.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { KeyedMutex } from '../runtime/keyed-mutex.ts';
@@ -69,6 +70,7 @@ export function createParts(
       forceAfterMs: config.forceReuseAfterMs,
       podMtu: config.mtu,
     },
+    nextTurn: setImmediate,
     demandChanged: () => state.demandChanged.notify(),
   };
   return {

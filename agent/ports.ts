@@ -69,6 +69,8 @@ export type UseCaseDeps = {
   readonly sandboxes: Sandboxes;
   readonly conntrack: Conntrack;
   readonly settings: UseCaseSettings;
+  /** Resolves in the next turn of the event loop, after pending input was read. */
+  readonly nextTurn: () => Promise<void>;
   /** Called when demand may have changed. */
   readonly demandChanged: () => void;
 };
