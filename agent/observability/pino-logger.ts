@@ -3,7 +3,7 @@ import type { LogFields, Logger } from '../../runtime/log.ts';
 
 /** Levels that `--log-level` takes, from most to least. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
-/** Levels that can be asked for, least to most urgent. */
+/** One of those levels. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
