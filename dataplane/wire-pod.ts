@@ -73,7 +73,7 @@ function wireLinks(
   const plan = planSharedEniPod(node, { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } }, podIfindex);
   setSysctls(sysctl, plan.host.sysctls);
   setSysctls(inPod.sysctl, plan.pod.sysctls);
-  executeAll(inPod.rtnetlink, podSide(plan.pod));
+  addPodSide(inPod.rtnetlink, plan.pod, pod.key.containerId);
   // The kernel does not take an alias with a new link.
   const alias: Request = { object: 'link', verb: 'set', spec: { ifindex, ifalias: pod.alias } };
   addHostSide(rtnetlink, plan.host, [alias], undo);
@@ -135,9 +135,17 @@ function replaceOurRoute(rtnetlink: Rtnetlink, route: RouteState): void {
   rtnetlink.route.replace(routeSpec(route));
 }
 
-function executeAll(rtnetlink: Rtnetlink, requests: readonly Request[]): void {
-  for (const outcome of rtnetlink.execute(requests, { stopOnError: true })) {
-    if (outcome.kind === 'error') throw outcome.error;
+function addPodSide(rtnetlink: Rtnetlink, plan: PodState, containerId: string): void {
+  const firstRoute = plan.links.length + plan.addresses.length;
+  for (const [at, outcome] of rtnetlink.execute(podSide(plan), { stopOnError: true }).entries()) {
+    if (outcome.kind !== 'error') continue;
+    const route = plan.routes[at - firstRoute];
+    if (route === undefined || !isNetlinkError(outcome.error, 'EEXIST')) throw outcome.error;
+    throw new WireError(
+      'ROUTE_TAKEN',
+      `the sandbox ${containerId} already leads ${route.dst} elsewhere, "${renderRoute(route)}" cannot be added; one sandbox takes one such interface`,
+      outcome.error,
+    );
   }
 }
 

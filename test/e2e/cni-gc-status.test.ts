@@ -91,7 +91,7 @@ test.serial('STATUS: is 50 without an ENI and without Pods, 51 when Pods still l
   t.deepEqual(fail(t, limited), {
     code: 51,
     msg: 'no ENI of this node is set up',
-    details: `eni-2: no link with MAC ${eni?.mac} on this node`,
+    details: `eni-2: no link with MAC ${eni?.mac}`,
   });
   const refused = fail(t, await n2.call('ADD', await n2.newPod(), { conf: n2.conf({ timeoutMs: 2_000 }) }));
   t.is(refused.code, 102);

@@ -20,6 +20,7 @@ test.serial('planMigration: no packet is lost on the way from one rule mode to t
         ),
       ),
     );
+    t.teardown(() => Promise.all(streams.map((stream) => stream.close())).then(() => undefined));
     const rules = async () =>
       (await n1.netns.ip('rule', 'show')).split('\n').filter((line) => line.includes('proto 84')).length;
     const counts: number[] = [];

@@ -15,7 +15,8 @@ const scenes = openScenes(test, [
     key: 'small',
     ruleMode: 'compact',
     nodes: [{ name: 'n1', enis: [{ eniId: 'eni-1', ips: 2 }] }],
-    agentFlags: { 'ip-cooldown': '1h', 'add-wait': '100ms' },
+    // The timer, because no event tells of a foreign rule that is only in the way of our marks.
+    agentFlags: { 'repair-interval': '1s', 'ip-cooldown': '1h', 'add-wait': '100ms', 'force-reuse-after': '50ms' },
   },
 ]);
 
@@ -126,11 +127,11 @@ const REFUSED_AT_ONCE: readonly WrongCall[] = [
     },
   },
   {
-    title: 'the command is missing',
-    env: { CNI_COMMAND: undefined },
+    title: 'the command is empty',
+    env: { CNI_COMMAND: '' },
     error: {
       code: 4,
-      msg: 'environment: CNI_COMMAND: expected one of ADD, DEL, CHECK, STATUS, GC, VERSION, got nothing',
+      msg: 'environment: CNI_COMMAND: expected one of ADD, DEL, CHECK, STATUS, GC, VERSION, got ""',
       details: ENV_STEP,
     },
   },
@@ -271,8 +272,12 @@ const REFUSED_BY_AGENT: readonly WrongSandbox[] = [
   },
   {
     title: 'the netns path is a namespace of another kind',
-    make: async () => ({ CNI_NETNS: '/proc/1/ns/mnt' }),
-    error: () => ({ code: 4, msg: 'CNI_NETNS /proc/1/ns/mnt is no network namespace', details: NETNS_STEP }),
+    make: async () => ({ CNI_NETNS: `/proc/${process.pid}/ns/mnt` }),
+    error: () => ({
+      code: 4,
+      msg: `CNI_NETNS /proc/${process.pid}/ns/mnt is no network namespace`,
+      details: NETNS_STEP,
+    }),
   },
   {
     title: "the netns is the host's own",
@@ -332,7 +337,8 @@ test.serial('wrong input: a second interface in one sandbox is refused and the f
   const error = fail(t, await node.call('ADD', { ...pod, ifName: 'net1' }));
   t.deepEqual(error, {
     code: 103,
-    msg: `cannot wire the Pod: the sandbox ${pod.containerId} already has a route for 169.254.1.1/32 that is not of net1; one sandbox takes one interface of tke-route-eni`,
+    msg: `cannot wire the Pod: the sandbox ${pod.containerId} already leads 169.254.1.1/32 elsewhere, "169.254.1.1/32 dev net1 proto 84 scope link" cannot be added; one sandbox takes one such interface`,
+    details: 'ip route add 169.254.1.1/32 dev if3 table main proto 84 scope link',
   });
   t.deepEqual(await pod.netns.linkNames(), ['eth0', 'lo']);
   t.true(await pod.netns.ping(vpc.outside.ip));
@@ -368,7 +374,7 @@ test.serial('wrong input: an ENI that is gone is named by its MAC', async (t) =>
   t.deepEqual(fail(t, answer), {
     code: 102,
     msg: 'no ENI of this node is there (waited 0 s)',
-    details: `eni-1: no link with MAC ${eni?.mac} on this node`,
+    details: `eni-1: no link with MAC ${eni?.mac}`,
   });
   await vpc.replug('eni-1');
   const again = await waitUntil(() => node.add(pod).catch(() => undefined), { what: 'ADD when the ENI is back' });
@@ -402,7 +408,7 @@ test.serial("wrong input: somebody else's route in an ENI's table is named and l
     },
     { what: 'ADD that says that the table is used' },
   );
-  const shown = `198.51.100.0/24 via ${eni?.gateway} dev ${String(link?.['ifname'])} onlink`;
+  const shown = `198.51.100.0/24 via ${eni?.gateway} dev ${String(link?.['ifname'])} table ${table} proto 3`;
   t.deepEqual(fail(t, answer), {
     code: 103,
     msg: 'no ENI can serve: its place is occupied (waited 0 s)',
@@ -435,7 +441,7 @@ test.serial("wrong input: somebody else's rule with bits of our marks is named a
     code: 51,
     msg: '1 places of ours in the kernel are occupied by others',
     details:
-      'IPv4 rule "from all fwmark 0x40000/0x40000 lookup main pref 900" at priority 900 uses bits of our mark mask 0xff0000; choose another --eni-mark-mask or move its owner',
+      'IPv4 rule "pref 900 fwmark 0x40000/0x40000 lookup main proto 0" at priority 900 uses bits of our mark mask 0xff0000; choose another --eni-mark-mask or move its owner',
   });
   t.is((await node.netns.ipJson('rule', 'show', 'pref', '900')).length, 1);
   await node.netns.ip('rule', 'delete', ...rule);

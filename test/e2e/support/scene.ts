@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext, TestFn } from 'ava';
 import type { RuleMode } from '../../../dataplane/network.ts';
-import { buildExecutable } from '../../cni-plugins/support/built.ts';
+import { buildExecutables } from '../../../tools/build.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 import type { AttachedEni } from '../../vpc/nic.ts';
 import { createTestVpc, type TestVpc } from '../../vpc/vpc.ts';
@@ -44,7 +44,7 @@ export type Scenes = {
 
 const DEFAULT_NODES: readonly NodeSpec[] = [{ name: 'n1', enis: [{ eniId: 'eni-1', ips: 8 }] }];
 /** Tests that need an address at rest see to it by themselves; the others must not run out of addresses. */
-const DEFAULT_FLAGS = { 'ip-cooldown': '0s', 'gc-interval': '1h', 'add-wait': '5s' };
+const DEFAULT_FLAGS = { 'ip-cooldown': '0s', 'gc-interval': '1h', 'add-wait': '5s', 'force-reuse-after': '100ms' };
 
 /** Registers the hooks that open and close the scenes of a file. */
 export function openScenes(test: TestFn, specs: readonly SceneSpec[]): Scenes {
@@ -55,8 +55,7 @@ export function openScenes(test: TestFn, specs: readonly SceneSpec[]): Scenes {
     return scene;
   };
   test.before(async () => {
-    await buildExecutable('tke-route-eni');
-    await buildExecutable('tke-eni-agent');
+    await buildExecutables(['tke-route-eni', 'tke-eni-agent']);
     await Promise.all(specs.map(async (spec) => scenes.set(spec.key ?? spec.ruleMode, await openScene(spec))));
   });
   test.after.always(async () => {
