@@ -1,8 +1,10 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cgroupPids, removeCgroup } from './cgroup.ts';
 import { Child } from './child.ts';
+import { containerdConfig } from './containerd-config.ts';
 import { type CriClient, openCriClient } from './cri-client.ts';
+import { makeFolders, removeIfEmpty } from './folders.ts';
 import { isObject, type NetnsView } from './netns.ts';
 import { run } from './run.ts';
 import { killQuietly } from './run-names.ts';
@@ -292,84 +294,9 @@ export class ContainerdNode {
   }
 }
 
-function containerdConfig(sandboxImage: string): string {
-  const cri = 'plugins."io.containerd.grpc.v1.cri"';
-  return `version = 2
-root = "/var/lib/containerd"
-state = "/run/containerd"
-[grpc]
-  address = "/run/containerd/containerd.sock"
-[${cri}]
-  sandbox_image = "${sandboxImage}"
-  stream_server_address = "127.0.0.1"
-  disable_apparmor = true
-  # Machines without CAP_SYS_RESOURCE may not lower it.
-  restrict_oom_score_adj = true
-  [${cri}.containerd]
-    # Copies instead of overlays: works on any file system, and the image is small.
-    snapshotter = "native"
-    default_runtime_name = "runc"
-    [${cri}.containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
-      [${cri}.containerd.runtimes.runc.options]
-        SystemdCgroup = false
-  [${cri}.cni]
-    bin_dir = "/opt/cni/bin"
-    conf_dir = "/etc/cni/net.d"
-`;
-}
-
 /** '/etc/cni/net.d' -> 'etc-cni-net.d' */
 function folderName(path: string): string {
   return path.slice(1).replaceAll('/', '-');
-}
-
-/** Makes a folder and its parents; returns those that were not there, outermost first. */
-function makeFolders(path: string): readonly string[] {
-  if (existsSync(path)) return [];
-  const made = makeFolders(dirname(path));
-  mkdirSync(path);
-  return [...made, path];
-}
-
-function removeIfEmpty(path: string): void {
-  try {
-    rmdirSync(path);
-  } catch {
-    // Somebody put something there meanwhile, or another node made it first: not ours to remove.
-  }
-}
-
-const CGROUP_ROOT = '/sys/fs/cgroup';
-
-/** The cgroup's folders in every hierarchy that has it; there is one hierarchy in cgroup v2. */
-function cgroupFolders(name: string): readonly string[] {
-  const hierarchies = existsSync(`${CGROUP_ROOT}/cgroup.controllers`)
-    ? [CGROUP_ROOT]
-    : readdirSync(CGROUP_ROOT).map((entry) => join(CGROUP_ROOT, entry));
-  return hierarchies.map((hierarchy) => join(hierarchy, name)).filter((folder) => existsSync(folder));
-}
-
-function cgroupPids(name: string): readonly number[] {
-  const pids = cgroupFolders(name)
-    .flatMap(subfolders)
-    .flatMap((folder) => readFileSync(join(folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number));
-  return [...new Set(pids)];
-}
-
-/** A folder and all below it, innermost first. */
-function subfolders(folder: string): readonly string[] {
-  const inner = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  return [...inner.flatMap((entry) => subfolders(join(folder, entry.name))), folder];
-}
-
-async function removeCgroup(name: string): Promise<void> {
-  await waitUntil(() => cgroupPids(name).length === 0, { what: `cgroup ${name}: end of its processes` });
-  // The kernel lets an emptied cgroup go a moment later.
-  for (let tries = 0; tries < 50 && cgroupFolders(name).length > 0; tries++) {
-    for (const folder of cgroupFolders(name).flatMap(subfolders)) removeIfEmpty(folder);
-    await sleep(20);
-  }
 }
 
 function allPids(): readonly number[] {
