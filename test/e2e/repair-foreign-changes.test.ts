@@ -1,0 +1,186 @@
+import test, { type ExecutionContext } from 'ava';
+import { findViolations } from '../support/invariants.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import type { AttachedPod } from './support/scene-node.ts';
+import { openTrial, type Trial } from './support/trial.ts';
+
+// What others do to a node's network, one thing at a time: first while the agent is stopped, so that the checker can see
+// that harm was done; then while it runs. Each time: repaired by its notification alone (the timer is an hour away),
+// judged by the invariants and by pings. How fast is printed.
+
+type RuleMode = 'compact' | 'per-pod';
+type Change = {
+  readonly does: (trial: Trial, pod: AttachedPod) => Promise<unknown>;
+  readonly modes?: readonly RuleMode[];
+};
+
+const ip =
+  (...args: readonly string[]) =>
+  ({ node }: Trial): Promise<string> =>
+    node.netns.ip(...args);
+
+/** What `ip rule flush` does, and what any sane program then does to keep the node alive. */
+const flushRules = async ({ node }: Trial): Promise<void> => {
+  for (const family of [4, 6] as const) {
+    await node.netns.ipBatch(
+      [
+        'rule flush',
+        'rule add pref 32766 lookup main',
+        ...(family === 4 ? ['rule add pref 32767 lookup default'] : []),
+      ],
+      family,
+    );
+  }
+};
+
+const hostVeth = async ({ node }: Trial, pod: AttachedPod): Promise<string> => {
+  const routes = await node.netns.ipJson('route', 'show', 'table', 'all', pod.ip);
+  return String(routes[0]?.['dev']);
+};
+
+const eniTable = async ({ node }: Trial): Promise<string> => {
+  const routes = await node.netns.ipJson('-N', 'route', 'show', 'table', 'all', 'default', 'dev', 'eth1');
+  return String(routes[0]?.['table']);
+};
+
+const CHANGES: Readonly<Record<string, Change>> = {
+  'all rules flushed': { does: flushRules },
+  'the rules at priority 1537 deleted': { does: ip('rule', 'delete', 'pref', '1537') },
+  'the table of all Pod routes flushed': {
+    does: async (trial) => {
+      await trial.node.netns.ip('-4', 'route', 'flush', 'table', '3999');
+      await trial.node.netns.ip('-6', 'route', 'flush', 'table', '3999');
+    },
+    modes: ['compact'],
+  },
+  'our routes in main flushed': {
+    does: async (trial) => {
+      await trial.node.netns.ip('-4', 'route', 'flush', 'table', 'main', 'proto', '84');
+      await trial.node.netns.ip('-6', 'route', 'flush', 'table', 'main', 'proto', '84');
+    },
+    modes: ['per-pod'],
+  },
+  "an ENI's table flushed": {
+    does: async (trial) => {
+      const table = await eniTable(trial);
+      await trial.node.netns.ip('-4', 'route', 'flush', 'table', table);
+      await trial.node.netns.ip('-6', 'route', 'flush', 'table', table);
+    },
+  },
+  "one Pod's route deleted": {
+    does: ({ node, ruleMode }, pod) =>
+      node.netns.ip('route', 'delete', `${pod.ip}/32`, 'table', ruleMode === 'compact' ? '3999' : 'main'),
+  },
+  'our nftables table deleted': { does: ({ node }) => node.netns.nft('delete table inet tke_eni\n') },
+  'the nftables ruleset flushed': { does: ({ node }) => node.netns.nft('flush ruleset\n') },
+  'one of our chains flushed': {
+    does: async (trial) => trial.node.netns.nft(`flush chain inet tke_eni eni_${await eniTable(trial)}\n`),
+  },
+  "an ENI's last address deleted, which empties its table": { does: ip('-4', 'address', 'flush', 'dev', 'eth1') },
+  'both addresses of an ENI deleted': { does: ip('address', 'flush', 'dev', 'eth1', 'scope', 'global') },
+  "a Pod's link moved to another group": {
+    does: async (trial, pod) => trial.node.netns.ip('link', 'set', await hostVeth(trial, pod), 'group', '77'),
+  },
+  "a Pod's link set down": {
+    does: async (trial, pod) => trial.node.netns.ip('link', 'set', await hostVeth(trial, pod), 'down'),
+  },
+  'an ENI set down': { does: ip('link', 'set', 'eth1', 'down') },
+  "an ENI's link gone, and back with another index": { does: ({ vpc }) => vpc.replug('eni-1') },
+};
+
+/** Milliseconds from the end of a change to the agent's last write, by its own log; 0 when it was faster than the change's own command. */
+function repairMs(trial: Trial, sinceLog: number, changedAtMs: number): number {
+  const times = trial.agent
+    .logs()
+    .slice(sinceLog)
+    .split('\n')
+    .filter((line) => line.includes('"kernel changed"'))
+    .map((line) => Date.parse(/"time":"([^"]+)"/.exec(line)?.[1] ?? ''));
+  return Math.max(0, Math.max(...times) - changedAtMs);
+}
+
+async function pings(t: ExecutionContext, trial: Trial, pods: readonly AttachedPod[], where: string): Promise<void> {
+  const ways = pods.flatMap((pod, index) => [
+    pod.netns.ping(trial.vpc.outside.ip),
+    trial.node.netns.ping(pod.ip),
+    pod.netns.ping(pods[(index + 1) % pods.length]?.ip ?? ''),
+    ...(pod.ips[1] === undefined ? [] : [pod.netns.ping(trial.vpc.outside.ipv6), trial.node.netns.ping(pod.ips[1])]),
+  ]);
+  t.false((await Promise.all(ways)).includes(false), `${where}: a ping was not answered`);
+}
+
+async function changeWhileStopped(t: ExecutionContext, trial: Trial, change: Change, pod: AttachedPod, where: string) {
+  trial.agent.kill('SIGSTOP');
+  try {
+    await change.does(trial, pod);
+    t.not((await findViolations(trial.scope())).length, 0, `${where}: the checker sees no harm`);
+  } finally {
+    trial.agent.kill('SIGCONT');
+  }
+  await trial.settle(`after ${where} while the agent was stopped`);
+}
+
+async function changeWhileRunning(trial: Trial, change: Change, pod: AttachedPod, where: string): Promise<number> {
+  const logged = trial.agent.logs().length;
+  await change.does(trial, pod);
+  const changedAtMs = Date.now();
+  // The checker may look before the agent did: without a write of its own nothing is repaired.
+  await waitUntil(() => trial.agent.logs().slice(logged).includes('"kernel changed"'), {
+    what: `a repair after ${where}`,
+    explain: () => trial.lastWords(),
+  });
+  await trial.settle(`after ${where}`);
+  return repairMs(trial, logged, changedAtMs);
+}
+
+const repairs = test.macro(async (t: ExecutionContext, ruleMode: RuleMode) => {
+  t.timeout(240_000);
+  const trial = await openTrial({ ruleMode, isDual: true });
+  try {
+    const pods = [await trial.addPod(), await trial.addPod(), await trial.addPod()];
+    const [pod] = pods;
+    if (pod === undefined) throw new Error('three Pods were made');
+    const lines: string[] = [];
+    for (const [where, change] of Object.entries(CHANGES)) {
+      if (change.modes !== undefined && !change.modes.includes(ruleMode)) continue;
+      // A new agent has seen no fight yet: this test harms the same objects more often than anybody should.
+      await trial.killAgent();
+      await trial.startAgent();
+      await changeWhileStopped(t, trial, change, pod, where);
+      await pings(t, trial, pods, `${where} while the agent was stopped`);
+      const ms = await changeWhileRunning(trial, change, pod, where);
+      await pings(t, trial, pods, where);
+      lines.push(`${String(ms).padStart(6)} ms  ${where}`);
+    }
+    t.log([`${ruleMode}: repaired after`, ...lines].join('\n'));
+  } finally {
+    await trial.close();
+  }
+});
+
+for (const ruleMode of ['compact', 'per-pod'] as const) {
+  test(`agent: repairs what others did to the node's network, ${ruleMode}`, repairs, ruleMode);
+}
+
+test('agent: puts settings back by the timer, for the kernel tells nobody of them', async (t) => {
+  t.timeout(60_000);
+  const trial = await openTrial({ ruleMode: 'compact', flags: { 'repair-interval': '1s' } });
+  try {
+    const pod = await trial.addPod();
+    await trial.node.netns.sysctl({
+      'net/ipv4/ip_forward': 0,
+      'net/ipv4/conf/eth1/rp_filter': 1,
+      'net/ipv4/conf/eth0/rp_filter': 1,
+    });
+    const read = (key: string) => trial.node.netns.run(['cat', `/proc/sys/net/ipv4/${key}`]);
+    await waitUntil(
+      async () =>
+        `${await read('ip_forward')}${await read('conf/eth1/rp_filter')}${await read('conf/eth0/rp_filter')}` ===
+        '1\n2\n2\n',
+      { what: 'the settings', timeoutMs: 15_000, explain: () => trial.lastWords() },
+    );
+    t.true(await pod.netns.ping(trial.vpc.outside.ip));
+  } finally {
+    await trial.close();
+  }
+});
