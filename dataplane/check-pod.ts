@@ -73,7 +73,8 @@ function checkInPod(podNetns: Netns, node: NodeNetwork, pod: PodNetwork): readon
   ];
 }
 
-function differences(
+/** Compares one side with a plan; `side` begins each line. Changes nothing. @returns every difference, for people */
+export function differences(
   kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>,
   plan: NetState,
   side: 'host' | 'Pod',

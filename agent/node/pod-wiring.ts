@@ -1,9 +1,12 @@
-import { checkPod } from '../../dataplane/check-pod.ts';
+import { checkPod, differences } from '../../dataplane/check-pod.ts';
+import { mergeHostState } from '../../dataplane/desired.ts';
 import { hostVethFallbackName } from '../../dataplane/host-veth-name.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { nftTable } from '../../dataplane/nft-table.ts';
 import { DEFAULT_ENI_MARK_MASK } from '../../dataplane/numbers.ts';
+import { planEni } from '../../dataplane/plan-eni.ts';
+import { planHost } from '../../dataplane/plan-host.ts';
 import { unwirePod } from '../../dataplane/unwire-pod.ts';
 import { wirePod } from '../../dataplane/wire-pod.ts';
 import { type Netns, openOwnNetns } from '../../netlink/netns.ts';
@@ -47,12 +50,26 @@ export function openPodWiring({ kernel, nodeNetwork, enis }: PodWiringDeps): Pod
       // What must go does not depend on the primary interface, and a DEL must not wait for one.
       await unwirePod(kernel, nodeNetwork() ?? ANY_NODE, pod).finished;
     },
-    check: (pod, netns, depth) => {
+    check: async (pod, netns, depth) => {
       const network = node();
-      const nft = depth === 'all' && network.nftables !== false ? nftTable(network, enis()) : undefined;
-      return checkPod(kernel, netns, { node: network, pod, ...(nft === undefined ? {} : { nft }) });
+      if (depth === 'own') return await checkPod(kernel, netns, { node: network, pod });
+      const nft = network.nftables === false ? undefined : nftTable(network, enis());
+      const own = await checkPod(kernel, netns, { node: network, pod, ...(nft === undefined ? {} : { nft }) });
+      return [...own, ...sharedDifferences(kernel, network, enis(), pod)];
     },
   };
+}
+
+/** What the Pod's packets need and other Pods need as well: the node's rules, and its ENI. */
+function sharedDifferences(
+  kernel: Kernel,
+  node: NodeNetwork,
+  enis: readonly EniNetwork[],
+  { eniTable }: PodNetwork,
+): readonly string[] {
+  const { nft: _nft, ...host } = planHost(node, enis);
+  const own = enis.filter(({ table }) => table === eniTable).map((eni) => planEni(node, eni));
+  return differences(kernel, mergeHostState(host, ...own), 'host');
 }
 
 function wire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, netns: Netns | undefined) {
