@@ -47,4 +47,5 @@ packages:
 
 node_modules: package.json package-lock.json
 	npm ci --no-audit --no-fund --loglevel=error
+	@rm -f node_modules/.bin/nft # a file tracer of that name; nft is nftables' here
 	@touch node_modules
