@@ -15,13 +15,13 @@ demo: packages build ## two nodes, four containers on ENIs under containerd: see
 test: packages build ## everything that needs no Kubernetes binaries: checks, unit, kernel, end to end
 	@node tools/run-tests.ts check unit kernel e2e
 
-check: node_modules ## format, lint, layers, types, docs; no test
+check: node_modules/.installed ## format, lint, layers, types, docs; no test
 	@node tools/run-tests.ts check
 
-unit: node_modules ## tests that need neither root nor kernel
+unit: node_modules/.installed ## tests that need neither root nor kernel
 	@node tools/run-tests.ts unit
 
-kernel: packages node_modules ## netlink, sysctl and data plane against the real kernel, in network namespaces
+kernel: packages node_modules/.installed ## netlink, sysctl and data plane against the real kernel, in network namespaces
 	@node tools/run-tests.ts kernel
 
 e2e: packages build ## packaged executables and agent in a small VPC of network namespaces
@@ -30,22 +30,22 @@ e2e: packages build ## packaged executables and agent in a small VPC of network 
 bench: packages build ## ours and the peers side by side; tables and bench/results.json
 	@node bench/main.ts
 
-build: node_modules ## package the executables into dist/
+build: node_modules/.installed ## package the executables into dist/
 	@node tools/build.ts
 
-dev: node_modules ## type-check and unit tests, again on each change
+dev: node_modules/.installed ## type-check and unit tests, again on each change
 	@tsc --noEmit --watch --preserveWatchOutput -p . & trap "kill $$!" EXIT; ava --watch 'test/**/*.test.ts' '!test/{kernel,e2e,vpc,demo}/**'
 
-fmt: node_modules ## format and mend what the linter can
+fmt: node_modules/.installed ## format and mend what the linter can
 	@biome check --write .
 
-gen: node_modules ## write the generated docs anew
+gen: node_modules/.installed ## write the generated docs anew
 	@node tools/gen-docs.ts
 
 packages:
 	@tools/require-packages.sh
 
-node_modules: package.json package-lock.json
+node_modules/.installed: package.json package-lock.json
 	npm ci --no-audit --no-fund --loglevel=error
 	@rm -f node_modules/.bin/nft # a file tracer of that name; nft is nftables' here
-	@touch node_modules
+	@touch $@
