@@ -54,6 +54,8 @@ type Case = {
   readonly modes: readonly string[];
   readonly breakIt: (context: Broken) => Promise<unknown>;
   readonly named: (context: Broken) => readonly string[];
+  /** What has to be done by hand before the node is well again: foreign things are reported, never removed. */
+  readonly tidy?: (context: Broken) => Promise<unknown>;
 };
 
 const BOTH = RULE_MODES;
@@ -66,13 +68,13 @@ const IN_POD: readonly Case[] = [
     title: 'the default route is gone',
     modes: BOTH,
     breakIt: (context) => inPod(context, 'route', 'delete', 'default'),
-    named: () => ['Pod: route "default via 169.254.1.1 dev eth0" is missing'],
+    named: () => ['Pod: route "default via 169.254.1.1 dev eth0 proto 84" is missing'],
   },
   {
     title: 'the IPv6 default route is gone',
     modes: BOTH,
     breakIt: (context) => inPod(context, '-6', 'route', 'delete', 'default'),
-    named: () => ['Pod: route "default via fe80::1 dev eth0" is missing'],
+    named: () => ['Pod: route "default via fe80::1 dev eth0 proto 84" is missing'],
   },
   {
     title: "the gateway's neighbour has another MAC",
@@ -134,13 +136,13 @@ const ON_HOST: readonly Case[] = [
     title: 'the host route is gone',
     modes: ['compact'],
     breakIt: ({ ip, pod }) => pod.node.netns.ip('route', 'delete', ip, 'table', '3999'),
-    named: ({ ip, veth }) => [`host: route "${ip}/32 dev ${veth} scope link table 3999" is missing`],
+    named: ({ ip, veth }) => [`host: route "${ip}/32 dev ${veth} table 3999 proto 84 scope link" is missing`],
   },
   {
     title: 'the host route is gone',
     modes: ['per-pod'],
     breakIt: ({ ip, pod }) => pod.node.netns.ip('route', 'delete', ip),
-    named: ({ ip, veth }) => [`host: route "${ip}/32 dev ${veth} scope link" is missing`],
+    named: ({ ip, veth }) => [`host: route "${ip}/32 dev ${veth} proto 84 scope link" is missing`],
   },
   {
     title: 'rp_filter of the host link is off',
@@ -155,13 +157,15 @@ const ON_HOST: readonly Case[] = [
     named: ({ veth }) => [
       `host: ${veth} has the IPv4 address 192.0.2.7/32: its Pod could forge sources; delete the address and stop what adds it`,
     ],
+    tidy: (context) => onHost(context, 'address', 'delete', '192.0.2.7/32', 'dev', context.veth),
   },
   {
     title: 'the map has no element for the link group',
     modes: BOTH,
     breakIt: async ({ pod, group }) => {
       const listing = await pod.node.netns.run(['nft', '-n', '-s', 'list', 'table', 'inet', 'tke_eni']);
-      const without = listing.replace(new RegExp(`\\b${group} : goto eni_${group}(, )?`), '');
+      // Another group's: a map in a rule cannot be empty.
+      const without = listing.replace(`${group} : goto eni_${group}`, `7 : goto eni_${group}`);
       if (without === listing) throw new Error(`no element for ${group} in ${listing}`);
       await pod.node.netns.nft(`delete table inet tke_eni\n${without}`);
     },
@@ -179,13 +183,13 @@ const ON_HOST: readonly Case[] = [
     title: 'the rule that leads to the Pod routes is gone',
     modes: ['compact'],
     breakIt: (context) => onHost(context, 'rule', 'delete', 'pref', '512'),
-    named: () => ['host: IPv4 rule "from all lookup 3999 pref 512" is missing'],
+    named: () => ['host: IPv4 rule "pref 512 lookup 3999 proto 84" is missing'],
   },
   {
     title: "the rule that maps the ENI's mark is gone",
     modes: ['compact'],
     breakIt: (context) => onHost(context, 'rule', 'delete', 'pref', '1536'),
-    named: ({ group }) => [`host: IPv4 rule "fwmark 0x10000/0xff0000 lookup ${group} pref 1536" is missing`],
+    named: ({ group }) => [`host: IPv4 rule "pref 1536 fwmark 0x10000/0xff0000 lookup ${group} proto 84" is missing`],
   },
   {
     title: 'both rules of the Pod are gone',
@@ -195,8 +199,8 @@ const ON_HOST: readonly Case[] = [
       await onHost(context, 'rule', 'delete', 'pref', '1536', 'from', context.ip);
     },
     named: ({ ip, group }) => [
-      `host: IPv4 rule "to ${ip}/32 lookup main pref 512" is missing`,
-      `host: IPv4 rule "from ${ip}/32 lookup ${group} pref 1536" is missing`,
+      `host: IPv4 rule "pref 512 to ${ip}/32 lookup main proto 84" is missing`,
+      `host: IPv4 rule "pref 1536 from ${ip}/32 lookup ${group} proto 84" is missing`,
     ],
   },
   {
@@ -204,8 +208,8 @@ const ON_HOST: readonly Case[] = [
     modes: BOTH,
     breakIt: (context) => onHost(context, 'route', 'flush', 'table', context.group),
     named: ({ pod, eni, group }) => [
-      `host: route "${pod.node.enis[0]?.gateway}/32 dev ${eni} scope link table ${group}" is missing`,
-      `host: route "default via ${pod.node.enis[0]?.gateway} dev ${eni} table ${group}" is missing`,
+      `host: route "${pod.node.enis[0]?.gateway}/32 dev ${eni} table ${group} proto 84 scope link" is missing`,
+      `host: route "default via ${pod.node.enis[0]?.gateway} dev ${eni} table ${group} proto 84" is missing`,
     ],
   },
   {
@@ -251,7 +255,7 @@ for (const ruleMode of RULE_MODES) {
     });
   }
 
-  for (const { title, breakIt, named } of ON_HOST.filter(({ modes }) => modes.includes(ruleMode))) {
+  for (const { title, breakIt, named, tidy } of ON_HOST.filter(({ modes }) => modes.includes(ruleMode))) {
     test.serial(`CHECK: names it when on the host ${title}, and repair mends it, ${ruleMode}`, async (t) => {
       const { node, vpc } = scenes.get(ruleMode);
       const hold = holdOf(ruleMode);
@@ -269,14 +273,7 @@ for (const ruleMode of RULE_MODES) {
       } finally {
         hold.release();
       }
-      if (title === 'the host link has an IPv4 address') {
-        // Foreign: reported, never removed.
-        await node.netns.ip('address', 'delete', '192.0.2.7/32', 'dev', context.veth);
-      }
-      if (title === 'rp_filter of the host link is off') {
-        // The kernel tells nobody of a sysctl: the next pass, whatever it is for, finds it.
-        await node.netns.nft('add table inet test_trigger\ndelete table inet test_trigger\n');
-      }
+      await tidy?.(context);
       await waitUntil(async () => (await node.violations()).length === 0, {
         what: 'the node repaired',
         explain: () => node.agent.logs().slice(-3_000),
@@ -310,7 +307,6 @@ test.serial('CHECK: reports every difference at once', async (t) => {
     [],
   );
   t.regex(error.msg, new RegExp(`^${pod.containerId} eth0: \\d+ difference\\(s\\) from what ADD made$`));
-  await node.delete(pod);
 });
 
 test.serial('CHECK: names what prevResult says and the agent does not hold', async (t) => {
@@ -320,7 +316,6 @@ test.serial('CHECK: names what prevResult says and the agent does not hold', asy
   const error = fail(t, await node.call('CHECK', pod, { conf: node.conf({ prevResult }) }));
   t.is(error.code, 104);
   t.is(error.details, `prevResult: the agent holds ${pod.ip}/32, prevResult has 192.0.2.1/32, ${pod.ips[1]}/128`);
-  await node.delete(pod);
 });
 
 test.serial('CHECK: says so when the agent knows no such sandbox', async (t) => {

@@ -93,6 +93,7 @@ export class SceneNode {
   readonly flags: NonNullable<AgentOptions['flags']>;
   #wrap: readonly string[];
   #agent: AgentProcess | undefined;
+  #attached = new Map<string, ScenePod>();
 
   constructor(parts: SceneNodeParts) {
     this.vpc = parts.vpc;
@@ -175,6 +176,7 @@ export class SceneNode {
   /** Gives a sandbox its network. @throws Error with the answer when ADD fails */
   async add(pod: ScenePod, options: CallOptions = {}): Promise<AttachedPod> {
     const answer = await this.call('ADD', pod, options);
+    this.#attached.set(keyOf(pod), pod);
     if (answer.exitCode !== 0 || answer.result === undefined) throw new Error(`ADD failed: ${answer.stdout}`);
     const ips = ipsOf(answer.result);
     return { ...pod, result: answer.result, ips, ip: ips[0] ?? '' };
@@ -185,6 +187,12 @@ export class SceneNode {
     const answers = await Promise.all(pods.map((pod) => this.call('DEL', pod)));
     const failed = answers.find((answer) => answer.exitCode !== 0);
     if (failed !== undefined) throw new Error(`DEL failed: ${failed.stdout}`);
+    for (const pod of pods) this.#attached.delete(keyOf(pod));
+  }
+
+  /** Takes away the networks of all sandboxes that `add` was called for and `delete` was not. */
+  async deleteAll(): Promise<void> {
+    await this.delete(...this.#attached.values());
   }
 
   /** Files that executables left for an agent that did not answer. */
@@ -237,4 +245,8 @@ function envOf(pod: ScenePod): NonNullable<CniCall['env']> {
     CNI_IFNAME: pod.ifName,
     ...(pod.args === undefined ? {} : { CNI_ARGS: pod.args }),
   };
+}
+
+function keyOf({ containerId, ifName }: ScenePod): string {
+  return `${containerId}/${ifName}`;
 }

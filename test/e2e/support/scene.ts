@@ -58,6 +58,10 @@ export function openScenes(test: TestFn, specs: readonly SceneSpec[]): Scenes {
     await buildExecutables(['tke-route-eni', 'tke-eni-agent']);
     await Promise.all(specs.map(async (spec) => scenes.set(spec.key ?? spec.ruleMode, await openScene(spec))));
   });
+  // A test that failed half-way must not make those after it fail.
+  test.afterEach.always(async () => {
+    for (const { nodes } of scenes.values()) for (const node of nodes) await node.deleteAll();
+  });
   test.after.always(async () => {
     await Promise.all([...scenes.values()].map(closeScene));
   });
