@@ -1,0 +1,127 @@
+import { spawnSync } from 'node:child_process';
+import test from 'ava';
+import { type Monitor, type MonitorEvent, openMonitorIn } from '../../../netlink/monitor.ts';
+import type { Request } from '../../../netlink/request.ts';
+import { TestNetns } from './support/test-netns.ts';
+
+/** Reads until `isLast` holds; fails the test by its timeout when that never comes. */
+async function readUntil(monitor: Monitor, isLast: (event: MonitorEvent) => boolean): Promise<readonly MonitorEvent[]> {
+  const events: MonitorEvent[] = [];
+  for await (const event of monitor) {
+    events.push(event);
+    if (isLast(event)) {
+      break;
+    }
+  }
+  return events;
+}
+
+test('openMonitorIn: tells links, addresses, routes, rules and neighbours as they change', async (t) => {
+  using host = new TestNetns();
+  using monitor = openMonitorIn(host.netns, {
+    groups: ['link', 'ipv4-ifaddr', 'ipv4-route', 'ipv4-rule', 'ipv6-rule', 'neigh'],
+  });
+  host.ip('link add v0 type veth peer name v1');
+  host.ip('addr add 10.0.0.9/24 dev v0');
+  host.ip('link set v0 up');
+  host.ip('neigh add 10.0.0.7 lladdr 02:00:00:00:00:01 dev v0');
+  host.ip('route add 10.9.0.0/16 via 10.0.0.1 table 4007');
+  host.ip('rule add pref 512 lookup 3999');
+  host.ip('-6 rule add pref 513 lookup 3999');
+  host.ip('rule del pref 512');
+  const events = await readUntil(monitor, (event) => event.kind === 'rule' && event.op === 'del');
+  const has = (isIt: (event: MonitorEvent) => boolean) => t.true(events.some(isIt), isIt.toString());
+  has((event) => event.kind === 'link' && event.op === 'new' && event.message.ifname === 'v0');
+  has((event) => event.kind === 'address' && event.message.address === '10.0.0.9');
+  has((event) => event.kind === 'neigh' && event.message.lladdr === '02:00:00:00:00:01');
+  has((event) => event.kind === 'route' && event.message.table === 4007 && event.portid > 0);
+  has((event) => event.kind === 'rule' && event.op === 'new' && event.message.priority === 512);
+  has((event) => event.kind === 'rule' && event.message.family === 10 && event.message.priority === 513);
+});
+
+test('openMonitorIn: tells an nftables transaction and whose it was', async (t) => {
+  using host = new TestNetns();
+  using monitor = openMonitorIn(host.netns, { groups: ['nftables'] });
+  const run = spawnSync('ip', ['netns', 'exec', host.name, 'nft', 'add table inet tke_test'], { encoding: 'utf8' });
+  t.is(run.status, 0, run.stderr);
+  const events = await readUntil(monitor, () => true);
+  t.like(events, [{ kind: 'nftables', process: 'nft' }]);
+});
+
+test('openMonitorIn: several monitors at once hear all, each in its own namespace', async (t) => {
+  using a = new TestNetns();
+  using b = new TestNetns();
+  using first = openMonitorIn(a.netns, { groups: ['ipv4-rule'] });
+  using second = openMonitorIn(a.netns, { groups: ['ipv4-rule'] });
+  using other = openMonitorIn(b.netns, { groups: ['ipv4-rule'] });
+  a.ip('rule add pref 7 lookup 100');
+  b.ip('rule add pref 8 lookup 100');
+  const priorities = await Promise.all(
+    [first, second, other].map(async (monitor) => {
+      const [event] = await readUntil(monitor, () => true);
+      return event?.kind === 'rule' ? event.message.priority : undefined;
+    }),
+  );
+  t.deepEqual(priorities, [7, 7, 8]);
+});
+
+const routes = (oif: number): readonly Request[] =>
+  Array.from({ length: 10_000 }, (_, i) => ({
+    object: 'route',
+    verb: 'add',
+    spec: { dst: `10.1.${i >> 8}.${i & 255}/32`, oif, table: 4242 },
+  }));
+
+test('openMonitorIn: loses none of 10,000 events with its default buffer', async (t) => {
+  using host = new TestNetns();
+  const oif = host.addVethPair();
+  using monitor = openMonitorIn(host.netns, { groups: ['ipv4-route', 'ipv4-rule'] });
+  host.rtnl.execute(routes(oif));
+  host.ip('rule add pref 7 lookup 100');
+  const events = await readUntil(monitor, ({ kind }) => kind === 'rule');
+  t.is(events.filter(({ kind }) => kind === 'route').length, 10_000);
+  t.false(events.some(({ kind }) => kind === 'overrun'));
+});
+
+test('openMonitorIn: says that events were lost, and goes on', async (t) => {
+  using host = new TestNetns();
+  const oif = host.addVethPair();
+  using monitor = openMonitorIn(host.netns, { groups: ['ipv4-route', 'ipv4-rule'], rcvbufBytes: 8192 });
+  host.rtnl.execute(routes(oif));
+  const lost = await readUntil(monitor, ({ kind }) => kind === 'overrun');
+  t.true(lost.length < 10_000);
+  host.ip('rule add pref 7 lookup 100');
+  const after = await readUntil(monitor, ({ kind }) => kind === 'rule');
+  t.is(after.at(-1)?.kind, 'rule');
+});
+
+test('openMonitorIn: a full queue becomes one overrun', async (t) => {
+  using host = new TestNetns();
+  const oif = host.addVethPair();
+  using monitor = openMonitorIn(host.netns, { groups: ['ipv4-route'], queueCapacity: 100 });
+  host.rtnl.execute(routes(oif));
+  const events = await readUntil(monitor, ({ kind }) => kind === 'overrun');
+  t.true(events.length <= 101);
+});
+
+test('close: ends an iteration that waits, and one that begins later', async (t) => {
+  using host = new TestNetns();
+  const monitor = openMonitorIn(host.netns, { groups: ['link'] });
+  const waiting = readUntil(monitor, () => false);
+  monitor.close();
+  monitor.close();
+  t.deepEqual(await waiting, []);
+  t.deepEqual(await readUntil(monitor, () => false), []);
+});
+
+test('requests: are carried out while signals come in', async (t) => {
+  using host = new TestNetns();
+  const oif = host.addVethPair();
+  using monitor = openMonitorIn(host.netns, { groups: ['ipv4-route'] });
+  for (const request of routes(oif).slice(0, 2000)) {
+    host.rtnl.execute([request]);
+  }
+  let count = 0;
+  await readUntil(monitor, () => ++count === 2000);
+  t.is(host.rtnl.route.list({ family: 2, table: 4242 }).length, 2000);
+});
