@@ -24,8 +24,9 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   'watch-links.ts': /^new v1\n[\s\S]*del v0\n$/,
 };
 
-const namespaces = () =>
-  spawnSync('ip', ['netns', 'list'], { encoding: 'utf8' }).stdout.match(/tke-example-\w+/g) ?? [];
+function namespaces(): readonly string[] {
+  return spawnSync('ip', ['netns', 'list'], { encoding: 'utf8' }).stdout.match(/tke-example-\w+/g) ?? [];
+}
 
 for (const file of readdirSync(FOLDER).filter((name) => name.endsWith('.ts') && name !== 'own-netns.ts')) {
   test.serial(`examples/${file}: runs and leaves nothing behind`, (t) => {
