@@ -83,6 +83,10 @@ export class Conn {
     this.#socket = socket;
   }
 
+  get portid(): number {
+    return this.#socket.portid;
+  }
+
   get capabilities(): NetlinkSocket['capabilities'] {
     return this.#socket.capabilities;
   }

@@ -29,6 +29,8 @@ export type Rtnetlink = {
   readonly route: RouteService;
   readonly rule: RuleService;
   readonly neigh: NeighService;
+  /** Own address: notifications of changes made by this connection carry it; another one after a failed exchange. */
+  readonly portid: number;
   /** What this kernel can do; what it cannot is done here, slower or with less detail. */
   readonly capabilities: NetlinkCapabilities;
   /**
@@ -72,6 +74,9 @@ export function createRtnetlink(socket: NetlinkSocket): Rtnetlink {
     route: createRouteService(conn),
     rule: createRuleService(conn),
     neigh: createNeighService(conn),
+    get portid() {
+      return conn.portid;
+    },
     get capabilities() {
       return conn.capabilities;
     },
