@@ -31,9 +31,6 @@ function flatten(wire: LinkWire): LinkMessage {
 
 function unflatten(message: Partial<LinkMessage>): Partial<LinkWire> {
   const { kind, slaveKind, bridge, peer, kindData, linkinfoUnknown, ...rest } = message;
-  if (kind === undefined && slaveKind === undefined && linkinfoUnknown === undefined) {
-    return rest;
-  }
   const linkinfo = {
     ...(kind === undefined ? {} : { kind }),
     ...(slaveKind === undefined ? {} : { slaveKind }),
@@ -42,7 +39,7 @@ function unflatten(message: Partial<LinkMessage>): Partial<LinkWire> {
     ...(kindData === undefined ? {} : { kindData }),
     ...(linkinfoUnknown === undefined ? {} : { linkinfoUnknown }),
   };
-  return { ...rest, linkinfo };
+  return Object.keys(linkinfo).length === 0 ? rest : { ...rest, linkinfo };
 }
 
 /** Descriptor of a namespace; a `Netns` is one. */

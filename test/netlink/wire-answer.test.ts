@@ -115,6 +115,13 @@ test('LINK: reads the parameters of a bridge', (t) => {
   t.like(bridge, { forwardDelay: 1500, stpState: 0, vlanFiltering: 0 });
 });
 
+test('LINK: keeps the data of a link whose kind is missing', (t) => {
+  const bytes = Buffer.from([...Array(16).fill(0), 8, 0, 18, 0, 4, 0, 2, 0]);
+  const writer = new ByteWriter(64);
+  LINK.write(writer, { ...LINK.decode(bytes), ifname: 'x' });
+  t.deepEqual(LINK.decode(writer.written()).kindData, new Uint8Array(0));
+});
+
 test('RULE: keeps an attribute of a kernel to come, flags of its number included', (t) => {
   const bytes = bodyOf(readCapture('rule-from.answer'));
   const future = Buffer.from([7, 0, 200, 0x80, 1, 2, 3, 0]);
