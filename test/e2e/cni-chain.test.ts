@@ -1,4 +1,7 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { DIST_BIN_DIR } from '../support/agent-process.ts';
 import type { CniAnswer } from '../support/exec-cni.ts';
 import type { JsonObject, NetnsView } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -8,7 +11,14 @@ import type { SceneNode } from './support/scene-node.ts';
 
 const scenes = openScenes(
   test,
-  RULE_MODES.map((ruleMode) => ({ ruleMode, nodes: [{ name: 'n1', enis: [{ eniId: 'eni-1', ips: 8 }] }] })),
+  RULE_MODES.map((ruleMode) => ({
+    ruleMode,
+    agentFlags: {
+      'plugin-dir': DIST_BIN_DIR,
+      'port-mapping': true,
+      bandwidth: true,
+    },
+  })),
 );
 
 const HOST_PORT = 8080;
@@ -18,17 +28,11 @@ const RUNTIME_CONFIG = {
   bandwidth: { ingressRate: 8_000_000, ingressBurst: 800_000, egressRate: 8_000_000, egressBurst: 800_000 },
 };
 
-/** The list that the agent installs with --port-mapping and --bandwidth, for the versions that the reference plugins speak. */
-function conflist(node: SceneNode, cniVersion: string): Conflist {
-  return {
-    cniVersion,
-    name: 'tke-route-eni',
-    plugins: [
-      { type: 'tke-route-eni', backend: `unix:${node.agent.socketPath}` },
-      { type: 'bandwidth', capabilities: { bandwidth: true } },
-      { type: 'portmap', capabilities: { portMappings: true } },
-    ],
-  };
+/** Waits for the list that the agent installs, and returns it in a version that the reference plugins speak too. */
+async function conflist(node: SceneNode, cniVersion: string): Promise<Conflist> {
+  const path = join(node.agent.cniConfDir, '10-tke-eni.conflist');
+  await waitUntil(() => existsSync(path), { what: path, explain: () => node.agent.logs().slice(-2_000) });
+  return { ...(JSON.parse(readFileSync(path, 'utf8')) as Conflist), cniVersion };
 }
 
 function allSucceed(t: ExecutionContext, answers: readonly CniAnswer[]): JsonObject {
@@ -54,11 +58,31 @@ async function leftovers(node: SceneNode): Promise<readonly string[]> {
   ];
 }
 
+test.serial('install: the executables are one file, and are there before the list is', async (t) => {
+  const { node } = scenes.get('compact');
+  const { cniBinDir, cniConfDir, socketPath } = node.agent;
+  const list = await conflist(node, '0.4.0');
+  const names = ['tke-route-eni', 'tke-eni-ipamc', 'tke-direct-eni'];
+  const inodes = names.map((name) => statSync(join(cniBinDir, name)).ino);
+  t.is(new Set(inodes).size, 1);
+  t.deepEqual(readdirSync(cniBinDir).sort(), [...names, 'bandwidth', 'bridge', 'host-local', 'portmap'].sort());
+  t.deepEqual(readdirSync(cniConfDir), ['10-tke-eni.conflist']);
+  t.deepEqual(list, {
+    cniVersion: '0.4.0',
+    name: 'tke-route-eni',
+    plugins: [
+      { type: 'tke-route-eni', backend: `unix:${socketPath}` },
+      { type: 'bandwidth', capabilities: { bandwidth: true } },
+      { type: 'portmap', capabilities: { portMappings: true } },
+    ],
+  });
+});
+
 for (const ruleMode of RULE_MODES) {
   for (const cniVersion of ['0.4.0', '1.0.0']) {
     test.serial(`portmap and bandwidth: work behind us, CNI ${cniVersion}, ${ruleMode}`, async (t) => {
       const { node, vpc } = scenes.get(ruleMode);
-      const list = conflist(node, cniVersion);
+      const list = await conflist(node, cniVersion);
       const pod = await node.newPod();
       const result = allSucceed(t, await callChain('ADD', pod, list, { runtimeConfig: RUNTIME_CONFIG }));
       const server = pod.netns.start(['busybox', 'httpd', '-f', '-p', `${CONTAINER_PORT}`, '-h', '/proc/sys/kernel']);

@@ -105,6 +105,23 @@ test.serial('STATUS: is 50 without an ENI and without Pods, 51 when Pods still l
   await n2.delete(again);
 });
 
+test.serial('STATUS: is 50 while the ENIs have no addresses', async (t) => {
+  const { nodes, vpc } = scenes.get('per-pod');
+  const [, n2] = nodes;
+  if (n2 === undefined) return t.fail('the scene has two nodes');
+  const conf = n2.conf({ cniVersion: '1.1.0' });
+  const status = () => n2.call('STATUS', undefined, { conf });
+  for (const { ip } of vpc.assignedIps('eni-2')) await vpc.unassignIp('eni-2', ip);
+  n2.writeSupply();
+  const refused = await waitUntil(async () => ((await status()).exitCode === 1 ? status() : false), {
+    what: 'STATUS says that there are no addresses',
+  });
+  t.deepEqual(fail(t, refused), { code: 50, msg: 'the ENIs of this node have no addresses yet' });
+  await vpc.assignIp('eni-2');
+  n2.writeSupply();
+  await waitUntil(async () => (await status()).exitCode === 0, { what: 'STATUS 0 with an address' });
+});
+
 test.serial('STATUS: is 50 when no agent runs, and names the socket', async (t) => {
   const { nodes } = scenes.get('per-pod');
   const [, n2] = nodes;

@@ -129,3 +129,34 @@ test.serial('ADD: says how many addresses there are when none is left', async (t
   await node.delete(...pods.slice(1), waiting);
   await scenes.verify(t, 'compact');
 });
+
+test.serial('ADD: a caller that is killed while it waits holds no address', async (t) => {
+  const { node } = scenes.get('three addresses');
+  const pods = await addMany(node, poolSize(node));
+  const doomed = await node.newPod();
+  const waiting = node.start('ADD', doomed);
+  await waitUntil(() => waiting.isRunning && isConnected(node, waiting.pid), { what: 'the ADD waits in the agent' });
+  await waiting.stop('SIGKILL');
+  const [first, ...rest] = pods;
+  if (first === undefined) return t.fail('the pool is empty');
+  await node.delete(first);
+  const next = await node.addPod();
+  t.is(next.ip, first.ip);
+  t.deepEqual(await doomed.netns.linkNames(), ['lo']);
+  await scenes.verify(t, 'three addresses');
+  await node.delete(next, ...rest);
+});
+
+/** How many addresses the node's ENIs have. */
+function poolSize(node: SceneNode): number {
+  return node.enis.reduce((sum, { eniId }) => sum + node.vpc.assignedIps(eniId).length, 0);
+}
+
+/** Tells whether a process holds a connection to the agent's socket. */
+async function isConnected(node: SceneNode, pid: number): Promise<boolean> {
+  const { stdout } = await node.netns.tryRun(['ss', '-xpH', 'state', 'connected']);
+  const lines = stdout.split('\n');
+  const ours = lines.filter((line) => line.includes(`pid=${pid},`));
+  const inodes = ours.flatMap((line) => line.match(/\b\d{3,}\b/g) ?? []);
+  return lines.some((line) => line.includes(node.agent.socketPath) && inodes.some((inode) => line.includes(inode)));
+}

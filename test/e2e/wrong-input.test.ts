@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
@@ -446,6 +446,13 @@ test.serial("wrong input: somebody else's rule with bits of our marks is named a
   t.is((await node.netns.ipJson('rule', 'show', 'pref', '900')).length, 1);
   await node.netns.ip('rule', 'delete', ...rule);
   await waitUntil(async () => (await status()).exitCode === 0, { what: 'STATUS 0 again' });
+});
+
+test.serial('wrong input: the socket lets nobody in but root', async (t) => {
+  const { node } = scenes.get('compact');
+  const { mode, uid } = statSync(node.agent.socketPath);
+  t.is(mode & 0o777, 0o600);
+  t.is(uid, 0);
 });
 
 type DeadEnd = {

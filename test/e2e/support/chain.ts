@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DIST_BIN_DIR } from '../../support/agent-process.ts';
 import { type CniAnswer, execCni } from '../../support/exec-cni.ts';
@@ -63,9 +64,12 @@ function callOne(
   pod: ScenePod,
   conf: JsonObject & { readonly type: string },
 ): Promise<CniAnswer> {
+  // Where the agent has installed, its files are called.
+  const { cniBinDir } = pod.node.agent;
+  const ours = existsSync(join(cniBinDir, OUR_PLUGINS[0])) ? cniBinDir : DIST_BIN_DIR;
   const isOurs = OUR_PLUGINS.some((name) => name === conf.type);
   return execCni({
-    binary: join(isOurs ? DIST_BIN_DIR : REFERENCE_BIN_DIR, conf.type),
+    binary: join(isOurs ? ours : REFERENCE_BIN_DIR, conf.type),
     command,
     conf,
     netns: pod.node.netns.path,
@@ -75,7 +79,7 @@ function callOne(
       CNI_IFNAME: pod.ifName,
       ...(pod.args === undefined ? {} : { CNI_ARGS: pod.args }),
       // Where plugins look for those that they delegate to: ipam.
-      CNI_PATH: `${DIST_BIN_DIR}:${REFERENCE_BIN_DIR}`,
+      CNI_PATH: `${ours}:${REFERENCE_BIN_DIR}`,
     },
   });
 }

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { RuleMode } from '../../../dataplane/network.ts';
 import { type AgentOptions, type AgentProcess, DIST_BIN_DIR, startAgent } from '../../support/agent-process.ts';
+import type { Child } from '../../support/child.ts';
+import { childEnv } from '../../support/child-env.ts';
 import { type CniAnswer, type CniCall, execCni, kubernetesArgs } from '../../support/exec-cni.ts';
 import { findViolations } from '../../support/invariants.ts';
 import type { JsonObject, NetnsView } from '../../support/netns.ts';
@@ -168,6 +170,17 @@ export class SceneNode {
     });
   }
 
+  /** Starts a call and returns the process, for callers that do not wait for its end. The caller stops it. */
+  start(command: CniCall['command'], pod: ScenePod, options: CallOptions = {}): Child {
+    const conf = join(this.dir, `${pod.containerId}.json`);
+    writeFileSync(conf, JSON.stringify(options.conf ?? this.conf()));
+    const binary = join(DIST_BIN_DIR, options.plugin ?? 'tke-route-eni');
+    // Standard input must end, or the executable waits for more of it.
+    return this.netns.start(['sh', '-c', 'exec "$0" < "$1"', binary, conf], {
+      env: { ...childEnv(), ...envOf(pod), CNI_COMMAND: command, CNI_PATH: DIST_BIN_DIR },
+    });
+  }
+
   /** Makes a sandbox and gives it its network. @throws Error with the answer when ADD fails */
   async addPod(options: PodOptions & CallOptions = {}): Promise<AttachedPod> {
     return this.add(await this.newPod(options), options);
@@ -238,7 +251,7 @@ export class SceneNode {
   }
 }
 
-function envOf(pod: ScenePod): NonNullable<CniCall['env']> {
+function envOf(pod: ScenePod): Readonly<Record<string, string>> {
   return {
     CNI_CONTAINERID: pod.containerId,
     CNI_NETNS: pod.netns.path,
