@@ -95,7 +95,7 @@ async function attachAgain(
   if (lease === undefined) return undefined;
   if (lease.state !== 'active') {
     // Left by an attempt that could not be taken back at once; it is now, or this ADD fails with the reason.
-    await takeDown(deps, lease, deps.settings.ipCooldownMs);
+    await clear(deps, lease);
     return undefined;
   }
   if (
@@ -111,8 +111,13 @@ async function attachAgain(
   const pod = deps.state.podNetwork(lease);
   if (pod !== undefined && (await deps.wiring.check(pod, netns, 'own')).length === 0) return lease;
   // Something of it is gone, the whole netns perhaps: a fresh start is the only answer that is true afterwards.
-  await takeDown(deps, lease, deps.settings.ipCooldownMs);
+  await clear(deps, lease);
   return undefined;
+}
+
+async function clear(deps: UseCaseDeps, lease: Lease): Promise<void> {
+  if ((await takeDown(deps, lease, deps.settings.ipCooldownMs)) === 'erased') return;
+  throw new CniFailureError(CNI_CODE.io, 'the end of an earlier attachment cannot be recorded', 'see the state folder');
 }
 
 function recordIntent(

@@ -47,9 +47,8 @@ export async function detachKey(
 
 /** Finishes every lease whose end was begun. Called at start and by the timer. Returns how many are left. */
 export async function finishReleasing(deps: UseCaseDeps): Promise<number> {
-  const waiting = [...deps.state.leases.values()].filter((lease) => lease.state === 'releasing');
-  const failures = await Promise.all(
-    waiting.map((lease) => detachKey(deps, keyOf(lease), ({ state }) => state === 'releasing')),
-  );
-  return failures.filter((failure) => failure !== undefined).length;
+  const isReleasing = ({ state }: Lease): boolean => state === 'releasing';
+  const waiting = [...deps.state.leases.values()].filter(isReleasing);
+  await Promise.all(waiting.map((lease) => detachKey(deps, keyOf(lease), isReleasing)));
+  return [...deps.state.leases.values()].filter(isReleasing).length;
 }

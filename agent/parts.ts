@@ -61,7 +61,7 @@ export function createParts(
   const useCases: UseCaseDeps = {
     ...{ clock, randomBytes, log, metrics, state, journal },
     mutex: new KeyedMutex(),
-    wiring: openPodWiring({ kernel, nodeNetwork: finder.current, enis: () => state.plannedEnis }),
+    wiring: openPodWiring({ kernel, nodeNetwork: finder.current, enis: () => state.plannedEnis, log }),
     sandboxes: openSandboxes(config.hostRoot),
     conntrack: openConntrack(log),
     settings: {

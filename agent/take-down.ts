@@ -6,9 +6,11 @@ import type { UseCaseDeps } from './ports.ts';
  * Ends a lease. Crash order: record that it ends, act, erase the record; a crash in between repeats the rest. The address
  * stays with the lease until rules, routes and links are gone, then cools. Runs under the lease's key. Idempotent.
  * @param cooldownMs 0 for an address that no packet can have used.
- * @throws what unwiring or the journal throws; the lease then stays, as `releasing`, for the next attempt.
+ * @returns `held` when the kernel is clean but the journal did not take it: the Pod is gone, and its address stays out of
+ * use until the next attempt is recorded.
+ * @throws what unwiring throws; the lease then stays, as `releasing`, for the next attempt.
  */
-export async function takeDown(deps: UseCaseDeps, lease: Lease, cooldownMs: number): Promise<void> {
+export async function takeDown(deps: UseCaseDeps, lease: Lease, cooldownMs: number): Promise<'erased' | 'held'> {
   const { state, journal, metrics, log } = deps;
   const key = keyOf(lease);
   try {
@@ -35,10 +37,12 @@ export async function takeDown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
   } catch (error) {
     metrics.journalError();
     state.pool.adopt([releasing]);
-    throw error;
+    log.error('journal did not take the end of a lease, its address is held until it does', { key, error });
+    return 'held';
   }
   state.leases.delete(key);
   if (cooldownMs === 0) state.pool.tick(nowMs);
   state.changed.notify();
   deps.demandChanged();
+  return 'erased';
 }

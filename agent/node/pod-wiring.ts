@@ -10,8 +10,10 @@ import { planHost } from '../../dataplane/plan-host.ts';
 import { unwirePod } from '../../dataplane/unwire-pod.ts';
 import { wirePod } from '../../dataplane/wire-pod.ts';
 import { type Netns, openOwnNetns } from '../../netlink/netns.ts';
+import type { Logger } from '../../runtime/log.ts';
 import { CNI_CODE, CniFailureError } from '../cni-failure.ts';
-import type { PodWiring } from '../ports.ts';
+import type { PodWiring, WiredLink } from '../ports.ts';
+import { renderUnwiring, renderWiring } from './render-wiring.ts';
 
 /** What wiring a Pod needs of the node. */
 export type PodWiringDeps = {
@@ -19,6 +21,8 @@ export type PodWiringDeps = {
   /** The node as it is now, in the rule mode in force; undefined while it has no primary interface. */
   readonly nodeNetwork: () => NodeNetwork | undefined;
   readonly enis: () => readonly EniNetwork[];
+  /** Told of every change as the lines that do it by hand. */
+  readonly log: Logger;
 };
 
 const ANY_NODE: NodeNetwork = {
@@ -34,7 +38,7 @@ const ANY_NODE: NodeNetwork = {
 };
 
 /** Binds the data plane's functions for one Pod to the host's kernel. */
-export function openPodWiring({ kernel, nodeNetwork, enis }: PodWiringDeps): PodWiring {
+export function openPodWiring({ kernel, nodeNetwork, enis, log }: PodWiringDeps): PodWiring {
   const node = (): NodeNetwork => {
     const found = nodeNetwork();
     if (found !== undefined) return found;
@@ -45,10 +49,19 @@ export function openPodWiring({ kernel, nodeNetwork, enis }: PodWiringDeps): Pod
     );
   };
   return {
-    wire: (pod, netns) => wire(kernel, node(), pod, netns),
+    wire: (pod, netns) => {
+      const network = node();
+      const { wired, lines } = wire(kernel, network, pod, netns);
+      log.info('kernel changed', { requests: lines, cause: `ADD ${pod.alias}` });
+      return wired;
+    },
     unwire: async (pod) => {
       // What must go does not depend on the primary interface, and a DEL must not wait for one.
-      await unwirePod(kernel, nodeNetwork() ?? ANY_NODE, pod).finished;
+      const network = nodeNetwork() ?? ANY_NODE;
+      const { hadLink, finished } = unwirePod(kernel, network, pod);
+      await finished;
+      if (!hadLink && pod.kind === 'route-eni') return;
+      log.info('kernel changed', { requests: renderUnwiring(network, pod), cause: `DEL ${pod.alias}` });
     },
     check: async (pod, netns, depth) => {
       const network = node();
@@ -72,14 +85,17 @@ function sharedDifferences(
   return differences(kernel, mergeHostState(host, ...own), 'host');
 }
 
-function wire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, netns: Netns | undefined) {
+type Wired = { readonly wired: WiredLink | undefined; readonly lines: readonly string[] };
+
+function wire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, netns: Netns | undefined): Wired {
   const fallbackName = hostVethFallbackName(pod.key);
-  if (netns !== undefined) {
-    const { hostIfindex, hostName } = wirePod(kernel, netns, { node, pod, fallbackName });
-    return { ifindex: hostIfindex, name: hostName };
+  if (netns === undefined) {
+    // Only rules: the namespace is not entered, whichever it is.
+    using own = openOwnNetns();
+    wirePod(kernel, own, { node, pod, fallbackName });
+    return { wired: undefined, lines: renderWiring(node, pod, undefined) };
   }
-  // Only rules: the namespace is not entered, whichever it is.
-  using own = openOwnNetns();
-  wirePod(kernel, own, { node, pod, fallbackName });
-  return undefined;
+  const { hostIfindex: ifindex, hostName: name, podIfindex } = wirePod(kernel, netns, { node, pod, fallbackName });
+  const made = { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } };
+  return { wired: { ifindex, name }, lines: renderWiring(node, made, { netns: netns.path, ifindex: podIfindex }) };
 }
