@@ -3,10 +3,9 @@ import { dirname, join } from 'node:path';
 import type { Kernel } from '../dataplane/kernel.ts';
 import { openNft } from '../dataplane/nft.ts';
 import { openMonitor } from '../netlink/monitor.ts';
-import { openRtnetlink, openRtnetlinkIn } from '../netlink/rtnetlink.ts';
+import { openRtnetlink } from '../netlink/rtnetlink.ts';
 import { openSysctl } from '../sysctl/sysctl.ts';
-import { adopt } from './adopt/adopt.ts';
-import { readEvidence } from './adopt/read-evidence.ts';
+import { adoptIfUnknown } from './adopt/adopt-at-start.ts';
 import { attach } from './attach.ts';
 import { check } from './check.ts';
 import { collectInvalid } from './collect.ts';
@@ -16,10 +15,8 @@ import { detach } from './detach.ts';
 import { removeConflist } from './install/conflist.ts';
 import { openInstallation } from './installation.ts';
 import { openJournal } from './journal/journal.ts';
-import type { Journal } from './journal/journal-content.ts';
 import { startMaintenance } from './maintenance.ts';
-import { lookIntoSandboxes } from './node/look-into-sandboxes.ts';
-import { findCiliumConflists, probeNftables, readHostDump } from './node/node-probe.ts';
+import { findCiliumConflists, probeNftables } from './node/node-probe.ts';
 import { serveHttpEndpoints } from './observability/http-endpoints.ts';
 import { type AgentParts, type AgentRuntime, createParts } from './parts.ts';
 import { recover } from './recover.ts';
@@ -49,7 +46,6 @@ type Gate = { hold: string | undefined };
 const DRAIN_MS = 10_000;
 const MONITOR_BUFFER_BYTES = 8 << 20;
 const SUPPLY_POLL_MS = 200;
-const REFERENCE_PLUGIN_DIR = '/usr/lib/cni';
 
 /**
  * Starts the agent, in the one order that is safe: nobody else serves; journal; what lives without a journal is adopted;
@@ -76,7 +72,10 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   chooseRuleMode(config, parts, hasNftables);
   const loop = openRepairLoop(config, parts, gate);
   const unsubscribe = supply.subscribe((event) =>
-    takeSupply({ state, journal, metrics, log, supplyChanged: () => loop.kick('supply') }, event),
+    takeSupply(
+      { state, journal, metrics, log, nodeName: config.nodeName, supplyChanged: () => loop.kick('supply') },
+      event,
+    ),
   );
   const monitor = followKernel(loop, runtime);
   await recover(useCases);
@@ -91,7 +90,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   });
   log.info('serving', { socket: config.socket, release: runtime.release, ruleMode: state.ruleMode });
   const spool = watchSpool(spoolDeps);
-  const installation = openInstallation({ ...config, referencePluginDir: REFERENCE_PLUGIN_DIR }, log);
+  const installation = openInstallation(config, log);
   const maintenance = startMaintenance({ parts, config, installation, drainSpool: spool.drain, signal: down.signal });
   void followReadiness(parts, gate, down.signal, {
     turned: (isReady) => server.health.setServing(isReady),
@@ -105,6 +104,8 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
 
   return {
     close: async () => {
+      // First: a runtime that reads the folder now sends no more Pods here.
+      if (config.removeConfOnExit) removeConf(config);
       down.abort('the agent is going down');
       await server.drain(DRAIN_MS);
       unsubscribe();
@@ -135,45 +136,6 @@ async function openEndpoints(config: AgentConfig, { state, metrics }: AgentParts
     metrics: () => metrics.render(),
     metricsContentType: metrics.contentType,
   });
-}
-
-type AdoptionSources = {
-  readonly journal: Journal;
-  readonly kernel: Kernel;
-  readonly supply: SupplySource;
-  readonly signal: AbortSignal;
-};
-
-/** A journal that is not the one of this boot's earlier agents knows nothing of the Pods that live. */
-async function adoptIfUnknown(config: AgentConfig, parts: AgentParts, sources: AdoptionSources): Promise<void> {
-  const { journal, kernel, supply, signal } = sources;
-  if (journal.origin === 'existing') return;
-  const { clock, log } = parts.useCases;
-  const evidence = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
-  if (evidence.veths.length === 0 && evidence.ipams.length === 0 && evidence.enis.length === 0) return;
-  log.warn('no journal of this boot, but Pods may live: adopting', {
-    origin: journal.origin,
-    movedTo: journal.movedTo,
-  });
-  // Without supply nobody can say which ENI an address is of. DELs are spooled meanwhile, ADDs are tried again.
-  while (supply.latest() === undefined) await clock.sleep(SUPPLY_POLL_MS, signal);
-  parts.state.supply = supply.latest();
-  const adopted = await adopt(
-    {
-      ...{ clock, log, journal },
-      state: parts.state,
-      view: parts.view,
-      findPeers: (veths, named) =>
-        lookIntoSandboxes(
-          { hostRoot: config.hostRoot, openRtnetlinkIn: (netns) => openRtnetlinkIn(netns) },
-          veths,
-          named,
-        ),
-    },
-    evidence,
-    signal,
-  );
-  log.info('adoption done', { leases: adopted });
 }
 
 /** The mode in force stays recorded until a pass has led all the way to the new one. */

@@ -7,6 +7,7 @@ import { installExecutables, installReferencePlugins, PLUGIN_NAMES, warmPageCach
 export type InstallationSettings = ConflistOptions & {
   /** '' installs nothing. */
   readonly pluginDir: string;
+  /** '' copies none. */
   readonly referencePluginDir: string;
   readonly cniBinDir: string;
   readonly cniConfDir: string;
@@ -35,7 +36,10 @@ export function openInstallation(settings: InstallationSettings, log: Logger): I
       if (!isWanted || hasExecutables) return;
       try {
         const own = await installExecutables(settings.pluginDir, settings.cniBinDir);
-        const reference = await installReferencePlugins(settings.referencePluginDir, settings.cniBinDir);
+        const reference =
+          settings.referencePluginDir === ''
+            ? { installed: [], kept: [] }
+            : await installReferencePlugins(settings.referencePluginDir, settings.cniBinDir);
         hasExecutables = true;
         log.info('executables installed', { dir: settings.cniBinDir, own, reference });
         await keepWarm();

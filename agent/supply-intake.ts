@@ -11,6 +11,8 @@ export type SupplyIntakeDeps = {
   readonly journal: Journal;
   readonly metrics: Metrics;
   readonly log: Logger;
+  /** '' takes supply for any node. */
+  readonly nodeName: string;
   /** Called when the kernel may have to follow. */
   readonly supplyChanged: () => void;
 };
@@ -20,6 +22,11 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
   if (event.kind === 'invalid') {
     deps.metrics.supplyError();
     deps.log.error('supply refused, the last good one stays in force', { error: event.error });
+    return;
+  }
+  if (!isForNode(event.supply, deps.nodeName)) {
+    deps.metrics.supplyError();
+    deps.log.error('supply is for another node, refused', { for: event.supply.nodeName, nodeName: deps.nodeName });
     return;
   }
   const { state } = deps;
@@ -44,6 +51,11 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
   });
   state.changed.notify();
   deps.supplyChanged();
+}
+
+/** Tells whether a supply is meant for this node; a node that was given no name takes any. */
+export function isForNode(supply: Supply, nodeName: string): boolean {
+  return nodeName === '' || supply.nodeName === nodeName;
 }
 
 /** Without its record a restart begins with the supply before, and gets this one from its source again. */

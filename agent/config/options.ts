@@ -121,6 +121,20 @@ export const OPTIONS = {
     '',
     "Folder with our executables, to be installed into --cni-bin-dir; '' installs neither them nor a configuration.",
   ),
+  referencePluginDir: option(
+    'Runtime',
+    'reference-plugin-dir',
+    pathValue(true),
+    '/usr/lib/cni',
+    "Folder with the CNI project's plugins (portmap, bandwidth, bridge, host-local); those that --cni-bin-dir lacks are copied from it, with --plugin-dir; '' for none.",
+  ),
+  removeConfOnExit: option(
+    'Runtime',
+    'remove-conf-on-exit',
+    switchValue,
+    'false',
+    'Take our network configuration away on SIGTERM, so that the node turns NotReady. For uninstalling; an upgrade must not set it.',
+  ),
   criSockets: option(
     'Runtime',
     'cri-socket',

@@ -1,0 +1,64 @@
+import type { Kernel } from '../../dataplane/kernel.ts';
+import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
+import type { AgentConfig } from '../config/options.ts';
+import type { Journal } from '../journal/journal-content.ts';
+import { lookIntoSandboxes } from '../node/look-into-sandboxes.ts';
+import { readHostDump } from '../node/node-probe.ts';
+import type { AgentParts } from '../parts.ts';
+import type { Supply, SupplySource } from '../supply/supply.ts';
+import { isForNode } from '../supply-intake.ts';
+import { adopt } from './adopt.ts';
+import { readEvidence } from './read-evidence.ts';
+
+const SUPPLY_POLL_MS = 200;
+
+/** Where adoption at the start looks. */
+export type AdoptionSources = {
+  readonly journal: Journal;
+  readonly kernel: Kernel;
+  readonly supply: SupplySource;
+  readonly signal: AbortSignal;
+};
+
+/** A journal that is not the one of this boot's earlier agents knows nothing of the Pods that live. */
+export async function adoptIfUnknown(config: AgentConfig, parts: AgentParts, sources: AdoptionSources): Promise<void> {
+  const { journal, kernel, signal } = sources;
+  if (journal.origin === 'existing') return;
+  const { clock, log } = parts.useCases;
+  const evidence = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
+  if (evidence.veths.length === 0 && evidence.ipams.length === 0 && evidence.enis.length === 0) return;
+  log.warn('no journal of this boot, but Pods may live: adopting', {
+    origin: journal.origin,
+    movedTo: journal.movedTo,
+  });
+  // Without supply nobody can say which ENI an address is of. DELs are spooled meanwhile, ADDs are tried again.
+  parts.state.supply = await firstSupply(config, parts, sources);
+  const adopted = await adopt(
+    {
+      ...{ clock, log, journal },
+      state: parts.state,
+      view: parts.view,
+      findPeers: (veths, named) =>
+        lookIntoSandboxes(
+          { hostRoot: config.hostRoot, openRtnetlinkIn: (netns) => openRtnetlinkIn(netns) },
+          veths,
+          named,
+        ),
+    },
+    evidence,
+    signal,
+  );
+  log.info('adoption done', { leases: adopted });
+}
+
+async function firstSupply(
+  config: AgentConfig,
+  parts: AgentParts,
+  { supply, signal }: AdoptionSources,
+): Promise<Supply> {
+  for (;;) {
+    const found = supply.latest();
+    if (found !== undefined && isForNode(found, config.nodeName)) return found;
+    await parts.useCases.clock.sleep(SUPPLY_POLL_MS, signal);
+  }
+}
