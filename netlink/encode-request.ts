@@ -140,16 +140,22 @@ const ROUTE_REQUEST_FLAGS = RTNH_F_ONLINK | RTNH_F_PERVASIVE;
 
 function routeMessage(spec: RouteSpec, isDelete: boolean): Partial<RouteMessage> {
   const family = spec.family ?? familyOf(spec.dst, spec.gateway, spec.src, spec.prefsrc, spec.multipath?.[0]?.gateway);
-  const message: { -readonly [K in keyof RouteMessage]?: RouteMessage[K] } = { ...spec };
   const type = spec.type ?? (isDelete ? RTN_UNSPEC : RTN_UNICAST);
-  message.family = family;
-  message.type = type;
-  message.table = spec.table ?? (isLocalType(type) ? RT_TABLE_LOCAL : RT_TABLE_MAIN);
-  message.scope = spec.scope ?? routeScope(spec, family, type, isDelete);
-  message.protocol = spec.protocol ?? (isDelete ? 0 : RTPROT_BOOT);
-  message.flags = (spec.flags ?? 0) & ROUTE_REQUEST_FLAGS;
-  delete message.cacheinfo;
-  return message;
+  return {
+    ...(spec.cacheinfo === undefined ? spec : withoutCacheinfo(spec)),
+    family,
+    type,
+    table: spec.table ?? (isLocalType(type) ? RT_TABLE_LOCAL : RT_TABLE_MAIN),
+    scope: spec.scope ?? routeScope(spec, family, type, isDelete),
+    protocol: spec.protocol ?? (isDelete ? 0 : RTPROT_BOOT),
+    flags: (spec.flags ?? 0) & ROUTE_REQUEST_FLAGS,
+  };
+}
+
+/** The kernel reports the age of a route, and takes none. */
+function withoutCacheinfo(spec: RouteSpec): RouteSpec {
+  const { cacheinfo: _, ...rest } = spec;
+  return rest;
 }
 
 function isLocalType(type: number): boolean {
