@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Kernel } from '../dataplane/kernel.ts';
 import { openNft } from '../dataplane/nft.ts';
@@ -56,7 +55,6 @@ const SUPPLY_POLL_MS = 200;
 export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Promise<RunningAgent> {
   const { log, clock } = runtime;
   await refuseLiveSocket(config.socket);
-  mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
   const down = new AbortController();
   const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });
   const kernel: Kernel = { rtnetlink: openRtnetlink(), sysctl: openSysctl(), nft: openNft() };

@@ -1,6 +1,7 @@
-import { type FSWatcher, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, watch } from 'node:fs';
+import { type FSWatcher, readdirSync, readFileSync, renameSync, rmSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { decodeOrThrow, integer, optional, record, required, text } from '../runtime/decode.ts';
+import { ensureFolder } from '../runtime/folder.ts';
 import type { Logger } from '../runtime/log.ts';
 
 /** A DEL that an executable could not deliver. */
@@ -44,7 +45,7 @@ const decodeSpooledDel = record(
  * a crash in between repeats it, and a repeated DEL is success. Never throws. Returns how many are left.
  */
 export async function drainSpool(deps: SpoolDeps): Promise<number> {
-  mkdirSync(deps.directory, { recursive: true, mode: 0o700 });
+  ensureFolder(deps.directory, 0o700);
   const entries = readSpool(deps);
   let left = entries.length;
   deps.pending(left);
@@ -67,7 +68,7 @@ export async function drainSpool(deps: SpoolDeps): Promise<number> {
 
 /** Drains whenever a file arrives, until closed. The caller's timer covers what inotify may miss (a replaced folder). */
 export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<number> } {
-  mkdirSync(deps.directory, { recursive: true, mode: 0o700 });
+  ensureFolder(deps.directory, 0o700);
   let running: Promise<number> | undefined;
   let timer: NodeJS.Timeout | undefined;
   const drain = (): Promise<number> => {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Plugin, Sandbox } from '../agent/api/messages.ts';
 import { writeFileAtomically } from '../runtime/atomic-file.ts';
+import { ensureFolder } from '../runtime/folder.ts';
 import type { Backend } from './client/backend.ts';
 
 /**
@@ -13,7 +14,7 @@ import type { Backend } from './client/backend.ts';
  * @throws the file system's own error (ENOSPC, EROFS, …).
  */
 export function spoolDeletion(directory: string, deletion: Deletion): string {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  ensureFolder(directory, 0o700);
   const path = join(directory, `${keyOf(deletion.sandbox)}.json`);
   const { sandbox, plugin, network, writtenAtMs } = deletion;
   const { containerId, ifName, netns, podNamespace, podName, podUid } = sandbox;

@@ -110,7 +110,7 @@ export function brokenUnless<T>(path: string, run: () => T): T {
     return run();
   } catch (error) {
     const isSpace = isFull(error);
-    const hint = isSpace ? 'no space for a new one; free some' : `cannot be replaced: ${error}`;
+    const hint = isSpace ? 'no space for a new one; free some' : `cannot be made: ${error}; see --state-dir`;
     throw new JournalError(isSpace ? 'JOURNAL_FULL' : 'JOURNAL_BROKEN', path, hint, { cause: error });
   }
 }

@@ -1,7 +1,6 @@
 import {
   closeSync,
   fstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
@@ -12,6 +11,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { ensureFolder } from '../../runtime/folder.ts';
 
 // Everything the journal may need on a full disk is there before: pages in the database (a free list, see `reserve`) and
 // bytes in the rollback journal, which `journal_mode=persist` overwrites in place.
@@ -63,7 +63,7 @@ export function rollbackPath(path: string): string {
  */
 export function createDatabase(path: string, bootId: string): void {
   const temporary = `${path}.new`;
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  ensureFolder(dirname(path), 0o700);
   removeDatabase(temporary);
   try {
     // SQLite takes an empty file as it is, its mode included.

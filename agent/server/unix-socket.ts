@@ -1,6 +1,7 @@
-import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
+import { ensureFolder } from '../../runtime/folder.ts';
 import { AgentError } from '../agent-error.ts';
 
 /** Longest path that fits `struct sockaddr_un` with its closing zero. @see unix(7) */
@@ -17,7 +18,7 @@ export async function refuseLiveSocket(path: string): Promise<void> {
   if (Buffer.byteLength(path + NEW_SUFFIX) > SUN_PATH_BYTES) {
     throw new AgentError('SOCKET', `socket path ${path} is longer than ${SUN_PATH_BYTES - NEW_SUFFIX.length} bytes`);
   }
-  const stat = lstatSync(path, { throwIfNoEntry: false });
+  const stat = socketUnless(path, () => lstatSync(path, { throwIfNoEntry: false }));
   if (stat === undefined) return;
   if (!stat.isSocket()) throw new AgentError('SOCKET', `${path} exists and is no socket; remove it or set --socket`);
   if (await accepts(path)) {
@@ -34,12 +35,21 @@ export async function refuseLiveSocket(path: string): Promise<void> {
  * socket that nobody serves.
  */
 export async function publishSocket(path: string, listen: (temporaryPath: string) => Promise<void>): Promise<void> {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  socketUnless(path, () => ensureFolder(dirname(path), 0o700));
   const temporary = path + NEW_SUFFIX;
   rmSync(temporary, { force: true });
   await listen(temporary);
   chmodSync(temporary, 0o600);
   renameSync(temporary, path);
+}
+
+/** Runs file work and turns what it throws into SOCKET. @throws AgentError */
+function socketUnless<T>(path: string, run: () => T): T {
+  try {
+    return run();
+  } catch (cause) {
+    throw new AgentError('SOCKET', `${path} cannot be a socket: ${cause}; set --socket`, { cause });
+  }
 }
 
 /** Tells whether a listener accepts connections there. Also true when its queue is full: it is there, only busy. */

@@ -218,6 +218,13 @@ test('run: DEL answers code 5 when it can neither be delivered nor left on disk'
   t.regex(String(json?.['msg']), /does not answer and the DEL cannot be left for it: .*(EEXIST|ENOTDIR)/);
 });
 
+test('run: DEL answers code 5 when the spool folder cannot be made', async (t) => {
+  const { code, json } = await invoke('DEL', 'unix:/proc/tke-test/agent.sock');
+  t.is(code, 1);
+  t.is(json?.['code'], 5);
+  t.regex(String(json?.['msg']), /cannot be left for it: ENOENT/);
+});
+
 for (const [what, onData] of [
   ['takes the call and is silent', () => {}],
   ['hangs up', (socket: { destroy(): void }) => socket.destroy()],

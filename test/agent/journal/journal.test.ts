@@ -23,6 +23,16 @@ test('openJournal: makes a new file that only root may read, and its folder', (t
   t.is(statSync(path).mode & 0o777, 0o600);
 });
 
+test('openJournal: says in one line why its folder cannot be made', (t) => {
+  for (const [path, reason] of [
+    ['/etc/passwd/state/journal.db', 'ENOTDIR'],
+    ['/proc/tke-test/journal.db', 'ENOENT'],
+  ] as const) {
+    const error = t.throws(() => open(path), { instanceOf: JournalError, code: 'JOURNAL_BROKEN' });
+    t.regex(error?.message ?? '', new RegExp(`^journal ${path}: cannot be made: .*${reason}.*; see --state-dir$`));
+  }
+});
+
 test('journal: remembers everything over a restart', (t) => {
   const path = tempJournal(t);
   const pending = sampleLease('one', 'eni-a', ['10.0.0.5', 'fd00::5']);
