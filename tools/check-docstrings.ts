@@ -19,7 +19,18 @@ export function findUndocumented(text: string): readonly string[] {
 }
 
 if (import.meta.main) {
-  const roots = ['runtime', 'netlink', 'sysctl', 'dataplane', 'crd', 'agent', 'cni-plugins', 'tools', 'test/vpc'];
+  const roots = [
+    'runtime',
+    'netlink',
+    'sysctl',
+    'dataplane',
+    'crd',
+    'cloud',
+    'agent',
+    'cni-plugins',
+    'tools',
+    'test/vpc',
+  ];
   const paths = roots
     .flatMap((root) => globSync(`${root}/**/*.ts`))
     // Constants of a kernel header bear its names; the file says which header, and that says the rest.

@@ -1,0 +1,61 @@
+/**
+ * What a caller may do about a failed call; set once, where the error is born.
+ * - `never`: the same request fails again; it is wrong, forbidden, or its object is not in a state for it.
+ * - `backoff`: nothing happened; the same request may succeed later.
+ * - `throttled`: as `backoff`, and this API must be called less often.
+ * - `busy`: another operation holds the object; ask again when that is over.
+ * - `resolve`: nobody knows whether it happened. Describe first; repeat only with the same ClientToken.
+ * - `quota`: a limit of the account, VPC, instance or ENI is reached, or a subnet is full: trips a breaker.
+ * - `credentials`: the key is expired or not accepted; fetch a new one.
+ * - `gone`: the object does not exist (any more). Success for who deletes.
+ */
+export type Retry = 'never' | 'backoff' | 'throttled' | 'busy' | 'resolve' | 'quota' | 'credentials' | 'gone';
+
+/** What is exhausted when `retry` is `quota`; names the circuit breaker that a caller trips. */
+export type QuotaScope = 'subnet' | 'vpc-enis' | 'instance-enis' | 'eni-ips' | 'eips' | 'instance-eips' | 'account';
+
+/** What is known of a failed call. */
+export type CloudFailure = {
+  /** The provider's own code (`ResourceInsufficient.Subnet`), or ours: TIMEOUT, NETWORK, HTTP_503, BAD_ANSWER, ... */
+  readonly code: string;
+  /** The API that was called: `AssignPrivateIpAddresses`. */
+  readonly action: string;
+  /** The provider's own words. */
+  readonly text: string;
+  readonly requestId?: string;
+  readonly retry: Retry;
+  /** Set if and only if `retry` is `quota`. */
+  readonly scope?: QuotaScope;
+  /** Wait this long before the same request; 0 when waiting does not help. Milliseconds. */
+  readonly afterMs: number;
+};
+
+/** A call to the cloud that did not do what was asked; `retry` says what to do about it. */
+export class CloudError extends Error {
+  readonly code: string;
+  readonly action: string;
+  readonly requestId: string | undefined;
+  readonly retry: Retry;
+  readonly scope: QuotaScope | undefined;
+  readonly afterMs: number;
+  /** The provider's own words, without what `message` adds. */
+  readonly text: string;
+
+  constructor(failure: CloudFailure, options?: ErrorOptions) {
+    const request = failure.requestId === undefined ? '' : `, RequestId=${failure.requestId}`;
+    super(`${failure.action}: Code=${failure.code}, Message=${failure.text}${request}`, options);
+    this.name = 'CloudError';
+    this.code = failure.code;
+    this.action = failure.action;
+    this.requestId = failure.requestId;
+    this.retry = failure.retry;
+    this.scope = failure.scope;
+    this.afterMs = failure.afterMs;
+    this.text = failure.text;
+  }
+}
+
+/** Tells whether a caught value is a CloudError, of one of the given kinds if any are given. */
+export function isCloudError(error: unknown, ...kinds: readonly Retry[]): error is CloudError {
+  return error instanceof CloudError && (kinds.length === 0 || kinds.includes(error.retry));
+}

@@ -1,0 +1,264 @@
+import type { CloudError } from './cloud-error.ts';
+import type { EniLimits } from './eni-limits.ts';
+
+/** Who waits for the call: a Pod, the warm pool, or nobody in particular. Served in this order. */
+export type CallPriority = 'pod' | 'warm' | 'gc';
+
+/** What goes with every call. */
+export type CallContext = {
+  readonly priority: CallPriority;
+  /** Whose turn it is among equals, usually the node's name: each owner is served in turn. */
+  readonly owner: string;
+  readonly signal: AbortSignal;
+  /** Most milliseconds for the whole call, its waits and retries included; default 60,000. */
+  readonly timeoutMs?: number;
+};
+
+/** What a CVM instance is, as far as its ENIs need it. */
+export type Instance = {
+  readonly instanceId: string;
+  readonly instanceType: string;
+  readonly cores: number;
+  /** Name of the zone: `ap-guangzhou-3`. */
+  readonly zone: string;
+  readonly vpcId: string;
+  readonly subnetId: string;
+  /** PENDING, LAUNCH_FAILED, RUNNING, STOPPED, STARTING, STOPPING, REBOOTING, SHUTDOWN, TERMINATING. */
+  readonly state: string;
+  /** Addresses of the primary ENI. */
+  readonly privateIps: readonly string[];
+  readonly securityGroupIds: readonly string[];
+};
+
+/** State of an ENI. `AVAILABLE` with an attachment is attached. */
+export type EniState = 'PENDING' | 'AVAILABLE' | 'ATTACHING' | 'DETACHING' | 'DELETING';
+
+/** An address of an ENI. */
+export type EniIp = {
+  readonly ip: string;
+  readonly isPrimary: boolean;
+  readonly state: 'PENDING' | 'AVAILABLE' | 'MIGRATING' | 'DELETING';
+  /** The EIP bound to it. */
+  readonly eipId?: string;
+  readonly publicIp?: string;
+};
+
+/** Tags by key. */
+export type Tags = Readonly<Record<string, string>>;
+
+/** An elastic network interface. */
+export type Eni = {
+  readonly eniId: string;
+  readonly name: string;
+  readonly description: string;
+  /** Lower case. */
+  readonly mac: string;
+  readonly vpcId: string;
+  readonly subnetId: string;
+  readonly zone: string;
+  readonly isPrimary: boolean;
+  readonly state: EniState;
+  /** The instance that it is attached to, or on its way to or from. */
+  readonly attachment?: { readonly instanceId: string; readonly deviceIndex: number };
+  readonly ips: readonly EniIp[];
+  /** In order of precedence. */
+  readonly securityGroupIds: readonly string[];
+  readonly tags: Tags;
+  /** When the cloud made it; milliseconds since the epoch, 0 when it does not say. */
+  readonly createdAtMs: number;
+};
+
+/** Which ENIs a sweep is for. Each field narrows; sweeps for the same query are shared. */
+export type EniQuery = {
+  readonly vpcId?: string;
+  readonly instanceId?: string;
+  readonly subnetId?: string;
+  /** ENIs that carry this tag with this value. */
+  readonly tag?: { readonly key: string; readonly value: string };
+  readonly name?: string;
+};
+
+/** What a sweep saw. */
+export type EniSweep = {
+  readonly enis: readonly Eni[];
+  /**
+   * False when the number of ENIs changed between pages, each time the sweep was tried: one that is not listed may
+   * exist all the same. Never take absence for deletion then.
+   */
+  readonly isConsistent: boolean;
+};
+
+/** A new ENI. */
+export type EniSpec = {
+  readonly vpcId: string;
+  readonly subnetId: string;
+  /** At most 60 characters; deterministic, so that an intent can be found again. */
+  readonly name: string;
+  readonly description?: string;
+  readonly securityGroupIds?: readonly string[];
+  readonly tags?: Tags;
+  /** Secondary addresses that it is born with; at most 10. */
+  readonly ipCount?: number;
+  /** At most 64 ASCII characters: the same token never makes a second ENI. */
+  readonly clientToken?: string;
+};
+
+/** What a task is to bring about; the cloud's own description decides whether it did. */
+export type EniGoal =
+  | { readonly kind: 'created'; readonly eniId: string }
+  | { readonly kind: 'attached'; readonly eniId: string; readonly instanceId: string }
+  | { readonly kind: 'detached'; readonly eniId: string }
+  | { readonly kind: 'deleted'; readonly eniId: string }
+  | { readonly kind: 'ips-assigned'; readonly eniId: string; readonly ips: readonly string[] }
+  | { readonly kind: 'ips-unassigned'; readonly eniId: string; readonly ips: readonly string[] };
+
+/** What an EIP task is to bring about. */
+export type EipGoal = {
+  readonly kind: 'eip-unbound' | 'eip-bound' | 'eip-released';
+  readonly eipIds: readonly string[];
+};
+
+/** Work that the cloud accepted and does later. Plain data: it may be stored and asked for after a restart. */
+export type CloudTask = {
+  /** The VPC's tasks are the RequestId of the call; an EIP's are a number. */
+  readonly taskId: string;
+  readonly action: string;
+  readonly goal: EniGoal | EipGoal;
+};
+
+/** How a task ended. `lost`: the goal is not reached and the cloud knows no such task. */
+export type TaskOutcome =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'pending' };
+
+/** What came of a change that took several calls: what was accepted, and the error that ended it. */
+export type IpChange = {
+  readonly ips: readonly string[];
+  readonly tasks: readonly CloudTask[];
+  readonly failure?: CloudError;
+};
+
+/** A subnet. */
+export type Subnet = {
+  readonly subnetId: string;
+  readonly vpcId: string;
+  readonly zone: string;
+  readonly cidr: string;
+  readonly cidrV6?: string;
+  readonly freeIps: number;
+  readonly totalIps: number;
+};
+
+/** An elastic public address. */
+export type Eip = {
+  readonly eipId: string;
+  readonly name: string;
+  readonly publicIp: string;
+  /** CREATING, BINDING, BIND, UNBINDING, UNBIND, OFFLINING, BIND_ENI. */
+  readonly status: string;
+  readonly instanceId?: string;
+  readonly eniId?: string;
+  readonly privateIp?: string;
+  readonly tags: Tags;
+};
+
+/** New EIPs. */
+export type EipSpec = {
+  readonly count: number;
+  readonly name?: string;
+  readonly isp?: 'BGP' | 'CMCC' | 'CTCC' | 'CUCC';
+  readonly chargeType?:
+    | 'TRAFFIC_POSTPAID_BY_HOUR'
+    | 'BANDWIDTH_POSTPAID_BY_HOUR'
+    | 'BANDWIDTH_PACKAGE'
+    | 'BANDWIDTH_PREPAID_BY_MONTH';
+  readonly bandwidthMbps?: number;
+  readonly bandwidthPackageId?: string;
+  readonly tags?: Tags;
+  readonly clientToken?: string;
+};
+
+/** Which EIPs to describe. */
+export type EipQuery = { readonly eipIds: readonly string[] } | { readonly eniId: string } | { readonly name: string };
+
+/** Instances: read only. */
+export type InstancePort = {
+  /** Describes instances; one that does not exist is absent from the answer. Calls that wait together share a request. */
+  describe(instanceIds: readonly string[], context: CallContext): Promise<readonly Instance[]>;
+  /** How many ENIs and addresses it may hold; asked once per instance type, the built-in table when the API fails. */
+  eniLimits(instance: Instance, context: CallContext): Promise<EniLimits>;
+};
+
+/** ENIs. Changes are accepted, not done, when the promise resolves: settle the task. */
+export type EniPort = {
+  /** One paged sweep, shared by everybody who waits for the same query; it begins after the call. */
+  sweep(query: EniQuery, context: CallContext): Promise<EniSweep>;
+  /** Describes ENIs by id; one that does not exist is absent. Calls that wait together share requests of 100 ids. */
+  describe(eniIds: readonly string[], context: CallContext): Promise<readonly Eni[]>;
+  /** @throws CloudError `quota` with scope `subnet` or `vpc-enis` */
+  create(spec: EniSpec, context: CallContext): Promise<{ readonly eni: Eni; readonly task: CloudTask }>;
+  /** @throws CloudError `quota` with scope `instance-enis` */
+  attach(eniId: string, instanceId: string, context: CallContext, clientToken?: string): Promise<CloudTask>;
+  detach(eniId: string, instanceId: string, context: CallContext, clientToken?: string): Promise<CloudTask>;
+  /** Deletes an ENI that is bound to nothing, with its addresses. @throws CloudError `gone` when there is none */
+  delete(eniId: string, context: CallContext): Promise<CloudTask>;
+};
+
+/** Secondary addresses. */
+export type IpPort = {
+  /** Assigns `count` addresses, ten a call; the token is numbered per call. A failure after the first call is data. */
+  assign(eniId: string, count: number, context: CallContext, clientToken?: string): Promise<IpChange>;
+  /** Assigns these very addresses. */
+  assignExact(eniId: string, ips: readonly string[], context: CallContext, clientToken?: string): Promise<IpChange>;
+  /** Takes addresses away, ten a call; their EIPs are unbound by the cloud. */
+  unassign(eniId: string, ips: readonly string[], context: CallContext): Promise<IpChange>;
+  /** Moves an address to another ENI of the same subnet. */
+  migrate(ip: string, fromEniId: string, toEniId: string, context: CallContext): Promise<CloudTask>;
+};
+
+/** Subnets: read only. */
+export type SubnetPort = {
+  describe(subnetIds: readonly string[], context: CallContext): Promise<readonly Subnet[]>;
+  sweep(vpcId: string, context: CallContext): Promise<readonly Subnet[]>;
+};
+
+/** Security groups of ENIs. Done when the promise resolves. */
+export type SecurityGroupPort = {
+  /** Replaces the groups of an ENI; order is precedence. */
+  replace(eniId: string, securityGroupIds: readonly string[], context: CallContext): Promise<void>;
+  associate(eniIds: readonly string[], securityGroupIds: readonly string[], context: CallContext): Promise<void>;
+  disassociate(eniIds: readonly string[], securityGroupIds: readonly string[], context: CallContext): Promise<void>;
+};
+
+/** Elastic public addresses. */
+export type EipPort = {
+  /** @throws CloudError `quota` with scope `eips` */
+  allocate(
+    spec: EipSpec,
+    context: CallContext,
+  ): Promise<{ readonly eipIds: readonly string[]; readonly task: CloudTask }>;
+  associate(eipId: string, eniId: string, privateIp: string, context: CallContext): Promise<CloudTask>;
+  disassociate(eipId: string, context: CallContext): Promise<CloudTask>;
+  /** Gives an unbound EIP back for good. */
+  release(eipId: string, context: CallContext): Promise<CloudTask>;
+  describe(query: EipQuery, context: CallContext): Promise<readonly Eip[]>;
+};
+
+/** Tasks that the cloud accepted. */
+export type TaskPort = {
+  /** Waits until the goal is reached or cannot be any more; `pending` when the context's time ran out first. */
+  settle(task: CloudTask, context: CallContext): Promise<TaskOutcome>;
+};
+
+/** The cloud, in the words of what we want from it. Every method throws CloudError and nothing else but the signal's reason. */
+export type Cloud = {
+  readonly instances: InstancePort;
+  readonly enis: EniPort;
+  readonly ips: IpPort;
+  readonly subnets: SubnetPort;
+  readonly securityGroups: SecurityGroupPort;
+  readonly eips: EipPort;
+  readonly tasks: TaskPort;
+};

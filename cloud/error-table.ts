@@ -1,0 +1,255 @@
+import type { QuotaScope, Retry } from './cloud-error.ts';
+
+/** What one code means for whoever called. */
+export type ErrorRule = {
+  /** The code; a trailing `.*` stands for every code below it. The longest match wins. */
+  readonly code: string;
+  /** APIs that this line is for; absent: all. A line with APIs wins over one without. */
+  readonly actions?: readonly string[];
+  readonly retry: Retry;
+  readonly scope?: QuotaScope;
+  /** Milliseconds to wait before the same request. */
+  readonly afterMs: number;
+  readonly means: string;
+};
+
+const SOON_MS = 500;
+const LATER_MS = 5_000;
+const QUOTA_MS = 60_000;
+const SUBNET_MS = 30_000;
+
+/**
+ * The one table of what retries, what backs off and what trips a breaker. `docs/cloud-calls.md` shows it; a test
+ * compares the two. A code that is not here is `never`: repeating what nobody understands is how quotas are burnt.
+ * @see https://www.tencentcloud.com/document/product/215/15848 (VPC), /213/35116 (CVM): error codes
+ */
+export const ERROR_TABLE: readonly ErrorRule[] = [
+  {
+    code: 'RequestLimitExceeded',
+    retry: 'throttled',
+    afterMs: SOON_MS,
+    means: 'more calls a second than the API takes',
+  },
+  {
+    code: 'RequestLimitExceeded.*',
+    retry: 'throttled',
+    afterMs: SOON_MS,
+    means: 'the same, per account, address or object',
+  },
+  {
+    code: 'LimitExceeded.ActionLimited',
+    retry: 'throttled',
+    afterMs: SOON_MS,
+    means: "the VPC service's own call limit",
+  },
+
+  { code: 'InternalError', retry: 'resolve', afterMs: SOON_MS, means: 'the service failed; it may have acted before' },
+  { code: 'InternalError.*', retry: 'resolve', afterMs: SOON_MS, means: 'the same, with the part that failed' },
+  {
+    code: 'InternalServerError',
+    retry: 'resolve',
+    afterMs: SOON_MS,
+    means: 'the same, as older parts of the API say it',
+  },
+  {
+    code: 'FailedOperation.NetDetectTimeOut',
+    retry: 'resolve',
+    afterMs: SOON_MS,
+    means: 'the service timed out inside',
+  },
+  { code: 'TIMEOUT', retry: 'resolve', afterMs: SOON_MS, means: 'no answer in time; it may have acted' },
+  { code: 'NETWORK', retry: 'resolve', afterMs: SOON_MS, means: 'the connection broke; it may have acted' },
+  {
+    code: 'HTTP_*',
+    retry: 'resolve',
+    afterMs: SOON_MS,
+    means: 'a gateway answered instead of the service; it may have acted',
+  },
+  { code: 'BAD_ANSWER', retry: 'resolve', afterMs: SOON_MS, means: 'the answer lacks what it must have' },
+
+  { code: 'ResourceUnavailable', retry: 'backoff', afterMs: LATER_MS, means: 'the service is not available' },
+  { code: 'ResourceUnavailable.*', retry: 'backoff', afterMs: LATER_MS, means: 'the same, with the part' },
+  {
+    code: 'FailedOperation.TaskFailed',
+    retry: 'backoff',
+    afterMs: LATER_MS,
+    means: 'an accepted task failed later; nothing is changed',
+  },
+
+  {
+    code: 'UnsupportedOperation.MutexOperationTaskRunning',
+    retry: 'busy',
+    afterMs: SOON_MS,
+    means: 'another task works on the object',
+  },
+  { code: 'OperationDenied.MutexTaskRunning', retry: 'busy', afterMs: SOON_MS, means: 'another task works on the EIP' },
+  {
+    code: 'UnsupportedOperation.IdempotentProcessing',
+    retry: 'busy',
+    afterMs: SOON_MS,
+    means: 'the first request with this ClientToken still runs',
+  },
+  {
+    code: 'FailedOperation.ResourceInOperating',
+    retry: 'busy',
+    afterMs: SOON_MS,
+    means: 'another task works on the load balancer',
+  },
+  {
+    code: 'UnsupportedOperation.InvalidState',
+    retry: 'busy',
+    afterMs: LATER_MS,
+    means: 'the object is between two states',
+  },
+  { code: 'UnsupportedOperation.ResourceIsInvalidState', retry: 'busy', afterMs: LATER_MS, means: 'the same' },
+  {
+    code: 'UnsupportedOperation.AddressStatusNotPermit',
+    retry: 'busy',
+    afterMs: LATER_MS,
+    means: 'the EIP is between two states, or bound',
+  },
+  { code: 'InvalidAddressIdStatus.NotPermit', retry: 'busy', afterMs: LATER_MS, means: 'the same' },
+  { code: 'InvalidAddressState', retry: 'busy', afterMs: LATER_MS, means: 'the same' },
+
+  {
+    code: 'ResourceInsufficient.Subnet',
+    retry: 'quota',
+    scope: 'subnet',
+    afterMs: SUBNET_MS,
+    means: 'the subnet has too few free addresses',
+  },
+  {
+    code: 'ResourceInsufficient',
+    retry: 'quota',
+    scope: 'subnet',
+    afterMs: SUBNET_MS,
+    means: 'the same, as some APIs say it',
+  },
+  {
+    code: 'LimitExceeded.NetworkInterfaceLimitExceeded',
+    retry: 'quota',
+    scope: 'vpc-enis',
+    afterMs: QUOTA_MS,
+    means: 'the VPC may hold no more ENIs',
+  },
+  {
+    code: 'LimitExceeded',
+    actions: ['AttachNetworkInterface', 'CreateAndAttachNetworkInterface'],
+    retry: 'quota',
+    scope: 'instance-enis',
+    afterMs: QUOTA_MS,
+    means: 'the instance may hold no more ENIs',
+  },
+  {
+    code: 'LimitExceeded',
+    actions: ['AssignPrivateIpAddresses', 'MigratePrivateIpAddress'],
+    retry: 'quota',
+    scope: 'eni-ips',
+    afterMs: QUOTA_MS,
+    means: 'the ENI may hold no more addresses',
+  },
+  {
+    code: 'InvalidParameterValue.LimitExceeded',
+    actions: ['AssignPrivateIpAddresses', 'CreateNetworkInterface'],
+    retry: 'quota',
+    scope: 'eni-ips',
+    afterMs: QUOTA_MS,
+    means: 'the same, as some APIs say it',
+  },
+  {
+    code: 'LimitExceeded.Address',
+    retry: 'quota',
+    scope: 'eni-ips',
+    afterMs: QUOTA_MS,
+    means: 'the ENI may hold no more IPv6 addresses',
+  },
+  {
+    code: 'AddressQuotaLimitExceeded',
+    retry: 'quota',
+    scope: 'eips',
+    afterMs: QUOTA_MS,
+    means: 'the account may hold no more EIPs in the region',
+  },
+  {
+    code: 'AddressQuotaLimitExceeded.*',
+    retry: 'quota',
+    scope: 'eips',
+    afterMs: QUOTA_MS,
+    means: 'as many EIPs were allocated today as may be',
+  },
+  {
+    code: 'LimitExceeded.InstanceAddressQuota',
+    retry: 'quota',
+    scope: 'instance-eips',
+    afterMs: QUOTA_MS,
+    means: 'the instance may hold no more EIPs',
+  },
+  { code: 'LimitExceeded', retry: 'quota', scope: 'account', afterMs: QUOTA_MS, means: 'some other quota' },
+  { code: 'LimitExceeded.*', retry: 'quota', scope: 'account', afterMs: QUOTA_MS, means: 'some other quota' },
+
+  { code: 'AuthFailure.TokenFailure', retry: 'credentials', afterMs: 0, means: 'the temporary key is expired' },
+  { code: 'AuthFailure.SecretIdNotFound', retry: 'credentials', afterMs: 0, means: 'the key was rotated away' },
+  {
+    code: 'AuthFailure.SignatureFailure',
+    retry: 'credentials',
+    afterMs: 0,
+    means: 'key and secret do not belong together',
+  },
+  { code: 'AuthFailure.InvalidSecretId', retry: 'credentials', afterMs: 0, means: 'the key is none of this service' },
+  { code: 'CREDENTIALS', retry: 'credentials', afterMs: LATER_MS, means: 'no source of credentials gave any' },
+
+  { code: 'ResourceNotFound', retry: 'gone', afterMs: 0, means: 'no such object (any more)' },
+  { code: 'ResourceNotFound.*', retry: 'gone', afterMs: 0, means: 'the same' },
+  { code: 'InvalidAddressId.NotFound', retry: 'gone', afterMs: 0, means: 'no such EIP (any more)' },
+  { code: 'InvalidParameterValue.AddressNotFound', retry: 'gone', afterMs: 0, means: 'the same' },
+  { code: 'InvalidInstanceId.NotFound', retry: 'gone', afterMs: 0, means: 'no such instance (any more)' },
+  { code: 'InvalidNetworkInterfaceId.NotFound', retry: 'gone', afterMs: 0, means: 'no such ENI (any more)' },
+  {
+    code: 'UnsupportedOperation.AttachmentNotFound',
+    retry: 'gone',
+    afterMs: 0,
+    means: 'the ENI is not attached to that instance',
+  },
+  { code: 'UnauthorizedOperation.AttachmentNotFound', retry: 'gone', afterMs: 0, means: 'the same' },
+
+  {
+    code: 'AuthFailure.SignatureExpire',
+    retry: 'never',
+    afterMs: 0,
+    means: "this machine's clock is off by more than five minutes",
+  },
+  {
+    code: 'AuthFailure.UnauthorizedOperation',
+    retry: 'never',
+    afterMs: 0,
+    means: 'the role may not do this; grant it',
+  },
+  { code: 'UnauthorizedOperation', retry: 'never', afterMs: 0, means: 'the same' },
+  { code: 'UnauthorizedOperation.*', retry: 'never', afterMs: 0, means: 'the same, or the primary address was meant' },
+  {
+    code: 'ResourceInUse',
+    retry: 'never',
+    afterMs: 0,
+    means: 'the wanted address is taken, or the ENI to delete is bound',
+  },
+  { code: 'ResourceInUse.*', retry: 'never', afterMs: 0, means: 'the same' },
+];
+
+/** What a code that the table does not have means. */
+export const UNKNOWN_CODE: ErrorRule = { code: '*', retry: 'never', afterMs: 0, means: 'not in the table' };
+
+/** Finds the line of the table for a code that `action` answered with. Pure. */
+export function findErrorRule(code: string, action: string): ErrorRule {
+  const fitting = ERROR_TABLE.filter((rule) => matches(rule.code, code) && (rule.actions?.includes(action) ?? true));
+  return fitting.sort((a, b) => weight(b) - weight(a))[0] ?? UNKNOWN_CODE;
+}
+
+function matches(pattern: string, code: string): boolean {
+  return pattern.endsWith('*') ? code.startsWith(pattern.slice(0, -1)) : pattern === code;
+}
+
+/** Exact before pattern, long before short, with APIs before without. */
+function weight(rule: ErrorRule): number {
+  const exact = rule.code.endsWith('*') ? 0 : 1_000;
+  return exact + rule.code.length * 2 + (rule.actions === undefined ? 0 : 1);
+}
