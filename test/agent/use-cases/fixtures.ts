@@ -1,0 +1,171 @@
+import type { AttachCommand } from '../../../agent/attach-command.ts';
+import { openJournal } from '../../../agent/journal/journal.ts';
+import { NodeState } from '../../../agent/node-state.ts';
+import { createMetrics } from '../../../agent/observability/metrics.ts';
+import type { PodWiring, UseCaseDeps, WiredLink } from '../../../agent/ports.ts';
+import type { Supply } from '../../../agent/supply/supply.ts';
+import type { PodNetwork } from '../../../dataplane/network.ts';
+import { Netns } from '../../../netlink/netns.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
+import { silentLogger } from '../../../runtime/log.ts';
+import { createTempDir } from '../../support/temp-dir.ts';
+
+/** A clock that a test moves; `sleep` takes no real time. */
+export class TestClock implements Clock {
+  #nowMs = 1_000_000;
+
+  nowMs(): number {
+    return this.#nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  async sleep(ms: number): Promise<void> {
+    this.#nowMs += ms;
+  }
+
+  advance(ms: number): void {
+    this.#nowMs += ms;
+  }
+}
+
+/** A kernel that keeps which Pods are wired, and can be told to refuse. */
+export class TestWiring implements PodWiring {
+  /** Wired Pods by alias. */
+  readonly pods = new Map<string, PodNetwork>();
+  refusal: Error | undefined;
+  unwireRefusal: Error | undefined;
+  differences: readonly string[] = [];
+  /** Runs while a Pod is being looked at, before the commit. */
+  duringCheck: () => void = () => {};
+  #ifindex = 10;
+
+  wire(pod: PodNetwork): WiredLink | undefined {
+    if (this.refusal !== undefined) throw this.refusal;
+    this.#ifindex += 1;
+    this.pods.set(pod.alias, pod);
+    return pod.kind === 'ipam' ? undefined : { ifindex: this.#ifindex, name: pod.hostVeth.name };
+  }
+
+  async unwire(pod: PodNetwork): Promise<void> {
+    if (this.unwireRefusal !== undefined) throw this.unwireRefusal;
+    this.pods.delete(pod.alias);
+  }
+
+  async check(pod: PodNetwork): Promise<readonly string[]> {
+    this.duringCheck();
+    return this.pods.has(pod.alias) ? this.differences : [`${pod.alias} is not wired`];
+  }
+
+  /** Addresses that are wired now, sorted. */
+  get ips(): readonly string[] {
+    return [...this.pods.values()].flatMap(({ ips }) => ips).sort();
+  }
+}
+
+/** A node with one ENI and a real journal in a folder of its own. */
+export type TestNode = {
+  readonly deps: UseCaseDeps;
+  readonly clock: TestClock;
+  readonly wiring: TestWiring;
+  readonly state: NodeState;
+  readonly flushed: string[];
+  close(): void;
+};
+
+/** A supply of one ENI with `ipCount` IPv4 addresses from 10.0.0.10 on. */
+export function supplyOf(ipCount: number, epoch = 1): Supply {
+  return {
+    nodeName: 'n1',
+    epoch,
+    warm: { min: 5, max: 5 },
+    enis: [
+      {
+        eniId: 'eni-1',
+        mac: '02:00:00:00:00:01',
+        primary: [{ ip: '10.0.0.2', family: 4, gateway: '10.0.0.1', subnetCidr: '10.0.0.0/24' }],
+        attached: true,
+        draining: false,
+        addresses: Array.from({ length: ipCount }, (_, index) => ({
+          ip: `10.0.0.${10 + index}`,
+          family: 4 as const,
+          assignmentId: `asg-${index}`,
+          state: 'assigned' as const,
+        })),
+      },
+    ],
+  };
+}
+
+/** Makes a node that could serve an ADD. */
+export function createTestNode(ipCount: number): TestNode {
+  const dir = createTempDir('use-cases');
+  const clock = new TestClock();
+  const journal = openJournal(dir.join('journal.db'), { clock, bootId: 'boot' });
+  const state = new NodeState();
+  const record = { eniId: 'eni-1', mac: '02:00:00:00:00:01', table: 4007, slot: 1 };
+  journal.putEni(record);
+  state.eniRecords.set('eni-1', record);
+  state.enis.set('eni-1', {
+    ...record,
+    ifindex: 7,
+    ifname: 'eth1',
+    mtu: 1500,
+    addresses: [{ ip: '10.0.0.2', gateway: '10.0.0.1' }],
+  });
+  state.readyEnis.add('eni-1');
+  state.supply = supplyOf(ipCount);
+  state.pool.applySupply(state.supply);
+  const wiring = new TestWiring();
+  const flushed: string[] = [];
+  const deps: UseCaseDeps = {
+    ...{ clock, journal, state, wiring },
+    randomBytes: (byteCount) => crypto.getRandomValues(new Uint8Array(byteCount)),
+    log: silentLogger,
+    metrics: createMetrics({ processMetrics: false }),
+    mutex: new KeyedMutex(),
+    // Descriptor -1 is closed by nobody: the fake kernel never enters a namespace.
+    sandboxes: { open: (path) => new OpenedNetns(path), isGone: () => false },
+    conntrack: { flush: async (ips) => void flushed.push(...ips) },
+    settings: { ipCooldownMs: 120_000, addWaitMs: 0, forceAfterMs: 0, podMtu: 0 },
+    nextTurn: async () => {},
+    demandChanged: () => {},
+  };
+  const close = (): void => {
+    journal.close();
+    dir.close();
+  };
+  return { deps, clock, wiring, state, flushed, close };
+}
+
+class OpenedNetns extends Netns {
+  constructor(path: string) {
+    super(-1, path);
+  }
+
+  override close(): void {}
+}
+
+/** An ADD of the container `c<number>`. */
+export function addOf(number: number, change: Partial<AttachCommand> = {}): AttachCommand {
+  return {
+    plugin: 'route-eni',
+    containerId: `c${number}`,
+    ifName: 'eth0',
+    netns: `/run/netns/n${number}`,
+    network: 'net',
+    podNamespace: 'default',
+    podName: `p${number}`,
+    podUid: '',
+    mtu: 0,
+    disableIpv6: false,
+    deadlineAtMs: 0,
+    ...change,
+  };
+}
+
+/** A signal that never aborts. */
+export const PATIENT = new AbortController().signal;
