@@ -1,7 +1,7 @@
 /** One thing wrong with an input: where, what was expected, what was there. */
 export type Fault = { readonly path: string; readonly expected: string; readonly got: string };
 
-/** An input from outside that does not have the shape it must have; carries every fault at once. */
+/** An input from outside that does not have the shape it must have; carries every fault at once, its message the first few. */
 export class ConfigError extends Error {
   readonly code = 'CONFIG';
   /** What was read: a file, "flags", "stdin". */
@@ -9,7 +9,7 @@ export class ConfigError extends Error {
   readonly faults: readonly Fault[];
 
   constructor(source: string, faults: readonly Fault[]) {
-    super(`${source}: ${faults.map(renderFault).join('; ')}`);
+    super(`${source}: ${renderFaults(faults)}`);
     this.name = 'ConfigError';
     this.source = source;
     this.faults = faults;
@@ -153,6 +153,15 @@ function join(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }
 
+/** A file of thousands of addresses can be wrong in each; a line of a log, and a person, take fewer. */
+const SHOWN_FAULTS = 20;
+
+function renderFaults(faults: readonly Fault[]): string {
+  const shown = faults.slice(0, SHOWN_FAULTS).map(renderFault);
+  const more = faults.length - shown.length;
+  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+}
+
 function renderFault(fault: Fault): string {
   return `${fault.path === '' ? 'the whole' : fault.path}: expected ${fault.expected}, got ${fault.got}`;
 }
@@ -162,6 +171,15 @@ const DESCRIBED_CHARS = 80;
 /** Shows a value in an error, shortened so that a wrong file does not fill the log. */
 function describe(value: unknown): string {
   if (value === undefined) return 'nothing';
-  const shown = JSON.stringify(value) ?? String(value);
+  const shown = render(value);
   return shown.length > DESCRIBED_CHARS ? `${shown.slice(0, DESCRIBED_CHARS)}…` : shown;
+}
+
+function render(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    // A YAML alias can make a list its own item.
+    return typeof value === 'object' ? 'a value that refers to itself' : String(value);
+  }
 }

@@ -62,3 +62,22 @@ test('record: ignores unknown keys where asked', (t) => {
   const tolerant = record({ a: required(integer(0, 9)) }, 'ignore');
   t.deepEqual(decodeOrThrow(tolerant, { a: 1, b: 2 }, 'x'), { a: 1 });
 });
+
+test('Faults: describes what no JSON can say', (t) => {
+  const circle: unknown[] = [];
+  circle.push(circle);
+  const error = t.throws(() => decodeOrThrow(pool, { name: circle, mode: 1n }, 'pool.yaml'), {
+    instanceOf: ConfigError,
+  });
+  t.regex(
+    error?.message ?? '',
+    /^pool\.yaml: name: expected lower-case letters, got a value that refers to itself; mode: expected one of .*, got 1$/,
+  );
+});
+
+test('ConfigError: names the first faults and counts the rest when there are thousands', (t) => {
+  const decoder = list(integer(0, 1));
+  const error = t.throws(() => decodeOrThrow(decoder, Array(4096).fill(7), 'supply'), { instanceOf: ConfigError });
+  t.is(error?.faults.length, 4096);
+  t.regex(error?.message ?? '', /; \[19\]: expected a whole number from 0 to 1, got 7; and 4076 more$/);
+});

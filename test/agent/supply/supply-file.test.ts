@@ -137,6 +137,18 @@ test(
   /expected valid YAML, got .*alias/,
 );
 test(
+  'openSupplyFile: refuses an alias that holds itself',
+  invalid,
+  EXAMPLE.replace(/^kind: .*$/m, 'kind: &a [*a]'),
+  /got a value that refers to itself/,
+);
+test(
+  'openSupplyFile: refuses lists without a bottom',
+  invalid,
+  `a: ${'['.repeat(100_000)}`,
+  /expected valid YAML.*; and \d+ more$/,
+);
+test(
   'openSupplyFile: refuses a file that is too large',
   invalid,
   `# ${'x'.repeat(5_000_000)}`,
