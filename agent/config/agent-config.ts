@@ -63,9 +63,11 @@ function findGiven(
   return { text: defaultText, origin: `default of --${flag}` };
 }
 
+/** Returns every setting of the file that has a name and a text, whatever is wrong with others: faults come all at once. */
 function readSettingsFile(path: string, readFile: (path: string) => string, faults: Faults): FlagTexts {
+  const texts = new Map<string, string>();
   try {
-    return decodeYaml(readFile(path), path, settingsFile);
+    decodeYaml(readFile(path), path, settingsInto(texts));
   } catch (error) {
     if (error instanceof ConfigError) {
       for (const fault of error.faults) faults.list.push({ ...fault, path: `${path}: ${fault.path || 'the whole'}` });
@@ -73,28 +75,29 @@ function readSettingsFile(path: string, readFile: (path: string) => string, faul
       const got = error instanceof Error && 'code' in error ? error.code : String(error);
       faults.add('--config', `a file that can be read, ${path}`, got);
     }
-    return new Map();
   }
+  return texts;
 }
 
 /** An empty file has no settings. Values are turned to texts: each setting has one way to be read. */
-const settingsFile: Decoder<FlagTexts> = (value, path, faults) => {
-  const texts = new Map<string, string>();
-  if (value === null) return texts;
-  if (!isRecord(value)) {
-    faults.add(path, 'settings, one `key: value` a line', value);
-    return undefined;
-  }
-  const options = new Map(Object.values<Option<unknown>>(OPTIONS).map((option) => [option.flag, option]));
-  for (const [key, entry] of Object.entries(value)) {
-    const option = options.get(key);
-    const items = Array.isArray(entry) && option?.value.isList ? entry : [entry];
-    if (option === undefined) faults.add(key, 'a setting that exists; --help lists them', entry);
-    else if (!items.every(isScalar)) faults.add(key, option.value.expected, entry);
-    else texts.set(key, items.map((item) => item ?? '').join(','));
-  }
-  return texts;
-};
+function settingsInto(texts: Map<string, string>): Decoder<FlagTexts> {
+  return (value, path, faults) => {
+    if (value === null) return texts;
+    if (!isRecord(value)) {
+      faults.add(path, 'settings, one `key: value` a line', value);
+      return undefined;
+    }
+    const options = new Map(Object.values<Option<unknown>>(OPTIONS).map((option) => [option.flag, option]));
+    for (const [key, entry] of Object.entries(value)) {
+      const option = options.get(key);
+      const items = Array.isArray(entry) && option?.value.isList ? entry : [entry];
+      if (option === undefined) faults.add(key, 'a setting that exists; --help lists them', entry);
+      else if (!items.every(isScalar)) faults.add(key, option.value.expected, entry);
+      else texts.set(key, items.map((item) => item ?? '').join(','));
+    }
+    return texts;
+  };
+}
 
 function isScalar(value: unknown): value is string | number | boolean | null {
   return value === null || ['string', 'number', 'boolean'].includes(typeof value);

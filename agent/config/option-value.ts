@@ -50,19 +50,24 @@ export function durationValue(minMs: number, maxMs: number): OptionValue<number>
 }
 
 /** Writes milliseconds with the largest unit that divides them. */
-export function renderDuration(ms: number): string {
+function renderDuration(ms: number): string {
   const unit = Object.entries(UNIT_MS).findLast(([, length]) => ms >= length && ms % length === 0);
   return unit === undefined ? `${ms}ms` : `${ms / unit[1]}${unit[0]}`;
 }
 
-/** A whole number. */
-export function countValue(min: number, max: number): OptionValue<number> {
-  return {
-    metavar: 'NUMBER',
-    expected: `a whole number from ${min} to ${max}`,
-    parse: (text) => (/^\d{1,10}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined),
-  };
-}
+const LEAST_MTU = 1280;
+/** Largest packet that IPv4 has. */
+const LARGEST_MTU = 65_535;
+
+/** An MTU in bytes; 0 takes another's. The least is what IPv6 asks of every link. @see RFC 8200 section 5 */
+export const mtuValue: OptionValue<number> = {
+  metavar: 'NUMBER',
+  expected: `0, or a whole number from ${LEAST_MTU} to ${LARGEST_MTU}`,
+  parse: (text) => {
+    const mtu = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    return mtu === 0 || (mtu >= LEAST_MTU && mtu <= LARGEST_MTU) ? mtu : undefined;
+  },
+};
 
 /** One of some words. */
 export function wordValue<const T extends string>(...words: readonly T[]): OptionValue<T> {

@@ -1,10 +1,10 @@
 import {
   cidrsValue,
-  countValue,
   durationValue,
   interfaceValue,
   listenValue,
   markMaskValue,
+  mtuValue,
   nodeNameValue,
   type OptionValue,
   pathsValue,
@@ -28,10 +28,6 @@ export type Option<T> = {
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
-/** Largest packet that IPv4 has. */
-const LARGEST_MTU = 65_535;
-/** Smallest MTU that carries IPv6; 0 is "the ENI's own". */
-const SMALLEST_MTU = 0;
 
 /** All settings of the agent, in the order of the help text. Keys are the fields of `AgentConfig`; times are in milliseconds. */
 export const OPTIONS = {
@@ -207,13 +203,7 @@ export const OPTIONS = {
     'true',
     'Lead answers of NodePort connections back by the interface that they came in by.',
   ),
-  mtu: option(
-    'Data plane',
-    'mtu',
-    countValue(SMALLEST_MTU, LARGEST_MTU),
-    '0',
-    "MTU of Pod links in bytes; 0 takes the ENI's own.",
-  ),
+  mtu: option('Data plane', 'mtu', mtuValue, '0', "MTU of Pod links in bytes; 0 takes the ENI's own."),
 
   repairIntervalMs: option(
     'Times',

@@ -5,9 +5,12 @@ import { META_FLAGS } from './render-options.ts';
 /** The text of each flag that was given; of a list, all of them with commas between. */
 export type FlagTexts = ReadonlyMap<string, string>;
 
+/** What a switch takes as its value; anything else behind it is no part of it. */
+const SWITCH_TEXTS: ReadonlySet<string> = new Set(['true', 'false']);
+
 type KnownFlag = { readonly isSwitch: boolean; readonly isList: boolean };
 
-/** Reads `--name value`, `--name=value` and `--switch`, and notes what is none of these. Pure. */
+/** Reads `--name value`, `--name=value`, `--switch` and `--switch false`, and notes what is none of these. Pure. */
 export function readFlags(argv: readonly string[], faults: Faults): FlagTexts {
   const known = knownFlags();
   const texts = new Map<string, string>();
@@ -26,7 +29,7 @@ export function readFlags(argv: readonly string[], faults: Faults): FlagTexts {
       continue;
     }
     let text = attached;
-    if (text === undefined && flag.isSwitch) text = 'true';
+    if (text === undefined && flag.isSwitch) text = SWITCH_TEXTS.has(argv[i + 1] ?? '') ? argv[++i] : 'true';
     // A following flag is no value: rather a missing value than a swallowed flag.
     else if (text === undefined && argv[i + 1]?.startsWith('--') === false) text = argv[++i];
     const before = texts.get(name);

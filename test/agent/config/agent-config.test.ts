@@ -135,8 +135,8 @@ test('readAgentConfig: refuses other arguments', refuses, { argv: ['run', '-v'] 
 test('readAgentConfig: refuses a flag without its value', refuses, { argv: ['--mtu', '--bandwidth'] }, [
   '--mtu: expected a value, got nothing',
 ]);
-test('readAgentConfig: refuses two values where one counts', refuses, { argv: ['--mtu=1', '--mtu=2'] }, [
-  '--mtu: expected one value, got ["1","2"]',
+test('readAgentConfig: refuses two values where one counts', refuses, { argv: ['--mtu=1400', '--mtu=1500'] }, [
+  '--mtu: expected one value, got ["1400","1500"]',
 ]);
 test('readAgentConfig: names the variable that is wrong', refuses, { env: { TKE_ENI_RULE_MODE: 'fast' } }, [
   'TKE_ENI_RULE_MODE: expected one of auto, compact, per-pod, got "fast"',
@@ -147,7 +147,7 @@ test(
   { argv: ['--config=/c'], files: { '/c': '\nmtuu: 1\nmtu: [1]\n' } },
   [
     '/c: mtuu (line 2): expected a setting that exists; --help lists them, got 1',
-    '/c: mtu (line 3): expected a whole number from 0 to 65535, got [1]',
+    '/c: mtu (line 3): expected 0, or a whole number from 1280 to 65535, got [1]',
   ],
 );
 test(
@@ -173,7 +173,7 @@ test(
   [
     '--nope: expected a flag that exists; --help lists them, got "--nope"',
     '--egress: expected one of eni, node, got "vpc"',
-    'TKE_ENI_MTU: expected a whole number from 0 to 65535, got "-1"',
+    'TKE_ENI_MTU: expected 0, or a whole number from 1280 to 65535, got "-1"',
     'log-level in the --config file: expected one of debug, info, warn, error, got "loud"',
   ],
 );
@@ -224,4 +224,45 @@ test('OPTIONS: have flags of their own, and variables that no Service makes', (t
 
 test('EX_CONFIG: is that of sysexits.h', (t) => {
   t.is(EX_CONFIG, 78);
+});
+
+test('readAgentConfig: reports faults in keys and in values of the file at once', (t) => {
+  const files = { '/c.yaml': 'mut: 1500\nip-cooldown: 120\nnodeport: yes\ncri-socket: {a: 1}\n' };
+  const places = faultsOf({ argv: ['--config=/c.yaml'], files }).map((fault) => fault.split(':').slice(0, 2).join(':'));
+  t.deepEqual(places.toSorted(), [
+    '/c.yaml: cri-socket (line 4)',
+    '/c.yaml: mut (line 1)',
+    'ip-cooldown in the --config file: expected a time from 0ms to 1h, such as 500ms, 120s or 1m30s, got "120"',
+    'nodeport in the --config file: expected true or false, got "yes"',
+  ]);
+});
+
+for (const [what, content] of [
+  ['a list that holds itself', 'cri-socket: &a [*a]\n'],
+  ['a list without a bottom', `mtu: ${'['.repeat(100_000)}\n`],
+] as const) {
+  test(`readAgentConfig: says that the file is wrong when it has ${what}`, (t) => {
+    const faults = faultsOf({ argv: ['--config=/c.yaml'], files: { '/c.yaml': content } });
+    t.true(faults.length > 0);
+    t.true(faults.every((fault) => fault.startsWith('/c.yaml: ')));
+  });
+}
+
+test('readAgentConfig: takes true or false after a switch', (t) => {
+  t.like(configOf({ argv: ['--nodeport', 'false', '--bandwidth', '--port-mapping', 'true'] }), {
+    nodePort: false,
+    bandwidth: true,
+    portMapping: true,
+  });
+});
+
+test('readAgentConfig: refuses an MTU that cannot carry IPv6, and takes 0', (t) => {
+  t.is(configOf({ argv: ['--mtu=0'] }).mtu, 0);
+  t.is(configOf({ argv: ['--mtu=1280'] }).mtu, 1280);
+  for (const mtu of ['5', '1279', '65536', '-1']) {
+    t.regex(
+      faultsOf({ argv: [`--mtu=${mtu}`] }).join(),
+      /^--mtu: expected 0, or a whole number from 1280 to 65535, got /,
+    );
+  }
 });
