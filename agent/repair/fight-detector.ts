@@ -36,8 +36,9 @@ export class FightDetector {
       return 'repair';
     }
     // One more try is granted when the hold is over; if it is fought again, the next hold starts at once.
-    const tries = recent.slice(0, this.#limits.repairCount - 1).map(() => nowMs);
-    this.#records.set(identity, { repairedAtMs: tries, holdUntilMs: nowMs + this.#limits.holdOffMs });
+    const holdUntilMs = nowMs + this.#limits.holdOffMs;
+    const tries = Array.from({ length: this.#limits.repairCount - 1 }, () => holdUntilMs);
+    this.#records.set(identity, { repairedAtMs: tries, holdUntilMs });
     return 'alarm';
   }
 

@@ -1,0 +1,115 @@
+import test from 'ava';
+import { type Concerns, isRelevant } from '../../../agent/repair/relevant-event.ts';
+import { RTPROT_TKE_ENI, TABLE_MAIN, TABLE_POD_ROUTES } from '../../../dataplane/numbers.ts';
+import type { MonitorEvent } from '../../../netlink/monitor.ts';
+
+const ENI = 7;
+const VETH = 20;
+const CONCERNS: Concerns = {
+  ifindexes: new Set([2, ENI, VETH]),
+  macs: new Set(['02:00:00:00:00:0a']),
+  veths: new Map([[VETH, { group: 4007, mtu: 1500 }]]),
+  podPrefixes: new Set(['10.0.0.5/32']),
+};
+const UP = 1;
+
+/** Only the fields that the decision looks at matter. */
+function event(kind: 'link' | 'address' | 'route' | 'rule', op: 'new' | 'del', message: object): MonitorEvent {
+  return { kind, op, portid: 99, message } as unknown as MonitorEvent;
+}
+
+const relevant = test.macro((t, given: MonitorEvent, wanted: boolean) => {
+  t.is(isRelevant(given, CONCERNS), wanted);
+});
+const ours = { protocol: RTPROT_TKE_ENI };
+const foreign = { protocol: 3 };
+const veth = { ifindex: VETH, group: 4007, mtu: 1500, flags: UP };
+
+test('isRelevant: lost notifications', relevant, { kind: 'overrun' }, true);
+test('isRelevant: any nftables change', relevant, { kind: 'nftables' }, true);
+test('isRelevant: not the link that an ADD made', relevant, event('link', 'new', veth), false);
+test('isRelevant: a Pod link in another group', relevant, event('link', 'new', { ...veth, group: 0 }), true);
+test('isRelevant: a Pod link that is down', relevant, event('link', 'new', { ...veth, flags: 0 }), true);
+test('isRelevant: an active Pod link that is deleted', relevant, event('link', 'del', { ifindex: VETH }), true);
+test('isRelevant: not the link that a DEL took', relevant, event('link', 'del', { ifindex: 21 }), false);
+test(
+  'isRelevant: a link with an ENI’s MAC',
+  relevant,
+  event('link', 'new', { ifindex: 40, address: '02:00:00:00:00:0a' }),
+  true,
+);
+test('isRelevant: an address of an ENI', relevant, event('address', 'del', { ifindex: ENI }), true);
+test('isRelevant: not an address of somebody else', relevant, event('address', 'new', { ifindex: 50 }), false);
+test(
+  'isRelevant: not a route that we wrote',
+  relevant,
+  event('route', 'new', { ...ours, table: TABLE_POD_ROUTES, dst: '10.0.0.5/32', oif: VETH }),
+  false,
+);
+test(
+  'isRelevant: the route of an active Pod that is deleted',
+  relevant,
+  event('route', 'del', { ...ours, table: TABLE_POD_ROUTES, dst: '10.0.0.5/32', oif: VETH }),
+  true,
+);
+test(
+  'isRelevant: not the route that a DEL took',
+  relevant,
+  event('route', 'del', { ...ours, table: TABLE_POD_ROUTES, dst: '10.0.0.6/32', oif: 21 }),
+  false,
+);
+test(
+  'isRelevant: a default route of an ENI that is deleted',
+  relevant,
+  event('route', 'del', { ...ours, table: 4007 }),
+  true,
+);
+test(
+  'isRelevant: the gateway’s route of an ENI that is deleted',
+  relevant,
+  event('route', 'del', { ...ours, table: 4007, dst: '10.0.0.1/32', oif: ENI }),
+  true,
+);
+test('isRelevant: a foreign route in our table', relevant, event('route', 'new', { ...foreign, table: 4007 }), true);
+test(
+  'isRelevant: not a foreign route in main',
+  relevant,
+  event('route', 'new', { ...foreign, table: TABLE_MAIN, dst: '172.16.0.0/12' }),
+  false,
+);
+test(
+  'isRelevant: a per-pod rule of an active Pod that is deleted',
+  relevant,
+  event('rule', 'del', { ...ours, priority: 1536, src: '10.0.0.5/32', table: 4007 }),
+  true,
+);
+test(
+  'isRelevant: not a per-pod rule that a DEL took',
+  relevant,
+  event('rule', 'del', { ...ours, priority: 512, dst: '10.0.0.6/32', table: TABLE_MAIN }),
+  false,
+);
+test(
+  'isRelevant: the rule of all Pod routes that is deleted',
+  relevant,
+  event('rule', 'del', { ...ours, priority: 512, table: TABLE_POD_ROUTES }),
+  true,
+);
+test(
+  'isRelevant: the rule of an ENI’s own address that is deleted',
+  relevant,
+  event('rule', 'del', { ...ours, priority: 1537, src: '10.0.0.2/32', table: 4007 }),
+  true,
+);
+test(
+  'isRelevant: a foreign rule at our priority',
+  relevant,
+  event('rule', 'new', { ...foreign, priority: 1536, table: 100 }),
+  true,
+);
+test(
+  'isRelevant: not a foreign rule elsewhere',
+  relevant,
+  event('rule', 'new', { ...foreign, priority: 100, table: 100 }),
+  false,
+);
