@@ -1,92 +1,166 @@
+import { type Decoder, oneOf, optional, type RecordOf, record, required, text } from '../runtime/decode.ts';
+import { CONDITIONS, condition, eniMode, id } from './common-values.ts';
+import { ownedBy, part } from './field.ts';
+import { INTENTS, intent } from './intent.ts';
+import { API_VERSION, EXTENDED_RESOURCES, NODE_ENI_CONFIG_ANNOTATION } from './names.ts';
+import { AGE_COLUMN, resourceKind } from './resource-kind.ts';
 import {
-  boolean,
-  type Decoder,
-  integer,
-  list,
-  oneOf,
-  optional,
-  type RecordOf,
-  record,
-  required,
-  text,
-} from '../runtime/decode.ts';
-import { anyIpAddress, cidr, ipAddress } from './ip-text.ts';
-
-/** API group of all our resources. */
-export const API_GROUP = 'networking.tke.cloud.tencent.com';
-/** Group and version, as `apiVersion` has it. */
-export const API_VERSION = `${API_GROUP}/v1`;
+  anyIp,
+  choice,
+  flag,
+  growingNumber,
+  instant,
+  ipv4,
+  ipv6,
+  listOf,
+  macAddress,
+  network,
+  objectOf,
+  wholeNumber,
+} from './value.ts';
 
 /** Annotations by which people set the warm targets of one node; they go before the spec. */
 export const WARM_TARGET_ANNOTATION = {
-  min: 'tke.cloud.tencent.com/route-eni-ip-min-warm-target',
-  max: 'tke.cloud.tencent.com/route-eni-ip-max-warm-target',
+  min: NODE_ENI_CONFIG_ANNOTATION.routeMinWarm,
+  max: NODE_ENI_CONFIG_ANNOTATION.routeMaxWarm,
 } as const;
 
 /** More than any instance type has; bounds what a wrong file makes us do. */
 const MOST_ENIS = 64;
 const MOST_IPS = 4096;
 
-const id = text(/^[\w.:-]{1,253}$/, 'an id of letters, digits and . : _ -');
-const epoch = integer(0, Number.MAX_SAFE_INTEGER);
-const ipCount = integer(0, MOST_ENIS * MOST_IPS);
+const agent = ownedBy('agent');
+const ipamd = ownedBy('ipamd');
+const people = ownedBy('people');
+const policy = ownedBy('policy');
 
-const mac: Decoder<string> = (value, path, faults) => {
-  if (typeof value === 'string' && /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i.test(value)) return value.toLowerCase();
-  faults.add(path, 'a MAC address such as 20:90:6f:12:34:56', value);
-  return undefined;
+const ipCount = wholeNumber(0, MOST_ENIS * MOST_IPS);
+const eniCount = wholeNumber(0, MOST_ENIS);
+const assignmentID = 'Changes whenever the address is given again: tells this assignment from an earlier one.';
+
+const RELEASABLE = {
+  ip: part.required(anyIp, 'The address, already withdrawn from use and past its cooldown.'),
+  assignmentID: part.required(id, 'The assignment that is offered back, and no later one of the same address.'),
+};
+const RELEASABLE_ENI = {
+  eniID: part.required(id, 'The exclusive ENI, withdrawn from use.'),
+  assignmentID: part.required(id, 'The attachment that is offered back, and no later one of the same ENI.'),
 };
 
-const RELEASABLE = { ip: required(anyIpAddress), assignmentID: required(id) };
+const WARM_TARGETS_RULE = {
+  rule: '!has(self.routeENIIPMinWarmTarget) || !has(self.routeENIIPMaxWarmTarget) || self.routeENIIPMinWarmTarget <= self.routeENIIPMaxWarmTarget',
+  message: 'routeENIIPMinWarmTarget must not be above routeENIIPMaxWarmTarget',
+};
+const DIRECT_WARM_TARGETS_RULE = {
+  rule: '!has(self.directENIMinWarmTarget) || !has(self.directENIMaxWarmTarget) || self.directENIMinWarmTarget <= self.directENIMaxWarmTarget',
+  message: 'directENIMinWarmTarget must not be above directENIMaxWarmTarget',
+};
 
 /** The fields of `spec`. */
 export const SPEC = {
-  desiredRouteENIIP: optional(ipCount),
-  releasableIPs: optional(list(record(RELEASABLE, 'ignore'))),
-  observedSupplyEpoch: optional(epoch),
-  maxRouteENI: optional(integer(0, MOST_ENIS)),
-  maxIPPerENI: optional(integer(0, MOST_IPS)),
-  routeENIIPMinWarmTarget: optional(ipCount),
-  routeENIIPMaxWarmTarget: optional(ipCount),
-  enableQuickRelease: optional(boolean),
-  securityGroups: optional(list(id)),
+  desiredRouteENIIP: agent.optional(ipCount, 'Addresses wanted: in use + cooling + warm target.'),
+  releasableIPs: agent.optional(
+    listOf(objectOf(RELEASABLE), { maxItems: MOST_IPS, keys: ['ip'] }),
+    'Addresses that the node gives back, chosen so that the emptiest ENI empties first. ipamd marks one Releasing in a write guarded by the resourceVersion in which it still stood here; the agent uses one again only after its own guarded write took it out.',
+  ),
+  observedSupplyEpoch: agent.optional(
+    wholeNumber(0, Number.MAX_SAFE_INTEGER),
+    'The status.supplyEpoch that the agent has acted upon. Above status.supplyEpoch: an old state was restored; ipamd describes the cloud anew and raises its own above this.',
+  ),
+  readyResources: agent.optional(
+    listOf(choice(EXTENDED_RESOURCES), { maxItems: EXTENDED_RESOURCES.length }),
+    'Extended resources that the agent serves now. ipamd takes the taint <resource>-unavailable off the node while a resource is here, and puts it on while it is not; the agent itself may only patch the node status.',
+  ),
+  desiredDirectENI: agent.optional(eniCount, 'Exclusive ENIs wanted: in use + cooling + warm target.'),
+  releasableENIs: agent.optional(
+    listOf(objectOf(RELEASABLE_ENI), { maxItems: MOST_ENIS, keys: ['eniID'] }),
+    'Exclusive ENIs that the node gives back; the same hand-shake as releasableIPs.',
+  ),
+  maxRouteENI: policy.optional(eniCount, 'Most shared ENIs on the node. Not below what is in use.'),
+  maxIPPerENI: policy.optional(wholeNumber(0, MOST_IPS), 'Most Pod addresses on one ENI, its primary not counted.'),
+  maxDirectENI: policy.optional(eniCount, 'Most exclusive ENIs on the node. Not below what is in use.'),
+  routeENIIPMinWarmTarget: policy.optional(ipCount, 'Spare addresses below which more are asked for; default 5.'),
+  routeENIIPMaxWarmTarget: policy.optional(ipCount, 'Spare addresses above which some are given back; default 5.'),
+  directENIMinWarmTarget: policy.optional(eniCount, 'Spare exclusive ENIs below which more are asked for; default 1.'),
+  directENIMaxWarmTarget: policy.optional(eniCount, 'Spare exclusive ENIs above which some are given back; default 1.'),
+  enableQuickRelease: policy.optional(flag, 'Give back all surplus every 2 minutes instead of one address.'),
+  securityGroups: people.optional(
+    listOf(id, { maxItems: MOST_ENIS }),
+    "Security groups of the node's ENIs; the order is the priority; takes effect at once.",
+  ),
+  subnetIDs: people.optional(
+    listOf(id, { maxItems: MOST_ENIS }),
+    "Subnets for the node's new ENIs, of the node's zone; absent: the cluster's.",
+  ),
 };
 
 /** The fields of an address of an ENI. */
 export const ADDRESS = {
-  ip: required(anyIpAddress),
-  assignmentID: required(id),
-  state: required(oneOf(['Assigned', 'Releasing'])),
-  pairedIP: optional(anyIpAddress),
+  ip: part.required(anyIp, 'The address.'),
+  assignmentID: part.required(id, assignmentID),
+  state: part.required(
+    choice(['Assigned', 'Releasing']),
+    'Releasing: the cloud is or will be asked to take it; serves no new Pod.',
+  ),
+  pairedIP: part.optional(anyIp, 'The address of the other family that a dual-stack Pod gets with it.'),
 };
 
 /** The fields of an ENI. */
 export const ENI_INFO = {
-  eniID: required(id),
-  mac: required(mac),
-  primaryIP: optional(ipAddress(4)),
-  primaryIPv6: optional(ipAddress(6)),
-  gateway: optional(ipAddress(4)),
-  gatewayIPv6: optional(ipAddress(6)),
-  subnetCIDR: optional(cidr(4)),
-  subnetIPv6CIDR: optional(cidr(6)),
-  deviceIndex: optional(integer(0, MOST_ENIS)),
-  state: required(oneOf(['Attaching', 'Attached', 'Detaching'])),
-  draining: optional(boolean),
-  addresses: optional(list(record(ADDRESS, 'ignore'))),
+  eniID: part.required(id, "The cloud's id."),
+  mac: part.required(macAddress, 'By this the agent finds the interface.'),
+  mode: part.optional(eniMode, 'Shared by Pods (route-eni, also when absent) or handed to one Pod (direct-eni).'),
+  name: part.optional(id, 'Its name in the cloud.'),
+  primaryIP: part.optional(ipv4, "The ENI's own IPv4 address; no Pod gets it."),
+  primaryIPv6: part.optional(ipv6, "The ENI's own IPv6 address; no Pod gets it."),
+  gateway: part.optional(ipv4, "The subnet's IPv4 gateway."),
+  gatewayIPv6: part.optional(ipv6, "The subnet's IPv6 gateway."),
+  subnetID: part.optional(id, "The subnet's id."),
+  subnetCIDR: part.optional(network(4), "The subnet's IPv4 network."),
+  subnetIPv6CIDR: part.optional(network(6), "The subnet's IPv6 network."),
+  deviceIndex: part.optional(eniCount, "The cloud's number of the interface on the instance; 0 is the primary."),
+  assignmentID: part.optional(id, 'Changes with each attachment; what releasableENIs names.'),
+  state: part.required(choice(['Attaching', 'Attached', 'Detaching']), 'Only an attached ENI serves new Pods.'),
+  draining: part.optional(flag, 'Pods stay, no new ones come; detached when empty.'),
+  securityGroups: part.optional(listOf(id, { maxItems: MOST_ENIS }), 'Its security groups as last seen, in order.'),
+  addresses: part.optional(
+    listOf(objectOf(ADDRESS), { maxItems: MOST_IPS, keys: ['ip'] }),
+    'Its Pod addresses. Not those that the cloud is still giving.',
+  ),
 };
 
 /** The fields of `status`. */
-export const STATUS = { supplyEpoch: optional(epoch), eniInfos: optional(list(record(ENI_INFO, 'ignore'))) };
+export const STATUS = {
+  supplyEpoch: ipamd.optional(
+    growingNumber('status.supplyEpoch'),
+    'Grows with each change of eniInfos. The agent distrusts a number below one that it has seen.',
+  ),
+  eniInfos: ipamd.optional(
+    listOf(objectOf(ENI_INFO), { maxItems: MOST_ENIS, keys: ['eniID'] }),
+    'The ENIs of the node. Absent or null: none.',
+  ),
+  intents: ipamd.optional(
+    listOf(intent, INTENTS),
+    'Cloud calls under way for this node: recorded before they are made, removed with their result.',
+  ),
+  instanceID: ipamd.optional(id, "The node's instance."),
+  instanceType: ipamd.optional(id, 'Its type, from which the limits come.'),
+  zone: ipamd.optional(id, 'Its zone, as the cloud API names it.'),
+  vpcID: ipamd.optional(id, 'Its VPC.'),
+  routeENIs: ipamd.optional(eniCount, 'How many shared ENIs are attached; for kubectl get.'),
+  routeENIIPs: ipamd.optional(ipCount, 'How many Pod addresses they have; for kubectl get.'),
+  describedAt: ipamd.optional(instant, 'When the cloud was last asked what it holds for this node.'),
+  conditions: ipamd.optional(listOf(condition, CONDITIONS), 'What holds and what does not, with the reason.'),
+};
 
-const warmTarget: Decoder<number> = (value, path, faults) => {
+const count: Decoder<number> = (value, path, faults) => {
   if (typeof value === 'string' && /^\d{1,5}$/.test(value)) return Number(value);
   faults.add(path, 'a whole number in quotes', value);
   return undefined;
 };
 const ANNOTATIONS = {
-  [WARM_TARGET_ANNOTATION.min]: optional(warmTarget),
-  [WARM_TARGET_ANNOTATION.max]: optional(warmTarget),
+  [WARM_TARGET_ANNOTATION.min]: optional(count),
+  [WARM_TARGET_ANNOTATION.max]: optional(count),
 };
 const METADATA = {
   name: required(text(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, 'the node name')),
@@ -94,13 +168,40 @@ const METADATA = {
   annotations: optional(record(ANNOTATIONS, 'ignore')),
 };
 
+/** The kind NodeENIConfig: where a node's demand and the cloud's supply meet. */
+export const NODE_ENI_CONFIG_KIND = resourceKind({
+  kind: 'NodeENIConfig',
+  plural: 'nodeeniconfigs',
+  singular: 'nodeeniconfig',
+  shortNames: ['nec'],
+  scope: 'Cluster',
+  named: 'as its node',
+  about:
+    "A node's demand for addresses (spec) and its ENIs (status). The agent and ipamd both read it, change their own fields and write it whole, guarded by the resourceVersion.",
+  fields: {
+    spec: part.optional(objectOf(SPEC, [WARM_TARGETS_RULE, DIRECT_WARM_TARGETS_RULE]), 'What the node wants.'),
+    status: part.optional(objectOf(STATUS), 'What the node has.'),
+  },
+  rules: [],
+  columns: [
+    { name: 'Desired', type: 'integer', jsonPath: '.spec.desiredRouteENIIP' },
+    { name: 'IPs', type: 'integer', jsonPath: '.status.routeENIIPs' },
+    { name: 'ENIs', type: 'integer', jsonPath: '.status.routeENIs' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Reason', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
+    { name: 'Instance', type: 'string', jsonPath: '.status.instanceID', wide: true },
+    { name: 'Zone', type: 'string', jsonPath: '.status.zone', wide: true },
+    { name: 'Epoch', type: 'integer', jsonPath: '.status.supplyEpoch', wide: true },
+    AGE_COLUMN,
+  ],
+});
+
 /** The fields of the whole object. */
 export const NODE_ENI_CONFIG = {
   apiVersion: required(oneOf([API_VERSION])),
   kind: required(oneOf(['NodeENIConfig'])),
   metadata: required(record(METADATA, 'ignore')),
-  spec: optional(record(SPEC, 'ignore')),
-  status: optional(record(STATUS, 'ignore')),
+  ...NODE_ENI_CONFIG_KIND.fields,
 };
 
 /** One address of an ENI, as `status.eniInfos[].addresses[]` has it. */

@@ -1,14 +1,12 @@
 import { type Decoder, isRecord, record } from '../runtime/decode.ts';
 import {
-  ADDRESS,
-  ENI_INFO,
   NODE_ENI_CONFIG,
+  NODE_ENI_CONFIG_KIND,
   type NodeEniConfigFields,
   type NodeEniConfigSpec,
-  SPEC,
-  STATUS,
 } from './node-eni-config-fields.ts';
 import { checkNodeEniConfig } from './node-eni-config-rules.ts';
+import { unknownFieldsOf } from './unknown-fields.ts';
 
 /** The fields that we know of a NodeENIConfig (`nec`), one per node, named as the node. Fields keep their API names. */
 export type NodeEniConfig = NodeEniConfigFields & {
@@ -29,32 +27,10 @@ export const nodeEniConfig: Decoder<NodeEniConfig> = (value, path, faults) => {
 
 /** Lists the fields that we do not know, as paths: harmless from another release, a spelling mistake from a person. */
 export function unknownFields(config: NodeEniConfig): readonly string[] {
-  const { spec, status } = config.object;
-  const enis = isRecord(status) && Array.isArray(status['eniInfos']) ? status['eniInfos'] : [];
-  return [
-    ...unknownIn(config.object, NODE_ENI_CONFIG, ''),
-    ...unknownIn(spec, SPEC, 'spec.'),
-    ...unknownIn(status, STATUS, 'status.'),
-    ...enis.flatMap((eni: unknown, index) => unknownInEni(eni, `status.eniInfos[${index}].`)),
-  ];
+  return unknownFieldsOf(config.object, NODE_ENI_CONFIG_KIND.fields);
 }
 
-function unknownInEni(eni: unknown, path: string): readonly string[] {
-  const addresses = isRecord(eni) && Array.isArray(eni['addresses']) ? eni['addresses'] : [];
-  return [
-    ...unknownIn(eni, ENI_INFO, path),
-    ...addresses.flatMap((address: unknown, i) => unknownIn(address, ADDRESS, `${path}addresses[${i}].`)),
-  ];
-}
-
-function unknownIn(value: unknown, fields: Readonly<Record<string, unknown>>, path: string): readonly string[] {
-  if (!isRecord(value)) return [];
-  return Object.keys(value)
-    .filter((key) => !Object.hasOwn(fields, key))
-    .map((key) => `${path}${key}`);
-}
-
-/** The fields of the spec that the agent owns. */
+/** The fields of the spec that the agent owns and always writes together. */
 export type AgentOwnedSpec = Required<
   Pick<NodeEniConfigSpec, 'desiredRouteENIIP' | 'releasableIPs' | 'observedSupplyEpoch'>
 >;

@@ -1,11 +1,14 @@
 /**
- * Writes the docs that are made from the source; with `--check` compares them instead and exits 1 when one differs.
+ * Writes the docs and manifests that are made from the source; with `--check` compares them instead and exits 1 when one differs.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { renderErrorDocs } from './error-docs.ts';
+import { CRD_FILES } from './gen-crd.ts';
 
 const DOCS: Readonly<Record<string, () => string>> = {
   'docs/errors.md': renderErrorDocs,
+  ...CRD_FILES,
 };
 
 const isCheck = process.argv.includes('--check');
@@ -17,6 +20,7 @@ for (const [path, render] of Object.entries(DOCS)) {
     console.error(`${path} is not what the source says; run: make gen`);
     process.exitCode = 1;
   } else {
+    mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, wanted);
     console.error(`wrote ${path}`);
   }

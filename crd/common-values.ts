@@ -1,0 +1,48 @@
+import { part } from './field.ts';
+import { choice, instant, objectOf, sentence, wholeNumber, word } from './value.ts';
+
+/** An id of the cloud or of ours, such as eni-6cjx2o4a. */
+export const id = word(/^[a-zA-Z0-9_.:-]{1,253}$/, 'an id of letters, digits and . : _ -', 253);
+
+/** A name of a Kubernetes object. */
+export const objectName = word(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, 'the name of an object', 253);
+
+/** A duration as Go writes it, such as 1h30m; 0s means never. */
+export const duration = word(/^([0-9]+(ms|s|m|h))+$/, 'a duration such as 30m or 1h30m', 32);
+
+/** How long something is kept after its Pod is gone. */
+export const deletePolicy = choice(['Immediate', 'Never']);
+
+/** How a Pod is joined to the VPC. */
+export const eniMode = choice(['route-eni', 'direct-eni']);
+
+/** What the cloud answered when it refused. */
+export const cloudError = objectOf({
+  code: part.required(sentence(128), "The cloud's error code, such as ResourceInsufficient.Subnet."),
+  message: part.required(sentence(1024), "The cloud's own words."),
+  requestID: part.optional(sentence(64), 'What to name when asking the cloud for help.'),
+  at: part.required(instant, 'When it was answered.'),
+});
+
+/** A Pod by name and uid; the uid tells a Pod from its namesake before and after. */
+export const podReference = objectOf({
+  namespace: part.required(objectName, 'Its namespace.'),
+  name: part.required(objectName, 'Its name.'),
+  uid: part.optional(id, 'Its uid; absent while no Pod holds a kept address.'),
+});
+
+/** A condition as Kubernetes has it everywhere. */
+export const condition = objectOf({
+  type: part.required(word(/^[A-Za-z][A-Za-z0-9]*$/, 'a condition such as Ready', 64), 'What it is about.'),
+  status: part.required(choice(['True', 'False', 'Unknown']), 'Whether it holds.'),
+  reason: part.required(word(/^[A-Za-z][A-Za-z0-9_]*$/, 'a word such as SubnetExhausted', 128), 'Why, in a word.'),
+  message: part.optional(sentence(2048), "Why, for people, with the cloud's own error text."),
+  lastTransitionTime: part.required(instant, 'When the status last changed.'),
+  observedGeneration: part.optional(
+    wholeNumber(0, Number.MAX_SAFE_INTEGER),
+    'The generation of the object that was judged.',
+  ),
+});
+
+/** Bounds of a list of conditions: one of each type. */
+export const CONDITIONS = { maxItems: 16, keys: ['type'] } as const;

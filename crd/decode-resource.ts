@@ -1,0 +1,51 @@
+import { type Decoder, isRecord, oneOf, optional, type RecordOf, record, required, text } from '../runtime/decode.ts';
+import { objectName } from './common-values.ts';
+import type { FieldTable } from './field.ts';
+import { API_VERSION } from './names.ts';
+import type { ResourceKind } from './resource-kind.ts';
+
+const TEXTS: Decoder<Readonly<Record<string, string>>> = (value, path, faults) => {
+  // Checked one by one here.
+  if (isRecord(value) && Object.values(value).every((one) => typeof one === 'string'))
+    return value as Record<string, string>;
+  faults.add(path, 'texts by name', value);
+  return undefined;
+};
+
+const METADATA = {
+  name: required(objectName.decoder),
+  namespace: optional(objectName.decoder),
+  uid: optional(text()),
+  resourceVersion: optional(text()),
+  deletionTimestamp: optional(text()),
+  labels: optional(TEXTS),
+  annotations: optional(TEXTS),
+};
+
+/** The metadata that every resource has, as far as we use it. */
+export type ResourceMetadata = RecordOf<typeof METADATA>;
+
+/** A decoded resource: the fields that we know, and the whole object as it was read, to be written back. */
+export type Resource<F extends FieldTable> = RecordOf<F> & {
+  readonly metadata: ResourceMetadata;
+  readonly object: Readonly<Record<string, unknown>>;
+};
+
+/** Makes the decoder of a kind. Fields that we do not know are kept in `object` and are no fault. */
+export function resourceOf<F extends FieldTable>(kind: ResourceKind<F>): Decoder<Resource<F>> {
+  const own = record(kind.fields, 'ignore');
+  const head = record(
+    {
+      apiVersion: required(oneOf([API_VERSION])),
+      kind: required(oneOf([kind.kind])),
+      metadata: required(record(METADATA, 'ignore')),
+    },
+    'ignore',
+  );
+  return (value, path, faults) => {
+    const outer = head(value, path, faults);
+    const inner = isRecord(value) ? own(value, path, faults) : undefined;
+    if (outer === undefined || inner === undefined || !isRecord(value)) return undefined;
+    return { ...inner, metadata: outer.metadata, object: value };
+  };
+}

@@ -1,0 +1,50 @@
+import { CONDITIONS, condition, deletePolicy, duration, id } from './common-values.ts';
+import { type Resource, resourceOf } from './decode-resource.ts';
+import { ownedBy, part } from './field.ts';
+import { AGE_COLUMN, resourceKind } from './resource-kind.ts';
+import { anyIp, listOf, objectOf, textsByName } from './value.ts';
+
+const people = ownedBy('people');
+const ipamd = ownedBy('ipamd');
+
+const SPEC = {
+  podLabels: people.optional(textsByName(32), 'The Pods that it is for: those with all of these labels. Absent: none.'),
+  deletePolicy: people.optional(
+    deletePolicy,
+    'What becomes of the address with the Pod; a Pod annotation goes before.',
+  ),
+  claimExpiredDuration: people.optional(duration, 'How long a kept address waits for its Pod; 0s: for ever.'),
+  subnetIDs: people.optional(listOf(id, { maxItems: 64 }), 'The only subnets that addresses come from.'),
+  ips: people.optional(listOf(anyIp, { maxItems: 4096 }), 'The only addresses that are given.'),
+};
+
+const STATUS = {
+  conditions: ipamd.optional(listOf(condition, CONDITIONS), 'What holds and what does not, with the reason.'),
+};
+
+/** The kind StaticIPConfig: rules for kept addresses of many Pods at once. */
+export const STATIC_IP_CONFIG_KIND = resourceKind({
+  kind: 'StaticIPConfig',
+  plural: 'staticipconfigs',
+  singular: 'staticipconfig',
+  shortNames: ['sic'],
+  scope: 'Namespaced',
+  named: 'freely',
+  about:
+    "Rules for the kept addresses of a namespace's Pods, for those who would rather not annotate each. Its name is the product's; its fields are ours.",
+  fields: {
+    spec: part.optional(objectOf(SPEC), 'The rules.'),
+    status: part.optional(objectOf(STATUS), 'Whether they can be kept.'),
+  },
+  rules: [],
+  columns: [
+    { name: 'Policy', type: 'string', jsonPath: '.spec.deletePolicy' },
+    { name: 'Expires', type: 'string', jsonPath: '.spec.claimExpiredDuration' },
+    AGE_COLUMN,
+  ],
+});
+
+/** A StaticIPConfig, decoded. */
+export type StaticIpConfig = Resource<(typeof STATIC_IP_CONFIG_KIND)['fields']>;
+/** Decodes a StaticIPConfig. */
+export const staticIpConfig = resourceOf(STATIC_IP_CONFIG_KIND);

@@ -1,0 +1,66 @@
+import { CONDITIONS, condition, duration, eniMode, id, objectName, podReference } from './common-values.ts';
+import { type Resource, resourceOf } from './decode-resource.ts';
+import { ownedBy, part } from './field.ts';
+import { INTENTS, intent } from './intent.ts';
+import { AGE_COLUMN, resourceKind } from './resource-kind.ts';
+import { choice, instant, ipv4, ipv6, listOf, macAddress, objectOf, sentence } from './value.ts';
+
+const ipamd = ownedBy('ipamd');
+const people = ownedBy('people');
+
+const SPEC = {
+  mode: ipamd.required(eniMode, 'Shared by Pods, or handed to one.'),
+  subnetID: ipamd.optional(id, 'The subnet that it is made in.'),
+  nodeName: ipamd.optional(objectName, 'The node that it belongs on.'),
+  instanceID: ipamd.optional(id, "The node's instance."),
+  claimRef: ipamd.optional(podReference, 'The Pod that an exclusive ENI is kept for.'),
+  claimExpiredDuration: ipamd.optional(duration, 'How long it waits for its Pod; 0s: for ever.'),
+  securityGroups: people.optional(listOf(id, { maxItems: 64 }), 'Security groups; the order is the priority.'),
+};
+
+const STATUS = {
+  phase: ipamd.optional(
+    choice(['Creating', 'Available', 'Attaching', 'Attached', 'Detaching', 'Deleting', 'Failed']),
+    'Where it is in its life.',
+  ),
+  eniID: ipamd.optional(id, "The cloud's id; absent until the creation was answered."),
+  mac: ipamd.optional(macAddress, 'Its MAC address.'),
+  primaryIP: ipamd.optional(ipv4, 'Its own IPv4 address.'),
+  primaryIPv6: ipamd.optional(ipv6, 'Its own IPv6 address.'),
+  instanceID: ipamd.optional(id, 'The instance that it is attached to.'),
+  retainedSince: ipamd.optional(instant, 'When its last Pod was gone; its expiry counts from here.'),
+  intents: ipamd.optional(listOf(intent, INTENTS), 'Cloud calls under way for it.'),
+  message: ipamd.optional(sentence(1024), "What is wrong, with the cloud's own error text."),
+  conditions: ipamd.optional(listOf(condition, CONDITIONS), 'What holds and what does not, with the reason.'),
+};
+
+/** The kind VpcENI: an ENI that is kept apart from a node's life. */
+export const VPC_ENI_KIND = resourceKind({
+  kind: 'VpcENI',
+  plural: 'vpcenis',
+  singular: 'vpceni',
+  shortNames: ['veni'],
+  scope: 'Cluster',
+  named: 'as the ENI in the cloud: a deterministic name of at most 60 characters',
+  about: 'An ENI that outlives its place on a node: of static mode, or exclusive to a Pod.',
+  fields: {
+    spec: part.required(objectOf(SPEC), 'What it is for.'),
+    status: part.optional(objectOf(STATUS), 'What the cloud has.'),
+  },
+  rules: [],
+  columns: [
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Mode', type: 'string', jsonPath: '.spec.mode' },
+    { name: 'ENI', type: 'string', jsonPath: '.status.eniID' },
+    { name: 'IP', type: 'string', jsonPath: '.status.primaryIP' },
+    { name: 'Node', type: 'string', jsonPath: '.spec.nodeName' },
+    { name: 'Pod', type: 'string', jsonPath: '.spec.claimRef.name', wide: true },
+    { name: 'Subnet', type: 'string', jsonPath: '.spec.subnetID', wide: true },
+    AGE_COLUMN,
+  ],
+});
+
+/** A VpcENI, decoded. */
+export type VpcEni = Resource<(typeof VPC_ENI_KIND)['fields']>;
+/** Decodes a VpcENI. */
+export const vpcEni = resourceOf(VPC_ENI_KIND);

@@ -1,0 +1,109 @@
+import { stringify } from 'yaml';
+import { customResourceDefinition } from '../crd/custom-resource-definition.ts';
+import type { FieldTable, Owner, ResourceField } from '../crd/field.ts';
+import { RESOURCE_KINDS } from '../crd/kinds.ts';
+import { API_GROUP, API_VERSION } from '../crd/names.ts';
+import type { ResourceKind } from '../crd/resource-kind.ts';
+import type { OpenApiSchema } from '../crd/schema.ts';
+
+/** The files that are made from the field tables in `crd/`: path and how to render it. */
+export const CRD_FILES: Readonly<Record<string, () => string>> = {
+  'docs/crd.md': renderCrdDocs,
+  ...Object.fromEntries(RESOURCE_KINDS.map((kind) => [`conf/crd/${kind.plural}.yaml`, () => renderCrdYaml(kind)])),
+};
+
+function renderCrdYaml(kind: ResourceKind): string {
+  const definition = stringify(customResourceDefinition(kind), { lineWidth: 120, aliasDuplicateObjects: false });
+  return `# Made from crd/ by tools/gen-crd.ts; run: make gen\n${definition}`;
+}
+
+const INTRODUCTION = `# Custom resources
+
+Made from the field tables in \`crd/\` by \`make gen\`; the same tables make the types, the decoders and \`conf/crd/*.yaml\`.
+ipamd creates and upgrades the definitions at start. All are \`${API_VERSION}\`.
+
+**Owners.** Each field has one writer; everyone else writes it back as it was read, unknown fields too. A write is a whole
+\`update\` that carries the \`resourceVersion\` of the read: a 409 means read again and decide again.
+
+| owner | who |
+|---|---|
+| agent | \`tke-eni-agent\` of the node |
+| ipamd | \`tke-eni-ipamd\`, the leader |
+| scheduler | \`tke-eni-ip-scheduler\`, in static mode |
+| people | whoever has the right, by hand or with their tools |
+| policy | ipamd, from flags, ConfigMaps and the instance type, where people have written nothing; people may change it |
+
+**No status subresource.** The ClusterRoles grant no \`<resource>/status\`; \`status\` is an ordinary part of the object.
+So the API server does not keep owners apart: that is a rule of ours, and \`spec\` and \`status\` move in one guarded write.
+
+**Checks.** The schema refuses what has the wrong form, and \`x-kubernetes-validations\` what only a comparison can tell
+(Kubernetes 1.25 and newer). The decoders check more: addresses against their subnet, duplicates, host bits. Within v1
+the schema may only grow looser, or objects of an older release could no longer be written.
+
+**Intents** (\`intents\`, \`intent\`). Before ipamd calls the cloud to change something, it writes here what it is about to do,
+guarded by the resourceVersion on which it decided. The intent goes in the very write that brings the result.
+
+| ipamd dies | the next leader finds | and does |
+|---|---|---|
+| before the write | nothing | decides anew; nothing had happened |
+| after the write, before the call | \`Recorded\`, of an older \`leaderEpoch\` | waits lease + \`requestTimeoutSeconds\`, describes by \`resourceName\`, \`tags\` or address: no effect; sends it with the same \`clientToken\`, or drops the intent where the call takes none and decides anew |
+| after the call, before its answer was written | the same, or \`Unclear\` | the same, and finds the effect: writes the result, drops the intent |
+| while the cloud's task runs | \`Accepted\` with a \`taskID\` | goes on polling; if the task is not known any more, describes |
+
+\`resourceName\`, \`tags\` and \`clientToken\` are made of the object's uid and the intent's \`id\` alone, so that a repetition is the
+same call. Addresses that are being given back are \`Releasing\` in the same write that records the intent.
+`;
+
+/** Renders docs/crd.md. */
+function renderCrdDocs(): string {
+  return [INTRODUCTION, ...RESOURCE_KINDS.map(renderKind)].join('\n');
+}
+
+function renderKind(kind: ResourceKind): string {
+  return [
+    `## ${kind.kind} (${kind.shortNames.join(', ')})`,
+    '',
+    `${kind.about}`,
+    '',
+    `\`${kind.plural}.${API_GROUP}\`, ${kind.scope === 'Cluster' ? 'cluster-wide' : 'in a namespace'}, named ${kind.named}.`,
+    '',
+    '| field | value | owner | |',
+    '|---|---|---|---|',
+    ...renderFields(kind.fields, '', undefined),
+    ...kind.rules.map((rule) => `\nRule: ${rule.message}.`),
+    '',
+  ].join('\n');
+}
+
+function renderFields(fields: FieldTable, prefix: string, around: Owner | undefined): readonly string[] {
+  return Object.entries(fields).flatMap(([name, field]) => {
+    const owner = field.owner ?? around;
+    const isList = field.value.schema.type === 'array';
+    const path = `${prefix}${name}${isList ? '[]' : ''}`;
+    const row = `| \`${path}\` | ${describeValue(field)} | ${owner ?? ''} | ${cell(field.about)} |`;
+    const inner = field.value.fields;
+    return [row, ...(inner === undefined ? [] : renderFields(inner, `${path}.`, owner))];
+  });
+}
+
+function describeValue(field: ResourceField<unknown>): string {
+  const schema = field.value.schema;
+  const shown = schema.type === 'array' ? `≤ ${schema.maxItems} × ${describe(schema.items ?? {})}` : describe(schema);
+  const rules = (schema['x-kubernetes-validations'] ?? []).map((rule) => `; ${rule.message}`);
+  return cell(`${shown}${field.optional ? '' : ', required'}${rules.join('')}`);
+}
+
+function describe(schema: OpenApiSchema): string {
+  if (schema.enum !== undefined) return schema.enum.map((word) => `\`${word}\``).join(' ');
+  if (schema.anyOf !== undefined) return schema.anyOf.map((one) => one.format ?? '').join(' or ');
+  if (schema.type === 'integer') return `${schema.minimum} … ${schema.maximum}`;
+  if (schema.additionalProperties !== undefined) return `≤ ${schema.maxProperties} texts by name`;
+  if (schema.type === 'string')
+    return schema.format ?? (schema.pattern === undefined ? 'text' : `\`${schema.pattern}\``);
+  return schema.type ?? '';
+}
+
+/** Escapes what would end a table cell. */
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+}
