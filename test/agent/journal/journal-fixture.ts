@@ -2,12 +2,12 @@ import { openJournal } from '../../../agent/journal/journal.ts';
 import type { Cooldown, Journal } from '../../../agent/journal/journal-content.ts';
 import { type Lease, leaseKey } from '../../../agent/lease.ts';
 
-/** Wall clock of these tests. */
+/** Time of these tests, since boot. */
 export const NOW_MS = 1_000_000;
 
 /** Opens a journal as of a given boot. */
 export function open(path: string, bootId = 'boot-1', nowMs = NOW_MS): Journal {
-  return openJournal(path, { clock: { nowMs: () => nowMs }, bootId });
+  return openJournal(path, { clock: { bootMs: () => nowMs }, bootId });
 }
 
 /** Names the key of a lease. */

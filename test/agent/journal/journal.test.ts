@@ -164,7 +164,7 @@ test('openJournal: replaces the journal of another boot', (t) => {
 
 test('openJournal: reads the boot id of the kernel when none is given', (t) => {
   const path = tempJournal(t);
-  const clock = { nowMs: () => NOW_MS };
+  const clock = { bootMs: () => NOW_MS };
   openJournal(path, { clock }).close();
   using again = openJournal(path, { clock });
   t.is(again.origin, 'existing');

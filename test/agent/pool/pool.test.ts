@@ -135,6 +135,17 @@ test('release: returns the cooldowns to record', (t) => {
   });
 });
 
+test('release: gives an address back at once without a cooldown, and drops one that the supply no longer has', (t) => {
+  const pool = poolOf([eni('a', ['10.0.0.1', '10.0.0.2'])]);
+  leasedIps(pool, 'x');
+  leasedIps(pool, 'y');
+  pool.applySupply(supplyOf(2, [eni('a', ['10.0.0.1'])]));
+  for (const key of ['x', 'y']) {
+    t.deepEqual(pool.release({ key, nowMs: 0, cooldownMs: 0 }), { kind: 'released', cooldowns: [] });
+  }
+  t.deepEqual([...pool.state.addresses.values()].map(({ ip, state }) => `${ip} ${state}`), ['10.0.0.1 free']);
+});
+
 test('tick: frees an address at its deadline, not before', (t) => {
   const pool = poolOf(sampleEni('eni-a', ['10.0.0.5']));
   pool.lease({ key: 'a', families: V4, nowMs: 0 });

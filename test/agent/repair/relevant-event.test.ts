@@ -1,4 +1,4 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { type Concerns, isRelevant } from '../../../agent/repair/relevant-event.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN, TABLE_POD_ROUTES } from '../../../dataplane/numbers.ts';
 import type { MonitorEvent } from '../../../netlink/monitor.ts';
@@ -18,7 +18,7 @@ function event(kind: 'link' | 'address' | 'route' | 'rule', op: 'new' | 'del', m
   return { kind, op, portid: 99, message } as unknown as MonitorEvent;
 }
 
-const relevant = test.macro((t, given: MonitorEvent, wanted: boolean) => {
+const relevant = test.macro((t: ExecutionContext, given: MonitorEvent, wanted: boolean) => {
   t.is(isRelevant(given, CONCERNS), wanted);
 });
 const ours = { protocol: RTPROT_TKE_ENI };
@@ -26,7 +26,7 @@ const foreign = { protocol: 3 };
 const veth = { ifindex: VETH, group: 4007, mtu: 1500, flags: UP };
 
 test('isRelevant: lost notifications', relevant, { kind: 'overrun' }, true);
-test('isRelevant: any nftables change', relevant, { kind: 'nftables' }, true);
+test('isRelevant: any nftables change', relevant, { kind: 'nftables', portid: 0 }, true);
 test('isRelevant: not the link that an ADD made', relevant, event('link', 'new', veth), false);
 test('isRelevant: a Pod link in another group', relevant, event('link', 'new', { ...veth, group: 0 }), true);
 test('isRelevant: a Pod link that is down', relevant, event('link', 'new', { ...veth, flags: 0 }), true);

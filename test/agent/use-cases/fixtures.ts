@@ -14,12 +14,17 @@ import { createTempDir } from '../../support/temp-dir.ts';
 /** A clock that a test moves; `sleep` takes no real time. */
 export class TestClock implements Clock {
   #nowMs = 1_000_000;
+  #wallAheadMs = 0;
 
   nowMs(): number {
-    return this.#nowMs;
+    return this.#nowMs + this.#wallAheadMs;
   }
 
   monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  bootMs(): number {
     return this.#nowMs;
   }
 
@@ -29,6 +34,11 @@ export class TestClock implements Clock {
 
   advance(ms: number): void {
     this.#nowMs += ms;
+  }
+
+  /** Makes the wall clock jump, as NTP or a person does. */
+  setWallClock(ms: number): void {
+    this.#wallAheadMs = ms - this.#nowMs;
   }
 }
 

@@ -1,0 +1,148 @@
+import { statSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, credentials, Metadata } from '@grpc/grpc-js';
+import test from 'ava';
+import { type AgentUseCases, agentImplementation } from '../../../agent/server/agent-service.ts';
+import { serveGrpc } from '../../../agent/server/grpc-server.ts';
+import { openAgentCaller } from '../../support/agent-call.ts';
+import { createTempDir } from '../../support/temp-dir.ts';
+import { sampleLease } from '../pool/supply-sample.ts';
+
+const LEASE = sampleLease('c1', 'eni-1', ['10.0.0.5'], {
+  hostVeth: { name: 'eni1', mac: '02:00:00:00:00:01', ifindex: 9 },
+  podMac: '02:00:00:00:00:02',
+});
+const IDLE: AgentUseCases = {
+  attach: async () => ({ kind: 'attached', lease: LEASE }),
+  detach: async () => undefined,
+  check: async () => ({ kind: 'checked', lease: LEASE, differences: ['one', 'two'] }),
+  status: () => undefined,
+  collectInvalid: async () => ({ released: 2, failed: 0 }),
+  addressing: () => [{ family: 4, ip: '10.0.0.2', subnetCidr: '10.0.0.0/24' }],
+};
+const SANDBOX = { containerId: 'c1', ifName: 'eth0', netns: '/run/netns/c1' };
+
+async function serve(t: { teardown(run: () => Promise<void>): void }, change: Partial<AgentUseCases> = {}) {
+  const dir = createTempDir('grpc');
+  const down = new AbortController();
+  const socketPath = dir.join('agent.sock');
+  const server = await serveGrpc(agentImplementation({ ...IDLE, ...change }, 'r1', down.signal), { socketPath });
+  const caller = openAgentCaller(socketPath);
+  t.teardown(async () => {
+    caller.close();
+    await server.drain(0);
+    dir.close();
+  });
+  return { server, caller, socketPath, down };
+}
+
+test('Add: answers with both interfaces, the address and the default route', async (t) => {
+  const { caller } = await serve(t);
+  const { attachment, agentVersion } = await caller.call('add', { plugin: 1, sandbox: SANDBOX });
+  t.is(agentVersion, 'r1');
+  t.deepEqual(
+    attachment?.interfaces.map(({ name, mac }) => [name, mac]),
+    [
+      ['eni1', '02:00:00:00:00:01'],
+      ['eth0', '02:00:00:00:00:02'],
+    ],
+  );
+  t.deepEqual(attachment?.ips, [{ address: '10.0.0.5/32', gateway: '169.254.1.1', interfaceIndex: 1, eniId: 'eni-1' }]);
+  t.deepEqual(attachment?.routes, [{ dst: '0.0.0.0/0', gw: '169.254.1.1' }]);
+});
+
+test('Add: refuses what would become a bad name in the kernel, every fault at once', async (t) => {
+  const { caller } = await serve(t);
+  const { error } = await caller.call('add', {
+    plugin: 1,
+    sandbox: { containerId: '../x', ifName: 'a/b', netns: 'relative' },
+  });
+  t.is(error?.code, 4);
+  for (const part of ['../x', 'a/b', 'relative']) t.true(error?.msg.includes(part), part);
+});
+
+test('Add: refuses a plugin that this agent does not serve', async (t) => {
+  const { caller } = await serve(t);
+  const { error } = await caller.call('add', { plugin: 3, sandbox: SANDBOX });
+  t.is(error?.code, 2);
+  t.regex(error?.msg ?? '', /tke-direct-eni/);
+});
+
+test('Add: a use case that throws is an error in the reply, not of the transport', async (t) => {
+  const { caller } = await serve(t, {
+    attach: async () => {
+      throw new Error('unexpected');
+    },
+  });
+  t.like((await caller.call('add', { plugin: 1, sandbox: SANDBOX })).error, { code: 999, msg: 'agent: unexpected' });
+});
+
+test('Add: the use case is told when the caller goes away, and when the agent goes down', async (t) => {
+  const reasons: unknown[] = [];
+  const { caller, down } = await serve(t, {
+    attach: (_command, signal) =>
+      new Promise((resolve) => {
+        signal.addEventListener('abort', () => {
+          reasons.push(signal.reason);
+          resolve({ kind: 'failed', failure: { code: 11, msg: 'gave up', details: '' } });
+        });
+      }),
+  });
+  await t.throwsAsync(caller.call('add', { plugin: 1, sandbox: SANDBOX }, 100));
+  while (reasons.length === 0) await sleep(5);
+  const waiting = caller.call('add', { plugin: 1, sandbox: SANDBOX });
+  await sleep(50);
+  down.abort('down');
+  t.is((await waiting).error?.code, 11);
+  t.deepEqual(reasons, ['the caller went away', 'down']);
+});
+
+test('Check, Status, Gc, Del: translate', async (t) => {
+  const { caller } = await serve(t, {
+    detach: async () => ({ code: 105, msg: 'refused', details: 'ip link del' }),
+    status: () => ({ code: 50, msg: 'starting', details: '' }),
+    collectInvalid: async () => ({ released: 1, failed: 1 }),
+  });
+  t.deepEqual((await caller.call('check', { plugin: 1, sandbox: SANDBOX })).differences, ['one', 'two']);
+  t.like((await caller.call('status', { plugin: 1 })).error, { code: 50, msg: 'starting' });
+  t.is((await caller.call('gc', { plugin: 1 })).error?.code, 11);
+  t.like((await caller.call('del', { plugin: 1, sandbox: { ...SANDBOX, netns: '' } })).error, { code: 105 });
+});
+
+test('health: answers NOT_SERVING until told, then SERVING', async (t) => {
+  const { server, socketPath } = await serve(t);
+  const client = new Client(`unix:${socketPath}`, credentials.createInsecure());
+  t.teardown(() => client.close());
+  const ask = (): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      client.makeUnaryRequest(
+        '/grpc.health.v1.Health/Check',
+        () => Buffer.alloc(0),
+        (bytes) => bytes[1],
+        null,
+        new Metadata(),
+        (error, status) => (error === null ? resolve(status) : reject(error)),
+      );
+    });
+  t.is(await ask(), 2);
+  server.health.setServing(true);
+  t.is(await ask(), 1);
+});
+
+test('drain: lets a call in flight finish, takes no more, and removes the socket', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const { server, caller, socketPath } = await serve(t, {
+    detach: async () => {
+      await gate.promise;
+      return undefined;
+    },
+  });
+  t.is(statSync(socketPath).mode & 0o777, 0o600);
+  const inFlight = caller.call('del', { plugin: 1, sandbox: SANDBOX });
+  await sleep(50);
+  const drained = server.drain(5_000);
+  gate.resolve();
+  t.is((await inFlight).error, undefined);
+  await drained;
+  t.is(statSync(socketPath, { throwIfNoEntry: false }), undefined);
+});
