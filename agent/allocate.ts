@@ -22,13 +22,14 @@ const LOOK_EVERY_MS = 1_000;
 export async function allocate(deps: UseCaseDeps, command: AttachCommand, signal: AbortSignal): Promise<Allocation> {
   const { clock, state, settings } = deps;
   const key = leaseKey(command.containerId, command.ifName);
-  const startMs = clock.nowMs();
-  const callerMs = command.deadlineAtMs > 0 ? command.deadlineAtMs - ANSWER_MARGIN_MS : Number.POSITIVE_INFINITY;
-  const untilMs = Math.min(startMs + settings.addWaitMs, callerMs);
+  const startMs = clock.bootMs();
+  const callerWaitMs =
+    command.deadlineAtMs > 0 ? command.deadlineAtMs - ANSWER_MARGIN_MS - clock.nowMs() : Number.POSITIVE_INFINITY;
+  const untilMs = startMs + Math.min(settings.addWaitMs, callerWaitMs);
   const forceAtMs = startMs + Math.min(settings.forceAfterMs, (untilMs - startMs) / 2);
   for (;;) {
     refuseIfAborted(signal);
-    const nowMs = clock.nowMs();
+    const nowMs = clock.bootMs();
     const families = familiesFor(deps, command);
     const taken =
       families.length === 0 ? undefined : take(deps, { key, families, nowMs, mayForce: nowMs >= forceAtMs });
@@ -43,7 +44,6 @@ export async function allocate(deps: UseCaseDeps, command: AttachCommand, signal
     deps.demandChanged();
     const nextMs = nowMs < forceAtMs ? Math.min(forceAtMs, untilMs) : untilMs;
     await state.changed.wait(Math.max(1, Math.min(nextMs - nowMs, LOOK_EVERY_MS)), signal);
-    state.pool.tick(clock.nowMs());
   }
 }
 
@@ -71,16 +71,15 @@ async function flushForced(deps: UseCaseDeps, key: LeaseKey, forced: readonly st
   try {
     await deps.conntrack.flush(forced);
   } catch (error) {
-    giveBack(deps, key);
+    // Its last owner's connections may live on: it rests again, in full.
+    deps.state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: deps.settings.ipCooldownMs });
     throw error;
   }
 }
 
 /** Returns addresses that were taken and not used. */
 function giveBack(deps: UseCaseDeps, key: LeaseKey): void {
-  const nowMs = deps.clock.nowMs();
-  deps.state.pool.release({ key, nowMs, cooldownMs: 0 });
-  deps.state.pool.tick(nowMs);
+  deps.state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: 0 });
   deps.state.changed.notify();
 }
 

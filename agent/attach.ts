@@ -149,8 +149,7 @@ function recordIntent(
     return lease;
   } catch (error) {
     // Nothing was recorded and nothing done: the address goes straight back.
-    deps.state.pool.release({ key, nowMs: deps.clock.nowMs(), cooldownMs: 0 });
-    deps.state.pool.tick(deps.clock.nowMs());
+    deps.state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: 0 });
     deps.state.changed.notify();
     throw error;
   }

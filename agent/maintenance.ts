@@ -1,6 +1,7 @@
 import { collectGone } from './collect.ts';
 import type { AgentConfig } from './config/options.ts';
 import { finishReleasing } from './detach.ts';
+import { endCooldowns } from './end-cooldowns.ts';
 import type { Installation } from './installation.ts';
 import type { PoolSample } from './observability/metrics.ts';
 import type { AgentParts } from './parts.ts';
@@ -27,7 +28,8 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
   const { parts, config, installation, signal } = deps;
   const { useCases, view } = parts;
   const timers = [
-    every(deps, TICK_MS, 'tick', async () => tick(parts)),
+    every(deps, TICK_MS, 'sample', async () => sample(parts)),
+    every(deps, TICK_MS, 'end cooldowns', async () => endCooldowns(useCases)),
     every(deps, VERIFY_MS, 'verify journal', async () => {
       if (useCases.journal.verify() === 'rebuilt') {
         parts.metrics.journalError();
@@ -68,13 +70,7 @@ function every(
   return setInterval(() => void turn(), intervalMs);
 }
 
-function tick({ state, metrics, useCases }: AgentParts): void {
-  const cooled = state.pool.tick(useCases.clock.nowMs());
-  if (cooled.length > 0) {
-    useCases.journal.eraseCooldowns(cooled);
-    state.changed.notify();
-    useCases.demandChanged();
-  }
+function sample({ state, metrics }: AgentParts): void {
   const groups = Map.groupBy(state.pool.state.addresses.values(), (address) => `${address.eniId} ${address.state}`);
   const samples = [...groups.values()].flatMap((group): readonly PoolSample[] => {
     const [first] = group;

@@ -30,10 +30,9 @@ export async function takeDown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
     await deps.wiring.unwire(pod);
     state.kernelGeneration++;
   }
-  const nowMs = deps.clock.nowMs();
-  const released = state.pool.release({ key, nowMs, cooldownMs });
+  const released = state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs });
   try {
-    journal.eraseLease(key, released.kind === 'released' && cooldownMs > 0 ? released.cooldowns : []);
+    journal.eraseLease(key, released.kind === 'released' ? released.cooldowns : []);
   } catch (error) {
     metrics.journalError();
     state.pool.adopt([releasing]);
@@ -41,7 +40,6 @@ export async function takeDown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
     return 'held';
   }
   state.leases.delete(key);
-  if (cooldownMs === 0) state.pool.tick(nowMs);
   state.changed.notify();
   deps.demandChanged();
   return 'erased';

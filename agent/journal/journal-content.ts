@@ -7,11 +7,10 @@ export type Cooldown = {
   readonly family: Family;
   readonly eniId: string;
   readonly assignmentId: string;
-  /** When its last owner gave it back, wall clock. */
+  /** When its last owner gave it back. Times are milliseconds since boot, which the journal does not outlive. */
   readonly freedAtMs: number;
-  /** Wall clock. */
   readonly coolUntilMs: number;
-  /** Full length: bounds what remains when the clock was set back. */
+  /** Full length: bounds what remains, whatever clock wrote it. */
   readonly cooldownMs: number;
 };
 

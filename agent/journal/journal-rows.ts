@@ -23,7 +23,7 @@ const family: Decoder<Family> = (value, path, faults) => {
   return undefined;
 };
 const someText = required(text());
-const wallClockMs = required(integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
+const someTimeMs = required(integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
 
 const leasedAddress = record(
   { ip: someText, family: required(family), eniId: someText, assignmentId: someText },
@@ -46,7 +46,7 @@ const lease: Decoder<Lease> = record(
     hostVeth: optional(record({ name: someText, mac: someText, ifindex: optional(integer(1, 0x7fff_ffff)) }, 'ignore')),
     podMac: optional(text()),
     mtu: required(integer(0, 0xffff_ffff)),
-    createdAtMs: wallClockMs,
+    createdAtMs: someTimeMs,
   },
   'ignore',
 );
@@ -57,8 +57,8 @@ const cooldown: Decoder<Cooldown> = record(
     family: required(family),
     eniId: someText,
     assignmentId: someText,
-    freedAtMs: wallClockMs,
-    coolUntilMs: wallClockMs,
+    freedAtMs: someTimeMs,
+    coolUntilMs: someTimeMs,
     cooldownMs: required(integer(0, Number.MAX_SAFE_INTEGER)),
   },
   'ignore',

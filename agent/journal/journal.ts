@@ -31,7 +31,7 @@ import { isAddressTaken, isDamage, isEniConflict, isFull, isLocked } from './sql
 /** What a journal needs from outside. */
 export type JournalOptions = {
   /** For the deadlines of cooldowns. */
-  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly clock: Pick<Clock, 'bootMs'>;
   readonly log?: Logger;
   /** This boot's; read from the kernel when absent. */
   readonly bootId?: string;
@@ -65,7 +65,7 @@ class SqliteJournal implements Journal {
   readonly #path: string;
   readonly #bootId: string;
   readonly #log: Logger;
-  readonly #clock: Pick<Clock, 'nowMs'>;
+  readonly #clock: Pick<Clock, 'bootMs'>;
   /** What the file holds. Kept so that a file which is deleted, cut or broken under us can be written anew. */
   readonly #memory: JournalMemory;
   #connection: Connection | undefined;
@@ -85,9 +85,9 @@ class SqliteJournal implements Journal {
   }
 
   load(): JournalContent {
-    const nowMs = this.#clock.nowMs();
+    const nowMs = this.#clock.bootMs();
     const content = contentOf(this.#memory);
-    // A deadline beyond the whole cooldown means that the clock was set back since.
+    // A deadline beyond the whole cooldown is of another clock.
     const cooldowns = content.cooldowns.map((entry) => ({
       ...entry,
       coolUntilMs: Math.min(entry.coolUntilMs, nowMs + entry.cooldownMs),

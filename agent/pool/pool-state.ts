@@ -42,11 +42,11 @@ export type PoolAddress = {
   readonly pairedIp?: string;
   /** The owner, while leased. */
   readonly leaseKey?: LeaseKey;
-  /** Wall clock; while cooling. */
+  /** While cooling. Times are milliseconds since boot: a wall clock that jumps ahead would end every cooldown at once. */
   readonly coolUntilMs?: number;
-  /** Length of the cooldown that runs, milliseconds: the most that may remain of it, whatever the clock does. */
+  /** Length of the cooldown that runs, milliseconds: the most that may remain of it. */
   readonly cooldownMs?: number;
-  /** When its last owner gave it back, wall clock; absent when nobody had it. */
+  /** When its last owner gave it back; absent when nobody had it. */
   readonly freedAtMs?: number;
 };
 
@@ -83,7 +83,7 @@ export type Exhausted = {
   readonly free: number;
   readonly cooling: number;
   readonly leased: number;
-  /** When the next address ends its cooldown, wall clock. */
+  /** When the next address ends its cooldown. */
   readonly nextCoolAtMs?: number;
 };
 
@@ -105,7 +105,7 @@ export type LeaseRequest = {
   readonly key: LeaseKey;
   /** Not empty. */
   readonly families: readonly Family[];
-  /** Wall clock. */
+  /** Since boot. */
   readonly nowMs: number;
   /** Only these ENIs may serve (those that are set up in the kernel); all when absent. */
   readonly enis?: ReadonlySet<string>;

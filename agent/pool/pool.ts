@@ -52,8 +52,8 @@ function leaseWith(state: PoolState, request: LeaseRequest, mayForce: boolean): 
 }
 
 /**
- * Ends a lease: its addresses cool for `cooldownMs`, then are free if the supply still has them. Pure. A key without
- * lease is `unknown`, which is no error: DEL may come twice.
+ * Ends a lease: its addresses cool for `cooldownMs`, then are free if the supply still has them; with 0 at once. Pure. A
+ * key without lease is `unknown`, which is no error: DEL may come twice.
  */
 export function release(
   state: PoolState,
@@ -66,35 +66,37 @@ export function release(
   const cooling = held
     .flatMap((ip) => state.addresses.get(ip) ?? [])
     .map((address) => asCooling(address, { freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs, cooldownMs }));
-  return {
-    state: { ...state, addresses: withAddresses(state, cooling), leases },
-    result: { kind: 'released', cooldowns: cooling.flatMap(cooldownOf) },
-  };
+  const released: PoolState = { ...state, addresses: withAddresses(state, cooling), leases };
+  if (cooldownMs === 0) {
+    return { state: endCooldownsOf(released, cooling), result: { kind: 'released', cooldowns: [] } };
+  }
+  return { state: released, result: { kind: 'released', cooldowns: cooling.flatMap(cooldownOf) } };
 }
 
 /**
- * Ends the cooldowns that are over and returns their IPs. Pure. A deadline further away than the whole cooldown means
- * that the clock was set back: it is moved near, so that no address cools for ever.
+ * Ends the cooldowns that are over and returns their IPs. Pure. A deadline further away than the whole cooldown is of
+ * another clock (a journal from before a change of ours): it is moved near, so that no address cools for ever.
  */
 export function tick(state: PoolState, nowMs: number): Step<readonly string[]> {
-  const addresses = new Map(state.addresses);
-  const cooled: string[] = [];
-  let isChanged = false;
-  for (const address of state.addresses.values()) {
-    if (address.state !== 'cooling') continue;
+  const cooling = [...state.addresses.values()].filter((address) => address.state === 'cooling');
+  const over = cooling.filter((address) => isCooled(address, nowMs));
+  const moved = cooling.flatMap((address): readonly PoolAddress[] => {
     const latestMs = nowMs + (address.cooldownMs ?? 0);
-    if (isCooled(address, nowMs)) {
-      const settled = settle(address);
-      if (settled === undefined) addresses.delete(address.ip);
-      else addresses.set(address.ip, settled);
-      cooled.push(address.ip);
-      isChanged = true;
-    } else if (address.coolUntilMs !== undefined && address.coolUntilMs > latestMs) {
-      addresses.set(address.ip, { ...address, coolUntilMs: latestMs });
-      isChanged = true;
-    }
+    return (address.coolUntilMs ?? 0) > latestMs ? [{ ...address, coolUntilMs: latestMs }] : [];
+  });
+  if (over.length === 0 && moved.length === 0) return { state, result: [] };
+  const next = endCooldownsOf({ ...state, addresses: withAddresses(state, moved) }, over);
+  return { state: next, result: over.map(({ ip }) => ip) };
+}
+
+function endCooldownsOf(state: PoolState, over: readonly PoolAddress[]): PoolState {
+  const addresses = new Map(state.addresses);
+  for (const address of over) {
+    const settled = settle(address);
+    if (settled === undefined) addresses.delete(address.ip);
+    else addresses.set(address.ip, settled);
   }
-  return { state: isChanged ? { ...state, addresses } : state, result: cooled };
+  return { ...state, addresses };
 }
 
 /**

@@ -118,7 +118,7 @@ function nftTable(ruleMode: RuleMode): string {
 }
 
 function writeJournal(dir: TempDir, ip: string, netns: string, ifindex: number): void {
-  using journal = openJournal(dir.join('journal.db'), { clock: { nowMs: () => 1 } });
+  using journal = openJournal(dir.join('journal.db'), { clock: { bootMs: () => 1 } });
   const address = { ip, family: 4 as const, eniId: 'eni-1', assignmentId: 'asg-1' };
   journal.putEni({ eniId: 'eni-1', mac: '20:90:6f:00:00:02', table: 4003, slot: 1 });
   journal.putLease({
@@ -140,7 +140,7 @@ function writeJournal(dir: TempDir, ip: string, netns: string, ifindex: number):
 }
 
 function coolAddress(dir: TempDir, ip: string): void {
-  using journal = openJournal(dir.join('journal.db'), { clock: { nowMs: () => 1 } });
+  using journal = openJournal(dir.join('journal.db'), { clock: { bootMs: () => 1 } });
   const times = { freedAtMs: 1, coolUntilMs: 1e15, cooldownMs: 1e15 };
   const of = { family: 4 as const, eniId: 'eni-1', assignmentId: 'asg-9' };
   // Any way into the table will do: the end of a lease is the only one.
@@ -151,7 +151,7 @@ function coolAddress(dir: TempDir, ip: string): void {
 }
 
 function markReleasing(dir: TempDir): void {
-  using journal = openJournal(dir.join('journal.db'), { clock: { nowMs: () => 1 } });
+  using journal = openJournal(dir.join('journal.db'), { clock: { bootMs: () => 1 } });
   journal.markReleasing(`${CONTAINER}/eth0`);
 }
 

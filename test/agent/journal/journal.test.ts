@@ -123,7 +123,7 @@ test('eraseCooldowns: forgets those named and no other', (t) => {
   );
 });
 
-test('load: bounds a cooldown by its length when the clock was set back', (t) => {
+test('load: bounds a cooldown by its length when its deadline is of another clock', (t) => {
   const path = tempJournal(t);
   const lease = sampleLease('one', 'eni-a', ['10.0.0.5']);
   {

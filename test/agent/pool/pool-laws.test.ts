@@ -290,7 +290,7 @@ test('pool: gives every address back to use when all leases end and time passes'
         let { state } = world;
         for (const key of [...state.leases.keys()])
           state = release(state, { key, nowMs: world.nowMs, cooldownMs: COOLDOWN_MS }).state;
-        // Twice: the first tick after the clock went back only moves deadlines near.
+        // Twice: the first tick by an earlier clock only moves deadlines near.
         state = tick(state, world.nowMs).state;
         state = tick(state, world.nowMs + COOLDOWN_MS).state;
         state = restore(state, IPS).state;

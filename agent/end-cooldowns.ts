@@ -1,0 +1,19 @@
+import type { UseCaseDeps } from './ports.ts';
+
+/**
+ * Gives addresses back to use whose cooldown is over, and erases their records. What the journal records and the pool no
+ * longer holds is erased whenever its cooldown ended: one failed write must not leave records for ever. The record of an
+ * address that is being given out early stays until its lease is recorded in its place.
+ * @throws JournalError; the addresses are in use by then, and the next call erases the records.
+ */
+export function endCooldowns({ clock, state, journal, demandChanged }: UseCaseDeps): void {
+  if (state.pool.tick(clock.bootMs()).length > 0) {
+    state.changed.notify();
+    demandChanged();
+  }
+  const over = journal.load().cooldowns.filter(({ ip }) => {
+    const now = state.pool.state.addresses.get(ip)?.state;
+    return now !== 'cooling' && now !== 'leased';
+  });
+  if (over.length > 0) journal.eraseCooldowns(over.map(({ ip }) => ip));
+}
