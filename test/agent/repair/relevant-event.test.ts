@@ -26,7 +26,7 @@ const foreign = { protocol: 3 };
 const veth = { ifindex: VETH, group: 4007, mtu: 1500, flags: UP };
 
 test('isRelevant: lost notifications', relevant, { kind: 'overrun' }, true);
-test('isRelevant: any nftables change', relevant, { kind: 'nftables', portid: 0 }, true);
+test('isRelevant: any nftables change', relevant, { kind: 'nftables', op: 'new' }, true);
 test('isRelevant: not the link that an ADD made', relevant, event('link', 'new', veth), false);
 test('isRelevant: a Pod link in another group', relevant, event('link', 'new', { ...veth, group: 0 }), true);
 test('isRelevant: a Pod link that is down', relevant, event('link', 'new', { ...veth, flags: 0 }), true);
