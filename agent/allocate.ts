@@ -84,7 +84,7 @@ function giveBack(deps: UseCaseDeps, key: LeaseKey): void {
 }
 
 function familiesFor(deps: UseCaseDeps, command: AttachCommand): readonly Family[] {
-  const families = deps.state.families();
+  const families = deps.state.familiesToGive();
   if (!command.disableIpv6 || families.length === 0) return families;
   if (families.includes(4)) return [4];
   throw new CniFailureError(

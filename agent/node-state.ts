@@ -51,10 +51,18 @@ export class NodeState {
     if (content.ruleMode !== undefined) this.ruleMode = content.ruleMode;
   }
 
-  /** Families that Pods get: those in which some attached ENI has an address of its own. IPv4 first. */
+  /** Families that the node needs: those in which some ENI has an address of its own. IPv4 first. */
   families(): readonly Family[] {
-    const found = new Set((this.supply?.enis ?? []).flatMap((eni) => eni.primary.map(({ family }) => family)));
-    return ([4, 6] as const).filter((family) => found.has(family));
+    return familiesOf(this.supply?.enis ?? []);
+  }
+
+  /**
+   * Families that a new Pod gets: of the ENIs that serve. One that is only kept for the Pods it has may have a family
+   * that the others lack, and nobody could be served. With none that serves, as `families`.
+   */
+  familiesToGive(): readonly Family[] {
+    const serving = familiesOf((this.supply?.enis ?? []).filter(({ attached, draining }) => attached && !draining));
+    return serving.length > 0 ? serving : this.families();
   }
 
   /** The lease as the data plane sees it; undefined when the ENI was never set up, so that nothing of it can exist. */
@@ -73,6 +81,11 @@ export class NodeState {
       alias: hostVethAlias(lease),
     };
   }
+}
+
+function familiesOf(enis: Supply['enis']): readonly Family[] {
+  const found = new Set(enis.flatMap((eni) => eni.primary.map(({ family }) => family)));
+  return ([4, 6] as const).filter((family) => found.has(family));
 }
 
 /** The key of a lease. */
