@@ -161,13 +161,28 @@ function openRepairLoop(config: AgentConfig, parts: AgentParts, gate: Gate): Rep
       throw error;
     }
   };
+  // Events come in bursts, and what concerns us takes a look at every lease: one look serves a turn of the event loop.
+  const concerns = perTurn(() => concernsOf(state, finder.primary()));
   return startRepairLoop({
     reconcile: run,
-    isRelevant: (event) => isRelevant(event, concernsOf(state, finder.primary())),
+    isRelevant: (event) => isRelevant(event, concerns()),
     overrun: metrics.overrun,
     log: useCases.log,
     intervalMs: config.repairIntervalMs,
   });
+}
+
+function perTurn<T extends object>(compute: () => T): () => T {
+  let known: T | undefined;
+  return () => {
+    if (known === undefined) {
+      setImmediate(() => {
+        known = undefined;
+      });
+      known = compute();
+    }
+    return known;
+  };
 }
 
 function recordRuleMode({ state, metrics, useCases }: AgentParts, report: ReconcileReport): void {

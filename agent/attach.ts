@@ -2,8 +2,9 @@ import { hostVethName } from '../dataplane/host-veth-name.ts';
 import type { EniNetwork } from '../dataplane/network.ts';
 import type { Netns } from '../netlink/netns.ts';
 import { allocate } from './allocate.ts';
+import { CNI_CODE } from './api/cni-code.ts';
 import type { AttachCommand } from './attach-command.ts';
-import { CNI_CODE, type CniFailure, CniFailureError } from './cni-failure.ts';
+import { type CniFailure, CniFailureError } from './cni-failure.ts';
 import { failureOf } from './failure-of.ts';
 import { type Lease, leaseKey } from './lease.ts';
 import { randomMac } from './mac.ts';
@@ -56,12 +57,7 @@ async function attachOrFail(
   }
 }
 
-async function attachInTurn(
-  deps: UseCaseDeps,
-  command: AttachCommand,
-  signal: AbortSignal,
-  phases: PhaseTimer,
-): Promise<Lease> {
+async function attachInTurn(deps: UseCaseDeps, command: AttachCommand, signal: AbortSignal, phases: PhaseTimer): Promise<Lease> {
   const netns = command.plugin === 'route-eni' ? deps.sandboxes.open(command.netns) : undefined;
   try {
     refuseIfGivenUp(deps, command, signal);
@@ -71,7 +67,7 @@ async function attachInTurn(
     phases.end('allocate');
     const lease = recordIntent(deps, command, addresses, eni);
     try {
-      const wired = await wire(deps, command, lease, netns, phases);
+      const wired = wire(deps, command, lease, netns, phases);
       // A caller that hung up while we were busy, or stopped, is noticed in the next turn of the event loop.
       await deps.nextTurn();
       refuseIfGivenUp(deps, command, signal);
@@ -155,13 +151,13 @@ function recordIntent(
   }
 }
 
-async function wire(
+function wire(
   deps: UseCaseDeps,
   { disableIpv6 }: AttachCommand,
   lease: Lease,
   netns: Netns | undefined,
   phases: PhaseTimer,
-): Promise<Lease> {
+): Lease {
   const { state, wiring } = deps;
   const key = leaseKey(lease.containerId, lease.ifName);
   const pod = state.podNetwork(lease);
@@ -174,7 +170,7 @@ async function wire(
   state.leases.set(key, wired);
   state.wired.add(key);
   phases.end('netlink');
-  const differences = await wiring.check({ ...(state.podNetwork(wired) ?? pod), disableIpv6 }, netns, 'own');
+  const differences = wiring.verify(state.podNetwork(wired) ?? pod);
   phases.end('verify');
   if (differences.length > 0) {
     throw new CniFailureError(CNI_CODE.kernel, 'the kernel does not hold what was written', differences.join('\n'));

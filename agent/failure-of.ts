@@ -1,5 +1,6 @@
 import { isWireError, type WireErrorCode } from '../dataplane/wire-error.ts';
-import { CNI_CODE, type CniFailure, CniFailureError } from './cni-failure.ts';
+import { CNI_CODE } from './api/cni-code.ts';
+import { type CniFailure, CniFailureError } from './cni-failure.ts';
 import { JournalError } from './journal/journal-error.ts';
 
 /** Translates whatever a use case threw into what the runtime sees. The one table from our errors to CNI codes. */

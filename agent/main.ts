@@ -5,11 +5,11 @@ import { systemClock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
 import { removeConf, startAgent } from './agent.ts';
 import { AgentError } from './agent-error.ts';
+import { release } from './api/release.ts';
 import { EX_CONFIG, readAgentConfig } from './config/agent-config.ts';
 import type { AgentConfig } from './config/options.ts';
 import { JournalError } from './journal/journal-error.ts';
 import { openPinoLogger } from './observability/pino-logger.ts';
-import { AGENT_RELEASE } from './release.ts';
 
 const STDOUT = 1;
 const REMOVE_CONF = 'remove-conf';
@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   const argv = isRemoval ? args.slice(1) : args;
   const outcome = readAgentConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
   if (outcome.kind === 'help') return print(outcome.text);
-  if (outcome.kind === 'version') return print(`${AGENT_RELEASE}\n`);
+  if (outcome.kind === 'version') return print(`${release}\n`);
   if (isRemoval) return removeConf(outcome.config);
   await run(outcome.config);
 }
@@ -32,7 +32,7 @@ async function run(config: AgentConfig): Promise<void> {
   const stop = Promise.withResolvers<NodeJS.Signals>();
   process.once('SIGTERM', stop.resolve);
   process.once('SIGINT', stop.resolve);
-  const starting = startAgent(config, { clock: systemClock, log, randomBytes, release: AGENT_RELEASE });
+  const starting = startAgent(config, { clock: systemClock, log, randomBytes, release });
   // Told to go before it serves, it has nothing to finish: the journal bears a kill at any moment.
   const agent = await Promise.race([starting, stop.promise]);
   if (typeof agent === 'string') process.exit(0);

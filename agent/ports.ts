@@ -17,6 +17,11 @@ export type PodWiring = {
   /** Resolves when rules, routes and links are gone. Idempotent; acts on ifindex and alias, never on names. */
   unwire(pod: PodNetwork): Promise<void>;
   /**
+   * Asks the kernel for what was just wired: its link, and where a packet to each address would go. Cheap whatever the
+   * number of Pods. One text for each thing that is not as written.
+   */
+  verify(pod: PodNetwork): readonly string[];
+  /**
    * Every difference between the plan and the kernel, one text each.
    * @param depth `own` looks at what is this Pod's alone, `all` also at the node's nftables table.
    */

@@ -1,4 +1,5 @@
-import { CNI_CODE, type CniFailure } from './cni-failure.ts';
+import { CNI_CODE } from './api/cni-code.ts';
+import type { CniFailure } from './cni-failure.ts';
 import type { NodeState } from './node-state.ts';
 
 /**

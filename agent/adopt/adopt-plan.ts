@@ -31,7 +31,7 @@ export type Adoption = {
  * given twice: what cannot be told apart becomes a lease that garbage collection may end, never a free address.
  */
 export function planAdoption(sources: AdoptSources): Adoption {
-  const matched = matchEnis(sources.kernel, sources.supply);
+  const matched = matchEnis(sources);
   const byTable = new Map(matched.map(({ record, eni }) => [record.table, eni]));
   const sandboxById = new Map(sources.sandboxes.map((sandbox) => [sandbox.id, sandbox]));
   const wired = sources.kernel.veths.flatMap((veth) => {
@@ -53,11 +53,13 @@ export function planAdoption(sources: AdoptSources): Adoption {
 
 type MatchedEni = { readonly record: EniRecord; readonly eni: SupplyEni; readonly isKnown: boolean };
 
-function matchEnis({ enis, veths }: KernelEvidence, supply: Supply | undefined): readonly MatchedEni[] {
+function matchEnis(sources: AdoptSources): readonly MatchedEni[] {
+  const { kernel, supply } = sources;
+  const { enis, veths } = kernel;
   const taken = new Set(enis.flatMap(({ slot }) => slot ?? []));
   return enis.flatMap((evidence): readonly MatchedEni[] => {
     const own = new Set(evidence.primary.map(({ ip }) => ip));
-    const pods = new Set(veths.filter(({ table }) => table === evidence.table).flatMap(({ ips }) => ips));
+    const pods = new Set(veths.filter(({ table }) => table === evidence.table).flatMap((veth) => ipsOf(veth, sources)));
     // Its link, its own address, or, after a flush of routes and rules, an address of one of its Pods.
     const known =
       supply?.enis.find(({ mac }) => mac === evidence.mac) ??
@@ -71,6 +73,13 @@ function matchEnis({ enis, veths }: KernelEvidence, supply: Supply | undefined):
       { record: { eniId: eni.eniId, mac: eni.mac, table: evidence.table, slot }, eni, isKnown: known !== undefined },
     ];
   });
+}
+
+/** What leads to the Pod from the host, what it has inside, and what the runtime says it has: a flush takes the first. */
+function ipsOf({ containerId, ifName, ips }: VethEvidence, { peers, sandboxIps }: AdoptSources): readonly string[] {
+  const inside = peers.get(leaseKey(containerId, ifName))?.ips ?? [];
+  const known = [...new Set([...ips, ...inside])];
+  return known.length > 0 ? known : (sandboxIps.get(containerId) ?? []);
 }
 
 function freeSlot(taken: ReadonlySet<number>): number {
@@ -98,10 +107,10 @@ function wiredLease(
   veth: VethEvidence,
   eni: SupplyEni,
   sandboxById: ReadonlyMap<string, CriSandbox>,
-  { peers, nowMs }: AdoptSources,
+  sources: AdoptSources,
 ): Lease {
-  const { containerId, ifName, name, mac, ifindex, mtu, ips } = veth;
-  const peer = peers.get(leaseKey(containerId, ifName));
+  const { containerId, ifName, name, mac, ifindex, mtu } = veth;
+  const peer = sources.peers.get(leaseKey(containerId, ifName));
   const sandbox = sandboxById.get(containerId);
   return {
     ...{ containerId, ifName, mtu },
@@ -109,12 +118,12 @@ function wiredLease(
     plugin: 'route-eni',
     netns: peer?.netns ?? '',
     ...podOf(sandbox),
-    addresses: [...new Set([...ips, ...(peer?.ips ?? [])])].map((ip) => addressOn(eni, ip)),
+    addresses: ipsOf(veth, sources).map((ip) => addressOn(eni, ip)),
     eniId: eni.eniId,
     state: 'active',
     hostVeth: { name, mac, ifindex },
     ...(peer === undefined ? {} : { podMac: peer.podMac }),
-    createdAtMs: nowMs,
+    createdAtMs: sources.nowMs,
   };
 }
 

@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { parseCidr } from '../../crd/ip-text.ts';
+import { INTERFACE_NAME_RULE, isInterfaceName } from '../../runtime/interface-name.ts';
 
 /** How one kind of option is written and read. `parse` gets the text of a flag, a variable or a YAML scalar. */
 export type OptionValue<T> = {
@@ -102,14 +103,11 @@ export const markMaskValue: OptionValue<number> = {
   },
 };
 
-/** The longest name that the kernel takes. @see uapi/linux/if.h IFNAMSIZ */
-const IFNAME_CHARS = 15;
-
 /** A network interface; '' to find it. */
 export const interfaceValue: OptionValue<string> = {
   metavar: 'NAME',
-  expected: `an interface name of at most ${IFNAME_CHARS} characters, or '' to find it`,
-  parse: (text) => (text.length <= IFNAME_CHARS && /^[^\s/:]*$/.test(text) && !/^\.\.?$/.test(text) ? text : undefined),
+  expected: `${INTERFACE_NAME_RULE}; or '' to find it`,
+  parse: (text) => (text === '' || isInterfaceName(text) ? text : undefined),
 };
 
 /** A node name; '' when not checked. */

@@ -10,8 +10,11 @@ import { planHost } from '../../dataplane/plan-host.ts';
 import { unwirePod } from '../../dataplane/unwire-pod.ts';
 import { wirePod } from '../../dataplane/wire-pod.ts';
 import { type Netns, openOwnNetns } from '../../netlink/netns.ts';
+import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
+import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { CNI_CODE, CniFailureError } from '../cni-failure.ts';
+import { CNI_CODE } from '../api/cni-code.ts';
+import { CniFailureError } from '../cni-failure.ts';
 import type { PodWiring, WiredLink } from '../ports.ts';
 import { renderUnwiring, renderWiring } from './render-wiring.ts';
 
@@ -63,6 +66,7 @@ export function openPodWiring({ kernel, nodeNetwork, enis, log }: PodWiringDeps)
       if (!hadLink && pod.kind === 'route-eni') return;
       log.info('kernel changed', { requests: renderUnwiring(network, pod), cause: `DEL ${pod.alias}` });
     },
+    verify: (pod) => (pod.kind === 'ipam' ? [] : verify(kernel.rtnetlink, pod)),
     check: async (pod, netns, depth) => {
       const network = node();
       if (depth === 'own') return await checkPod(kernel, netns, { node: network, pod });
@@ -71,6 +75,20 @@ export function openPodWiring({ kernel, nodeNetwork, enis, log }: PodWiringDeps)
       return [...own, ...sharedDifferences(kernel, network, enis(), pod)];
     },
   };
+}
+
+/** The kernel acknowledged each write; this asks what came of them, by a lookup as a packet would make it. */
+function verify(rtnetlink: Rtnetlink, pod: PodNetwork): readonly string[] {
+  const { ifindex, name } = pod.hostVeth;
+  const link = ifindex === undefined ? undefined : rtnetlink.link.get({ ifindex });
+  if (link === undefined) return [`link ${name} is gone`];
+  const lost = pod.ips.filter((dst) => rtnetlink.route.get({ dst }).oif !== ifindex);
+  return [
+    ...(link.ifalias === pod.alias ? [] : [`link ${name} has the alias "${link.ifalias ?? ''}", not "${pod.alias}"`]),
+    ...(link.group === pod.eniTable ? [] : [`link ${name} is in group ${link.group}, not ${pod.eniTable}`]),
+    ...(link.flags & IFF_UP ? [] : [`link ${name} is down`]),
+    ...lost.map((ip) => `packets to ${ip} do not go to ${name}`),
+  ];
 }
 
 /** What the Pod's packets need and other Pods need as well: the node's rules, and its ENI. */

@@ -1,6 +1,7 @@
 import { fstatSync, statSync } from 'node:fs';
 import { type Netns, NetnsError, openNetns } from '../../netlink/netns.ts';
-import { CNI_CODE, CniFailureError } from '../cni-failure.ts';
+import { CNI_CODE } from '../api/cni-code.ts';
+import { CniFailureError } from '../cni-failure.ts';
 import { resolveHostPath } from '../host-path.ts';
 import type { Sandboxes } from '../ports.ts';
 

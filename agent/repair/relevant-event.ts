@@ -14,6 +14,7 @@ export type Concerns = {
 };
 
 const IFF_UP = 1;
+const RT_SCOPE_LINK = 253;
 
 /**
  * Tells whether a notification may mean that the kernel no longer holds what we want. Pure.
@@ -28,7 +29,8 @@ export function isRelevant(event: MonitorEvent, concerns: Concerns): boolean {
     case 'link':
       return isRelevantLink(event, concerns);
     case 'address':
-      return concerns.ifindexes.has(event.message.ifindex);
+      // The kernel gives each new link a link-local address, our Pods' as well.
+      return concerns.ifindexes.has(event.message.ifindex) && event.message.scope !== RT_SCOPE_LINK;
     case 'route':
       return isRelevantRoute(event, concerns);
     case 'rule':

@@ -1,10 +1,11 @@
 import type { ServerUnaryCall, sendUnaryData, UntypedServiceImplementation } from '@grpc/grpc-js';
+import { CNI_CODE } from '../api/cni-code.ts';
 import { PLUGIN } from '../api/messages.ts';
 import type { AgentMethod, ReplyInitOf, RequestOf } from '../api/service.ts';
 import type { AttachOutcome } from '../attach.ts';
 import type { AttachCommand } from '../attach-command.ts';
 import type { CheckOutcome } from '../check.ts';
-import { CNI_CODE, type CniFailure, CniFailureError } from '../cni-failure.ts';
+import { type CniFailure, CniFailureError } from '../cni-failure.ts';
 import { failureOf } from '../failure-of.ts';
 import type { Lease, LeasePlugin } from '../lease.ts';
 import { attachmentOf, type EniAddressing } from './attachment.ts';

@@ -1,9 +1,10 @@
+import { INTERFACE_NAME_RULE, isInterfaceName } from '../../runtime/interface-name.ts';
+import { CNI_CODE } from '../api/cni-code.ts';
 import type { Sandbox } from '../api/messages.ts';
-import { CNI_CODE, CniFailureError } from '../cni-failure.ts';
+import { CniFailureError } from '../cni-failure.ts';
 
 /** @see CNI SPEC, section "Parameters": CNI_CONTAINERID; the length leaves room in an IFLA_IFALIAS of 255 bytes. */
 const CONTAINER_ID = /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,199}$/;
-const IFNAMSIZ = 16;
 
 /**
  * Reads the sandbox of a request. The executable has looked at its environment already; this is for other callers, and
@@ -14,8 +15,7 @@ export function readSandbox(sandbox: Sandbox | undefined, { needsNetns }: { read
   const { containerId = '', ifName = '', netns = '', podNamespace = '', podName = '', podUid = '' } = sandbox ?? {};
   const faults: string[] = [];
   if (!CONTAINER_ID.test(containerId)) faults.push(`container id "${containerId}": expected letters, digits, "_.-"`);
-  if (!isIfName(ifName))
-    faults.push(`interface name "${ifName}": expected 1 to ${IFNAMSIZ - 1} bytes without "/", ":" or space`);
+  if (!isInterfaceName(ifName)) faults.push(`interface name "${ifName}": expected ${INTERFACE_NAME_RULE}`);
   if (needsNetns && !netns.startsWith('/')) faults.push(`netns "${netns}": expected an absolute path`);
   if (faults.length > 0) {
     throw new CniFailureError(
@@ -25,8 +25,4 @@ export function readSandbox(sandbox: Sandbox | undefined, { needsNetns }: { read
     );
   }
   return { containerId, ifName, netns, podNamespace, podName, podUid };
-}
-
-function isIfName(name: string): boolean {
-  return name !== '' && name !== '.' && name !== '..' && Buffer.byteLength(name) < IFNAMSIZ && !/[/:\s]/.test(name);
 }

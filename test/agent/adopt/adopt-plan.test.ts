@@ -60,6 +60,20 @@ test('planAdoption: finds the ENI by a Pod address when nothing else of it is le
   t.deepEqual(enis, [{ eniId: 'eni-a', mac: MAC, table: 4007, slot: 1 }]);
 });
 
+test('planAdoption: finds the ENI by an address inside the Pod, or one that the runtime tells, when routes and rules were flushed', (t) => {
+  const flushed = { ...KERNEL, veths: [{ ...VETH, ips: [] }], enis: [{ table: 4007, primary: [] }] };
+  const fromInside = new Map([['c1/eth0', { netns: '/run/netns/x', podMac: '', ips: ['10.0.0.5'] }]]);
+  for (const change of [{ peers: fromInside }, { sandboxIps: new Map([['c1', ['10.0.0.5']]]) }]) {
+    const { enis, leases, unknownEnis } = adoption(flushed, change);
+    t.deepEqual(enis, [{ eniId: 'eni-a', mac: MAC, table: 4007, slot: 1 }]);
+    t.deepEqual(unknownEnis, []);
+    t.deepEqual(
+      leases.flatMap(({ addresses }) => addresses),
+      [{ ip: '10.0.0.5', family: 4, eniId: 'eni-a', assignmentId: 'as-10.0.0.5' }],
+    );
+  }
+});
+
 test('planAdoption: holds addresses of an ENI that the supply does not name', (t) => {
   const { leases, unknownEnis, enis } = adoption(KERNEL, { supply: sampleSupply([]) });
   t.is(leases[0]?.eniId, 'unknown-table-4007');

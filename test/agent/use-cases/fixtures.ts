@@ -65,8 +65,12 @@ export class TestWiring implements PodWiring {
     this.pods.delete(pod.alias);
   }
 
-  async check(pod: PodNetwork): Promise<readonly string[]> {
+  verify(pod: PodNetwork): readonly string[] {
     this.duringCheck();
+    return this.pods.has(pod.alias) ? this.differences : [`${pod.alias} is not wired`];
+  }
+
+  async check(pod: PodNetwork): Promise<readonly string[]> {
     return this.pods.has(pod.alias) ? this.differences : [`${pod.alias} is not wired`];
   }
 
