@@ -1,3 +1,4 @@
+import { CNI_CODE } from '../agent/api/cni-code.ts';
 import type { CniErrorMessage, Sandbox } from '../agent/api/messages.ts';
 import { release } from '../agent/api/release.ts';
 import type { AgentCall } from './agent-client.ts';
@@ -6,7 +7,7 @@ import { PLUGINS, type PluginName } from './plugins.ts';
 import { comparePrevResult } from './skel/compare-result.ts';
 import type { PluginConf } from './skel/conf.ts';
 import type { CniEnv } from './skel/env.ts';
-import { CniError, CODE } from './skel/error.ts';
+import { CniError } from './skel/error.ts';
 import { makeResult } from './skel/result.ts';
 
 /**
@@ -71,7 +72,7 @@ async function add(context: Context): Promise<string> {
   const reply = await call('add', request, timeoutMs).catch((error) => throwUnanswered(context, error));
   throwIfRefused(reply.error);
   if (reply.attachment === undefined) {
-    throw new CniError(CODE.tryAgainLater, `the agent on ${conf.backend} answered neither an address nor an error`);
+    throw new CniError(CNI_CODE.tryAgainLater, `the agent on ${conf.backend} answered neither an address nor an error`);
   }
   return JSON.stringify(makeResult(conf, reply.attachment, shapeOf(plugin)));
 }
@@ -128,7 +129,7 @@ async function check(context: Context): Promise<string> {
   const differences = [...reply.differences, ...compared];
   if (differences.length > 0) {
     const what = `${env.containerId} ${env.ifName}: ${differences.length} difference(s) from what ADD made`;
-    throw new CniError(CODE.checkFailed, what, differences.join('\n'));
+    throw new CniError(CNI_CODE.checkFailed, what, differences.join('\n'));
   }
   return '';
 }
@@ -138,7 +139,7 @@ async function status(context: Context): Promise<string> {
   const request = { plugin: PLUGINS[plugin], clientVersion: release };
   const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.STATUS;
   const reply = await call('status', request, timeoutMs).catch((error) =>
-    throwUnanswered(context, error, CODE.notAvailable),
+    throwUnanswered(context, error, CNI_CODE.notAvailable),
   );
   return throwIfRefused(reply.error);
 }
@@ -171,7 +172,7 @@ function shapeOf(plugin: PluginName): 'main' | 'ipam' {
 function throwIfRefused(error: CniErrorMessage | undefined): '' {
   if (error === undefined) return '';
   // 0 is no CNI error code; a runtime could take it for success.
-  throw new CniError(error.code === 0 ? CODE.internal : error.code, error.msg, error.details);
+  throw new CniError(error.code === 0 ? CNI_CODE.internal : error.code, error.msg, error.details);
 }
 
 /** Turns a missing answer into a value; anything else goes on being thrown. */
@@ -180,7 +181,7 @@ function unlessAnswered(error: unknown): CallError {
   throw error;
 }
 
-function throwUnanswered({ conf, env }: Context, error: unknown, code: number = CODE.tryAgainLater): never {
+function throwUnanswered({ conf, env }: Context, error: unknown, code: number = CNI_CODE.tryAgainLater): never {
   if (!(error instanceof CallError)) throw error;
   const tried = `${env.command}: ${error.code}: ${error.message}`;
   throw new CniError(code, `the agent on ${conf.backend} does not answer`, `${tried}; ${LOOK_AT}`, { cause: error });
@@ -189,7 +190,7 @@ function throwUnanswered({ conf, env }: Context, error: unknown, code: number = 
 function spoolFailed({ conf }: Context, error: CallError, cause: unknown): CniError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new CniError(
-    CODE.io,
+    CNI_CODE.io,
     `the agent on ${conf.backend} does not answer and the DEL cannot be left for it: ${reason}`,
     `DEL: ${error.code}: ${error.message}; make room in, or write access to, the folder; ${LOOK_AT}`,
     { cause },

@@ -1,3 +1,4 @@
+import { CNI_CODE } from '../agent/api/cni-code.ts';
 import { release } from '../agent/api/release.ts';
 import { type AgentCall, createAgentCall } from './agent-client.ts';
 import { type Backend, parseBackend } from './client/backend.ts';
@@ -5,7 +6,7 @@ import { execute, type Spool } from './commands.ts';
 import { findPlugin, PLUGINS, type PluginName } from './plugins.ts';
 import { DEFAULT_BACKEND, decodeConf, type PluginConf, peekVersion } from './skel/conf.ts';
 import { type CniEnv, decodeEnv, type Environment } from './skel/env.ts';
-import { CniError, CODE, renderError, toCniError } from './skel/error.ts';
+import { CniError, renderError, toCniError } from './skel/error.ts';
 import { NEWEST_VERSION, renderVersions, SUPPORTED_VERSIONS } from './skel/version.ts';
 
 /**
@@ -52,7 +53,7 @@ export type Exit = { readonly code: 0 | 1; readonly stdout: string };
 
 function contextOf(plugin: PluginName, env: CniEnv, conf: PluginConf, { nowMs }: Invocation) {
   const backend = parseBackend(conf.backend) ?? parseBackend(DEFAULT_BACKEND);
-  if (backend === undefined) throw new CniError(CODE.invalidConf, `backend: ${conf.backend} is no address`);
+  if (backend === undefined) throw new CniError(CNI_CODE.invalidConf, `backend: ${conf.backend} is no address`);
   const call: AgentCall = createAgentCall(backend);
   return { plugin, env, conf, call, nowMs, spool: createSpool(plugin, backend, nowMs) };
 }
@@ -71,7 +72,7 @@ function createSpool(plugin: PluginName, backend: Backend, nowMs: () => number):
 
 function unknownName(name: string): CniError {
   return new CniError(
-    CODE.internal,
+    CNI_CODE.internal,
     `called as ${name}, which is none of ${Object.keys(PLUGINS).join(', ')}`,
     'the executable finds out by its own name what to be: install it, or link it, under one of these',
   );

@@ -1,11 +1,11 @@
 import type { AgentErrorCode } from '../agent/agent-error.ts';
-import { CNI_CODE } from '../agent/cni-failure.ts';
+import { CNI_CODE } from '../agent/api/cni-code.ts';
 import type { JournalErrorCode } from '../agent/journal/journal-error.ts';
 
 type Explained = { readonly means: string; readonly cure: string };
 
 /** What each CNI code means here and what an operator does. A code without an entry does not compile. */
-const CNI: Readonly<Record<keyof typeof CNI_CODE | 'incompatibleVersion', Explained>> = {
+const CNI: Readonly<Record<keyof typeof CNI_CODE, Explained>> = {
   incompatibleVersion: {
     means: 'the conf asks for a CNI version that we do not speak',
     cure: 'use a cniVersion that the message lists',
@@ -92,13 +92,10 @@ const JOURNAL: Readonly<Record<JournalErrorCode, Explained>> = {
   },
 };
 
-/** Numbers of the specification that are decided in the executables, before the agent is asked. */
-const NUMBERS: Readonly<Record<keyof typeof CNI, number>> = { incompatibleVersion: 1, ...CNI_CODE };
-
 /** Renders `docs/errors.md`. Pure. */
 export function renderErrorDocs(): string {
   const cni = Object.entries(CNI)
-    .map(([name, explained]) => ({ number: NUMBERS[name as keyof typeof CNI], name, explained }))
+    .map(([name, explained]) => ({ number: CNI_CODE[name as keyof typeof CNI_CODE], name, explained }))
     .sort((a, b) => a.number - b.number)
     .map(({ number, name, explained }) => `| ${number} | ${name} | ${explained.means} | ${explained.cure} |`);
   const coded = (codes: Readonly<Record<string, Explained>>) =>

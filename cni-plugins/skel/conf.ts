@@ -1,3 +1,4 @@
+import { CNI_CODE } from '../../agent/api/cni-code.ts';
 import {
   boolean,
   ConfigError,
@@ -14,7 +15,7 @@ import {
 } from '../../runtime/decode.ts';
 import { parseBackend } from '../client/backend.ts';
 import type { PluginName } from '../plugins.ts';
-import { CniError, CODE } from './error.ts';
+import { CniError } from './error.ts';
 import { acceptVersion, type CniVersion, type Command } from './version.ts';
 
 /**
@@ -27,7 +28,7 @@ export function decodeConf(stdin: string, plugin: PluginName, command: Command):
   const conf = parseObject(stdin);
   const wanted = conf['cniVersion'];
   if (wanted !== undefined && typeof wanted !== 'string') {
-    throw new CniError(CODE.decode, `stdin: cniVersion: expected a text, got ${JSON.stringify(wanted)}`, NEXT_STEP);
+    throw new CniError(CNI_CODE.decode, `stdin: cniVersion: expected a text, got ${JSON.stringify(wanted)}`, NEXT_STEP);
   }
   const cniVersion = acceptVersion(wanted, command);
   const faults = new Faults();
@@ -38,7 +39,7 @@ export function decodeConf(stdin: string, plugin: PluginName, command: Command):
     faults.add('prevResult', 'the result of ADD, as CHECK requires', conf['prevResult']);
   }
   if (faults.list.length > 0 || common === undefined || ours === undefined) {
-    throw new CniError(CODE.invalidConf, new ConfigError('network configuration', faults.list).message, NEXT_STEP);
+    throw new CniError(CNI_CODE.invalidConf, new ConfigError('network configuration', faults.list).message, NEXT_STEP);
   }
   return { ...ours, ...common, cniVersion, validAttachments };
 }
@@ -132,16 +133,16 @@ const CNI_PREFIX = 'cni.dev/';
 
 function parseObject(stdin: string): Readonly<Record<string, unknown>> {
   if (stdin.trim() === '') {
-    throw new CniError(CODE.decode, 'stdin: expected a network configuration as JSON, got nothing', NEXT_STEP);
+    throw new CniError(CNI_CODE.decode, 'stdin: expected a network configuration as JSON, got nothing', NEXT_STEP);
   }
   let parsed: unknown;
   try {
     parsed = JSON.parse(stdin);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new CniError(CODE.decode, `stdin: no JSON: ${reason}`, NEXT_STEP, { cause });
+    throw new CniError(CNI_CODE.decode, `stdin: no JSON: ${reason}`, NEXT_STEP, { cause });
   }
-  if (!isRecord(parsed)) throw new CniError(CODE.decode, 'stdin: expected a JSON object', NEXT_STEP);
+  if (!isRecord(parsed)) throw new CniError(CNI_CODE.decode, 'stdin: expected a JSON object', NEXT_STEP);
   return parsed;
 }
 

@@ -1,5 +1,7 @@
+import { CNI_CODE } from '../../agent/api/cni-code.ts';
 import { ConfigError, Faults } from '../../runtime/decode.ts';
-import { CniError, CODE } from './error.ts';
+import { INTERFACE_NAME_RULE, isInterfaceName } from '../../runtime/interface-name.ts';
+import { CniError } from './error.ts';
 import { COMMANDS, type Command } from './version.ts';
 
 /**
@@ -27,7 +29,7 @@ export function decodeEnv(env: Environment): CniEnv {
   }
   if (command === undefined || faults.list.length > 0) {
     throw new CniError(
-      CODE.invalidEnvironment,
+      CNI_CODE.invalidEnvironment,
       new ConfigError('environment', faults.list).message,
       'the container runtime sets these variables; to call by hand, see the CNI specification, "Parameters"',
     );
@@ -83,7 +85,7 @@ const VARIABLES: readonly Variable[] = [
     field: 'ifName',
     required: ['ADD', 'DEL', 'CHECK'],
     optional: [],
-    expected: 'an interface name: 1 to 15 bytes, no "/", ":" or white space, not "." or ".."',
+    expected: INTERFACE_NAME_RULE,
     isValid: isInterfaceName,
   },
   {
@@ -95,11 +97,6 @@ const VARIABLES: readonly Variable[] = [
     isValid: (value) => pairsOf(value).every((pair) => pair.indexOf('=') > 0),
   },
 ];
-
-/** Tells whether the kernel would take the name. @see linux/net/core/dev.c dev_valid_name() */
-function isInterfaceName(value: string): boolean {
-  return Buffer.byteLength(value) <= 15 && !/[/:\s]/.test(value) && value !== '.' && value !== '..';
-}
 
 function decodeArgs(args: string): CniArgs {
   // Unknown keys are ignored with and without IgnoreUnknown: which ones come depends on the runtime's release.

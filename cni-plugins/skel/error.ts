@@ -1,3 +1,5 @@
+import { CNI_CODE } from '../../agent/api/cni-code.ts';
+
 /**
  * Reports why a CNI call failed, in CNI's terms. The message names the thing and the wish, the details what to do next.
  *
@@ -16,25 +18,12 @@ export class CniError extends Error {
   }
 }
 
-/** Names the codes that an executable decides itself; the agent's come with its replies. */
-export const CODE = {
-  incompatibleVersion: 1,
-  invalidEnvironment: 4,
-  io: 5,
-  decode: 6,
-  invalidConf: 7,
-  tryAgainLater: 11,
-  notAvailable: 50,
-  checkFailed: 104,
-  internal: 999,
-} as const;
-
 /** Turns whatever was thrown into a CNI error; one that is none already becomes code 999. Never throws. */
 export function toCniError(thrown: unknown): CniError {
   if (thrown instanceof CniError) return thrown;
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   const stack = thrown instanceof Error ? (thrown.stack ?? '') : '';
-  return new CniError(CODE.internal, `internal error: ${message}`, stack, { cause: thrown });
+  return new CniError(CNI_CODE.internal, `internal error: ${message}`, stack, { cause: thrown });
 }
 
 /** Renders the error object that a plugin prints on its standard output. */

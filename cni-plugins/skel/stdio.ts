@@ -1,5 +1,6 @@
 import { readSync, writeSync } from 'node:fs';
-import { CniError, CODE } from './error.ts';
+import { CNI_CODE } from '../../agent/api/cni-code.ts';
+import { CniError } from './error.ts';
 
 /**
  * Reads a descriptor to its end; synchronously, for there is nothing else to do before the conf is there, and a stream
@@ -17,7 +18,7 @@ export function readAll(fd: number): string {
     chunks.push(chunk.subarray(0, bytes));
     total += bytes;
     if (total > MAX_CONF_BYTES) {
-      throw new CniError(CODE.decode, `stdin: a network configuration above ${MAX_CONF_BYTES} bytes`);
+      throw new CniError(CNI_CODE.decode, `stdin: a network configuration above ${MAX_CONF_BYTES} bytes`);
     }
   }
 }
@@ -41,7 +42,7 @@ function retryWhileBusy(attempt: () => number, boundMs: number): number {
       if (code === 'EOF') return 0;
       if (code !== 'EAGAIN' || waitedMs >= boundMs) {
         const reason = cause instanceof Error ? cause.message : String(cause);
-        throw new CniError(CODE.io, `standard input or output: ${reason}`, '', { cause });
+        throw new CniError(CNI_CODE.io, `standard input or output: ${reason}`, '', { cause });
       }
       Atomics.wait(PAUSE, 0, 0, PAUSE_MS);
     }

@@ -1,4 +1,5 @@
-import { CniError, CODE } from './error.ts';
+import { CNI_CODE } from '../../agent/api/cni-code.ts';
+import { CniError } from './error.ts';
 
 /** Lists the CNI versions that we speak, oldest first. */
 export const SUPPORTED_VERSIONS = ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
@@ -29,14 +30,14 @@ export function acceptVersion(wanted: string | undefined, command: Command): Cni
   if (version === undefined) {
     const said = wanted === undefined ? '0.1.0 (the conf has no cniVersion)' : wanted;
     throw new CniError(
-      CODE.incompatibleVersion,
+      CNI_CODE.incompatibleVersion,
       `CNI version ${said} is not supported`,
       `conf: [${said}]; plugin: [${SUPPORTED_VERSIONS.join(', ')}]; set cniVersion in the network configuration to one of the latter`,
     );
   }
   if (!isAtLeast(version, SINCE[command])) {
     throw new CniError(
-      CODE.incompatibleVersion,
+      CNI_CODE.incompatibleVersion,
       `CNI version ${version} has no command ${command}`,
       `${command} exists since ${SINCE[command]}; conf: [${version}]; plugin: [${SUPPORTED_VERSIONS.join(', ')}]`,
     );
