@@ -57,7 +57,12 @@ async function attachOrFail(
   }
 }
 
-async function attachInTurn(deps: UseCaseDeps, command: AttachCommand, signal: AbortSignal, phases: PhaseTimer): Promise<Lease> {
+async function attachInTurn(
+  deps: UseCaseDeps,
+  command: AttachCommand,
+  signal: AbortSignal,
+  phases: PhaseTimer,
+): Promise<Lease> {
   const netns = command.plugin === 'route-eni' ? deps.sandboxes.open(command.netns) : undefined;
   try {
     refuseIfGivenUp(deps, command, signal);
