@@ -1,0 +1,17 @@
+import { CloudError } from './cloud-error.ts';
+import { findErrorRule } from './error-table.ts';
+
+/** What a failed call said. */
+export type RawFailure = {
+  readonly code: string;
+  readonly action: string;
+  readonly text: string;
+  readonly requestId?: string;
+};
+
+/** Makes the CloudError of a failed call: what may be done about it comes from the error table. Pure. */
+export function classifyError(failure: RawFailure, cause?: unknown): CloudError {
+  const rule = findErrorRule(failure.code, failure.action);
+  const scope = rule.scope === undefined ? {} : { scope: rule.scope };
+  return new CloudError({ ...failure, retry: rule.retry, afterMs: rule.afterMs, ...scope }, { cause });
+}

@@ -1,0 +1,57 @@
+import type { Eip, EipGoal, Eni, EniGoal } from './cloud.ts';
+
+/**
+ * What a description says of a goal: reached; on its way; or standing still elsewhere, which is either a description
+ * from before the task began or a task that came to nothing.
+ */
+export type GoalState = 'reached' | 'moving' | 'still';
+
+/** Compares what an ENI is with what a task is to make of it; `eni` is undefined when the cloud lists none. Pure. */
+export function judgeEniGoal(goal: EniGoal, eni: Eni | undefined): GoalState {
+  if (eni === undefined) return goal.kind === 'deleted' || goal.kind === 'ips-unassigned' ? 'reached' : 'still';
+  switch (goal.kind) {
+    case 'created':
+      return eni.state === 'PENDING' ? 'moving' : 'reached';
+    case 'attached': {
+      const isThere = eni.attachment?.instanceId === goal.instanceId;
+      if (eni.state === 'AVAILABLE') return isThere ? 'reached' : 'still';
+      return eni.state === 'ATTACHING' || eni.state === 'PENDING' ? 'moving' : 'still';
+    }
+    case 'detached':
+      if (eni.state === 'DETACHING') return 'moving';
+      return eni.state === 'AVAILABLE' && eni.attachment === undefined ? 'reached' : 'still';
+    case 'deleted':
+      return eni.state === 'DELETING' ? 'moving' : 'still';
+    case 'ips-assigned': {
+      const states = goal.ips.map((ip) => eni.ips.find((candidate) => candidate.ip === ip)?.state);
+      if (states.every((state) => state === 'AVAILABLE')) return 'reached';
+      return states.some((state) => state === 'PENDING' || state === 'MIGRATING') ? 'moving' : 'still';
+    }
+    case 'ips-unassigned': {
+      const left = eni.ips.filter((candidate) => goal.ips.includes(candidate.ip));
+      if (left.length === 0) return 'reached';
+      return left.some((ip) => ip.state === 'DELETING' || ip.state === 'MIGRATING') ? 'moving' : 'still';
+    }
+  }
+}
+
+const EIP_MOVING: readonly string[] = ['CREATING', 'BINDING', 'UNBINDING', 'OFFLINING'];
+
+/** Compares what EIPs are with what a task is to make of them; the slowest decides. Pure. */
+export function judgeEipGoal(goal: EipGoal, eips: readonly Eip[]): GoalState {
+  const states = goal.eipIds.map((eipId): GoalState => {
+    const eip = eips.find((candidate) => candidate.eipId === eipId);
+    if (eip === undefined) return goal.kind === 'eip-released' ? 'reached' : 'still';
+    if (EIP_MOVING.includes(eip.status)) return 'moving';
+    if (goal.kind === 'eip-unbound') return eip.status === 'UNBIND' ? 'reached' : 'still';
+    if (goal.kind === 'eip-bound') return eip.status === 'BIND' || eip.status === 'BIND_ENI' ? 'reached' : 'still';
+    return 'still';
+  });
+  if (states.every((state) => state === 'reached')) return 'reached';
+  return states.includes('moving') ? 'moving' : 'still';
+}
+
+/** Tells an EIP's goal from an ENI's. */
+export function isEipGoal(goal: EniGoal | EipGoal): goal is EipGoal {
+  return 'eipIds' in goal;
+}

@@ -1,0 +1,175 @@
+import type { CallPriority } from '../cloud.ts';
+import { FairQueue, type Place } from './fair-queue.ts';
+import { createRate, cutRate, growRate, type Rate, type RateSettings, rateWaitMs, takeFromRate } from './rate.ts';
+
+/** A call that wants to start. */
+export type Ticket = {
+  /** Each product has a ceiling over all its APIs. */
+  readonly product: string;
+  readonly action: string;
+  readonly priority: CallPriority;
+  readonly owner: string;
+};
+
+/** How a call ended, as far as its rate cares. */
+export type CallReport = {
+  readonly product: string;
+  readonly action: string;
+  readonly isThrottled: boolean;
+  /** Monotonic milliseconds. */
+  readonly startedMs: number;
+  /** Pause that a refusal asks for, milliseconds. */
+  readonly afterMs: number;
+};
+
+/** What paces the calls. */
+export type GateSettings = {
+  /** Calls a second of one product, all APIs together; the product's own components hold 50. */
+  readonly productPerSecond: number;
+  /** Calls of one product under way at once, so that a cloud that hangs does not take all our memory. */
+  readonly productInFlight: number;
+  /** Where an API starts: its documented limit. */
+  apiStartPerSecond(product: string, action: string): number;
+};
+
+/** Calls that may start now, and when to ask again; no time when only an ending or a new call changes anything. */
+export type Grants<T> = { readonly items: readonly T[]; readonly askAgainMs?: number };
+
+type Api<T> = {
+  readonly settings: RateSettings;
+  rate: Rate;
+  readonly queue: FairQueue<Waiting<T>>;
+  servedSerial: number;
+};
+type Product<T> = { rate: Rate; inFlight: number; readonly apis: Map<string, Api<T>> };
+type Waiting<T> = { readonly item: T };
+
+const RANK: Readonly<Record<CallPriority, number>> = { pod: 2, warm: 1, gc: 0 };
+const FLOOR_PER_SECOND = 0.5;
+/** A cut of 30 % at 50/s is made good in about four seconds. */
+const GROWTH_SHARE_PER_SECOND = 0.08;
+const KEPT_SHARE = 0.7;
+
+/** A call in line; `CallGate.leave` takes it out. */
+export type TicketPlace<T> = { readonly ticket: Ticket; readonly place: Place<Waiting<T>> };
+
+/**
+ * Decides which calls may start: per API an adaptive rate (additive growth, multiplicative cut on refusal), per product
+ * a fixed ceiling, and in line Pod before warm pool before garbage collection, owners of equal rank in turn. A state
+ * machine: time comes in with each call, nothing in it waits.
+ */
+export class CallGate<T> {
+  #settings: GateSettings;
+  #products = new Map<string, Product<T>>();
+  #served = 0;
+
+  constructor(settings: GateSettings) {
+    this.#settings = settings;
+  }
+
+  /** Puts a call in line. */
+  enter(ticket: Ticket, item: T, nowMs: number): TicketPlace<T> {
+    const api = this.#api(ticket.product, ticket.action, nowMs);
+    return { ticket, place: api.queue.add({ item }, RANK[ticket.priority], ticket.owner) };
+  }
+
+  /** Takes a call out of line that nobody waits for any more. Returns whether it still stood there. */
+  leave(entered: TicketPlace<T>): boolean {
+    const api = this.#products.get(entered.ticket.product)?.apis.get(entered.ticket.action);
+    return api?.queue.remove(entered.place) ?? false;
+  }
+
+  /** Lets every call start that may. Each granted call must be reported when it ends. */
+  grant(nowMs: number): Grants<T> {
+    const items: T[] = [];
+    let askAgainMs = Number.POSITIVE_INFINITY;
+    for (const product of this.#products.values()) {
+      const waitMs = this.#grantOf(product, items, nowMs);
+      if (waitMs !== undefined) askAgainMs = Math.min(askAgainMs, nowMs + waitMs);
+    }
+    return Number.isFinite(askAgainMs) ? { items, askAgainMs } : { items };
+  }
+
+  /** Learns how a granted call ended. */
+  report(report: CallReport, nowMs: number): void {
+    const product = this.#product(report.product, nowMs);
+    const api = this.#api(report.product, report.action, nowMs);
+    product.inFlight -= 1;
+    api.rate = report.isThrottled
+      ? cutRate(api.rate, api.settings, report, nowMs)
+      : growRate(api.rate, api.settings, nowMs);
+  }
+
+  /** Calls a second that an API is allowed now; undefined when it was never called. */
+  perSecond(product: string, action: string): number | undefined {
+    return this.#products.get(product)?.apis.get(action)?.rate.perSecond;
+  }
+
+  /** Number of calls in line. */
+  get waiting(): number {
+    let sum = 0;
+    for (const product of this.#products.values()) for (const api of product.apis.values()) sum += api.queue.size;
+    return sum;
+  }
+
+  /** Grants what this product may start; returns the wait until more may, undefined when time alone changes nothing. */
+  #grantOf(product: Product<T>, items: T[], nowMs: number): number | undefined {
+    while (product.inFlight < this.#settings.productInFlight) {
+      const waiting = [...product.apis.values()].filter((api) => api.queue.size > 0);
+      if (waiting.length === 0) return undefined;
+      const productWaitMs = rateWaitMs(product.rate, nowMs);
+      if (productWaitMs > 0) return productWaitMs;
+      const ready = waiting.filter((api) => rateWaitMs(api.rate, nowMs) === 0);
+      const next = ready.reduce<Api<T> | undefined>((best, api) => before(best, api), undefined);
+      if (next === undefined) return Math.min(...waiting.map((api) => rateWaitMs(api.rate, nowMs)));
+      const place = next.queue.take();
+      if (place === undefined) return undefined;
+      product.rate = takeFromRate(product.rate, nowMs);
+      next.rate = takeFromRate(next.rate, nowMs);
+      product.inFlight += 1;
+      this.#served += 1;
+      next.servedSerial = this.#served;
+      items.push(place.item.item);
+    }
+    return undefined;
+  }
+
+  #product(name: string, nowMs: number): Product<T> {
+    const known = this.#products.get(name);
+    if (known !== undefined) return known;
+    const rate = createRate(this.#rateSettings(this.#settings.productPerSecond), nowMs);
+    const made: Product<T> = { rate, inFlight: 0, apis: new Map() };
+    this.#products.set(name, made);
+    return made;
+  }
+
+  #api(productName: string, action: string, nowMs: number): Api<T> {
+    const product = this.#product(productName, nowMs);
+    const known = product.apis.get(action);
+    if (known !== undefined) return known;
+    const settings = this.#rateSettings(this.#settings.apiStartPerSecond(productName, action));
+    const made: Api<T> = { settings, rate: createRate(settings, nowMs), queue: new FairQueue(), servedSerial: 0 };
+    product.apis.set(action, made);
+    return made;
+  }
+
+  #rateSettings(startPerSecond: number): RateSettings {
+    const ceilingPerSecond = Math.min(startPerSecond, this.#settings.productPerSecond);
+    return {
+      startPerSecond,
+      ceilingPerSecond,
+      floorPerSecond: FLOOR_PER_SECOND,
+      growthPerSecond: ceilingPerSecond * GROWTH_SHARE_PER_SECOND,
+      keptShare: KEPT_SHARE,
+    };
+  }
+}
+
+/** Which of two APIs goes first: the one whose next call ranks higher, else the one that was served longer ago. */
+function before<T>(best: Api<T> | undefined, api: Api<T>): Api<T> {
+  if (best === undefined) return api;
+  const rankOf = (one: Api<T>): number => one.queue.peek()?.rank ?? -1;
+  const difference = rankOf(api) - rankOf(best);
+  if (difference !== 0) return difference > 0 ? api : best;
+  return api.servedSerial < best.servedSerial ? api : best;
+}

@@ -1,0 +1,138 @@
+import type { Clock } from '../../runtime/clock.ts';
+import { classifyError } from '../classify-error.ts';
+import type { CallContext } from '../cloud.ts';
+import { CloudError, isCloudError } from '../cloud-error.ts';
+import type { CallScheduler, CallVerdict } from '../pacing/call-scheduler.ts';
+import { decideRetry } from './decide-retry.ts';
+import { type Action, productOf, type Requests, type TencentApi } from './requests.ts';
+import { withTimeout } from './with-timeout.ts';
+
+/** A number in [0, 1); how jitter comes in. */
+export type Random = () => number;
+
+/** Hears of every attempt; how metrics and logs come in. */
+export type CallObserver = {
+  /** `waitedMs` in line, `tookMs` under way; `code` of its error, undefined when it went well. */
+  onAttempt(attempt: {
+    readonly action: Action;
+    readonly attempt: number;
+    readonly waitedMs: number;
+    readonly tookMs: number;
+    readonly code: string | undefined;
+  }): void;
+};
+
+/** What calls are made with. */
+export type CallerDeps = {
+  readonly api: TencentApi;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scheduler: CallScheduler;
+  readonly observer?: CallObserver;
+};
+
+/** Makes a call: paced, with a deadline, repeated where that is safe. */
+export type Caller = <A extends Action>(action: A, request: Requests[A], context: CallContext) => Promise<unknown>;
+
+/** Longest wait for one answer. Most answers take 0.2 s; what takes this long has most likely been lost. */
+const ATTEMPT_TIMEOUT_MS = 10_000;
+
+/** Most milliseconds for a call with all its attempts when the context does not say. */
+export const DEFAULT_TIMEOUT_MS = 60_000;
+
+/** Makes the caller that every part of the adapter shares. */
+export function createCaller(deps: CallerDeps): Caller {
+  return (action, request, context) => {
+    const timeoutMs = context.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    let last: CloudError | undefined;
+    // The call's own last error says more than that time ran out; without one it never left the line.
+    const reason = (): Error => last ?? deadlineError(action, timeoutMs);
+    return withTimeout(deps.clock, timeoutMs, context.signal, reason, (signal) =>
+      repeat(deps, action, request, { ...context, signal }, (error) => {
+        last = error;
+      }),
+    );
+  };
+}
+
+async function repeat<A extends Action>(
+  deps: CallerDeps,
+  action: A,
+  request: Requests[A],
+  context: CallContext,
+  onError: (error: CloudError) => void,
+): Promise<unknown> {
+  const nature = { isRead: action.startsWith('Describe'), hasToken: hasToken(request) };
+  for (let attempt = 1; ; attempt++) {
+    // A change under way when time runs out may have happened: from here on that is what a deadline means.
+    const underWay = (): void => {
+      if (!nature.isRead) onError(timeoutError(action));
+    };
+    try {
+      return await once(deps, action, request, context, attempt, underWay);
+    } catch (error) {
+      if (!isCloudError(error)) throw error;
+      onError(error);
+      const waitMs = decideRetry(error, nature, attempt, deps.random());
+      if (waitMs === undefined) throw error;
+      if (error.retry === 'credentials') deps.api.renewCredentials();
+      await deps.clock.sleep(waitMs, context.signal);
+    }
+  }
+}
+
+async function once<A extends Action>(
+  deps: CallerDeps,
+  action: A,
+  request: Requests[A],
+  context: CallContext,
+  attempt: number,
+  onStart: () => void,
+): Promise<unknown> {
+  const { clock } = deps;
+  const queuedMs = clock.monotonicMs();
+  const ticket = { product: productOf(action), action, priority: context.priority, owner: context.owner };
+  return await deps.scheduler.run(
+    ticket,
+    context.signal,
+    async () => {
+      const startedMs = clock.monotonicMs();
+      let code: string | undefined;
+      onStart();
+      try {
+        return await withTimeout(
+          clock,
+          ATTEMPT_TIMEOUT_MS,
+          context.signal,
+          () => timeoutError(action),
+          (signal) => deps.api.call(action, request, signal),
+        );
+      } catch (error) {
+        code = isCloudError(error) ? error.code : 'ABORTED';
+        throw error;
+      } finally {
+        const tookMs = clock.monotonicMs() - startedMs;
+        deps.observer?.onAttempt({ action, attempt, waitedMs: startedMs - queuedMs, tookMs, code });
+      }
+    },
+    judgeRate,
+  );
+}
+
+function judgeRate(error: unknown): CallVerdict {
+  if (!isCloudError(error, 'throttled')) return { isThrottled: false, afterMs: 0 };
+  return { isThrottled: true, afterMs: error.afterMs };
+}
+
+function hasToken(request: object): boolean {
+  return 'ClientToken' in request && typeof request.ClientToken === 'string' && request.ClientToken !== '';
+}
+
+function timeoutError(action: string): CloudError {
+  return classifyError({ code: 'TIMEOUT', action, text: 'no answer in time' });
+}
+
+function deadlineError(action: string, timeoutMs: number): CloudError {
+  const text = `did not get its turn within ${timeoutMs} ms; calls are paced, look at the rates`;
+  return new CloudError({ code: 'DEADLINE', action, text, retry: 'backoff', afterMs: 0 });
+}

@@ -1,0 +1,189 @@
+import { readFile } from 'node:fs/promises';
+import { decodeOrThrow, integer, oneOf, optional, record, required, text } from '../../../runtime/decode.ts';
+import type { TencentApi } from '../requests.ts';
+import type { FetchCredential, FetchedCredential } from './credential.ts';
+
+/** Sends a GET and resolves with status and body; the port through which the metadata service is reached. */
+export type HttpGet = (url: string, signal: AbortSignal) => Promise<{ readonly status: number; readonly body: string }>;
+
+const NON_EMPTY = text(/./, 'a text that is not empty');
+
+/**
+ * Fetches a key from variables: TENCENTCLOUD_SECRET_ID, TENCENTCLOUD_SECRET_KEY and, for a temporary one,
+ * TENCENTCLOUD_SESSION_TOKEN.
+ */
+export function fromEnvironment(env: Readonly<Record<string, string | undefined>>): FetchCredential {
+  return async () => {
+    const missing = ['TENCENTCLOUD_SECRET_ID', 'TENCENTCLOUD_SECRET_KEY'].filter((name) => (env[name] ?? '') === '');
+    if (missing.length > 0) throw new Error(`environment: ${missing.join(' and ')} not set`);
+    const token = env['TENCENTCLOUD_SESSION_TOKEN'];
+    return {
+      credential: {
+        secretId: env['TENCENTCLOUD_SECRET_ID'] ?? '',
+        secretKey: env['TENCENTCLOUD_SECRET_KEY'] ?? '',
+        ...(token === undefined || token === '' ? {} : { token }),
+      },
+    };
+  };
+}
+
+const FILE = record(
+  { secretId: required(NON_EMPTY), secretKey: required(NON_EMPTY), token: optional(NON_EMPTY) },
+  'reject',
+);
+
+/**
+ * Fetches a key from a file, read anew each time: JSON `{secretId, secretKey, token?}`, or the SDK's own form,
+ * `secret_id = …` lines.
+ */
+export function fromFile(path: string): FetchCredential {
+  return async (signal) => {
+    const content = await readFile(path, { encoding: 'utf8', signal });
+    const value = content.trimStart().startsWith('{') ? parseJson(content, path) : parseLines(content);
+    return { credential: decodeOrThrow(FILE, value, path) };
+  };
+}
+
+function parseJson(content: string, path: string): unknown {
+  try {
+    return JSON.parse(content);
+  } catch (cause) {
+    throw new Error(`${path}: no JSON`, { cause });
+  }
+}
+
+const FILE_KEYS: Readonly<Record<string, string>> = { secret_id: 'secretId', secret_key: 'secretKey', token: 'token' };
+
+function parseLines(content: string): Readonly<Record<string, string>> {
+  const pairs = content.split('\n').flatMap((line) => {
+    const match = /^\s*(\w+)\s*=\s*(.*?)\s*$/.exec(line);
+    const key = FILE_KEYS[match?.[1] ?? ''] ?? match?.[1];
+    return key === undefined ? [] : [[key, match?.[2] ?? ''] as const];
+  });
+  return Object.fromEntries(pairs);
+}
+
+const ROLE_ANSWER = record(
+  {
+    Code: required(oneOf(['Success'])),
+    TmpSecretId: required(NON_EMPTY),
+    TmpSecretKey: required(NON_EMPTY),
+    Token: required(NON_EMPTY),
+    ExpiredTime: required(integer(1, Number.MAX_SAFE_INTEGER)),
+  },
+  'ignore',
+);
+
+/** Where an instance learns about itself. */
+export const METADATA_URL = 'http://metadata.tencentyun.com/latest/meta-data';
+
+/**
+ * Fetches the temporary key of the role that the instance carries, from its metadata service.
+ * @see https://www.tencentcloud.com/document/product/213/4934
+ */
+export function fromInstanceRole(get: HttpGet, metadataUrl: string = METADATA_URL): FetchCredential {
+  const roleUrl = `${metadataUrl}/cam/security-credentials/`;
+  const read = async (url: string, signal: AbortSignal): Promise<string> => {
+    const { status, body } = await get(url, signal);
+    if (status === 404) throw new Error(`${url}: the instance carries no role; bind one to it`);
+    if (status !== 200) throw new Error(`${url}: HTTP ${status}`);
+    return body.trim();
+  };
+  return async (signal) => {
+    const role = await read(roleUrl, signal);
+    const url = `${roleUrl}${role}`;
+    const answer = decodeOrThrow(ROLE_ANSWER, parseJson(await read(url, signal), url), url);
+    return {
+      credential: { secretId: answer.TmpSecretId, secretKey: answer.TmpSecretKey, token: answer.Token },
+      expiresAtMs: answer.ExpiredTime * 1000,
+    };
+  };
+}
+
+/** A role to take on. */
+export type AssumedRole = { readonly roleArn: string; readonly sessionName: string; readonly durationSeconds?: number };
+
+/** Fetches a role's temporary key with another key, which `api` signs with. @see sts AssumeRole */
+export function fromAssumedRole(api: TencentApi, role: AssumedRole): FetchCredential {
+  return async (signal) => decodeStsAnswer('AssumeRole', await api.call('AssumeRole', stsRequest(role), signal));
+}
+
+/** A role that a Kubernetes ServiceAccount may take on. */
+export type WebIdentity = AssumedRole & { readonly providerId: string; readonly tokenFile: string };
+
+/**
+ * Fetches a role's temporary key with the ServiceAccount token in a file, which the kubelet renews.
+ * @see sts AssumeRoleWithWebIdentity
+ */
+export function fromWebIdentity(api: TencentApi, identity: WebIdentity): FetchCredential {
+  return async (signal) => {
+    const webIdentityToken = (await readFile(identity.tokenFile, { encoding: 'utf8', signal })).trim();
+    const request = {
+      ...stsRequest(identity),
+      ProviderId: identity.providerId,
+      WebIdentityToken: webIdentityToken,
+    };
+    return decodeStsAnswer('AssumeRoleWithWebIdentity', await api.call('AssumeRoleWithWebIdentity', request, signal));
+  };
+}
+
+/**
+ * Reads the variables that TKE puts into a Pod whose ServiceAccount carries a role: TKE_PROVIDER_ID, TKE_ROLE_ARN and
+ * TKE_WEB_IDENTITY_TOKEN_FILE; undefined when one is missing.
+ */
+export function webIdentityOfEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+  sessionName: string,
+): WebIdentity | undefined {
+  const { TKE_PROVIDER_ID: providerId, TKE_ROLE_ARN: roleArn, TKE_WEB_IDENTITY_TOKEN_FILE: tokenFile } = env;
+  if (providerId === undefined || roleArn === undefined || tokenFile === undefined) return undefined;
+  return { providerId, roleArn, tokenFile, sessionName };
+}
+
+function stsRequest(role: AssumedRole) {
+  const duration = role.durationSeconds === undefined ? {} : { DurationSeconds: role.durationSeconds };
+  return { RoleArn: role.roleArn, RoleSessionName: role.sessionName, ...duration };
+}
+
+const STS_ANSWER = record(
+  {
+    Credentials: required(
+      record(
+        { TmpSecretId: required(NON_EMPTY), TmpSecretKey: required(NON_EMPTY), Token: required(NON_EMPTY) },
+        'ignore',
+      ),
+    ),
+    ExpiredTime: required(integer(1, Number.MAX_SAFE_INTEGER)),
+  },
+  'ignore',
+);
+
+function decodeStsAnswer(action: string, value: unknown): FetchedCredential {
+  const { Credentials: keys, ExpiredTime: expiredTime } = decodeOrThrow(STS_ANSWER, value, action);
+  return {
+    credential: { secretId: keys.TmpSecretId, secretKey: keys.TmpSecretKey, token: keys.Token },
+    expiresAtMs: expiredTime * 1000,
+  };
+}
+
+/** Tries sources in order and fetches from the first that gives. @throws Error with what each of them said */
+export function fromFirstOf(sources: readonly FetchCredential[]): FetchCredential {
+  return async (signal) => {
+    const reasons: string[] = [];
+    for (const fetch of sources) {
+      try {
+        return await fetch(signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        reasons.push(error instanceof Error ? error.message : String(error));
+      }
+    }
+    throw new Error(`no credentials: ${reasons.join('; ')}`);
+  };
+}
+
+/** Sends a GET with Node's own client. */
+export const systemHttpGet: HttpGet = async (url, signal) => {
+  const answer = await fetch(url, { signal });
+  return { status: answer.status, body: await answer.text() };
+};

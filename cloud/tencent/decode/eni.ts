@@ -1,0 +1,102 @@
+import { boolean, integer, list, oneOf, optional, record, required } from '../../../runtime/decode.ts';
+import type { Eni, EniIp, EniState } from '../../cloud.ts';
+import { COUNT, decodeAnswer, NAME, TAGS, TEXT, tagsOf, timeOf } from './fields.ts';
+
+const IP = record(
+  {
+    PrivateIpAddress: required(NAME),
+    Primary: optional(boolean),
+    State: optional(oneOf(['PENDING', 'AVAILABLE', 'MIGRATING', 'DELETING'])),
+    AddressId: optional(TEXT),
+    PublicIpAddress: optional(TEXT),
+  },
+  'ignore',
+);
+
+const STATES: readonly EniState[] = ['PENDING', 'AVAILABLE', 'ATTACHING', 'DETACHING', 'DELETING'];
+
+const ENI = record(
+  {
+    NetworkInterfaceId: required(NAME),
+    NetworkInterfaceName: optional(TEXT),
+    NetworkInterfaceDescription: optional(TEXT),
+    SubnetId: required(NAME),
+    VpcId: required(NAME),
+    Zone: optional(TEXT),
+    MacAddress: optional(TEXT),
+    Primary: optional(boolean),
+    State: required(oneOf(STATES)),
+    GroupSet: optional(list(NAME)),
+    PrivateIpAddressSet: optional(list(IP)),
+    Attachment: optional(record({ InstanceId: optional(TEXT), DeviceIndex: optional(integer(0, 1_000)) }, 'ignore')),
+    TagSet: optional(TAGS),
+    CreatedTime: optional(TEXT),
+  },
+  'ignore',
+);
+
+type WireEni = NonNullable<ReturnType<typeof ENI>>;
+type WireIp = NonNullable<ReturnType<typeof IP>>;
+
+const PAGE = record({ NetworkInterfaceSet: required(list(ENI)), TotalCount: required(COUNT) }, 'ignore');
+const CREATED = record({ NetworkInterface: required(ENI), RequestId: required(NAME) }, 'ignore');
+const ASSIGNED = record({ PrivateIpAddressSet: required(list(IP)), RequestId: required(NAME) }, 'ignore');
+const LIMIT = record(
+  { EniQuantity: required(integer(1, 1_000)), EniPrivateIpAddressQuantity: required(integer(1, 1_000)) },
+  'ignore',
+);
+
+/** Decodes one page of DescribeNetworkInterfaces. @throws CloudError BAD_ANSWER */
+export function decodeEniPage(value: unknown): { readonly objects: readonly Eni[]; readonly total: number } {
+  const page = decodeAnswer(PAGE, value, 'DescribeNetworkInterfaces');
+  return { objects: page.NetworkInterfaceSet.map(eniOf), total: page.TotalCount };
+}
+
+/** Decodes the answer of CreateNetworkInterface. @throws CloudError BAD_ANSWER */
+export function decodeCreatedEni(value: unknown): { readonly eni: Eni; readonly taskId: string } {
+  const created = decodeAnswer(CREATED, value, 'CreateNetworkInterface');
+  return { eni: eniOf(created.NetworkInterface), taskId: created.RequestId };
+}
+
+/** Decodes the answer of AssignPrivateIpAddresses. @throws CloudError BAD_ANSWER */
+export function decodeAssignedIps(value: unknown): { readonly ips: readonly string[]; readonly taskId: string } {
+  const assigned = decodeAnswer(ASSIGNED, value, 'AssignPrivateIpAddresses');
+  return { ips: assigned.PrivateIpAddressSet.map((ip) => ip.PrivateIpAddress), taskId: assigned.RequestId };
+}
+
+/** Decodes the answer of DescribeNetworkInterfaceLimit, which counts primaries in. @throws CloudError BAD_ANSWER */
+export function decodeEniLimit(value: unknown): { readonly enis: number; readonly ipsPerEni: number } {
+  const limit = decodeAnswer(LIMIT, value, 'DescribeNetworkInterfaceLimit');
+  return { enis: limit.EniQuantity, ipsPerEni: limit.EniPrivateIpAddressQuantity };
+}
+
+function eniOf(wire: WireEni): Eni {
+  const instanceId = wire.Attachment?.InstanceId ?? '';
+  return {
+    eniId: wire.NetworkInterfaceId,
+    name: wire.NetworkInterfaceName ?? '',
+    description: wire.NetworkInterfaceDescription ?? '',
+    mac: (wire.MacAddress ?? '').toLowerCase(),
+    vpcId: wire.VpcId,
+    subnetId: wire.SubnetId,
+    zone: wire.Zone ?? '',
+    isPrimary: wire.Primary ?? false,
+    state: wire.State,
+    ...(instanceId === '' ? {} : { attachment: { instanceId, deviceIndex: wire.Attachment?.DeviceIndex ?? 0 } }),
+    ips: (wire.PrivateIpAddressSet ?? []).map(ipOf),
+    securityGroupIds: wire.GroupSet ?? [],
+    tags: tagsOf(wire.TagSet),
+    createdAtMs: timeOf(wire.CreatedTime),
+  };
+}
+
+function ipOf(wire: WireIp): EniIp {
+  return {
+    ip: wire.PrivateIpAddress,
+    isPrimary: wire.Primary ?? false,
+    // Older parts of the API leave it out of what is in use.
+    state: wire.State ?? 'AVAILABLE',
+    ...((wire.AddressId ?? '') === '' ? {} : { eipId: wire.AddressId ?? '' }),
+    ...((wire.PublicIpAddress ?? '') === '' ? {} : { publicIp: wire.PublicIpAddress ?? '' }),
+  };
+}

@@ -1,0 +1,55 @@
+import {
+  type Decoder,
+  decodeOrThrow,
+  integer,
+  list,
+  optional,
+  record,
+  required,
+  text,
+} from '../../../runtime/decode.ts';
+import { classifyError } from '../../classify-error.ts';
+import type { Tags } from '../../cloud.ts';
+
+/** Any text, the empty one included. */
+export const TEXT: Decoder<string> = text();
+
+/** A text that names something. */
+export const NAME: Decoder<string> = text(/./, 'a text that is not empty');
+
+/** A count. */
+export const COUNT: Decoder<number> = integer(0, Number.MAX_SAFE_INTEGER);
+
+const TAG = record({ Key: required(NAME), Value: optional(TEXT) }, 'ignore');
+
+/** A list of tags, as the API writes them. */
+export const TAGS = list(TAG);
+
+/** Turns the API's list of tags into ours. Pure. */
+export function tagsOf(tags: readonly { readonly Key: string; readonly Value?: string }[] | undefined): Tags {
+  return Object.fromEntries((tags ?? []).map((tag) => [tag.Key, tag.Value ?? '']));
+}
+
+/**
+ * Decodes an answer. @throws CloudError BAD_ANSWER when it lacks what it must have: a change may have happened all the
+ * same, so that is for the caller to resolve.
+ */
+export function decodeAnswer<T>(decoder: Decoder<T>, value: unknown, action: string): T {
+  try {
+    return decodeOrThrow(decoder, value, action);
+  } catch (cause) {
+    const text = cause instanceof Error ? cause.message : String(cause);
+    throw classifyError({ code: 'BAD_ANSWER', action, text }, cause);
+  }
+}
+
+/** The cloud writes its times in China's zone, without saying so. */
+const CHINA = '+08:00';
+
+/** Reads `2026-11-21 17:43:00` as milliseconds since the epoch; 0 when it is none. Pure. */
+export function timeOf(written: string | undefined): number {
+  if (written === undefined) return 0;
+  const zone = /[Zz]$|[+-]\d\d:?\d\d$/.test(written) ? '' : CHINA;
+  const ms = Date.parse(`${written.replace(' ', 'T')}${zone}`);
+  return Number.isNaN(ms) ? 0 : ms;
+}

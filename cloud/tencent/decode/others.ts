@@ -1,0 +1,160 @@
+import { integer, list, oneOf, optional, record, required } from '../../../runtime/decode.ts';
+import type { Eip, Instance, Subnet } from '../../cloud.ts';
+import { COUNT, decodeAnswer, NAME, TAGS, TEXT, tagsOf } from './fields.ts';
+
+const INSTANCES = record(
+  {
+    TotalCount: required(COUNT),
+    InstanceSet: required(
+      list(
+        record(
+          {
+            InstanceId: required(NAME),
+            InstanceType: optional(TEXT),
+            InstanceState: optional(TEXT),
+            CPU: optional(integer(0, 100_000)),
+            Placement: optional(record({ Zone: optional(TEXT) }, 'ignore')),
+            VirtualPrivateCloud: optional(record({ VpcId: optional(TEXT), SubnetId: optional(TEXT) }, 'ignore')),
+            PrivateIpAddresses: optional(list(NAME)),
+            SecurityGroupIds: optional(list(NAME)),
+          },
+          'ignore',
+        ),
+      ),
+    ),
+  },
+  'ignore',
+);
+
+/** Decodes the answer of DescribeInstances. @throws CloudError BAD_ANSWER */
+export function decodeInstances(value: unknown): readonly Instance[] {
+  return decodeAnswer(INSTANCES, value, 'DescribeInstances').InstanceSet.map((wire) => ({
+    instanceId: wire.InstanceId,
+    instanceType: wire.InstanceType ?? '',
+    cores: wire.CPU ?? 0,
+    zone: wire.Placement?.Zone ?? '',
+    vpcId: wire.VirtualPrivateCloud?.VpcId ?? '',
+    subnetId: wire.VirtualPrivateCloud?.SubnetId ?? '',
+    state: wire.InstanceState ?? '',
+    privateIps: wire.PrivateIpAddresses ?? [],
+    securityGroupIds: wire.SecurityGroupIds ?? [],
+  }));
+}
+
+const SUBNETS = record(
+  {
+    TotalCount: required(COUNT),
+    SubnetSet: required(
+      list(
+        record(
+          {
+            SubnetId: required(NAME),
+            VpcId: required(NAME),
+            Zone: optional(TEXT),
+            CidrBlock: required(NAME),
+            Ipv6CidrBlock: optional(TEXT),
+            AvailableIpAddressCount: required(COUNT),
+            TotalIpAddressCount: optional(COUNT),
+          },
+          'ignore',
+        ),
+      ),
+    ),
+  },
+  'ignore',
+);
+
+/** Decodes one page of DescribeSubnets. @throws CloudError BAD_ANSWER */
+export function decodeSubnetPage(value: unknown): { readonly objects: readonly Subnet[]; readonly total: number } {
+  const page = decodeAnswer(SUBNETS, value, 'DescribeSubnets');
+  const objects = page.SubnetSet.map((wire) => ({
+    subnetId: wire.SubnetId,
+    vpcId: wire.VpcId,
+    zone: wire.Zone ?? '',
+    cidr: wire.CidrBlock,
+    ...((wire.Ipv6CidrBlock ?? '') === '' ? {} : { cidrV6: wire.Ipv6CidrBlock ?? '' }),
+    freeIps: wire.AvailableIpAddressCount,
+    totalIps: wire.TotalIpAddressCount ?? 0,
+  }));
+  return { objects, total: page.TotalCount };
+}
+
+const EIPS = record(
+  {
+    TotalCount: required(COUNT),
+    AddressSet: required(
+      list(
+        record(
+          {
+            AddressId: required(NAME),
+            AddressName: optional(TEXT),
+            AddressIp: optional(TEXT),
+            AddressStatus: required(NAME),
+            InstanceId: optional(TEXT),
+            NetworkInterfaceId: optional(TEXT),
+            PrivateAddressIp: optional(TEXT),
+            TagSet: optional(TAGS),
+          },
+          'ignore',
+        ),
+      ),
+    ),
+  },
+  'ignore',
+);
+
+/** Decodes one page of DescribeAddresses. @throws CloudError BAD_ANSWER */
+export function decodeEipPage(value: unknown): { readonly objects: readonly Eip[]; readonly total: number } {
+  const page = decodeAnswer(EIPS, value, 'DescribeAddresses');
+  const objects = page.AddressSet.map((wire) => ({
+    eipId: wire.AddressId,
+    name: wire.AddressName ?? '',
+    publicIp: wire.AddressIp ?? '',
+    status: wire.AddressStatus,
+    ...((wire.InstanceId ?? '') === '' ? {} : { instanceId: wire.InstanceId ?? '' }),
+    ...((wire.NetworkInterfaceId ?? '') === '' ? {} : { eniId: wire.NetworkInterfaceId ?? '' }),
+    ...((wire.PrivateAddressIp ?? '') === '' ? {} : { privateIp: wire.PrivateAddressIp ?? '' }),
+    tags: tagsOf(wire.TagSet),
+  }));
+  return { objects, total: page.TotalCount };
+}
+
+const ALLOCATED = record({ AddressSet: required(list(NAME)), TaskId: required(NAME) }, 'ignore');
+
+/** Decodes the answer of AllocateAddresses. @throws CloudError BAD_ANSWER */
+export function decodeAllocated(value: unknown): { readonly eipIds: readonly string[]; readonly taskId: string } {
+  const allocated = decodeAnswer(ALLOCATED, value, 'AllocateAddresses');
+  return { eipIds: allocated.AddressSet, taskId: allocated.TaskId };
+}
+
+const REQUEST_ID = record({ RequestId: required(NAME) }, 'ignore');
+
+/** Decodes the id of a VPC task: the RequestId of the call that began it. @throws CloudError BAD_ANSWER */
+export function decodeRequestId(value: unknown, action: string): string {
+  return decodeAnswer(REQUEST_ID, value, action).RequestId;
+}
+
+const TASK_ID = record({ TaskId: required(NAME) }, 'ignore');
+
+/** Decodes the id of an EIP task, a number written as text. @throws CloudError BAD_ANSWER */
+export function decodeTaskId(value: unknown, action: string): string {
+  return decodeAnswer(TASK_ID, value, action).TaskId;
+}
+
+/** How a task stands, in the words of both of the API's task calls. */
+export type TaskStatus = 'SUCCESS' | 'FAILED' | 'RUNNING';
+
+const STATUSES: readonly TaskStatus[] = ['SUCCESS', 'FAILED', 'RUNNING'];
+const VPC_TASK = record({ Status: required(oneOf(STATUSES)), Output: optional(TEXT) }, 'ignore');
+const EIP_TASK = record({ Result: required(oneOf(STATUSES)) }, 'ignore');
+
+/** Decodes the answer of DescribeVpcTaskResult. @throws CloudError BAD_ANSWER */
+export function decodeVpcTask(value: unknown): { readonly status: TaskStatus; readonly output: string } {
+  const task = decodeAnswer(VPC_TASK, value, 'DescribeVpcTaskResult');
+  return { status: task.Status, output: task.Output ?? '' };
+}
+
+/** Decodes the answer of DescribeTaskResult. @throws CloudError BAD_ANSWER */
+export function decodeEipTask(value: unknown): { readonly status: TaskStatus; readonly output: string } {
+  return { status: decodeAnswer(EIP_TASK, value, 'DescribeTaskResult').Result, output: '' };
+}

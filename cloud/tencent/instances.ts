@@ -1,0 +1,55 @@
+import type { Clock } from '../../runtime/clock.ts';
+import type { CallContext, Instance, InstancePort } from '../cloud.ts';
+import { isCloudError } from '../cloud-error.ts';
+import { type EniLimits, eniLimitsByCores } from '../eni-limits.ts';
+import type { Caller } from './caller.ts';
+import { decodeEniLimit } from './decode/eni.ts';
+import type { IdBatcher } from './id-batcher.ts';
+import { SharedSweep } from './shared-sweep.ts';
+
+/** Limits of a type do not change while it is sold; an hour bounds what a wrong answer does. */
+const LIMITS_LIVE_MS = 3_600_000;
+/** After an answer from the built-in table the API is asked again soon. */
+const FALLBACK_LIVES_MS = 60_000;
+
+type Known = { readonly limits: EniLimits; readonly untilMs: number };
+
+/** Makes the instance part of the port. */
+export function createInstancePort(clock: Clock, call: Caller, batcher: IdBatcher<Instance>): InstancePort {
+  const known = new Map<string, Known>();
+  const asking = new SharedSweep<EniLimits>();
+
+  const ask = async (instance: Instance, context: CallContext): Promise<EniLimits> => {
+    try {
+      const answer = await call('DescribeNetworkInterfaceLimit', { InstanceId: instance.instanceId }, context);
+      const { enis, ipsPerEni } = decodeEniLimit(answer);
+      return { secondaryEnis: enis - 1, secondaryIpsPerEni: ipsPerEni - 1, source: 'api' };
+    } catch (error) {
+      if (!isCloudError(error)) throw error;
+      return eniLimitsByCores(instance.cores);
+    }
+  };
+  return {
+    describe: (instanceIds, context) => batcher.get(instanceIds, context),
+    eniLimits: async (instance, context) => {
+      // Sizes of one type differ in nothing that counts here; an instance without a type stands for itself.
+      const key = instance.instanceType === '' ? instance.instanceId : `${instance.instanceType}/${instance.cores}`;
+      const fresh = (): EniLimits | undefined => {
+        const found = known.get(key);
+        return found !== undefined && clock.monotonicMs() < found.untilMs ? found.limits : undefined;
+      };
+      return (
+        fresh() ??
+        (await asking.join(key, context, async (shared) => {
+          // Who came while another asked gets what that one learnt.
+          const meanwhile = fresh();
+          if (meanwhile !== undefined) return meanwhile;
+          const limits = await ask(instance, shared);
+          const livesMs = limits.source === 'api' ? LIMITS_LIVE_MS : FALLBACK_LIVES_MS;
+          known.set(key, { limits, untilMs: clock.monotonicMs() + livesMs });
+          return limits;
+        }))
+      );
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { batchesOf, countsOf, IPS_PER_CALL } from '../batches.ts';
+import type { CloudTask, IpChange, IpPort } from '../cloud.ts';
+import { type CloudError, isCloudError } from '../cloud-error.ts';
+import type { Caller } from './caller.ts';
+import { decodeAssignedIps } from './decode/eni.ts';
+import { decodeRequestId } from './decode/others.ts';
+import { tokenOf, vpcTask } from './enis.ts';
+
+/** Makes the address part of the port. */
+export function createIpPort(call: Caller): IpPort {
+  return {
+    assign: (eniId, count, context, clientToken) =>
+      inSteps(countsOf(count, IPS_PER_CALL), async (step, index) => {
+        const token = tokenOf(numbered(clientToken, index));
+        const request = { NetworkInterfaceId: eniId, SecondaryPrivateIpAddressCount: step, ...token };
+        return assigned(eniId, await call('AssignPrivateIpAddresses', request, context));
+      }),
+    assignExact: (eniId, ips, context, clientToken) =>
+      inSteps(batchesOf(ips, IPS_PER_CALL), async (step, index) => {
+        const PrivateIpAddresses = step.map((PrivateIpAddress) => ({ PrivateIpAddress }));
+        const request = { NetworkInterfaceId: eniId, PrivateIpAddresses, ...tokenOf(numbered(clientToken, index)) };
+        return assigned(eniId, await call('AssignPrivateIpAddresses', request, context));
+      }),
+    unassign: (eniId, ips, context) =>
+      inSteps(batchesOf(ips, IPS_PER_CALL), async (step) => {
+        const PrivateIpAddresses = step.map((PrivateIpAddress) => ({ PrivateIpAddress }));
+        const action = 'UnassignPrivateIpAddresses';
+        const answer = await call(action, { NetworkInterfaceId: eniId, PrivateIpAddresses }, context);
+        return { ips: step, task: vpcTask(answer, action, { kind: 'ips-unassigned', eniId, ips: step }) };
+      }),
+    migrate: async (ip, fromEniId, toEniId, context) => {
+      const action = 'MigratePrivateIpAddress';
+      const request = {
+        SourceNetworkInterfaceId: fromEniId,
+        DestinationNetworkInterfaceId: toEniId,
+        PrivateIpAddress: ip,
+      };
+      const taskId = decodeRequestId(await call(action, request, context), action);
+      return { taskId, action, goal: { kind: 'ips-assigned', eniId: toEniId, ips: [ip] } };
+    },
+  };
+}
+
+type Step = { readonly ips: readonly string[]; readonly task: CloudTask };
+
+/** One call after the other: an ENI takes one change at a time. */
+async function inSteps<T>(steps: readonly T[], run: (step: T, index: number) => Promise<Step>): Promise<IpChange> {
+  const ips: string[] = [];
+  const tasks: CloudTask[] = [];
+  let failure: CloudError | undefined;
+  for (const [index, step] of steps.entries()) {
+    try {
+      const done = await run(step, index);
+      ips.push(...done.ips);
+      tasks.push(done.task);
+    } catch (error) {
+      // What earlier steps did stands, and must reach the caller; a first step that fails did nothing to speak of.
+      if (!isCloudError(error) || tasks.length === 0) throw error;
+      failure = error;
+      break;
+    }
+  }
+  return { ips, tasks, ...(failure === undefined ? {} : { failure }) };
+}
+
+function assigned(eniId: string, answer: unknown): Step {
+  const { ips, taskId } = decodeAssignedIps(answer);
+  return { ips, task: { taskId, action: 'AssignPrivateIpAddresses', goal: { kind: 'ips-assigned', eniId, ips } } };
+}
+
+/** The first call bears the token as it is, so that who assigns ten at most may look for it. */
+function numbered(clientToken: string | undefined, index: number): string | undefined {
+  return clientToken === undefined || index === 0 ? clientToken : `${clientToken}.${index}`;
+}

@@ -1,0 +1,102 @@
+import type { DescribeInstancesRequest } from 'tencentcloud-sdk-nodejs/tencentcloud/services/cvm/v20170312/cvm_models.js';
+import type {
+  AssumeRoleRequest,
+  AssumeRoleWithWebIdentityRequest,
+} from 'tencentcloud-sdk-nodejs/tencentcloud/services/sts/v20180813/sts_models.js';
+import type {
+  AllocateAddressesRequest,
+  AssignPrivateIpAddressesRequest,
+  AssociateAddressRequest,
+  AssociateNetworkInterfaceSecurityGroupsRequest,
+  AttachNetworkInterfaceRequest,
+  CreateNetworkInterfaceRequest,
+  DeleteNetworkInterfaceRequest,
+  DescribeAddressesRequest,
+  DescribeNetworkInterfaceLimitRequest,
+  DescribeNetworkInterfacesRequest,
+  DescribeSubnetsRequest,
+  DescribeTaskResultRequest,
+  DescribeVpcTaskResultRequest,
+  DetachNetworkInterfaceRequest,
+  DisassociateAddressRequest,
+  DisassociateNetworkInterfaceSecurityGroupsRequest,
+  MigratePrivateIpAddressRequest,
+  ModifyNetworkInterfaceAttributeRequest,
+  ReleaseAddressesRequest,
+  UnassignPrivateIpAddressesRequest,
+} from 'tencentcloud-sdk-nodejs/tencentcloud/services/vpc/v20170312/vpc_models.js';
+
+/** The products whose APIs we call; each has its own endpoint and version. */
+export type Product = 'vpc' | 'cvm' | 'sts';
+
+/** The requests of every API that we call, in the SDK's own types. */
+export type Requests = {
+  readonly AllocateAddresses: AllocateAddressesRequest;
+  readonly AssignPrivateIpAddresses: AssignPrivateIpAddressesRequest;
+  readonly AssociateAddress: AssociateAddressRequest;
+  readonly AssociateNetworkInterfaceSecurityGroups: AssociateNetworkInterfaceSecurityGroupsRequest;
+  readonly AssumeRole: AssumeRoleRequest;
+  readonly AssumeRoleWithWebIdentity: AssumeRoleWithWebIdentityRequest;
+  readonly AttachNetworkInterface: AttachNetworkInterfaceRequest;
+  readonly CreateNetworkInterface: CreateNetworkInterfaceRequest;
+  readonly DeleteNetworkInterface: DeleteNetworkInterfaceRequest;
+  readonly DescribeAddresses: DescribeAddressesRequest;
+  readonly DescribeInstances: DescribeInstancesRequest;
+  readonly DescribeNetworkInterfaceLimit: DescribeNetworkInterfaceLimitRequest;
+  readonly DescribeNetworkInterfaces: DescribeNetworkInterfacesRequest;
+  readonly DescribeSubnets: DescribeSubnetsRequest;
+  readonly DescribeTaskResult: DescribeTaskResultRequest;
+  readonly DescribeVpcTaskResult: DescribeVpcTaskResultRequest;
+  readonly DetachNetworkInterface: DetachNetworkInterfaceRequest;
+  readonly DisassociateAddress: DisassociateAddressRequest;
+  readonly DisassociateNetworkInterfaceSecurityGroups: DisassociateNetworkInterfaceSecurityGroupsRequest;
+  readonly MigratePrivateIpAddress: MigratePrivateIpAddressRequest;
+  readonly ModifyNetworkInterfaceAttribute: ModifyNetworkInterfaceAttributeRequest;
+  readonly ReleaseAddresses: ReleaseAddressesRequest;
+  readonly UnassignPrivateIpAddresses: UnassignPrivateIpAddressesRequest;
+};
+
+/** Name of an API that we call. */
+export type Action = keyof Requests;
+
+/** Which product an API belongs to; what is not named here is the VPC's. */
+const PRODUCT_OF: Partial<Record<Action, Product>> = {
+  AssumeRole: 'sts',
+  AssumeRoleWithWebIdentity: 'sts',
+  DescribeInstances: 'cvm',
+};
+
+/** Tells which product serves an API. */
+export function productOf(action: Action): Product {
+  return PRODUCT_OF[action] ?? 'vpc';
+}
+
+const DOCUMENTED_PER_SECOND: Partial<Record<Action, number>> = {
+  AssignPrivateIpAddresses: 100,
+  AttachNetworkInterface: 100,
+  CreateNetworkInterface: 100,
+  DescribeInstances: 40,
+  DescribeNetworkInterfaces: 100,
+  DescribeVpcTaskResult: 100,
+  DetachNetworkInterface: 100,
+  UnassignPrivateIpAddresses: 100,
+};
+const DEFAULT_PER_SECOND = 20;
+
+/**
+ * Calls a second that an API takes according to its page; 20 where the page says nothing.
+ * @see https://www.tencentcloud.com/document/product/215/15818 "default API request rate limit" (and its siblings)
+ */
+export function documentedPerSecond(action: string): number {
+  return Object.hasOwn(DOCUMENTED_PER_SECOND, action)
+    ? (DOCUMENTED_PER_SECOND[action as Action] ?? DEFAULT_PER_SECOND)
+    : DEFAULT_PER_SECOND;
+}
+
+/** Sends one request and resolves with the `Response` object of its answer; no retry, no pacing. */
+export type TencentApi = {
+  /** @throws CloudError as the error table classifies it, or the signal's reason */
+  call<A extends Action>(action: A, request: Requests[A], signal: AbortSignal): Promise<unknown>;
+  /** Forgets the credentials in use: the next call fetches new ones. */
+  renewCredentials(): void;
+};

@@ -1,0 +1,112 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { AbstractClient } from 'tencentcloud-sdk-nodejs/tencentcloud/common/abstract_client.js';
+import { classifyError } from '../classify-error.ts';
+import type { CredentialSource } from './credentials/credential.ts';
+import { type Product, productOf, type TencentApi } from './requests.ts';
+
+/** Where and how the cloud is reached. */
+export type TencentEndpoint = {
+  /** `ap-guangzhou`. */
+  readonly region: string;
+  /** Domain below which each product has a name: `vpc.<domain>`; default `tencentcloudapi.com`. */
+  readonly domain?: string;
+  /** Host, optionally with a port, of single products; wins over the domain. */
+  readonly hosts?: Partial<Record<Product, string>>;
+  /** Default https. */
+  readonly protocol?: 'https' | 'http';
+  /** URL of an HTTP proxy; none by default, whatever the environment says. */
+  readonly proxy?: string;
+  /** Longest wait for one answer, milliseconds; default 15,000. A back-stop: callers bring their own deadline. */
+  readonly answerTimeoutMs?: number;
+};
+
+const VERSIONS: Readonly<Record<Product, string>> = { vpc: '2017-03-12', cvm: '2017-03-12', sts: '2018-08-13' };
+const DEFAULT_DOMAIN = 'tencentcloudapi.com';
+const DEFAULT_ANSWER_TIMEOUT_MS = 15_000;
+/** More connections than calls that the pacing lets run at once would lie idle. */
+const MAX_SOCKETS = 100;
+
+/** An API that identifies its caller by a token inside the request, and must not be signed. */
+const UNSIGNED: readonly string[] = ['AssumeRoleWithWebIdentity'];
+
+/**
+ * Opens the cloud's API through the official SDK, which signs and sends. Nothing is retried here.
+ * @see https://www.tencentcloud.com/document/api/213/33224 TC3-HMAC-SHA256
+ */
+export function openSdkApi(endpoint: TencentEndpoint, credentials: CredentialSource): TencentApi {
+  const clients = new Map<Product, AbstractClient>();
+  const clientOf = (product: Product): AbstractClient => {
+    const known = clients.get(product);
+    if (known !== undefined) return known;
+    const made = openClient(endpoint, credentials, product);
+    clients.set(product, made);
+    return made;
+  };
+  return {
+    call: async (action, request, signal) => {
+      signal.throwIfAborted();
+      const isUnsigned = UNSIGNED.includes(action);
+      // Before the SDK asks for them: it turns whatever a credential source throws into a text.
+      if (!isUnsigned) await credentials.get(signal);
+      try {
+        return await clientOf(productOf(action)).request(action, request, { signal, skipSign: isUnsigned });
+      } catch (error) {
+        if (signal.aborted) throw signal.reason;
+        throw classifySdkError(error, action);
+      }
+    },
+    renewCredentials: () => credentials.invalidate(),
+  };
+}
+
+function openClient(endpoint: TencentEndpoint, credentials: CredentialSource, product: Product): AbstractClient {
+  const protocol = endpoint.protocol ?? 'https';
+  const answerTimeoutMs = endpoint.answerTimeoutMs ?? DEFAULT_ANSWER_TIMEOUT_MS;
+  const agentOptions = { keepAlive: true, maxSockets: MAX_SOCKETS };
+  // Without an agent the SDK takes http_proxy from the environment, for loopback addresses too.
+  const agent = protocol === 'https' ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
+  return new AbstractClient(
+    endpoint.hosts?.[product] ?? `${product}.${endpoint.domain ?? DEFAULT_DOMAIN}`,
+    VERSIONS[product],
+    {
+      region: endpoint.region,
+      credential: {
+        getCredential: async () => {
+          const { secretId, secretKey, token } = await credentials.get();
+          return { secretId, secretKey, ...(token === undefined ? {} : { token }) };
+        },
+      },
+      profile: {
+        signMethod: 'TC3-HMAC-SHA256',
+        language: 'en-US',
+        httpProfile: {
+          reqMethod: 'POST',
+          protocol: `${protocol}://`,
+          reqTimeout: answerTimeoutMs / 1000,
+          ...(endpoint.proxy === undefined ? { agent } : { proxy: endpoint.proxy }),
+        },
+      },
+    },
+  );
+}
+
+/**
+ * The SDK tells an API's error by `code`, a bad status by `httpCode`, and a broken connection by its text alone.
+ */
+function classifySdkError(error: unknown, action: string): Error {
+  const text = error instanceof Error ? error.message : String(error);
+  const code = textField(error, 'code');
+  if (code !== undefined) {
+    const requestId = textField(error, 'requestId');
+    return classifyError({ code, action, text, ...(requestId === undefined ? {} : { requestId }) }, error);
+  }
+  const httpCode = (error as { readonly httpCode?: unknown }).httpCode;
+  if (httpCode !== undefined) return classifyError({ code: `HTTP_${String(httpCode)}`, action, text }, error);
+  return classifyError({ code: /timeout/i.test(text) ? 'TIMEOUT' : 'NETWORK', action, text }, error);
+}
+
+function textField(error: unknown, name: string): string | undefined {
+  const value: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, name) : undefined;
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

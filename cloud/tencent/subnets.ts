@@ -1,0 +1,28 @@
+import { IDS_PER_CALL } from '../batches.ts';
+import type { Subnet, SubnetPort } from '../cloud.ts';
+import type { Caller } from './caller.ts';
+import { decodeSubnetPage } from './decode/others.ts';
+import type { IdBatcher } from './id-batcher.ts';
+import { readPages } from './paged.ts';
+import type { SharedSweep } from './shared-sweep.ts';
+
+/** Makes the subnet part of the port. */
+export function createSubnetPort(
+  call: Caller,
+  batcher: IdBatcher<Subnet>,
+  sweeps: SharedSweep<readonly Subnet[]>,
+): SubnetPort {
+  return {
+    describe: (subnetIds, context) => batcher.get(subnetIds, context),
+    sweep: (vpcId, context) =>
+      sweeps.join(vpcId, context, async (shared) => {
+        const Filters = [{ Name: 'vpc-id', Values: [vpcId] }];
+        const readPage = async (offset: number) => {
+          // This API alone takes its numbers as texts.
+          const request = { Filters, Offset: String(offset), Limit: String(IDS_PER_CALL) };
+          return decodeSubnetPage(await call('DescribeSubnets', request, shared));
+        };
+        return (await readPages(readPage, (subnet) => subnet.subnetId)).objects;
+      }),
+  };
+}

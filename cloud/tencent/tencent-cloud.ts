@@ -1,0 +1,101 @@
+import type { Clock } from '../../runtime/clock.ts';
+import { IDS_PER_CALL } from '../batches.ts';
+import type { Cloud, Eip, Eni, EniSweep, Instance, Subnet } from '../cloud.ts';
+import { CallScheduler } from '../pacing/call-scheduler.ts';
+import { type CallObserver, createCaller, type Random } from './caller.ts';
+import { decodeEniPage } from './decode/eni.ts';
+import { decodeEipPage, decodeInstances, decodeSubnetPage } from './decode/others.ts';
+import { createEipPort } from './eips.ts';
+import { createEniPort } from './enis.ts';
+import { IdBatcher } from './id-batcher.ts';
+import { createInstancePort } from './instances.ts';
+import { createIpPort } from './ips.ts';
+import { documentedPerSecond, type TencentApi } from './requests.ts';
+import { createSecurityGroupPort } from './security-groups.ts';
+import { SharedSweep } from './shared-sweep.ts';
+import { createSubnetPort } from './subnets.ts';
+import { createTaskPort } from './tasks.ts';
+
+/** What the adapter works with. */
+export type TencentCloudDeps = {
+  readonly api: TencentApi;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer?: CallObserver;
+};
+
+/** How fast it calls. */
+export type TencentCloudSettings = {
+  /** Calls a second of one product; default 50, which the product's components hold to. */
+  readonly productPerSecond?: number;
+  /** Calls of one product under way at once; default 100. */
+  readonly productInFlight?: number;
+};
+
+/** The cloud, and what can be seen of its pacing. */
+export type TencentCloud = Cloud & {
+  readonly pacing: {
+    /** Calls that wait for their turn. */
+    readonly waiting: number;
+    /** Calls a second that an API is allowed now; undefined when it was never called. */
+    perSecond(product: string, action: string): number | undefined;
+  };
+};
+
+const PRODUCT_PER_SECOND = 50;
+const PRODUCT_IN_FLIGHT = 100;
+
+/**
+ * Makes the cloud's port on Tencent Cloud's API: every call goes through one pacing, one retry policy and one set of
+ * shared describes, so make one per process.
+ */
+export function createTencentCloud(deps: TencentCloudDeps, settings: TencentCloudSettings = {}): TencentCloud {
+  const { clock } = deps;
+  const scheduler = new CallScheduler(clock, {
+    productPerSecond: settings.productPerSecond ?? PRODUCT_PER_SECOND,
+    productInFlight: settings.productInFlight ?? PRODUCT_IN_FLIGHT,
+    apiStartPerSecond: (_product, action) => documentedPerSecond(action),
+  });
+  const call = createCaller({ ...deps, scheduler });
+  const Limit = IDS_PER_CALL;
+  const eniBatcher = new IdBatcher<Eni>(
+    clock,
+    (eni) => eni.eniId,
+    async (ids, context) =>
+      decodeEniPage(await call('DescribeNetworkInterfaces', { NetworkInterfaceIds: [...ids], Limit }, context)).objects,
+  );
+  const eipBatcher = new IdBatcher<Eip>(
+    clock,
+    (eip) => eip.eipId,
+    async (ids, context) =>
+      decodeEipPage(await call('DescribeAddresses', { AddressIds: [...ids], Limit }, context)).objects,
+  );
+  const instanceBatcher = new IdBatcher<Instance>(
+    clock,
+    (instance) => instance.instanceId,
+    async (ids, context) => decodeInstances(await call('DescribeInstances', { InstanceIds: [...ids], Limit }, context)),
+  );
+  const subnetBatcher = new IdBatcher<Subnet>(
+    clock,
+    (subnet) => subnet.subnetId,
+    async (ids, context) => {
+      const request = { SubnetIds: [...ids], Limit: String(Limit) };
+      return decodeSubnetPage(await call('DescribeSubnets', request, context)).objects;
+    },
+  );
+  return {
+    instances: createInstancePort(clock, call, instanceBatcher),
+    enis: createEniPort({ call, eniBatcher, eniSweeps: new SharedSweep<EniSweep>() }),
+    ips: createIpPort(call),
+    subnets: createSubnetPort(call, subnetBatcher, new SharedSweep<readonly Subnet[]>()),
+    securityGroups: createSecurityGroupPort(call),
+    eips: createEipPort(call, eipBatcher),
+    tasks: createTaskPort({ clock, call, eniBatcher, eipBatcher }),
+    pacing: {
+      get waiting() {
+        return scheduler.waiting;
+      },
+      perSecond: (product, action) => scheduler.perSecond(product, action),
+    },
+  };
+}
