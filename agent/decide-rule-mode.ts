@@ -1,4 +1,4 @@
-import type { RuleMode } from './journal/journal-content.ts';
+import type { RuleMode } from '../dataplane/network.ts';
 
 /** What decides the rule mode of `auto`. */
 export type RuleModeEvidence = {

@@ -1,4 +1,4 @@
-import type { RuleMode } from '../journal/journal-content.ts';
+import type { RuleMode } from '../../dataplane/network.ts';
 
 /** A host veth of ours: its alias says whose it is. */
 export type VethEvidence = {

@@ -1,3 +1,4 @@
+import type { RuleMode } from '../../dataplane/network.ts';
 import type { Family, Lease } from '../lease.ts';
 import type { Supply } from '../supply/supply.ts';
 
@@ -23,9 +24,6 @@ export type EniRecord = {
   /** 1 to 255; the firewall mark is `slot << shift(mask)`. */
   readonly slot: number;
 };
-
-/** Which rules are in the kernel; the data plane's `RuleMode`. */
-export type RuleMode = 'compact' | 'per-pod';
 
 /** All that a journal holds. */
 export type JournalContent = {

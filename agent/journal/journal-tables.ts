@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { RuleMode } from '../../dataplane/network.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../lease.ts';
 import type { Supply } from '../supply/supply.ts';
-import type { Cooldown, EniRecord, JournalContent, RuleMode } from './journal-content.ts';
+import type { Cooldown, EniRecord, JournalContent } from './journal-content.ts';
 import { decodeCooldown, decodeEniRecord, decodeLease, decodeSupply } from './journal-rows.ts';
 
 /** The content of a journal by key, as the process holds it. */

@@ -1,3 +1,4 @@
+import type { RuleMode } from '../../dataplane/network.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { invariant } from '../../runtime/invariant.ts';
 import { type Logger, silentLogger } from '../../runtime/log.ts';
@@ -14,15 +15,7 @@ import {
   openExisting,
   transact,
 } from './journal-connection.ts';
-import type {
-  Cooldown,
-  EniRecord,
-  Journal,
-  JournalContent,
-  JournalOrigin,
-  LeaseDetails,
-  RuleMode,
-} from './journal-content.ts';
+import type { Cooldown, EniRecord, Journal, JournalContent, JournalOrigin, LeaseDetails } from './journal-content.ts';
 import { JournalError } from './journal-error.ts';
 import { growDatabase, identify, moveAside, openDatabase, PAGE_BYTES, rollbackPath } from './journal-file.ts';
 import { contentOf, emptyMemory, type JournalMemory, type TableWriter } from './journal-tables.ts';
