@@ -4,6 +4,7 @@ import { familyOf } from './encode-request.ts';
 import { change, failureOf } from './exchange.ts';
 import type { RouteQuery } from './request.ts';
 import { ROUTE, type RouteMessage, type RouteSpec } from './route-message.ts';
+import { AF_INET6 } from './uapi/netlink.ts';
 import { RTM_F_CLONED, RTM_F_FIB_MATCH, RTM_F_LOOKUP_TABLE, RTM_GETROUTE, RTM_NEWROUTE } from './uapi/rtnetlink.ts';
 
 /** Narrows a list of routes; the kernel filters where it can, and all is checked again here. */
@@ -56,11 +57,16 @@ export function createRouteService(conn: Conn): RouteService {
         type: RTM_GETROUTE,
         answerType: RTM_NEWROUTE,
         codec: ROUTE,
-        body: { ...rest, family, flags: fibmatch === true ? RTM_F_LOOKUP_TABLE | RTM_F_FIB_MATCH : RTM_F_LOOKUP_TABLE },
+        body: { ...rest, family, flags: getFlags(family, fibmatch === true) },
         fail: failureOf({ object: 'route', verb: 'get', spec: query }),
       });
     },
   };
+}
+
+/** IPv6 always tells the table, and under strict checks refuses to be asked for it. @see net/ipv6/route.c inet6_rtm_valid_getroute_req */
+function getFlags(family: number, isFibMatch: boolean): number {
+  return (family === AF_INET6 ? 0 : RTM_F_LOOKUP_TABLE) | (isFibMatch ? RTM_F_FIB_MATCH : 0);
 }
 
 function isWanted(route: RouteMessage, filter: RouteFilter): boolean {

@@ -122,6 +122,10 @@ test('route: adds, replaces, looks up, lists and deletes in tables above 255', (
   host.rtnl.rule.add({ family: AF_INET, priority: 512, table: 3999 });
   t.like(host.rtnl.route.get({ dst: '10.0.1.50' }), { oif, table: 3999 });
   t.like(host.rtnl.route.get({ dst: '10.0.1.50', fibmatch: true }), { dst: '10.0.1.50/32', protocol: 84 });
+  host.rtnl.route.add({ dst: 'fd00:1::50/128', oif, table: 3999, protocol: 84 });
+  host.rtnl.rule.add({ family: AF_INET6, priority: 512, table: 3999 });
+  t.like(host.rtnl.route.get({ dst: 'fd00:1::50' }), { oif, table: 3999 });
+  t.like(host.rtnl.route.get({ dst: 'fd00:1::50', fibmatch: true }), { dst: 'fd00:1::50/128', protocol: 84 });
   for (const route of host.rtnl.route.list({ family: AF_INET, protocol: 84 })) {
     host.rtnl.route.delete(route);
   }
