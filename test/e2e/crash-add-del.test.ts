@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { ScenePod } from './support/scene-node.ts';
 import { armKill, changingPoints, everyPoint, type KillPoint, recordCalls, spread } from './support/strace.ts';
-import { openTrial, type Trial } from './support/trial.ts';
+import { openTrial, type Trial, type TrialSpec } from './support/trial.ts';
 
 // The agent is killed with SIGKILL as it enters a system call of an ADD or a DEL, one call after the other, found by
 // strace from outside. Each time: start it again, judge the node, repeat the ADD, then the DEL, judge again.
@@ -52,7 +52,9 @@ async function crashTwice(trial: Trial, add: KillPoint | undefined, del: KillPoi
     if (await crashAt(trial, 'ADD', add, pod)) tally.reached += 1;
   }
   const again = await trial.add(pod);
-  if (!(await again.netns.ping(trial.vpc.outside.ip))) throw new Error(`no answer after the ADD of ${again.ip}`);
+  if (isWired(trial) && !(await again.netns.ping(trial.vpc.outside.ip))) {
+    throw new Error(`no answer after the ADD of ${again.ip}`);
+  }
   if (del !== undefined) {
     tally.ran += 1;
     if (await crashAt(trial, 'DEL', del, pod)) tally.reached += 1;
@@ -61,9 +63,11 @@ async function crashTwice(trial: Trial, add: KillPoint | undefined, del: KillPoi
   await trial.settle('after the repeated DEL');
 }
 
-const crashes = test.macro(async (t: ExecutionContext, ruleMode: 'compact' | 'per-pod') => {
+const isWired = ({ spec }: Trial): boolean => spec.plugin !== 'tke-eni-ipamc';
+
+const crashes = test.macro(async (t: ExecutionContext, spec: TrialSpec) => {
   t.timeout(IS_ALL ? 7_200_000 : 400_000);
-  const trial = await openTrial({ ruleMode });
+  const trial = await openTrial(spec);
   try {
     // A neighbour that lives through all of it, and a first life that warms every code path.
     const neighbour = await trial.addPod();
@@ -71,7 +75,7 @@ const crashes = test.macro(async (t: ExecutionContext, ruleMode: 'compact' | 'pe
     const recorded = await trial.newPod();
     const adds = await record(trial, 'ADD', recorded);
     const dels = await record(trial, 'DEL', recorded);
-    t.true(adds.length > 10 && dels.length > 10, `${adds.length} points of ADD, ${dels.length} of DEL`);
+    t.true(adds.length > 5 && dels.length > 5, `${adds.length} points of ADD, ${dels.length} of DEL`);
 
     const tally: Tally = { ran: 0, reached: 0 };
     const deadline = performance.now() + BUDGET_MS;
@@ -79,12 +83,15 @@ const crashes = test.macro(async (t: ExecutionContext, ruleMode: 'compact' | 'pe
     for (let life = 0; life < Math.max(adds.length, dels.length) && performance.now() < deadline; life++) {
       await crashTwice(trial, addsSpread[life], delsSpread[life], tally);
     }
-    t.true(await neighbour.netns.ping(trial.vpc.outside.ip), 'the neighbour has its network still');
-    t.deepEqual(trial.agent.child.isRunning, true);
+    t.true(
+      !isWired(trial) || (await neighbour.netns.ping(trial.vpc.outside.ip)),
+      'the neighbour has its network still',
+    );
+    t.true(trial.agent.child.isRunning);
     // Background work shifts a count now and then; most points must be met for the run to mean anything.
     t.true(tally.reached * 2 > tally.ran, `${tally.reached} of ${tally.ran} points were reached`);
     t.log(
-      `${ruleMode}: killed at ${tally.reached} of ${tally.ran} points tried (ADD has ${adds.length}, DEL ${dels.length});`,
+      `${spec.ruleMode}: killed at ${tally.reached} of ${tally.ran} points tried (ADD has ${adds.length}, DEL ${dels.length});`,
       `the invariants held ${trial.settledCount} times`,
     );
   } finally {
@@ -93,5 +100,9 @@ const crashes = test.macro(async (t: ExecutionContext, ruleMode: 'compact' | 'pe
 });
 
 for (const ruleMode of ['compact', 'per-pod'] as const) {
-  test(`agent: killed at a system call of ADD or DEL, it finishes or undoes it, ${ruleMode}`, crashes, ruleMode);
+  test(`agent: killed at a system call of ADD or DEL, it finishes or undoes it, ${ruleMode}`, crashes, { ruleMode });
 }
+test('agent: killed at a system call of an ADD or DEL of tke-eni-ipamc', crashes, {
+  ruleMode: 'compact',
+  plugin: 'tke-eni-ipamc',
+});

@@ -145,3 +145,44 @@ for (const ruleMode of ['compact', 'per-pod'] as const) {
   );
 }
 test('agent: writes its journal anew when that is damaged under it', withLives, { ruleMode: 'compact' }, damageAndGoOn);
+
+/** Everything that the agent wrote but the links: what is left to adopt from is their aliases and groups, and the runtime. */
+async function flushNetwork({ node }: Trial): Promise<void> {
+  for (const family of ['-4', '-6']) {
+    for (const table of ['3999', '4003', '4004']) {
+      // Not every mode and family has each of them.
+      await node.netns.tryRun(['ip', family, 'route', 'flush', 'table', table]);
+    }
+    await node.netns.ip(family, 'route', 'flush', 'table', 'main', 'proto', '84');
+    const rules = await node.netns.ipJson('-N', family, 'rule');
+    const ours = rules.filter((rule) => rule['protocol'] === '84');
+    for (const rule of ours) await node.netns.ip(family, 'rule', 'delete', 'pref', String(rule['priority']));
+  }
+  await node.netns.nft('delete table inet tke_eni\n');
+}
+
+for (const spec of [
+  { ruleMode: 'compact', isDual: true },
+  { ruleMode: 'per-pod' },
+  { ruleMode: 'compact', hasRuntime: false },
+] as const satisfies readonly TrialSpec[]) {
+  const from = 'hasRuntime' in spec ? 'links alone' : 'links and runtime';
+  test(`agent: adopts Pods from ${from} when journal, routes, rules and nftables are all gone, ${spec.ruleMode}`, async (t) => {
+    t.timeout(120_000);
+    const trial = await openTrial({ ipsPerEni: 4, ...spec, flags: { 'ip-cooldown': '500ms' } });
+    try {
+      const pods = [await trial.addPod(), await trial.addPod()] as const;
+      await trial.killAgent();
+      rmSync(trial.agent.stateDir, { recursive: true });
+      await flushNetwork(trial);
+      await trial.startAgent();
+      await trial.settle('after everything but the links was lost');
+      for (const pod of pods) t.true(await pod.netns.ping(trial.vpc.outside.ip), pod.ip);
+      await takeAll(t, { trial, pods }, 'after everything but the links was lost');
+      for (const pod of pods) await trial.delete(pod);
+      await trial.settle('after the DELs');
+    } finally {
+      await trial.close();
+    }
+  });
+}

@@ -39,7 +39,8 @@ function eniViolations(
     );
   const missing = [
     ...(rules.some((rule) => rule.includes('"fib"') && rule.includes('"drop"')) ? [] : ['the check of IPv6 sources']),
-    ...(isNodePort && !rules.some((rule) => rule.includes('"reply"') && /\b128\b/.test(rule))
+    ...(isNodePort &&
+    !rules.some((rule) => rule.includes('{"ct":{"key":"mark"}}') && rule.includes('"mangle"') && /\b128\b/.test(rule))
       ? ['the mark of NodePort answers']
       : []),
     ...(isNodePort && isCompact && !enis.every((via) => rules.some((rule) => leadsTo(rule, via)))

@@ -10,7 +10,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 import type { AttachedEni } from '../../vpc/nic.ts';
 import { createTestVpc, type TestVpc } from '../../vpc/vpc.ts';
 import { ipsOf } from './cni-answers.ts';
-import { type AttachedPod, type PodOptions, SceneNode, type ScenePod } from './scene-node.ts';
+import { type AttachedPod, type CallOptions, type PodOptions, SceneNode, type ScenePod } from './scene-node.ts';
 
 /** A node on trial: its agent may be killed, its memory damaged, its kernel changed by others. */
 export type TrialSpec = {
@@ -21,6 +21,8 @@ export type TrialSpec = {
   /** Default true: the agent sees a runtime that lists the sandboxes. */
   readonly hasRuntime?: boolean;
   readonly flags?: NonNullable<AgentOptions['flags']>;
+  /** What the runtime calls; default tke-route-eni. With tke-eni-ipamc nobody wires the Pods: addresses and rules are judged. */
+  readonly plugin?: 'tke-route-eni' | 'tke-eni-ipamc';
   /** Called with the node's folder before the agent starts, to put something special in its place. */
   readonly prepare?: (dir: string) => Promise<void>;
 };
@@ -122,6 +124,7 @@ export class Trial {
 
   /** Starts the agent and waits until it could serve. The one before must be gone. */
   async startAgent(options: Partial<AgentOptions> = {}): Promise<AgentProcess> {
+    if (this.#agent?.child.isRunning === true) throw new Error('the agent before still runs');
     this.#agent = await startAgent({
       netns: this.node.netns,
       dir: this.node.dir,
@@ -146,7 +149,7 @@ export class Trial {
   /** ADD as the runtime does it: the sandbox is listed once it has its network. Returns the answer, whatever it is. */
   async tryAdd(pod: ScenePod): Promise<CniAnswer> {
     this.undecided.add(pod.containerId);
-    const answer = await this.node.call('ADD', pod);
+    const answer = await this.node.call('ADD', pod, this.#callOptions());
     if (answer.result !== undefined) this.#listSandbox(pod, ipsOf(answer.result));
     return answer;
   }
@@ -167,7 +170,7 @@ export class Trial {
   /** DEL as the runtime does it: the sandbox is forgotten once it succeeded. Returns the answer, whatever it is. */
   async tryDelete(pod: ScenePod): Promise<CniAnswer> {
     this.undecided.add(pod.containerId);
-    const answer = await this.node.call('DEL', pod);
+    const answer = await this.node.call('DEL', pod, this.#callOptions());
     if (answer.exitCode === 0) this.#forgetSandbox(pod);
     return answer;
   }
@@ -224,6 +227,13 @@ export class Trial {
       await this.vpc.close();
       this.dir.close();
     }
+  }
+
+  #callOptions(): CallOptions {
+    if (this.spec.plugin !== 'tke-eni-ipamc') return {};
+    const ipam = { type: 'tke-eni-ipamc', backend: this.node.conf()['backend'] };
+    // As a main plugin passes it on: its own configuration, with the part for us in it.
+    return { plugin: 'tke-eni-ipamc', conf: { cniVersion: '1.0.0', name: 'ptp-net', type: 'ptp', ipam } };
   }
 
   #listSandbox(pod: ScenePod, ips: readonly string[]): void {
