@@ -115,7 +115,7 @@ export function mergeHostState(...states: readonly HostState[]): HostState {
 }
 
 /** Identity of a link. */
-export function linkKey(link: Pick<LinkState, 'ifindex'>): string {
+function linkKey(link: Pick<LinkState, 'ifindex'>): string {
   return String(link.ifindex);
 }
 

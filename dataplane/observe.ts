@@ -4,7 +4,7 @@ import { disableIpv6, type SysctlKey, sysctlName } from '../sysctl/sysctl-key.ts
 import { type HostState, type NeighState, type NetState, routeKey } from './desired.ts';
 import type { Kernel } from './kernel.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
-import type { ObservedHost, ObservedLink, ObservedNft, ObservedRoute } from './observed.ts';
+import type { ObservedHost, ObservedNft, ObservedRoute } from './observed.ts';
 import { toAddress, toLink, toRoute, toRule } from './to-state.ts';
 
 /**
@@ -47,12 +47,6 @@ export async function observeNft(kernel: Pick<Kernel, 'nft'>, text: string): Pro
   if (listing === undefined) return {};
   const restore = `table inet tke_eni\ndelete table inet tke_eni\n${listing}`;
   return listing === wanted ? { text, restore } : { restore };
-}
-
-/** Finds the link that an ifindex names now; undefined when it is gone. */
-export function observeLink(kernel: Pick<Kernel, 'rtnetlink'>, ifindex: number): ObservedLink | undefined {
-  const message = kernel.rtnetlink.link.get({ ifindex });
-  return message === undefined ? undefined : toLink(message);
 }
 
 function observeRoutes(

@@ -26,11 +26,7 @@ export function planNode(node: NodeNetwork, enis: readonly EniNetwork[], pods: r
 }
 
 /** Returns each reason why this input has no plan; empty when it has one. */
-export function networkFaults(
-  node: NodeNetwork,
-  enis: readonly EniNetwork[],
-  pods: readonly PodNetwork[],
-): readonly string[] {
+function networkFaults(node: NodeNetwork, enis: readonly EniNetwork[], pods: readonly PodNetwork[]): readonly string[] {
   const tables = new Set(enis.map((eni) => eni.table));
   return [
     ...eniMarkMaskFaults(node.eniMarkMask),

@@ -90,19 +90,6 @@ export const be32: Codec<number> = {
   },
 };
 
-/** 64-bit unsigned integer, up to 2^53 - 1: attributes are only 4-aligned, so it is read in two halves. */
-export const u64: Codec<number> = {
-  read(view, offset, length) {
-    const high = view.readU32(offset + 4);
-    return length === 8 && high < 0x200000 ? high * 0x100000000 + view.readU32(offset) : undefined;
-  },
-  write(writer, value, field) {
-    checkInteger(value, 0, Number.MAX_SAFE_INTEGER, field);
-    writer.u32(value % 0x100000000);
-    writer.u32(Math.floor(value / 0x100000000));
-  },
-};
-
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const utf8Encoder = new TextEncoder();
 

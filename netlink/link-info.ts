@@ -11,7 +11,7 @@ import { IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_INFO_SLAVE_KIND, VETH_INFO_PEER } 
 const KIND_BYTES = 64;
 
 /** Other end of a veth in a request: a whole link message without a kind of its own. */
-export const VETH_PEER = messageCodec('link.peer', 16, LINK_FIELDS);
+const VETH_PEER = messageCodec('link.peer', 16, LINK_FIELDS);
 /** Other end of a veth in a request. */
 export type VethPeer = MessageOf<typeof VETH_PEER>;
 
@@ -32,7 +32,7 @@ export type LinkInfo = {
 };
 
 /** Attributes of IFLA_LINKINFO; the data is bytes here, since only the kind says what they mean. */
-export const LINK_INFO = messageCodec('link.linkinfo', 0, {
+const LINK_INFO = messageCodec('link.linkinfo', 0, {
   kind: attribute(IFLA_INFO_KIND, unterminatedText(KIND_BYTES)),
   kindData: attribute(IFLA_INFO_DATA, rawBytes),
   slaveKind: attribute(IFLA_INFO_SLAVE_KIND, unterminatedText(KIND_BYTES)),

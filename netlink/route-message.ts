@@ -47,7 +47,7 @@ import {
 } from './uapi/rtnetlink.ts';
 
 /** Metrics of a route; `mtu` in bytes. @see uapi/linux/rtnetlink.h RTAX_* */
-export const ROUTE_METRICS = messageCodec('route.metrics', 0, {
+const ROUTE_METRICS = messageCodec('route.metrics', 0, {
   /** Bit n set: path discovery may not change metric n. */
   lock: attribute(RTAX_LOCK, u32),
   mtu: attribute(RTAX_MTU, u32),

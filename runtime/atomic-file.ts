@@ -27,7 +27,7 @@ export function writeFileAtomically(path: string, content: string | Uint8Array, 
 }
 
 /** Makes a rename or a removal in `directory` durable. @see fsync(2), "Calling fsync() does not necessarily…" */
-export function syncDirectory(directory: string): void {
+function syncDirectory(directory: string): void {
   const fd = openSync(directory, 'r');
   try {
     fsyncSync(fd);

@@ -11,7 +11,7 @@ import { withLock } from './build/lock.ts';
 import { describeRelease } from './build/release.ts';
 
 /** Lists what there is to build. One architecture at a time: the machine's own, for the code cache is made by running it. */
-export const EXECUTABLES = {
+const EXECUTABLES = {
   'tke-route-eni': { entry: 'cni-plugins/main.ts', links: ['tke-eni-ipamc', 'tke-direct-eni'], compile: 'eager' },
   'tke-eni-agent': { entry: 'agent/main.ts', links: [], compile: 'lazy' },
 } as const satisfies Readonly<Record<string, ExecutableSource>>;

@@ -14,7 +14,7 @@ export const VERSION_RESPONSE = {
 } as const satisfies MessageTable;
 
 /** Names the Pod of a sandbox. */
-export const POD_SANDBOX_METADATA = {
+const POD_SANDBOX_METADATA = {
   name: { number: 1, type: 'string' },
   uid: { number: 2, type: 'string' },
   namespace: { number: 3, type: 'string' },
@@ -24,7 +24,7 @@ export const POD_SANDBOX_METADATA = {
 export const POD_SANDBOX_STATE = { SANDBOX_READY: 0, SANDBOX_NOTREADY: 1 } as const;
 
 /** Describes a sandbox in a list. */
-export const POD_SANDBOX = {
+const POD_SANDBOX = {
   id: { number: 1, type: 'string' },
   metadata: { number: 2, type: 'message', message: POD_SANDBOX_METADATA },
   state: { number: 3, type: 'enum' },
@@ -47,7 +47,7 @@ export const POD_SANDBOX_STATUS_REQUEST = {
 const POD_IP = { ip: { number: 1, type: 'string' } } as const satisfies MessageTable;
 
 /** Lists a sandbox's addresses. */
-export const POD_SANDBOX_NETWORK_STATUS = {
+const POD_SANDBOX_NETWORK_STATUS = {
   ip: { number: 1, type: 'string' },
   additionalIps: { number: 2, type: 'message', message: POD_IP, repeated: true },
 } as const satisfies MessageTable;

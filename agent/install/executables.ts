@@ -7,7 +7,7 @@ import { join } from 'node:path';
 export const PLUGIN_NAMES = ['tke-route-eni', 'tke-eni-ipamc', 'tke-direct-eni'] as const;
 
 /** Reference plugins of the CNI project that our conflists chain or that hybrid nodes need. */
-export const REFERENCE_PLUGIN_NAMES = ['portmap', 'bandwidth', 'host-local', 'bridge'] as const;
+const REFERENCE_PLUGIN_NAMES = ['portmap', 'bandwidth', 'host-local', 'bridge'] as const;
 
 /** What an installation did. */
 export type InstallReport = { readonly installed: readonly string[]; readonly kept: readonly string[] };

@@ -20,7 +20,7 @@ import { ensureFolder } from '../../runtime/folder.ts';
 // because a new file is built beside and renamed. So a file at the path that is empty or unreadable was damaged by others.
 
 /** Raised when another layout is written; a file of any other version is replaced, and its leases adopted anew. */
-export const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 1;
 /** 'tken': tells our files from other SQLite files. */
 const APPLICATION_ID = 0x746b656e;
 /** Page size of the database. */

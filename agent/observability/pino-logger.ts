@@ -2,7 +2,7 @@ import { type Logger as PinoLogger, pino } from 'pino';
 import type { LogFields, Logger } from '../../runtime/log.ts';
 
 /** Levels that `--log-level` takes, from most to least. */
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 /** One of those levels. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 

@@ -11,7 +11,7 @@ import type { Logger } from '../../runtime/log.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
 import { placeEnis } from '../eni/place-enis.ts';
 import type { Journal } from '../journal/journal-content.ts';
-import { keyOf, type NodeState } from '../node-state.ts';
+import type { NodeState } from '../node-state.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { FightDetector } from './fight-detector.ts';
 
@@ -106,7 +106,7 @@ function desiredState(deps: ReconcileDeps, node: NodeNetwork, links: readonly Ho
  * Pods whose kernel state is wanted. A lease that is being made or ended is its use case's; one whose host link is gone
  * (the sandbox died without a DEL) has nothing that could be repaired.
  */
-export function activePods(state: NodeState, links: readonly HostLink[]): readonly PodNetwork[] {
+function activePods(state: NodeState, links: readonly HostLink[]): readonly PodNetwork[] {
   const there = new Set(links.map(({ ifindex }) => ifindex));
   return [...state.leases].flatMap(([key, lease]) => {
     const isWanted = lease.state === 'active' || (lease.state === 'pending' && state.wired.has(key));
@@ -201,13 +201,4 @@ function count(deps: ReconcileDeps, found: readonly Operation[], done: readonly 
   for (const [kind, group] of Map.groupBy(found, ({ kind }) => kind)) deps.metrics.drift(kind, group.length);
   for (const [kind, group] of Map.groupBy(done, ({ kind }) => kind)) deps.metrics.repaired(kind, group.length);
   deps.metrics.fights(deps.fights.held(deps.clock.monotonicMs()).length);
-}
-
-/** Keys of active leases whose host link is gone, for the log and the metric of lost sandboxes. */
-export function lostSandboxes(state: NodeState, links: readonly HostLink[]): readonly string[] {
-  const there = new Set(links.map(({ ifindex }) => ifindex));
-  return [...state.leases.values()]
-    .filter((lease) => lease.state === 'active' && lease.plugin === 'route-eni')
-    .filter((lease) => !there.has(lease.hostVeth?.ifindex ?? 0))
-    .map(keyOf);
 }

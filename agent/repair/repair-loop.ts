@@ -80,7 +80,7 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
 }
 
 /** Names who caused an event, as far as the kernel tells. */
-export function causeOf(event: MonitorEvent): string {
+function causeOf(event: MonitorEvent): string {
   switch (event.kind) {
     case 'overrun':
       return 'notifications were lost';
