@@ -66,6 +66,8 @@ function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[]): string
   const groups = enis.map((eni) => `${eni.table} : goto eni_${eni.table}`);
   return chain('prerouting', [
     'type filter hook prerouting priority mangle; policy accept;',
+    // First and without return: it is the way of most packets, and Pods come in by no other line.
+    ...(groups.length > 0 ? [`iifgroup vmap { ${groups.join(', ')} }`] : []),
     ...(node.nodePort
       ? [
           `iifname "${node.primary.ifname}" ct direction original ct mark set ct mark or ${primaryBit}`,
@@ -74,7 +76,6 @@ function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[]): string
           ),
         ]
       : []),
-    ...(groups.length > 0 ? [`iifgroup vmap { ${groups.join(', ')} }`] : []),
     // Pods whose links are not ours (tke-eni-ipamc under ptp or bridge) have no group: their answers are led here.
     ...(node.nodePort
       ? [`ct direction reply ct mark and ${primaryBit} == ${primaryBit} meta mark set meta mark or ${primaryBit}`]

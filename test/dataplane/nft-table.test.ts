@@ -34,10 +34,10 @@ table inet tke_eni {
  }
  chain prerouting {
   type filter hook prerouting priority mangle; policy accept;
+  iifgroup vmap { 4005 : goto eni_4005, 4006 : goto eni_4006 }
   iifname "eth0" ct direction original ct mark set ct mark or 0x80
   iifname "eth5" ct direction original ct mark set ct mark and 0xff00ffff or 0x50000
   iifname "eth6" ct direction original ct mark set ct mark and 0xff00ffff or 0x60000
-  iifgroup vmap { 4005 : goto eni_4005, 4006 : goto eni_4006 }
   ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
  }
 }
@@ -60,9 +60,9 @@ table inet tke_eni {
  }
  chain prerouting {
   type filter hook prerouting priority mangle; policy accept;
+  iifgroup vmap { 4005 : goto eni_4005 }
   iifname "eth0" ct direction original ct mark set ct mark or 0x80
   iifname "eth5" ct direction original ct mark set ct mark and 0xff00ffff or 0x50000
-  iifgroup vmap { 4005 : goto eni_4005 }
   ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
  }
 }
