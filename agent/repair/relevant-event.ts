@@ -60,8 +60,9 @@ function isRelevantRoute({ op, message }: MonitorEvent & { readonly kind: 'route
 
 function isRelevantRule({ op, message }: MonitorEvent & { readonly kind: 'rule' }, concerns: Concerns): boolean {
   if (message.protocol !== RTPROT_TKE_ENI) {
-    // A foreign rule that comes may be a conflict, one that goes may end it.
-    return OUR_PRIORITIES.includes(message.priority) || isOurTable(message.table);
+    // A foreign rule that comes may be a conflict, one that goes may end it. One with a mark may use bits of ours.
+    const isMarked = message.fwmark !== undefined;
+    return isMarked || OUR_PRIORITIES.includes(message.priority) || isOurTable(message.table);
   }
   if (op === 'new') return false;
   // A rule of one Pod goes away with the Pod; all others stay for as long as we run.

@@ -26,7 +26,7 @@ const withPods = test.macro(
     body: (t: ExecutionContext, trial: Trial, pods: readonly [AttachedPod, AttachedPod]) => Promise<void>,
   ) => {
     t.timeout(120_000);
-    const trial = await openTrial({ ruleMode, flags: { 'repair-interval': '1s' } });
+    const trial = await openTrial({ ruleMode });
     try {
       await body(t, trial, [await trial.addPod(), await trial.addPod()]);
     } finally {

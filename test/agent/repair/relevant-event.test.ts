@@ -108,6 +108,12 @@ test(
   true,
 );
 test(
+  'isRelevant: a foreign rule elsewhere with a mark, whose bits may be ours',
+  relevant,
+  event('rule', 'new', { ...foreign, priority: 100, table: 100, fwmark: 0x10000 }),
+  true,
+);
+test(
   'isRelevant: not a foreign rule elsewhere',
   relevant,
   event('rule', 'new', { ...foreign, priority: 100, table: 100 }),
