@@ -26,7 +26,7 @@ export async function buildExecutables(
   names: readonly ExecutableName[],
   report: (line: string) => void = () => {},
 ): Promise<{ readonly binDir: string }> {
-  return withLock(join(CACHE_DIR, 'lock'), async () => {
+  return withLock(join(CACHE_DIR, 'lock.db'), async () => {
     for (const name of names) {
       const startedMs = performance.now();
       const release = await build(name);

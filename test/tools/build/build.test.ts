@@ -1,11 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { bundle } from '../../../tools/build/bundle.ts';
-import { withLock } from '../../../tools/build/lock.ts';
 import { describeRelease } from '../../../tools/build/release.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -61,29 +59,4 @@ test('describeRelease: names the last commit that touched the sources, and what 
   t.is(await describeRelease(root, ['a.ts']), `1.2.3+${first}`);
   writeFileSync(join(root, 'a.ts'), '2');
   t.is(await describeRelease(root, ['a.ts']), `1.2.3+${first}.dirty`);
-});
-
-test('withLock: runs one job at a time and leaves no lock, also when a job fails', async (t) => {
-  const path = join(makeFolder(t), 'lock');
-  let running = 0;
-  const job = async () => {
-    running++;
-    t.is(running, 1);
-    await sleep(20);
-    running--;
-  };
-  await Promise.all([withLock(path, job), withLock(path, job), withLock(path, job)]);
-  await t.throwsAsync(
-    withLock(path, () => Promise.reject(new Error('job failed'))),
-    { message: 'job failed' },
-  );
-  t.false(existsSync(path));
-});
-
-test('withLock: takes over the lock of a process that died', async (t) => {
-  const path = join(makeFolder(t), 'lock');
-  // Its own process is gone when execFileSync returns.
-  const pid = execFileSync('sh', ['-c', 'echo $$']).toString().trim();
-  writeFileSync(path, pid);
-  t.is(await withLock(path, () => Promise.resolve('done')), 'done');
 });
