@@ -23,9 +23,9 @@ export type AddressService = {
 /** Makes the address service of a connection. */
 export function createAddressService(conn: Conn): AddressService {
   return {
-    add: (spec) => void change(conn, { object: 'address', verb: 'add', spec }),
-    replace: (spec) => void change(conn, { object: 'address', verb: 'replace', spec }),
-    delete: (spec) => void change(conn, { object: 'address', verb: 'delete', spec }),
+    add: (spec) => change(conn, { object: 'address', verb: 'add', spec }),
+    replace: (spec) => change(conn, { object: 'address', verb: 'replace', spec }),
+    delete: (spec) => change(conn, { object: 'address', verb: 'delete', spec }),
     list(filter = {}) {
       const { ifindex, family } = filter;
       const { messages } = conn.dump({

@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
-import type { BatchItem, Conn } from './conn.ts';
+import type { BatchItem } from './batch.ts';
+import type { Conn } from './conn.ts';
 import { batchItem } from './exchange.ts';
 import { NetlinkError } from './netlink-error.ts';
 
@@ -27,7 +28,7 @@ export function createBackgroundDeletes(conn: Conn): BackgroundDeletes {
   async function runLane(lane: Conn): Promise<void> {
     try {
       for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-        await lane.executeInBackground(job.item).then(job.resolve, job.reject);
+        await lane.changeInBackground(job.item).then(job.resolve, job.reject);
       }
     } finally {
       lanes -= 1;
@@ -41,7 +42,7 @@ export function createBackgroundDeletes(conn: Conn): BackgroundDeletes {
       if (isClosed) {
         throw closedError(item);
       }
-      const lane = lanes < LANES ? conn.openSibling(() => item.fail()) : undefined;
+      const lane = lanes < LANES ? conn.openSibling(item) : undefined;
       const result = new Promise<void>((resolve, reject) => {
         waiting.push({ item, resolve, reject });
       });

@@ -1,5 +1,7 @@
+import type { BatchItem, BatchOutcome } from './batch.ts';
 import type { ByteWriter } from './byte-writer.ts';
-import type { BatchItem, BatchOutcome, Conn, Failure, Question } from './conn.ts';
+import type { Asker } from './channel.ts';
+import type { Conn, Question } from './conn.ts';
 import { encodeRequest, messageCodecOf, operationName } from './encode-request.ts';
 import { LINK, type LinkMessage, type LinkRef, type LinkSpec } from './link-message.ts';
 import { linkMessageOfRef } from './link-request.ts';
@@ -8,7 +10,7 @@ import type { Query, Request } from './request.ts';
 import { RTEXT_FILTER_SKIP_STATS } from './uapi/if-link.ts';
 import { RTM_GETLINK, RTM_NEWLINK } from './uapi/rtnetlink.ts';
 
-/** Makes a request ready for a batch. Pure. */
+/** Makes a request ready to be sent. Pure. */
 export function batchItem(request: Request): BatchItem {
   return new RequestItem(request);
 }
@@ -25,11 +27,11 @@ class RequestItem implements BatchItem {
     return messageCodecOf(this.#request.object);
   }
 
-  encode(writer: ByteWriter, seq: number): void {
-    encodeRequest(writer, this.#request, seq, 0);
+  encode(writer: ByteWriter, seq: number, extraFlags: number): void {
+    encodeRequest(writer, this.#request, seq, extraFlags);
   }
 
-  fail(): { readonly op: string; readonly request: string } {
+  fail(): ReturnType<Asker['fail']> {
     const request = this.#request;
     return { op: operationName(request.object, request.verb), request: renderRequest(request) };
   }
@@ -48,9 +50,14 @@ export function executeAll(conn: Conn, requests: readonly Request[]): BatchOutco
   return outcomes;
 }
 
-/** Carries out one request. @returns the ifindex of a new link, 0 for all else. @throws NetlinkError */
-export function change(conn: Conn, request: Request): number {
-  const outcome = executeAll(conn, [request])[0];
+/** Carries out one request, not of a new link. @throws NetlinkError */
+export function change(conn: Conn, request: Request): void {
+  conn.change(new RequestItem(request));
+}
+
+/** Makes a link. @returns its ifindex; 0 where nobody knows it. @throws NetlinkError */
+export function addLink(conn: Conn, spec: LinkSpec): number {
+  const outcome = executeAll(conn, [{ object: 'link', verb: 'add', spec }])[0];
   if (outcome?.kind === 'error') {
     throw outcome.error;
   }
@@ -86,6 +93,6 @@ export function linkQuestion(ref: LinkRef): Question<LinkMessage> {
 }
 
 /** Names a request in errors; the line is made only then. */
-export function failureOf(request: Request | Query): Failure {
+export function failureOf(request: Request | Query): Asker['fail'] {
   return () => ({ op: operationName(request.object, request.verb), request: renderRequest(request) });
 }

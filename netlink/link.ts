@@ -1,6 +1,6 @@
 import type { BackgroundDeletes } from './background-deletes.ts';
 import type { Conn, Question } from './conn.ts';
-import { change, failureOf, linkQuestion } from './exchange.ts';
+import { addLink, change, failureOf, linkQuestion } from './exchange.ts';
 import { LINK, type LinkChange, type LinkMessage, type LinkRef, type LinkSpec } from './link-message.ts';
 import { isNetlinkError } from './netlink-error.ts';
 import { RTEXT_FILTER_SKIP_STATS } from './uapi/if-link.ts';
@@ -32,9 +32,9 @@ export type LinkService = {
 /** Makes the link service of a connection. */
 export function createLinkService(conn: Conn, deletes: BackgroundDeletes): LinkService {
   return {
-    add: (spec) => change(conn, { object: 'link', verb: 'add', spec }),
-    set: (spec) => void change(conn, { object: 'link', verb: 'set', spec }),
-    delete: (spec) => void change(conn, { object: 'link', verb: 'delete', spec }),
+    add: (spec) => addLink(conn, spec),
+    set: (spec) => change(conn, { object: 'link', verb: 'set', spec }),
+    delete: (spec) => change(conn, { object: 'link', verb: 'delete', spec }),
     deleteInBackground: (ifindex) => deletes.delete(ifindex),
     get(ref) {
       try {

@@ -67,7 +67,14 @@ export type MessageCodec<M> = AttributeNames & {
 /** Derives the message type of a codec. */
 export type MessageOf<C> = C extends MessageCodec<infer M> ? M : never;
 
-type Slot = { readonly name: string; readonly path: string; readonly field: Field<unknown, boolean> };
+/** A field with its name. All have the same shape, whatever the field has: the loop over them stays fast. */
+type Slot = {
+  readonly name: string;
+  readonly path: string;
+  readonly field: Field<unknown, boolean>;
+  readonly writeHeader: Field<unknown, boolean>['writeHeader'] | undefined;
+  readonly writeAttribute: Field<unknown, boolean>['writeAttribute'] | undefined;
+};
 type Draft = Record<string, unknown>;
 
 /** Builds the codec of a message from its table. @param headerBytes size of the fixed header, a multiple of 4 */
@@ -81,6 +88,8 @@ export function messageCodec<const F extends Fields>(
     name: key,
     path: `${name}.${key}`,
     field,
+    writeHeader: field.writeHeader,
+    writeAttribute: field.writeAttribute,
   }));
   const required = slots.filter((slot) => slot.field.required);
   const byAttribute: (Slot | undefined)[] = [];
@@ -124,11 +133,11 @@ export function messageCodec<const F extends Fields>(
   function write(writer: ByteWriter, message: Partial<M>): void {
     const start = writer.zeros(headerBytes);
     const draft: Readonly<Draft> = message;
-    for (const { name: key, path, field } of slots) {
-      const value = draft[key];
+    for (const slot of slots) {
+      const value = draft[slot.name];
       if (value !== undefined) {
-        field.writeHeader?.(writer, start, value, path);
-        field.writeAttribute?.(writer, start, value, path);
+        slot.writeHeader?.(writer, start, value, slot.path);
+        slot.writeAttribute?.(writer, start, value, slot.path);
       }
     }
     writeAttributes(writer, (message as { readonly unknown?: readonly Rtattr[] }).unknown ?? NO_ATTRIBUTES);

@@ -23,9 +23,9 @@ export type NeighService = {
 /** Makes the neighbour service of a connection. */
 export function createNeighService(conn: Conn): NeighService {
   return {
-    add: (spec) => void change(conn, { object: 'neigh', verb: 'add', spec }),
-    replace: (spec) => void change(conn, { object: 'neigh', verb: 'replace', spec }),
-    delete: (spec) => void change(conn, { object: 'neigh', verb: 'delete', spec }),
+    add: (spec) => change(conn, { object: 'neigh', verb: 'add', spec }),
+    replace: (spec) => change(conn, { object: 'neigh', verb: 'replace', spec }),
+    delete: (spec) => change(conn, { object: 'neigh', verb: 'delete', spec }),
     list(filter = {}) {
       const { ifindex, family } = filter;
       const { messages } = conn.dump({

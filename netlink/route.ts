@@ -35,9 +35,9 @@ export type RouteService = {
 /** Makes the route service of a connection. */
 export function createRouteService(conn: Conn): RouteService {
   return {
-    add: (spec) => void change(conn, { object: 'route', verb: 'add', spec }),
-    replace: (spec) => void change(conn, { object: 'route', verb: 'replace', spec }),
-    delete: (spec) => void change(conn, { object: 'route', verb: 'delete', spec }),
+    add: (spec) => change(conn, { object: 'route', verb: 'add', spec }),
+    replace: (spec) => change(conn, { object: 'route', verb: 'replace', spec }),
+    delete: (spec) => change(conn, { object: 'route', verb: 'delete', spec }),
     list(filter) {
       const { messages } = conn.dump({
         type: RTM_GETROUTE,

@@ -1,5 +1,6 @@
 import { type AddressService, createAddressService } from './address.ts';
 import { createBackgroundDeletes } from './background-deletes.ts';
+import { Channel } from './channel.ts';
 import { Conn } from './conn.ts';
 import { executeAll } from './exchange.ts';
 import { createLinkService, type LinkService } from './link.ts';
@@ -62,7 +63,7 @@ export function openRtnetlinkIn(netns: NetnsRef, options: RtnetlinkOptions = {})
 
 /** Makes a connection of a socket, which it then owns. */
 export function createRtnetlink(socket: NetlinkSocket): Rtnetlink {
-  const conn = new Conn(socket);
+  const conn = new Conn(new Channel(socket));
   const deletes = createBackgroundDeletes(conn);
   const close = () => {
     deletes.close();

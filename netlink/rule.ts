@@ -40,8 +40,8 @@ const MAX_READINGS = 8;
 /** Makes the rule service of a connection. */
 export function createRuleService(conn: Conn): RuleService {
   return {
-    add: (spec) => void change(conn, { object: 'rule', verb: 'add', spec }),
-    delete: (spec) => void change(conn, { object: 'rule', verb: 'delete', spec }),
+    add: (spec) => change(conn, { object: 'rule', verb: 'add', spec }),
+    delete: (spec) => change(conn, { object: 'rule', verb: 'delete', spec }),
     list(filter, options = {}) {
       const question: Question<RuleMessage> = {
         type: RTM_GETRULE,

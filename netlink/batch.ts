@@ -1,0 +1,112 @@
+import type { ByteWriter } from './byte-writer.ts';
+import { type Asker, type Channel, receiveBuffer, sendBuffer } from './channel.ts';
+import type { NetlinkError } from './netlink-error.ts';
+import { errnoOf, invalidRequest, refusalOf, type SentShape } from './refusal.ts';
+import { NLM_F_ACK, NLMSG_ERROR, NLMSG_HDRLEN } from './uapi/netlink.ts';
+
+/** More messages in one write are not faster; all acknowledgements of 200 would still fit into the receive buffer. */
+const MAX_BATCH_MESSAGES = 128;
+/** A new message is begun below this fill only; the largest one (a multipath route) is far smaller than the rest. */
+const MAX_BATCH_BYTES = 96 * 1024;
+
+/** One message that changes something. */
+export type BatchItem = Asker & {
+  /** Appends the whole message. @throws CodecError */
+  encode(writer: ByteWriter, seq: number, extraFlags: number): void;
+  readonly codec: SentShape;
+};
+
+/** Result of one message of a batch. */
+export type BatchOutcome =
+  | { readonly kind: 'ok'; readonly ifindex?: number }
+  | { readonly kind: 'error'; readonly error: NetlinkError };
+
+const OK: BatchOutcome = Object.freeze({ kind: 'ok' });
+
+/**
+ * Sends messages, many to a write, with an acknowledgement for the last of each write: the kernel reports errors
+ * of all the others anyway, and goes on after them. Nothing is undone.
+ * @throws NetlinkError when the exchange itself fails; what was done is then unknown
+ */
+export function executeBatch(channel: Channel, items: readonly BatchItem[]): BatchOutcome[] {
+  const outcomes: BatchOutcome[] = [];
+  while (outcomes.length < items.length) {
+    const first = outcomes.length;
+    const { starts, last } = encodeWrite(channel, items, outcomes);
+    const asker = items[first];
+    if (asker !== undefined && last >= 0) {
+      channel.send(asker);
+      receiveOutcomes(channel, asker, { items, outcomes, first, starts, last });
+    }
+  }
+  return outcomes;
+}
+
+/** Messages of one write: the first is `items[first]`, and so are its outcome and where it begins. */
+type SentWrite = {
+  readonly items: readonly BatchItem[];
+  readonly outcomes: BatchOutcome[];
+  readonly first: number;
+  readonly starts: readonly number[];
+  /** Place, in the write, of the message that is acknowledged; -1 when none could be encoded. */
+  readonly last: number;
+};
+
+/** Fills the send buffer with the items that have no outcome yet, and gives each the one it has unless told otherwise. */
+function encodeWrite(
+  channel: Channel,
+  items: readonly BatchItem[],
+  outcomes: BatchOutcome[],
+): Pick<SentWrite, 'starts' | 'last'> {
+  const seq = channel.begin(MAX_BATCH_MESSAGES);
+  const starts: number[] = [];
+  let last = -1;
+  while (starts.length < MAX_BATCH_MESSAGES && sendBuffer.position < MAX_BATCH_BYTES) {
+    const item = items[outcomes.length];
+    if (item === undefined) {
+      break;
+    }
+    const start = sendBuffer.position;
+    try {
+      item.encode(sendBuffer, seq + starts.length, 0);
+      last = starts.length;
+      outcomes.push(OK);
+    } catch (error) {
+      sendBuffer.position = start;
+      outcomes.push({ kind: 'error', error: invalidRequest(error, item) });
+    }
+    starts.push(start);
+  }
+  const lastStart = starts[last];
+  if (lastStart !== undefined) {
+    const { u16 } = sendBuffer.view;
+    u16[(lastStart >> 1) + 3] = (u16[(lastStart >> 1) + 3] ?? 0) | NLM_F_ACK;
+  }
+  return { starts, last };
+}
+
+/** Reads until the last message of the write is answered for. */
+function receiveOutcomes(channel: Channel, asker: Asker, { items, outcomes, first, starts, last }: SentWrite): void {
+  do {
+    channel.next(asker);
+    const at = first + channel.index;
+    const item = items[at];
+    const start = starts[channel.index];
+    if (channel.type !== NLMSG_ERROR) {
+      const ifindex = echoedIfindex(channel);
+      if (ifindex > 0 && outcomes[at] === OK) {
+        outcomes[at] = { kind: 'ok', ifindex };
+      }
+    } else if (item !== undefined && start !== undefined) {
+      const errno = errnoOf(channel);
+      if (errno !== 0) {
+        outcomes[at] = { kind: 'error', error: refusalOf(channel, errno, item, { at: start, shape: item.codec }) };
+      }
+    }
+  } while (channel.type !== NLMSG_ERROR || channel.index !== last);
+}
+
+/** Reads the echo of a new link: struct ifinfomsg has its index. */
+function echoedIfindex({ start, end }: Channel): number {
+  return end - start >= NLMSG_HDRLEN + 8 ? receiveBuffer.readU32(start + NLMSG_HDRLEN + 4) : 0;
+}

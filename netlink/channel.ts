@@ -1,0 +1,195 @@
+import { constants } from 'node:os';
+import { ByteView } from './byte-view.ts';
+import { ByteWriter } from './byte-writer.ts';
+import type { CodecError } from './codec-error.ts';
+import { LibcError } from './errno.ts';
+import { NetlinkError } from './netlink-error.ts';
+import type { NetlinkSocket } from './socket.ts';
+import { NLMSG_HDRLEN } from './uapi/netlink.ts';
+
+const SEND_BUFFER_BYTES = 256 * 1024;
+/** Dumps come in pieces of at most 32 KiB; a read with too small a buffer would lose the rest without a word. */
+const RECEIVE_BUFFER_BYTES = 256 * 1024;
+/** Datagrams to skip while waiting for one answer: leftovers of an aborted exchange, never many. */
+const MAX_STALE_DATAGRAMS = 4096;
+const LAST_SEQ = 0xffff_0000;
+
+/** Shared by all connections of the process: the core is synchronous, nothing interleaves between fill and use. */
+export const sendBuffer = new ByteWriter(SEND_BUFFER_BYTES);
+/** Shared like `sendBuffer`; what is in it counts until the next read of any connection. */
+export const receiveBuffer = new ByteView(new ArrayBuffer(RECEIVE_BUFFER_BYTES), RECEIVE_BUFFER_BYTES);
+
+/** Whoever an exchange is for. */
+export type Asker = {
+  /** Says which request an error belongs to; called only when one occurs. */
+  fail(): { readonly op: string; readonly request: string };
+};
+
+/**
+ * One exchange after another on one socket: `begin`, fill `sendBuffer`, `send`, then `next` for each answer. What fails
+ * is over: the socket is replaced, so that late answers find nobody.
+ */
+export class Channel {
+  /** Type of the message that `next` came to. */
+  type = 0;
+  /** Where that message begins in `receiveBuffer`. */
+  start = 0;
+  /** Where that message ends, padding not included. */
+  end = 0;
+  /** Which request of this exchange it answers: 0 for the first. */
+  index = 0;
+  /** Datagrams read in this exchange. */
+  datagrams = 0;
+  #socket: NetlinkSocket;
+  #state: 'open' | 'dead' | 'closed' = 'open';
+  #firstSeq = 0;
+  #lastSeq = 0;
+  /** What is left of the datagram in `receiveBuffer`. */
+  #next = 0;
+  #length = 0;
+
+  constructor(socket: NetlinkSocket) {
+    this.#socket = socket;
+  }
+
+  get portid(): number {
+    return this.#socket.portid;
+  }
+
+  get capabilities(): NetlinkSocket['capabilities'] {
+    return this.#socket.capabilities;
+  }
+
+  /** Opens another channel in the same namespace, for the caller to close. @throws NetlinkError, LibcError */
+  openSibling(asker: Asker): Channel {
+    this.#assertOpen(asker);
+    return new Channel(this.#socket.reopen());
+  }
+
+  /** Closes the socket; every later exchange fails with EBADF. Idempotent. */
+  close(): void {
+    if (this.#state !== 'closed') {
+      this.#state = 'closed';
+      this.#socket.close();
+    }
+  }
+
+  /** Begins an exchange of up to `count` requests and empties the send buffer. @returns the sequence number of the first */
+  begin(count: number): number {
+    const first = this.#lastSeq >= LAST_SEQ ? 1 : this.#lastSeq + 1;
+    this.#firstSeq = first;
+    this.#lastSeq = first + count - 1;
+    this.#next = 0;
+    this.#length = 0;
+    this.datagrams = 0;
+    sendBuffer.reset();
+    return first;
+  }
+
+  /** Sends what is in the send buffer. @throws NetlinkError */
+  send(asker: Asker): void {
+    this.#assertOpen(asker);
+    try {
+      this.#socket.write(sendBuffer.view.u8, sendBuffer.position);
+    } catch (error) {
+      throw this.#brokenBy(error, asker);
+    }
+  }
+
+  /**
+   * Sends what is in the send buffer from the thread pool: the kernel does its work inside the write. No other exchange
+   * may begin here until the promise settles; the send buffer then has the request again. Rejects with NetlinkError.
+   */
+  async sendInBackground(asker: Asker): Promise<void> {
+    this.#assertOpen(asker);
+    const bytes = sendBuffer.written().slice();
+    try {
+      await this.#socket.writeInBackground(bytes);
+    } catch (error) {
+      throw this.#brokenBy(error, asker);
+    }
+    // Others have used the buffer meanwhile; an error is explained with what was sent.
+    sendBuffer.reset();
+    sendBuffer.bytes(bytes);
+  }
+
+  /** Goes on to the next message of this exchange, and waits for it if need be. @throws NetlinkError */
+  next(asker: Asker): void {
+    for (let stale = 0; stale <= MAX_STALE_DATAGRAMS; stale++) {
+      while (this.#next + NLMSG_HDRLEN <= this.#length) {
+        if (this.#step(asker)) {
+          return;
+        }
+      }
+      this.#length = this.#read(asker);
+      this.#next = 0;
+      this.datagrams += 1;
+    }
+    throw this.broken(asker, 'no answer among many');
+  }
+
+  /** Passes over one message. @returns whether it is ours: not one for others, nor for a request that was given up */
+  #step(asker: Asker): boolean {
+    const start = this.#next;
+    const length = receiveBuffer.readU32(start);
+    if (length < NLMSG_HDRLEN || start + length > this.#length) {
+      throw this.broken(asker, 'answer with a broken length');
+    }
+    this.#next = start + ((length + 3) & ~3);
+    const seq = receiveBuffer.readU32(start + 8);
+    if (receiveBuffer.readU32(start + 12) !== this.#socket.portid || seq < this.#firstSeq || seq > this.#lastSeq) {
+      return false;
+    }
+    this.type = receiveBuffer.readU16(start + 4);
+    this.start = start;
+    this.end = start + length;
+    this.index = seq - this.#firstSeq;
+    return true;
+  }
+
+  #read(asker: Asker): number {
+    try {
+      const length = this.#socket.read(receiveBuffer.u8);
+      receiveBuffer.length = length;
+      return length;
+    } catch (error) {
+      if (error instanceof LibcError && error.code === 'EAGAIN') {
+        throw this.#fail(asker, constants.errno.ETIMEDOUT, 'the kernel did not answer in time', error);
+      }
+      throw this.#brokenBy(error, asker);
+    }
+  }
+
+  /** Ends the exchange for an answer that is none, and makes the error to throw. */
+  broken(asker: Asker, detail: string, cause?: CodecError): NetlinkError {
+    return this.#fail(asker, constants.errno.EBADMSG, detail, cause);
+  }
+
+  #brokenBy(cause: unknown, asker: Asker): NetlinkError {
+    if (cause instanceof LibcError) {
+      return this.#fail(asker, cause.errno, cause.message, cause);
+    }
+    throw cause;
+  }
+
+  /** Replaces the socket, on which answers of the failed exchange may still come, and makes the error to throw. */
+  #fail(asker: Asker, errno: number, detail: string, cause?: Error): NetlinkError {
+    try {
+      const fresh = this.#socket.reopen();
+      this.#socket.close();
+      this.#socket = fresh;
+    } catch {
+      // Without a fresh socket no answer could be trusted any more; the cause is reported, the connection is over.
+      this.#state = 'dead';
+      this.#socket.close();
+    }
+    return new NetlinkError({ errno, ...asker.fail(), detail, ...(cause === undefined ? {} : { cause }) });
+  }
+
+  #assertOpen(asker: Asker): void {
+    if (this.#state !== 'open') {
+      const detail = this.#state === 'closed' ? 'the connection is closed' : 'the connection broke; open a new one';
+      throw new NetlinkError({ errno: constants.errno.EBADF, ...asker.fail(), detail });
+    }
+  }
+}
