@@ -92,21 +92,33 @@ export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<n
   };
 }
 
-function readSpool(deps: SpoolDeps): readonly { readonly path: string; readonly del: SpooledDel }[] {
-  const names = readdirSync(deps.directory).filter((name) => name.endsWith(SUFFIX));
-  const entries = names.flatMap((name) => {
-    const path = join(deps.directory, name);
-    try {
-      const decoded = decodeOrThrow(decodeSpooledDel, JSON.parse(readFileSync(path, 'utf8')), path);
-      return [{ path, del: { ...decoded, netns: decoded.netns ?? '' } }];
-    } catch (error) {
-      // A file that cannot be read now cannot be read later. Set aside for people; garbage collection finds the sandbox.
-      deps.log.error('spooled DEL is not readable, set aside', { path: path + REJECTED_SUFFIX, error });
-      setAside(path);
-      return [];
-    }
-  });
-  return entries.sort((a, b) => a.del.writtenAtMs - b.del.writtenAtMs);
+type SpoolFile = { readonly path: string; readonly del: SpooledDel };
+
+function readSpool(deps: SpoolDeps): readonly SpoolFile[] {
+  const entries = readdirSync(deps.directory, { withFileTypes: true }).filter(({ name }) => name.endsWith(SUFFIX));
+  const files = entries.flatMap((entry) => readSpoolFile(deps, join(deps.directory, entry.name), entry.isFile()) ?? []);
+  return files.sort((a, b) => a.del.writtenAtMs - b.del.writtenAtMs);
+}
+
+/** @param isFile false for what may never end when it is read: a pipe, a link to one. */
+function readSpoolFile(deps: SpoolDeps, path: string, isFile: boolean): SpoolFile | undefined {
+  let content: string;
+  try {
+    content = isFile ? readFileSync(path, 'utf8') : '';
+  } catch (error) {
+    // Taken back by its executable meanwhile, or no descriptor left: what is still there the next time is read then.
+    deps.log.warn('spooled DEL cannot be read now, left for later', { path, error });
+    return undefined;
+  }
+  try {
+    const decoded = decodeOrThrow(decodeSpooledDel, JSON.parse(content), path);
+    return { path, del: { ...decoded, netns: decoded.netns ?? '' } };
+  } catch (error) {
+    // It will not mend by itself. Set aside for people; garbage collection finds the sandbox.
+    deps.log.error('spooled DEL makes no sense, set aside', { path: path + REJECTED_SUFFIX, error });
+    setAside(path);
+    return undefined;
+  }
 }
 
 function setAside(path: string): void {

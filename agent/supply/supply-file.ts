@@ -1,4 +1,4 @@
-import { type FSWatcher, readFileSync, watch } from 'node:fs';
+import { type FSWatcher, readFileSync, statSync, watch } from 'node:fs';
 import { dirname } from 'node:path';
 import { nodeEniConfig, unknownFields } from '../../crd/node-eni-config.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -150,10 +150,17 @@ class SupplyFile implements SupplySource {
 
   #readContent(): string {
     try {
+      // A pipe would hold us up until somebody writes.
+      if (!statSync(this.#path).isFile()) throw new Error('something else than a file');
       return readFileSync(this.#path, 'utf8');
     } catch (error) {
       this.#content = undefined;
-      const got = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+      const got =
+        error instanceof Error && 'code' in error
+          ? String(error.code)
+          : error instanceof Error
+            ? error.message
+            : String(error);
       throw new ConfigError(this.#path, [{ path: '', expected: 'a readable NodeENIConfig file', got }]);
     }
   }

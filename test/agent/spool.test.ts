@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { drainSpool, type SpoolDeps, watchSpool } from '../../agent/spool.ts';
 import { silentLogger } from '../../runtime/log.ts';
@@ -52,6 +53,17 @@ test('drainSpool: sets aside what it cannot read and passes over files that are 
   writeFileSync(dir.join('.a.json.tmp'), 'half');
   t.is(await drainSpool(deps), 0);
   t.deepEqual(readdirSync(dir.path).sort(), ['.a.json.tmp', 'torn.json.rejected', 'wrong.json.rejected']);
+});
+
+test('drainSpool: is not held up by what is no file', async (t) => {
+  const { dir, deps, put } = spool(async () => {});
+  t.teardown(() => dir.close());
+  execFileSync('mkfifo', [dir.join('pipe.json')]);
+  symlinkSync(dir.join('pipe.json'), dir.join('link.json'));
+  mkdirSync(dir.join('folder.json'));
+  put('a.json', 1);
+  t.is(await drainSpool(deps), 0);
+  t.deepEqual(readdirSync(dir.path).sort(), ['folder.json.rejected', 'link.json.rejected', 'pipe.json.rejected']);
 });
 
 test('watchSpool: drains when a file arrives', async (t) => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -154,6 +155,11 @@ test(
   `# ${'x'.repeat(5_000_000)}`,
   /expected at most 4194304 bytes, got 5000002/,
 );
+
+test('openSupplyFile: refuses a pipe, which nobody may ever write to', (t) => {
+  const { source } = openIn(t, (path) => execFileSync('mkfifo', [path]));
+  t.regex(source.problem()?.message ?? '', /expected a readable NodeENIConfig file, got something else than a file/);
+});
 
 test('openSupplyFile: refuses the file of another node', (t) => {
   const { source } = openIn(t, (path) => writeFileSync(path, EXAMPLE), { nodeName: 'node-7' });
