@@ -113,7 +113,8 @@ async function attach(pid: number, args: readonly string[]): Promise<Child> {
     what: `strace attached to the ${threads.length} threads of ${pid}`,
     explain: () => strace.stderr,
   });
-  if (!strace.isRunning) throw new Error(`strace cannot attach to ${pid}: ${strace.stderr}`);
+  // A point may come at once, in what the process does by itself; strace ends with it.
+  if (attached() === 0) throw new Error(`strace cannot attach to ${pid}: ${strace.stderr}`);
   return strace;
 }
 
