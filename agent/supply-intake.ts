@@ -20,8 +20,8 @@ export type SupplyIntakeDeps = {
 /** Puts a supply in force, or says why not. What is in force stays until something better comes. */
 export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
   if (event.kind === 'invalid') {
+    // Its source has logged why.
     deps.metrics.supplyError();
-    deps.log.error('supply refused, the last good one stays in force', { error: event.error });
     return;
   }
   if (!isForNode(event.supply, deps.nodeName)) {

@@ -171,7 +171,7 @@ class SupplyFile implements SupplySource {
     this.#problem = error;
     this.#options.log.error('supply file is invalid, the last good one stays in force', {
       path: this.#path,
-      faults: error.faults,
+      error,
       epoch: this.#supply?.epoch,
     });
     this.#tell({ kind: 'invalid', error });

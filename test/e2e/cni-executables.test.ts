@@ -189,18 +189,18 @@ test('executables: work where every file system is read-only', async (t) => {
 
 test('executables: write all of a long answer to a pipe that is slow to empty', (t) => {
   // Some 300 KB of error text through a pipe of 64 KB whose reader sleeps first.
-  const keys = Object.fromEntries(Array.from({ length: 4_000 }, (_, n) => [`no_such_field_${n}`, n]));
+  const key = 'no_such_field_'.repeat(20_000);
   const folder = makeFolder();
   t.teardown(folder.remove);
   const confPath = join(folder.path, 'conf.json');
-  writeFileSync(confPath, confOf('/x', keys));
+  writeFileSync(confPath, confOf('/x', { [key]: 1 }));
   const out = execFileSync('sh', ['-c', `${PLUGIN} < ${confPath} | { sleep 0.5; cat; }`], {
     env: { ...envOf('ADD'), PATH: process.env['PATH'] ?? '' },
     maxBuffer: 1 << 24,
   });
   const { code, msg } = JSON.parse(out.toString()) as { code: number; msg: string };
   t.is(code, 7);
-  t.regex(msg, /no_such_field_3999/);
+  t.true(msg.includes(key));
 });
 
 test('executables: read a stdin and write a stdout that are non-blocking', (t) => {
