@@ -132,7 +132,12 @@ function neighMessage(spec: NeighSpec): Partial<NeighMessage> {
 
 /** AF_INET or AF_INET6 of an address or prefix; AF_INET when there is none. */
 export function familyOf(...addresses: readonly (string | undefined)[]): number {
-  return addresses.find((address) => address !== undefined)?.includes(':') ? AF_INET6 : AF_INET;
+  for (const address of addresses) {
+    if (address !== undefined) {
+      return address.includes(':') ? AF_INET6 : AF_INET;
+    }
+  }
+  return AF_INET;
 }
 
 /** Flags that a user may set; the others are the kernel's view of the next hop, refused when they come back. */

@@ -91,6 +91,9 @@ export function messageCodec<const F extends Fields>(
     writeHeader: field.writeHeader,
     writeAttribute: field.writeAttribute,
   }));
+  // One list of values serves all calls of `write`: no message is inside one of its own kind.
+  const places = new Map(slots.map((slot, place) => [slot.name, place]));
+  const values: unknown[] = slots.map(() => undefined);
   const required = slots.filter((slot) => slot.field.required);
   const byAttribute: (Slot | undefined)[] = [];
   for (const slot of slots) {
@@ -133,9 +136,20 @@ export function messageCodec<const F extends Fields>(
   function write(writer: ByteWriter, message: Partial<M>): void {
     const start = writer.zeros(headerBytes);
     const draft: Readonly<Draft> = message;
-    for (const slot of slots) {
-      const value = draft[slot.name];
-      if (value !== undefined) {
+    // Visits the fields that are there: asking for each of 30, most of them absent, costs twice as much.
+    for (let place = 0; place < values.length; place++) {
+      values[place] = undefined;
+    }
+    for (const key in draft) {
+      const place = places.get(key);
+      if (place !== undefined) {
+        values[place] = draft[key];
+      }
+    }
+    for (let place = 0; place < slots.length; place++) {
+      const value = values[place];
+      const slot = slots[place];
+      if (value !== undefined && slot !== undefined) {
         slot.writeHeader?.(writer, start, value, slot.path);
         slot.writeAttribute?.(writer, start, value, slot.path);
       }

@@ -7,10 +7,12 @@ import { NLMSG_HDRLEN } from './uapi/netlink.ts';
  * @see uapi/linux/netlink.h
  */
 export function beginMessage(writer: ByteWriter, type: number, flags: number, seq: number): number {
-  const start = writer.zeros(NLMSG_HDRLEN);
-  writer.view.u16[(start >> 1) + 2] = type;
-  writer.view.u16[(start >> 1) + 3] = flags;
-  writer.view.u32[(start >> 2) + 2] = seq;
+  const start = writer.reserve(NLMSG_HDRLEN);
+  const { u16, u32 } = writer.view;
+  u16[(start >> 1) + 2] = type;
+  u16[(start >> 1) + 3] = flags;
+  u32[(start >> 2) + 2] = seq;
+  u32[(start >> 2) + 3] = 0;
   return start;
 }
 

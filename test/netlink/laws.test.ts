@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
+import { deepStrictEqual, ok, strictEqual, throws } from 'node:assert/strict';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { Address6 } from 'ip-address';
@@ -69,6 +69,17 @@ for (const [name, codec] of CODECS) {
       deepStrictEqual(codec.decode(again), message);
       // Encoding is canonical.
       deepStrictEqual(encode(codec, codec.decode(again)), again);
+    });
+  });
+
+  test(`${name}: writes the same bytes whatever the order of the fields, and whatever was refused before`, (t) => {
+    const small = encode(codec, { family: 2 });
+    holds(t, messageBytes(codec.headerBytes), (bytes) => {
+      const message = codec.decode(bytes) as object;
+      const reversed = Object.fromEntries(Object.entries(message).reverse());
+      deepStrictEqual(encode(codec, reversed), encode(codec, message));
+      throws(() => encode(codec, { ...message, family: -1 }), CodecError);
+      deepStrictEqual(encode(codec, { family: 2 }), small);
     });
   });
 
