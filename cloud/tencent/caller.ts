@@ -64,10 +64,8 @@ async function repeat<A extends Action>(
 ): Promise<unknown> {
   const nature = { isRead: action.startsWith('Describe'), hasToken: hasToken(request) };
   for (let attempt = 1; ; attempt++) {
-    // A change under way when time runs out may have happened: from here on that is what a deadline means.
-    const underWay = (): void => {
-      if (!nature.isRead) onError(timeoutError(action));
-    };
+    // What is under way when time runs out may have happened: from here on that is what the deadline means.
+    const underWay = (): void => onError(timeoutError(action));
     try {
       return await once(deps, action, request, context, attempt, underWay);
     } catch (error) {

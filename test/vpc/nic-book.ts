@@ -8,6 +8,9 @@ export type NicOrder = {
   readonly node: string;
   readonly mtu: number;
   readonly isPrimary: boolean;
+  /** Chosen by the cloud; absent: the next free one. */
+  readonly mac?: string;
+  readonly primaryIp?: string;
 };
 
 /** The cloud's book: which NICs there are, and who has which address. Nothing in it touches the kernel. */
@@ -31,8 +34,8 @@ export class NicBook {
       eniId: order.eniId,
       node: order.node,
       subnet,
-      mac: nicMac(this.#serial),
-      primaryIp: subnet.take(4),
+      mac: order.mac ?? nicMac(this.#serial),
+      primaryIp: subnet.take(4, order.primaryIp),
       primaryIpv6: subnet.cidrV6 === undefined ? undefined : subnet.take(6),
       port: `p${this.#serial}`,
       mtu: order.mtu,

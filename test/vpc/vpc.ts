@@ -39,7 +39,14 @@ export type TestVpcSpec = {
 };
 
 /** What may differ from one ENI to the next. */
-export type AttachOptions = { readonly eniId: string; readonly subnetId: string; readonly mtu?: number };
+export type AttachOptions = {
+  readonly eniId: string;
+  readonly subnetId: string;
+  readonly mtu?: number;
+  /** What it is to be called and where it is to be reached, where the cloud has chosen; else the next free ones. */
+  readonly mac?: string;
+  readonly primaryIp?: string;
+};
 
 /** A node as tests see it from outside. */
 export type TestNode = {

@@ -1,0 +1,333 @@
+/** The port's contract: the same cases over HTTP through the SDK, and in process on a virtual clock. */
+import test, { type ExecutionContext } from 'ava';
+import type { CloudError } from '../../cloud/cloud-error.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import {
+  attachedEni,
+  type Binding,
+  contextOf,
+  createdEni,
+  inProcess,
+  overHttp,
+  SPEC,
+  type TestCloud,
+} from './cloud-fixture.ts';
+
+type Case = { readonly title: string; readonly run: (t: ExecutionContext, on: TestCloud) => Promise<void> };
+
+const CASES: readonly Case[] = [
+  {
+    title: 'instances.describe: tells size and place, and leaves out what does not exist',
+    run: async (t, { cloud }) => {
+      const found = await cloud.instances.describe(['ins-cores008', 'ins-missing0'], contextOf());
+      t.is(found.length, 1);
+      t.like(found[0], { instanceId: 'ins-cores008', cores: 8, zone: 'ap-guangzhou-3', state: 'RUNNING' });
+      t.is(found[0]?.privateIps.length, 1);
+    },
+  },
+  {
+    title: 'instances.eniLimits: asks once per type, primaries not counted',
+    run: async (t, { cloud, host }) => {
+      const [instance] = await cloud.instances.describe(['ins-cores008'], contextOf());
+      t.truthy(instance);
+      if (instance === undefined) return;
+      const both = await Promise.all([1, 2].map(() => cloud.instances.eniLimits(instance, contextOf())));
+      t.deepEqual(both[0], { secondaryEnis: 5, secondaryIpsPerEni: 19, source: 'api' });
+      t.deepEqual(both[0], both[1]);
+      await cloud.instances.eniLimits(instance, contextOf());
+      t.is(host.counts()['DescribeNetworkInterfaceLimit'], 1);
+    },
+  },
+  {
+    title: 'instances.eniLimits: falls back to the table when the API does not know the instance',
+    run: async (t, { cloud, host }) => {
+      host.faults.add({
+        fault: { kind: 'error', code: 'InvalidInstanceId.NotFound' },
+        actions: ['DescribeNetworkInterfaceLimit'],
+      });
+      const [instance] = await cloud.instances.describe(['ins-cores002'], contextOf());
+      t.truthy(instance);
+      if (instance === undefined) return;
+      t.deepEqual(await cloud.instances.eniLimits(instance, contextOf()), {
+        secondaryEnis: 3,
+        secondaryIpsPerEni: 9,
+        source: 'table',
+      });
+    },
+  },
+  {
+    title: 'enis: live from creation to deletion, each task settles, addresses come and go with them',
+    run: async (t, { cloud, host }) => {
+      const eniId = await attachedEni(cloud, 'life', 'ins-cores002', 4);
+      const [eni] = await cloud.enis.describe([eniId], contextOf());
+      t.like(eni, { name: 'life', state: 'AVAILABLE', isPrimary: false, tags: { cluster: 'cls-test' } });
+      t.deepEqual(eni?.attachment, { instanceId: 'ins-cores002', deviceIndex: 1 });
+      t.is(eni?.ips.filter((ip) => !ip.isPrimary && ip.state === 'AVAILABLE').length, 4);
+      t.regex(eni?.mac ?? '', /^20:90:6f:[0-9a-f:]{8}$/);
+      const detach = await cloud.enis.detach(eniId, 'ins-cores002', contextOf());
+      t.deepEqual(await cloud.tasks.settle(detach, contextOf()), { kind: 'done' });
+      t.is((await cloud.enis.describe([eniId], contextOf()))[0]?.attachment, undefined);
+      const remove = await cloud.enis.delete(eniId, contextOf());
+      t.deepEqual(await cloud.tasks.settle(remove, contextOf()), { kind: 'done' });
+      t.deepEqual(await cloud.enis.describe([eniId], contextOf()), []);
+      const error = await failure(cloud.enis.delete(eniId, contextOf()));
+      t.is(error.retry, 'gone');
+      // Three primaries are left of what there was.
+      t.is(host.model.state.subnet('subnet-large000').pool.free, 65_533 - 3);
+    },
+  },
+  {
+    title: 'enis.create: the same token makes one ENI, another request with it is refused',
+    run: async (t, { cloud, host }) => {
+      const spec = { vpcId: SPEC.vpcId, subnetId: 'subnet-large000', name: 'once', clientToken: 'token-1' };
+      const first = await cloud.enis.create(spec, contextOf());
+      const second = await cloud.enis.create(spec, contextOf());
+      t.is(first.eni.eniId, second.eni.eniId);
+      t.is([...host.model.state.enis.values()].filter((eni) => eni.name === 'once').length, 1);
+      const error = await failure(cloud.enis.create({ ...spec, name: 'twice' }, contextOf()));
+      t.is(error.code, 'UnsupportedOperation.IdempotentParameterMismatch');
+      t.is(error.retry, 'never');
+    },
+  },
+  {
+    title: 'enis.create: says which quota is used up: the subnet, the VPC',
+    run: async (t, { cloud, host }) => {
+      await createdEni(cloud, 'small-1', 4, 'subnet-small000');
+      const full = await failure(
+        cloud.enis.create({ vpcId: SPEC.vpcId, subnetId: 'subnet-small000', name: 'small-2' }, contextOf()),
+      );
+      t.like(full, { code: 'ResourceInsufficient.Subnet', retry: 'quota', scope: 'subnet' });
+      t.regex(full.message, /does not have sufficient IPs.*RequestId=/);
+      const { state } = host.model;
+      const subnet = state.subnet('subnet-large000');
+      for (let count = 1; count < 50; count++) {
+        const ip = subnet.pool.take();
+        state.makeEni({ subnet, name: `fill-${count}`, description: '', ip, groups: [], tags: {}, isPrimary: false });
+      }
+      const many = await failure(
+        cloud.enis.create({ vpcId: SPEC.vpcId, subnetId: 'subnet-large000', name: 'one-too-many' }, contextOf()),
+      );
+      t.like(many, { retry: 'quota', scope: 'vpc-enis' });
+    },
+  },
+  {
+    title: 'enis.attach: says that the instance is full, or elsewhere',
+    run: async (t, { cloud }) => {
+      await attachedEni(cloud, 'first', 'ins-cores001');
+      const spare = await createdEni(cloud, 'spare');
+      t.like(await failure(cloud.enis.attach(spare, 'ins-cores001', contextOf())), {
+        retry: 'quota',
+        scope: 'instance-enis',
+      });
+      t.like(await failure(cloud.enis.attach(spare, 'ins-zone4001', contextOf())), {
+        code: 'UnsupportedOperation.ZoneMismatch',
+        retry: 'never',
+      });
+    },
+  },
+  {
+    title: 'enis.sweep: finds each ENI once over several pages, by tag, by instance, by subnet',
+    run: async (t, { cloud, host }) => {
+      const { state } = host.model;
+      const subnet = state.subnet('subnet-large000');
+      for (let count = 0; count < 230; count++) {
+        const ip = subnet.pool.take();
+        const tags = { cluster: count % 2 === 0 ? 'cls-a' : 'cls-b' };
+        const eni = state.makeEni({
+          subnet,
+          name: `n${count}`,
+          description: '',
+          ip,
+          groups: [],
+          tags,
+          isPrimary: false,
+        });
+        eni.state = 'AVAILABLE';
+      }
+      const all = await cloud.enis.sweep({ vpcId: SPEC.vpcId }, contextOf());
+      t.true(all.isConsistent);
+      t.is(all.enis.length, 234);
+      t.is(new Set(all.enis.map((eni) => eni.eniId)).size, 234);
+      const tagged = await cloud.enis.sweep({ tag: { key: 'cluster', value: 'cls-a' } }, contextOf());
+      t.is(tagged.enis.length, 115);
+      const ofInstance = await cloud.enis.sweep({ instanceId: 'ins-cores002' }, contextOf());
+      t.deepEqual(
+        ofInstance.enis.map((eni) => eni.isPrimary),
+        [true],
+      );
+    },
+  },
+  {
+    title: 'ips: are assigned ten a call, unassigned, and named exactly',
+    run: async (t, { cloud, host }) => {
+      const eniId = await attachedEni(cloud, 'ips', 'ins-cores008');
+      host.forget();
+      const change = await cloud.ips.assign(eniId, 10, contextOf(), 'ips-token');
+      t.is(change.ips.length, 10);
+      t.deepEqual(await cloud.tasks.settle(first(change.tasks), contextOf()), { kind: 'done' });
+      t.is(host.counts()['AssignPrivateIpAddresses'], 1);
+      const away = change.ips.slice(0, 3);
+      const unassign = await cloud.ips.unassign(eniId, away, contextOf());
+      t.deepEqual(await cloud.tasks.settle(first(unassign.tasks), contextOf()), { kind: 'done' });
+      const left = (await cloud.enis.describe([eniId], contextOf()))[0]?.ips.filter((ip) => !ip.isPrimary) ?? [];
+      t.deepEqual(left.map((ip) => ip.ip).sort(), change.ips.slice(3).toSorted());
+      const exact = await cloud.ips.assignExact(eniId, [first(away)], contextOf());
+      t.deepEqual(exact.ips, [first(away)]);
+      t.deepEqual(await cloud.tasks.settle(first(exact.tasks), contextOf()), { kind: 'done' });
+      const taken = await failure(cloud.ips.assignExact(eniId, [first(away)], contextOf()));
+      t.like(taken, { code: 'ResourceInUse', retry: 'never' });
+    },
+  },
+  {
+    title: 'ips.assign: more than ten wait for each other, and what was done before a failure is told',
+    run: async (t, { cloud }) => {
+      const eniId = await attachedEni(cloud, 'nineteen', 'ins-cores008');
+      const change = await cloud.ips.assign(eniId, 20, contextOf());
+      t.is(change.ips.length, 10);
+      t.is(change.tasks.length, 1);
+      t.like(change.failure, { retry: 'quota', scope: 'eni-ips' });
+    },
+  },
+  {
+    title: 'ips.migrate: moves an address within its subnet',
+    run: async (t, { cloud }) => {
+      const from = await attachedEni(cloud, 'from', 'ins-cores002', 1);
+      const to = await attachedEni(cloud, 'to', 'ins-cores008');
+      const ip = (await cloud.enis.describe([from], contextOf()))[0]?.ips.find((one) => !one.isPrimary)?.ip ?? '';
+      const task = await cloud.ips.migrate(ip, from, to, contextOf());
+      t.deepEqual(await cloud.tasks.settle(task, contextOf()), { kind: 'done' });
+      const [eni] = await cloud.enis.describe([to], contextOf());
+      t.true(eni?.ips.some((one) => one.ip === ip && one.state === 'AVAILABLE'));
+    },
+  },
+  {
+    title: 'subnets: tell how many addresses are free',
+    run: async (t, { cloud }) => {
+      const all = await cloud.subnets.sweep(SPEC.vpcId, contextOf());
+      t.deepEqual(all.map((subnet) => subnet.subnetId).sort(), SPEC.subnets.map((one) => one.subnetId).toSorted());
+      await createdEni(cloud, 'taker', 2, 'subnet-small000');
+      const [small] = await cloud.subnets.describe(['subnet-small000'], contextOf());
+      t.like(small, { zone: 'ap-guangzhou-3', cidr: '10.1.0.0/29', totalIps: 5, freeIps: 2 });
+    },
+  },
+  {
+    title: 'securityGroups: keep their order, are added and taken away',
+    run: async (t, { cloud }) => {
+      const eniId = await createdEni(cloud, 'groups');
+      const groups = async () => (await cloud.enis.describe([eniId], contextOf()))[0]?.securityGroupIds;
+      await cloud.securityGroups.replace(eniId, ['sg-b', 'sg-a'], contextOf());
+      t.deepEqual(await groups(), ['sg-b', 'sg-a']);
+      await cloud.securityGroups.associate([eniId], ['sg-c'], contextOf());
+      await cloud.securityGroups.disassociate([eniId], ['sg-b'], contextOf());
+      t.deepEqual(await groups(), ['sg-a', 'sg-c']);
+    },
+  },
+  {
+    title: 'eips: are allocated, bound to an address, set free and released; the quota is told',
+    run: async (t, { cloud }) => {
+      const eniId = await attachedEni(cloud, 'eip', 'ins-cores002', 1);
+      const ip = (await cloud.enis.describe([eniId], contextOf()))[0]?.ips.find((one) => !one.isPrimary)?.ip ?? '';
+      const made = await cloud.eips.allocate({ count: 1, name: 'pod-eip', tags: { a: 'b' } }, contextOf());
+      t.deepEqual(await cloud.tasks.settle(made.task, contextOf()), { kind: 'done' });
+      const eipId = first(made.eipIds);
+      const bind = await cloud.eips.associate(eipId, eniId, ip, contextOf());
+      t.deepEqual(await cloud.tasks.settle(bind, contextOf()), { kind: 'done' });
+      const [bound] = await cloud.eips.describe({ eniId }, contextOf());
+      t.like(bound, { eipId, status: 'BIND_ENI', privateIp: ip, name: 'pod-eip' });
+      const loose = await cloud.eips.disassociate(eipId, contextOf());
+      t.deepEqual(await cloud.tasks.settle(loose, contextOf()), { kind: 'done' });
+      const released = await cloud.eips.release(eipId, contextOf());
+      t.deepEqual(await cloud.tasks.settle(released, contextOf()), { kind: 'done' });
+      t.deepEqual(await cloud.eips.describe({ eipIds: [eipId] }, contextOf()), []);
+      t.like(await failure(cloud.eips.allocate({ count: 4 }, contextOf())), { retry: 'quota', scope: 'eips' });
+    },
+  },
+  {
+    title: 'tasks.settle: tells a failure, and a task that nobody knows',
+    run: async (t, { cloud, host }) => {
+      const eniId = await createdEni(cloud, 'unlucky');
+      host.faults.add({ fault: { kind: 'task', fate: 'fail' }, actions: ['AttachNetworkInterface'], times: 1 });
+      const failed = await cloud.enis.attach(eniId, 'ins-cores002', contextOf());
+      t.deepEqual(await cloud.tasks.settle(failed, contextOf()), {
+        kind: 'failed',
+        reason: 'internal resource scheduling failed',
+      });
+      host.faults.add({ fault: { kind: 'task', fate: 'vanish' }, actions: ['AttachNetworkInterface'], times: 1 });
+      const lost = await cloud.enis.attach(eniId, 'ins-cores002', contextOf());
+      t.deepEqual(await cloud.tasks.settle(lost, contextOf()), { kind: 'lost' });
+    },
+  },
+  {
+    title: 'calls: a change without an answer is for the caller to resolve, unless it carries a token',
+    run: async (t, { cloud, host }) => {
+      const eniId = await attachedEni(cloud, 'silent', 'ins-cores002', 2);
+      const ips = (await cloud.enis.describe([eniId], contextOf()))[0]?.ips.filter((one) => !one.isPrimary) ?? [];
+      host.faults.add({ fault: { kind: 'reset', after: true }, actions: ['UnassignPrivateIpAddresses'], times: 1 });
+      const error = await failure(cloud.ips.unassign(eniId, [first(ips).ip], contextOf()));
+      t.is(error.retry, 'resolve');
+      host.faults.add({
+        fault: { kind: 'http', status: 502, after: true },
+        actions: ['CreateNetworkInterface'],
+        times: 2,
+      });
+      const spec = { vpcId: SPEC.vpcId, subnetId: 'subnet-large000', name: 'answered', clientToken: 'answered' };
+      t.is((await cloud.enis.create(spec, contextOf())).eni.name, 'answered');
+      t.is([...host.model.state.enis.values()].filter((eni) => eni.name === 'answered').length, 1);
+    },
+  },
+  {
+    title: 'calls: reads go through throttling, gateways and broken connections',
+    run: async (t, { cloud, host }) => {
+      host.faults.add({
+        fault: { kind: 'error', code: 'RequestLimitExceeded' },
+        actions: ['DescribeSubnets'],
+        times: 1,
+      });
+      host.faults.add({ fault: { kind: 'http', status: 503 }, actions: ['DescribeSubnets'], times: 1 });
+      host.faults.add({ fault: { kind: 'reset' }, actions: ['DescribeSubnets'], times: 1 });
+      t.is((await cloud.subnets.sweep(SPEC.vpcId, contextOf())).length, 3);
+    },
+  },
+  {
+    title: 'calls: abort with the reason of their signal, and end at their deadline',
+    run: async (t, { cloud, host }) => {
+      host.faults.add({ fault: { kind: 'hang' }, actions: ['DescribeSubnets'] });
+      const controller = new AbortController();
+      const reason = new Error('not wanted any more');
+      const pending = cloud.subnets.sweep(SPEC.vpcId, contextOf({ signal: controller.signal }));
+      controller.abort(reason);
+      t.is(await pending.catch((error: unknown) => error), reason);
+      const late = await failure(cloud.subnets.sweep(SPEC.vpcId, contextOf({ timeoutMs: 300 })));
+      t.like(late, { code: 'TIMEOUT', retry: 'resolve' });
+    },
+  },
+];
+
+function first<T>(items: readonly T[]): T {
+  const [item] = items;
+  if (item === undefined) throw new Error('the list is empty');
+  return item;
+}
+
+async function failure(work: Promise<unknown>): Promise<CloudError> {
+  const error = await work.then(
+    () => new Error('it went well'),
+    (caught: unknown) => caught,
+  );
+  if (isCloudError(error)) return error;
+  throw error;
+}
+
+const runOn = test.macro(async (t, binding: Binding, { run }: Case) => {
+  const on = await binding();
+  try {
+    await on.wait(run(t, on));
+  } finally {
+    await on.close();
+  }
+});
+
+for (const one of CASES) {
+  test(`in process: ${one.title}`, runOn, inProcess, one);
+  test(`over HTTP: ${one.title}`, runOn, overHttp, one);
+}

@@ -1,0 +1,99 @@
+import type { Clock } from '../../runtime/clock.ts';
+import { MinHeap } from './min-heap.ts';
+
+type Timer = { readonly fire: () => void; isDead: boolean };
+
+/**
+ * A clock that stands still until told to go on, and then jumps from one sleeper to the next: an hour of virtual time
+ * costs what happens in it. Wall clock and monotonic clock are one, but for the start.
+ */
+export class VirtualClock implements Clock {
+  #elapsedMs = 0;
+  #startMs: number;
+  #timers = new MinHeap<Timer>();
+
+  /** `startMs` is the wall clock at the beginning; default 2026-01-01. */
+  constructor(startMs: number = Date.UTC(2026, 0, 1)) {
+    this.#startMs = startMs;
+  }
+
+  nowMs(): number {
+    return this.#startMs + this.#elapsedMs;
+  }
+
+  monotonicMs(): number {
+    return this.#elapsedMs;
+  }
+
+  bootMs(): number {
+    return Math.floor(this.#elapsedMs);
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const onAbort = (): void => {
+      timer.isDead = true;
+      reject(signal?.reason);
+    };
+    const timer: Timer = {
+      isDead: false,
+      fire: () => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      },
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    this.#timers.push(timer, this.#elapsedMs + Math.max(0, ms));
+    return promise;
+  }
+
+  /** Goes on by `ms`, waking every sleeper on the way, and lets what they do settle. */
+  async advance(ms: number): Promise<void> {
+    const endMs = this.#elapsedMs + ms;
+    await settle();
+    while ((this.#timers.leastKey ?? Number.POSITIVE_INFINITY) <= endMs) await this.#step();
+    this.#elapsedMs = endMs;
+    await settle();
+  }
+
+  /**
+   * Goes on until `work` is done, and resolves or rejects as it does.
+   * @throws Error when everybody sleeps for ever, or `limitMs` of virtual time have passed
+   */
+  async run<T>(work: Promise<T>, limitMs = 86_400_000): Promise<T> {
+    let isDone = false;
+    const finish = (): void => {
+      isDone = true;
+    };
+    work.then(finish, finish);
+    const endMs = this.#elapsedMs + limitMs;
+    await settle();
+    while (!isDone) {
+      if (this.#timers.size === 0) throw new Error('virtual clock: nobody sleeps, and the work is not done');
+      await this.#step();
+      if (this.#elapsedMs > endMs) throw new Error(`virtual clock: not done after ${limitMs} ms of virtual time`);
+    }
+    return await work;
+  }
+
+  /** Wakes all sleepers of the next moment. */
+  async #step(): Promise<void> {
+    const atMs = this.#timers.leastKey;
+    if (atMs === undefined) return;
+    let hasFired = false;
+    while (this.#timers.leastKey === atMs) {
+      const timer = this.#timers.pop();
+      if (timer === undefined || timer.isDead) continue;
+      this.#elapsedMs = Math.max(this.#elapsedMs, atMs);
+      hasFired = true;
+      timer.fire();
+    }
+    if (hasFired) await settle();
+  }
+}
+
+/** Lets every promise that can settle do so: the queue of microtasks is empty when an immediate runs. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,29 @@
+import type { FabricEvent } from './model/types.ts';
+
+/** The packets' side of the cloud: plugs, unplugs and routes. None on a virtual clock. */
+export type Fabric = {
+  attach(eni: Extract<FabricEvent, { readonly kind: 'attach' }>): Promise<void>;
+  detach(eniId: string): Promise<void>;
+  assign(eniId: string, ip: string): Promise<void>;
+  unassign(eniId: string, ip: string): Promise<void>;
+};
+
+/** Has the packets' side do what happened, in order. */
+export async function playEvents(fabric: Fabric, events: readonly FabricEvent[]): Promise<void> {
+  for (const event of events) {
+    switch (event.kind) {
+      case 'attach':
+        await fabric.attach(event);
+        break;
+      case 'detach':
+        await fabric.detach(event.eniId);
+        break;
+      case 'assign':
+        await fabric.assign(event.eniId, event.ip);
+        break;
+      case 'unassign':
+        await fabric.unassign(event.eniId, event.ip);
+        break;
+    }
+  }
+}

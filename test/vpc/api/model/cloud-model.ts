@@ -1,0 +1,94 @@
+import { ApiError } from './api-error.ts';
+import type { ActionRules, ActionTable, ModelCall, TaskPlan } from './call.ts';
+import { EIP_ACTIONS } from './eip-actions.ts';
+import { ENI_ACTIONS } from './eni-actions.ts';
+import { advanceState } from './finish-task.ts';
+import { IP_ACTIONS } from './ip-actions.ts';
+import { CVM_ACTIONS, TASK_ACTIONS } from './other-actions.ts';
+import { Params } from './params.ts';
+import { type CloudSpec, CloudState } from './state.ts';
+import type { ModelTask, TaskEffect } from './types.ts';
+
+/** One request: what is asked, when, and how the work that it begins will go. */
+export type ModelRequest = {
+  readonly product: string;
+  readonly action: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly requestId: string;
+  readonly nowMs: number;
+  readonly asOfMs?: number;
+  readonly planTask: () => TaskPlan;
+};
+
+const PRODUCTS: Readonly<Record<string, ActionTable>> = {
+  vpc: { ...ENI_ACTIONS, ...IP_ACTIONS, ...EIP_ACTIONS, ...TASK_ACTIONS },
+  cvm: CVM_ACTIONS,
+};
+
+type Remembered = { readonly fingerprint: string; readonly answer: object };
+
+/**
+ * The VPC, EIP and CVM services as one state machine: a request, a time and a plan for its task go in, an answer or an
+ * ApiError comes out. It reads no clock, throws no dice and waits for nothing, so the same requests give the same answers.
+ */
+export class CloudModel {
+  readonly state: CloudState;
+  #tokens = new Map<string, Remembered>();
+
+  constructor(spec: CloudSpec) {
+    this.state = new CloudState(spec);
+  }
+
+  /** Ends every task that is due. */
+  advance(nowMs: number): void {
+    advanceState(this.state, nowMs);
+  }
+
+  /** Answers one request; a second with the same ClientToken gets the first one's answer. @throws ApiError */
+  handle(request: ModelRequest): object {
+    this.advance(request.nowMs);
+    const rules = rulesOf(request);
+    const params = new Params(request.params, rules.required, rules.optional);
+    const token = params.text('ClientToken', 64);
+    if (token === '') return this.#run(rules, params, request);
+    const key = `${request.action}/${token}`;
+    const fingerprint = JSON.stringify(request.params);
+    const known = this.#tokens.get(key);
+    if (known !== undefined) {
+      if (known.fingerprint === fingerprint) return known.answer;
+      throw new ApiError(
+        'UnsupportedOperation.IdempotentParameterMismatch',
+        'The token was used with other parameters.',
+      );
+    }
+    const answer = this.#run(rules, params, request);
+    this.#tokens.set(key, { fingerprint, answer });
+    return answer;
+  }
+
+  #run(rules: ActionRules, params: Params, request: ModelRequest): object {
+    const call: ModelCall = {
+      state: this.state,
+      params,
+      requestId: request.requestId,
+      asOfMs: request.asOfMs,
+      begin: (effect, taskId) => this.#begin(effect, taskId ?? request.requestId, request),
+    };
+    return { ...rules.handle(call), RequestId: request.requestId };
+  }
+
+  #begin(effect: TaskEffect, taskId: string, request: ModelRequest): ModelTask {
+    const { fate, lastsMs } = request.planTask();
+    const task: ModelTask = { taskId, effect, fate, dueMs: request.nowMs + lastsMs, status: 'RUNNING' };
+    if (fate !== 'vanish') this.state.tasks.set(taskId, task);
+    this.state.due.push(task, task.dueMs);
+    return task;
+  }
+}
+
+function rulesOf(request: ModelRequest): ActionRules {
+  const table = PRODUCTS[request.product];
+  const rules = table !== undefined && Object.hasOwn(table, request.action) ? table[request.action] : undefined;
+  if (rules === undefined) throw new ApiError('InvalidAction', `The API ${request.action} does not exist.`);
+  return rules;
+}

@@ -1,0 +1,143 @@
+import { ApiError } from './api-error.ts';
+import type { ActionTable, ModelCall } from './call.ts';
+import { invalidState } from './eni-actions.ts';
+import { type DescribeRules, select } from './filters.ts';
+import { instanceLimits } from './limits.ts';
+import type { CloudState } from './state.ts';
+import type { ModelEni, ModelIp, ModelSubnet } from './types.ts';
+
+/** Secondary addresses of an ENI that is bound to nothing: as many as the largest instance may have. */
+const UNBOUND_IPS = 30;
+
+const DESCRIBE_SUBNETS: DescribeRules<ModelSubnet> = {
+  idField: 'SubnetIds',
+  mostIds: 100,
+  mostFilters: 10,
+  mostValues: 100,
+  hasTextPaging: true,
+  invalidFilter: 'InvalidParameter.FilterInvalidKey',
+  idOf: (subnet) => subnet.subnetId,
+  fields: {
+    'subnet-id': (subnet) => [subnet.subnetId],
+    'vpc-id': (subnet) => [subnet.vpcId],
+    'cidr-block': (subnet) => [subnet.cidr],
+    zone: (subnet) => [subnet.zone],
+  },
+};
+
+/** The APIs of addresses and subnets. */
+export const IP_ACTIONS: ActionTable = {
+  AssignPrivateIpAddresses: {
+    required: ['NetworkInterfaceId'],
+    optional: ['PrivateIpAddresses', 'SecondaryPrivateIpAddressCount', 'QosLevel', 'ClientToken'],
+    handle: assignIps,
+  },
+  UnassignPrivateIpAddresses: {
+    required: ['NetworkInterfaceId', 'PrivateIpAddresses'],
+    optional: ['InstanceId'],
+    handle: unassignIps,
+  },
+  MigratePrivateIpAddress: {
+    required: ['SourceNetworkInterfaceId', 'DestinationNetworkInterfaceId', 'PrivateIpAddress'],
+    optional: [],
+    handle: migrateIp,
+  },
+  DescribeSubnets: {
+    required: [],
+    optional: ['SubnetIds', 'Filters', 'Offset', 'Limit'],
+    handle: ({ state, params }) => {
+      const { page, total } = select(state.subnets.values(), params, DESCRIBE_SUBNETS);
+      return {
+        SubnetSet: page.map((subnet) => ({
+          SubnetId: subnet.subnetId,
+          VpcId: subnet.vpcId,
+          SubnetName: subnet.subnetId,
+          Zone: subnet.zone,
+          CidrBlock: subnet.cidr,
+          Ipv6CidrBlock: '',
+          AvailableIpAddressCount: subnet.pool.free,
+          TotalIpAddressCount: subnet.pool.total,
+        })),
+        TotalCount: total,
+      };
+    },
+  },
+};
+
+function assignIps({ state, params, begin }: ModelCall): object {
+  const eni = state.eni(params.text('NetworkInterfaceId'));
+  const wanted = params.textsOf('PrivateIpAddresses', 'PrivateIpAddress', 10);
+  const count = params.integer('SecondaryPrivateIpAddressCount', 0, 0, UNBOUND_IPS);
+  if (wanted.length + count === 0) {
+    throw new ApiError('MissingParameter', 'PrivateIpAddresses or SecondaryPrivateIpAddressCount is missing.');
+  }
+  if (count > 10) throw new ApiError('InvalidParameterValue.LimitExceeded', 'more than 10 addresses in one call.');
+  if (eni.state !== 'AVAILABLE') throw invalidState(eni);
+  requireIdle(eni);
+  if (eni.ips.size + wanted.length + count > mostIps(state, eni)) {
+    throw new ApiError('LimitExceeded', 'Quota limit is reached.');
+  }
+  const { pool } = state.subnet(eni.subnetId);
+  if (pool.free < count + wanted.length) {
+    throw new ApiError('ResourceInsufficient.Subnet', 'The subnet does not have sufficient IPs.');
+  }
+  const taken: string[] = [];
+  try {
+    for (const ip of wanted) taken.push(pool.takeExact(ip));
+  } catch (error) {
+    for (const ip of taken) pool.give(ip);
+    throw error;
+  }
+  for (let more = 0; more < count; more++) taken.push(pool.take());
+  for (const ip of taken) eni.ips.set(ip, { ip, isPrimary: false, state: 'PENDING' });
+  begin({ kind: 'assign', eniId: eni.eniId, ips: taken });
+  return {
+    PrivateIpAddressSet: taken.map((ip) => ({ PrivateIpAddress: ip, Primary: false, State: 'PENDING' })),
+  };
+}
+
+function unassignIps({ state, params, begin }: ModelCall): object {
+  const eni = state.eni(params.text('NetworkInterfaceId'));
+  const ips = params.textsOf('PrivateIpAddresses', 'PrivateIpAddress', 10).map((ip) => secondaryOf(eni, ip));
+  if (ips.length === 0) throw new ApiError('MissingParameter', 'The parameter PrivateIpAddresses is empty.');
+  requireIdle(eni);
+  for (const ip of ips) ip.state = 'DELETING';
+  begin({ kind: 'unassign', eniId: eni.eniId, ips: ips.map((ip) => ip.ip) });
+  return {};
+}
+
+function migrateIp({ state, params, begin }: ModelCall): object {
+  const from = state.eni(params.text('SourceNetworkInterfaceId'));
+  const to = state.eni(params.text('DestinationNetworkInterfaceId'));
+  const ip = from.ips.get(params.text('PrivateIpAddress'));
+  if (ip === undefined) throw new ApiError('ResourceNotFound', 'The address is not on the source ENI.');
+  if (ip.isPrimary) throw new ApiError('UnauthorizedOperation.PrimaryIp', 'A primary IP cannot be migrated.');
+  if (from.subnetId !== to.subnetId) throw new ApiError('UnsupportedOperation', 'Different subnets.');
+  requireIdle(from);
+  requireIdle(to);
+  if (to.ips.size + 1 > mostIps(state, to)) throw new ApiError('LimitExceeded', 'Quota limit is reached.');
+  ip.state = 'MIGRATING';
+  begin({ kind: 'migrate', fromEniId: from.eniId, toEniId: to.eniId, ip: ip.ip });
+  return {};
+}
+
+function secondaryOf(eni: ModelEni, ip: string): ModelIp {
+  const found = eni.ips.get(ip);
+  if (found === undefined) throw new ApiError('ResourceNotFound', `The address ${ip} is not on ${eni.eniId}.`);
+  if (found.isPrimary) throw new ApiError('UnsupportedOperation', 'The primary IP cannot be released.');
+  return found;
+}
+
+/** One change of an ENI's addresses at a time. */
+function requireIdle(eni: ModelEni): void {
+  if ([...eni.ips.values()].every((ip) => ip.state === 'AVAILABLE')) return;
+  throw new ApiError(
+    'UnsupportedOperation.MutexOperationTaskRunning',
+    'The resource mutual exclusion operation is being executed.',
+  );
+}
+
+function mostIps(state: CloudState, eni: ModelEni): number {
+  const instance = state.instances.get(eni.attachment?.instanceId ?? '');
+  return instance === undefined ? UNBOUND_IPS : instanceLimits(instance.cores).ipsPerEni;
+}

@@ -1,0 +1,66 @@
+import type { ModelEni } from './types.ts';
+
+/** What an instance may hold, as the limits API counts: primary ENI and primary addresses included. */
+export type InstanceLimits = { readonly enis: number; readonly ipsPerEni: number; readonly eips: number };
+
+/** The product's table by cores. An independent copy: it judges the one in the source. */
+export function instanceLimits(cores: number): InstanceLimits {
+  if (cores <= 1) return { enis: 2, ipsPerEni: 6, eips: 2 };
+  if (cores <= 6) return { enis: 4, ipsPerEni: 10, eips: 4 };
+  if (cores <= 10) return { enis: 6, ipsPerEni: 20, eips: 6 };
+  return { enis: 8, ipsPerEni: 30, eips: 8 };
+}
+
+/** Wire form of a moment: China's time, without saying so. */
+export function writtenTime(ms: number): string {
+  return new Date(ms + 8 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** Tags in wire form. */
+export function wireTags(tags: Readonly<Record<string, string>>): readonly object[] {
+  return Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+}
+
+/** An ENI in wire form, as it is or, when `asOfMs` is given, with the state that it had then. */
+export function wireEni(eni: ModelEni, asOfMs?: number): object {
+  const past = asOfMs === undefined ? undefined : eni.history.findLast((version) => version.atMs <= asOfMs);
+  const state = past?.state ?? eni.state;
+  const isAttached = past === undefined ? eni.attachment !== undefined : past.isAttached;
+  const { attachment } = eni;
+  return {
+    NetworkInterfaceId: eni.eniId,
+    NetworkInterfaceName: eni.name,
+    NetworkInterfaceDescription: eni.description,
+    SubnetId: eni.subnetId,
+    VpcId: eni.vpcId,
+    Zone: eni.zone,
+    MacAddress: eni.mac.toUpperCase(),
+    Primary: eni.isPrimary,
+    State: state,
+    NetworkInterfaceState: state === 'AVAILABLE' && isAttached ? 'INUSE' : state,
+    GroupSet: [...eni.securityGroupIds],
+    Attachment:
+      isAttached && attachment !== undefined
+        ? {
+            InstanceId: attachment.instanceId,
+            DeviceIndex: attachment.deviceIndex,
+            InstanceAccountId: '1250000000',
+            AttachTime: writtenTime(attachment.atMs),
+          }
+        : null,
+    PrivateIpAddressSet: [...eni.ips.values()].map((ip) => ({
+      PrivateIpAddress: ip.ip,
+      Primary: ip.isPrimary,
+      State: ip.state,
+      AddressId: ip.eipId ?? '',
+      PublicIpAddress: '',
+      Description: '',
+      IsWanIpBlocked: false,
+    })),
+    Ipv6AddressSet: [],
+    TagSet: wireTags(eni.tags),
+    CreatedTime: writtenTime(eni.createdAtMs),
+    EniType: eni.isPrimary ? 1 : 0,
+    Business: 'cvm',
+  };
+}

@@ -1,0 +1,202 @@
+import { MinHeap } from '../../../support/min-heap.ts';
+import { AddressPool } from './address-pool.ts';
+import { ApiError } from './api-error.ts';
+import type { FabricEvent, ModelEip, ModelEni, ModelInstance, ModelIp, ModelSubnet, ModelTask } from './types.ts';
+
+/** What the cloud consists of and how large its quotas are. */
+export type CloudSpec = {
+  readonly vpcId: string;
+  readonly subnets: readonly { readonly subnetId: string; readonly zone: string; readonly cidr: string }[];
+  /** ENIs in the VPC, primary ones not counted; default 1000. */
+  readonly vpcEnis?: number;
+  /** EIPs in the region; default 20. */
+  readonly eips?: number;
+  readonly securityGroupIds?: readonly string[];
+};
+
+/** A new instance. */
+export type InstanceSpec = {
+  readonly instanceId: string;
+  readonly instanceType?: string;
+  readonly cores: number;
+  readonly subnetId: string;
+  readonly securityGroupIds?: readonly string[];
+  /** Name of the CAM role that its metadata service hands out keys for. */
+  readonly role?: string;
+  /** MAC and address of its primary ENI, where the packets' side has chosen them; else the next free ones. */
+  readonly primary?: { readonly mac: string; readonly ip: string };
+};
+
+/** Above the serials of the packets' side, which numbers the primary NICs that it plugs in itself. */
+const FIRST_MAC_SERIAL = 0x10_0000;
+
+/** Everything that the cloud knows. Handlers change it; time and chance come in from outside. */
+export class CloudState {
+  readonly spec: CloudSpec;
+  readonly subnets: ReadonlyMap<string, ModelSubnet>;
+  readonly instances = new Map<string, ModelInstance>();
+  readonly enis = new Map<string, ModelEni>();
+  readonly eips = new Map<string, ModelEip>();
+  readonly tasks = new Map<string, ModelTask>();
+  readonly due = new MinHeap<ModelTask>();
+  /** What happened to the packets' side, in order; whoever drives that side takes it. */
+  readonly events: FabricEvent[] = [];
+  nowMs = 0;
+  #serials = new Map<string, number>();
+  #macSerial = FIRST_MAC_SERIAL;
+
+  constructor(spec: CloudSpec) {
+    this.spec = spec;
+    this.subnets = new Map(
+      spec.subnets.map((subnet) => [
+        subnet.subnetId,
+        { ...subnet, vpcId: spec.vpcId, pool: new AddressPool(subnet.cidr) },
+      ]),
+    );
+  }
+
+  /** Starts an instance with its primary ENI. */
+  addInstance(spec: InstanceSpec): ModelInstance {
+    const subnet = this.subnet(spec.subnetId);
+    const groups = spec.securityGroupIds ?? ['sg-default0'];
+    const instance: ModelInstance = {
+      instanceId: spec.instanceId,
+      instanceType: spec.instanceType ?? `S5.${spec.cores}CORE`,
+      cores: spec.cores,
+      zone: subnet.zone,
+      vpcId: subnet.vpcId,
+      subnetId: spec.subnetId,
+      state: 'RUNNING',
+      securityGroupIds: groups,
+      ...(spec.role === undefined ? {} : { role: spec.role }),
+    };
+    this.instances.set(instance.instanceId, instance);
+    const ip = spec.primary === undefined ? subnet.pool.take() : subnet.pool.takeExact(spec.primary.ip);
+    const eni = this.makeEni({ subnet, name: 'Primary ENI', description: '', ip, groups, tags: {}, isPrimary: true });
+    if (spec.primary !== undefined) eni.mac = spec.primary.mac;
+    eni.state = 'AVAILABLE';
+    eni.attachment = { instanceId: instance.instanceId, deviceIndex: 0, atMs: this.nowMs };
+    for (const one of eni.ips.values()) one.state = 'AVAILABLE';
+    this.touch(eni);
+    return instance;
+  }
+
+  /** Terminates an instance: its primary ENI goes with it, others are set free. */
+  removeInstance(instanceId: string): void {
+    this.instances.delete(instanceId);
+    for (const eni of this.enisOf(instanceId)) {
+      delete eni.attachment;
+      if (eni.isPrimary) this.removeEni(eni);
+      else {
+        eni.state = 'AVAILABLE';
+        this.touch(eni);
+        this.events.push({ kind: 'detach', eniId: eni.eniId });
+      }
+    }
+  }
+
+  /** Enters a new ENI, PENDING, with its primary address. */
+  makeEni(order: {
+    readonly subnet: ModelSubnet;
+    readonly name: string;
+    readonly description: string;
+    readonly ip: string;
+    readonly groups: readonly string[];
+    readonly tags: Readonly<Record<string, string>>;
+    readonly isPrimary: boolean;
+  }): ModelEni {
+    this.#macSerial += 1;
+    const eni: ModelEni = {
+      eniId: this.nextId('eni'),
+      name: order.name,
+      description: order.description,
+      subnetId: order.subnet.subnetId,
+      vpcId: order.subnet.vpcId,
+      zone: order.subnet.zone,
+      mac: macOf(this.#macSerial),
+      isPrimary: order.isPrimary,
+      state: 'PENDING',
+      ips: new Map([[order.ip, { ip: order.ip, isPrimary: true, state: 'PENDING' }]]),
+      securityGroupIds: order.groups,
+      tags: order.tags,
+      createdAtMs: this.nowMs,
+      history: [],
+    };
+    this.enis.set(eni.eniId, eni);
+    return eni;
+  }
+
+  /** Strikes an ENI out; its addresses are free again. */
+  removeEni(eni: ModelEni): void {
+    this.enis.delete(eni.eniId);
+    for (const ip of eni.ips.keys()) this.subnet(eni.subnetId).pool.give(ip);
+  }
+
+  /** Takes an address off an ENI; it is free again, and its EIP unbound. */
+  removeIp(eni: ModelEni, ip: ModelIp): void {
+    if (!eni.ips.delete(ip.ip)) return;
+    this.subnet(eni.subnetId).pool.give(ip.ip);
+    const eip = ip.eipId === undefined ? undefined : this.eips.get(ip.eipId);
+    if (eip !== undefined) {
+      eip.status = 'UNBIND';
+      delete eip.binding;
+    }
+  }
+
+  /** Notes what an ENI is now, for describes that answer from the past. */
+  touch(eni: ModelEni): void {
+    eni.history.push({ atMs: this.nowMs, state: eni.state, isAttached: eni.attachment !== undefined });
+    if (eni.history.length > 32) eni.history.shift();
+  }
+
+  enisOf(instanceId: string): readonly ModelEni[] {
+    return [...this.enis.values()].filter((eni) => eni.attachment?.instanceId === instanceId);
+  }
+
+  /** @throws ApiError ResourceNotFound */
+  eni(eniId: string): ModelEni {
+    if (!/^eni-[a-z0-9]{8}$/.test(eniId)) throw malformed('NetworkInterfaceId', eniId);
+    const eni = this.enis.get(eniId);
+    if (eni === undefined) throw notFound(eniId);
+    return eni;
+  }
+
+  /** @throws ApiError ResourceNotFound */
+  instance(instanceId: string): ModelInstance {
+    const instance = this.instances.get(instanceId);
+    if (instance === undefined) throw notFound(instanceId);
+    return instance;
+  }
+
+  /** @throws ApiError ResourceNotFound */
+  subnet(subnetId: string): ModelSubnet {
+    const subnet = this.subnets.get(subnetId);
+    if (subnet === undefined) throw notFound(subnetId);
+    return subnet;
+  }
+
+  /** A fresh id of the cloud's form: `eni-` and eight characters. */
+  nextId(prefix: string): string {
+    return `${prefix}-${this.serial(prefix).toString(36).padStart(8, '0')}`;
+  }
+
+  /** The next number of a series. */
+  serial(series: string): number {
+    const next = (this.#serials.get(series) ?? 0) + 1;
+    this.#serials.set(series, next);
+    return next;
+  }
+}
+
+function notFound(id: string): ApiError {
+  return new ApiError('ResourceNotFound', `The resource ${id} does not exist.`);
+}
+
+function malformed(field: string, value: string): ApiError {
+  return new ApiError('InvalidParameterValue.Malformed', `${field} ${value} is malformed.`);
+}
+
+function macOf(serial: number): string {
+  const hex = serial.toString(16).padStart(6, '0');
+  return `20:90:6f:${hex.slice(0, 2)}:${hex.slice(2, 4)}:${hex.slice(4, 6)}`;
+}

@@ -1,0 +1,112 @@
+import type { AddressPool } from './address-pool.ts';
+
+/** An instance, as the CVM service knows it. */
+export type ModelInstance = {
+  readonly instanceId: string;
+  readonly instanceType: string;
+  readonly cores: number;
+  readonly zone: string;
+  readonly vpcId: string;
+  readonly subnetId: string;
+  state: string;
+  readonly securityGroupIds: readonly string[];
+  readonly role?: string;
+};
+
+/** A subnet and its free addresses. */
+export type ModelSubnet = {
+  readonly subnetId: string;
+  readonly vpcId: string;
+  readonly zone: string;
+  readonly cidr: string;
+  readonly pool: AddressPool;
+};
+
+/** An address of an ENI. */
+export type ModelIp = {
+  readonly ip: string;
+  readonly isPrimary: boolean;
+  state: 'PENDING' | 'AVAILABLE' | 'MIGRATING' | 'DELETING';
+  eipId?: string;
+};
+
+/** What an ENI was at some time; the little that a stale describe gets wrong. */
+export type ModelEniVersion = { readonly atMs: number; readonly state: string; readonly isAttached: boolean };
+
+/** An ENI. */
+export type ModelEni = {
+  readonly eniId: string;
+  name: string;
+  description: string;
+  readonly subnetId: string;
+  readonly vpcId: string;
+  readonly zone: string;
+  mac: string;
+  readonly isPrimary: boolean;
+  state: 'PENDING' | 'AVAILABLE' | 'ATTACHING' | 'DETACHING' | 'DELETING';
+  attachment?: { readonly instanceId: string; readonly deviceIndex: number; readonly atMs: number };
+  readonly ips: Map<string, ModelIp>;
+  securityGroupIds: readonly string[];
+  readonly tags: Readonly<Record<string, string>>;
+  readonly createdAtMs: number;
+  readonly history: ModelEniVersion[];
+};
+
+/** An EIP. */
+export type ModelEip = {
+  readonly eipId: string;
+  readonly name: string;
+  readonly publicIp: string;
+  status: 'CREATING' | 'BINDING' | 'BIND' | 'UNBINDING' | 'UNBIND' | 'OFFLINING' | 'BIND_ENI';
+  readonly bandwidthMbps: number;
+  readonly isp: string;
+  readonly tags: Readonly<Record<string, string>>;
+  binding?: { readonly eniId: string; readonly ip: string; readonly instanceId?: string };
+};
+
+/** What a task does to one ENI. */
+export type EniEffect =
+  | { readonly kind: 'create' | 'attach' | 'detach' | 'delete'; readonly eniId: string }
+  | { readonly kind: 'assign' | 'unassign'; readonly eniId: string; readonly ips: readonly string[] };
+
+/** A move of an address from one ENI to another. */
+export type MigrateEffect = {
+  readonly kind: 'migrate';
+  readonly fromEniId: string;
+  readonly toEniId: string;
+  readonly ip: string;
+};
+
+/** What a task does to EIPs. */
+export type EipEffect = {
+  readonly kind: 'eip-allocate' | 'eip-bind' | 'eip-unbind' | 'eip-release';
+  readonly eipIds: readonly string[];
+};
+
+/** What a task does when it is due. */
+export type TaskEffect = EniEffect | MigrateEffect | EipEffect;
+
+/** How a task will end; decided when it begins. */
+export type TaskFate = 'succeed' | 'fail' | 'vanish';
+
+/** Work that was accepted. */
+export type ModelTask = {
+  readonly taskId: string;
+  readonly effect: TaskEffect;
+  readonly fate: TaskFate;
+  readonly dueMs: number;
+  status: 'RUNNING' | 'SUCCESS' | 'FAILED';
+};
+
+/** Something that the packets' side must follow. */
+export type FabricEvent =
+  | {
+      readonly kind: 'attach';
+      readonly eniId: string;
+      readonly instanceId: string;
+      readonly subnetId: string;
+      readonly mac: string;
+      readonly primaryIp: string;
+    }
+  | { readonly kind: 'detach'; readonly eniId: string }
+  | { readonly kind: 'assign' | 'unassign'; readonly eniId: string; readonly ip: string };

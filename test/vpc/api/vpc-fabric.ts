@@ -1,0 +1,16 @@
+import type { TestVpc } from '../vpc.ts';
+import type { Fabric } from './fabric.ts';
+
+/** Drives the small VPC of network namespaces; `nodeOf` names the node that an instance is. */
+export function createVpcFabric(vpc: TestVpc, nodeOf: (instanceId: string) => string): Fabric {
+  return {
+    attach: async ({ eniId, instanceId, subnetId, mac, primaryIp }) => {
+      await vpc.attachEni(nodeOf(instanceId), { eniId, subnetId, mac, primaryIp });
+    },
+    detach: (eniId) => vpc.detachEni(eniId),
+    assign: async (eniId, ip) => {
+      await vpc.assignIp(eniId, 4, ip);
+    },
+    unassign: (eniId, ip) => vpc.unassignIp(eniId, ip),
+  };
+}
