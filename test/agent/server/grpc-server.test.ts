@@ -130,16 +130,18 @@ test('health: answers NOT_SERVING until told, then SERVING', async (t) => {
 });
 
 test('drain: lets a call in flight finish, takes no more, and removes the socket', async (t) => {
+  const entered = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   const { server, caller, socketPath } = await serve(t, {
     detach: async () => {
+      entered.resolve();
       await gate.promise;
       return undefined;
     },
   });
   t.is(statSync(socketPath).mode & 0o777, 0o600);
   const inFlight = caller.call('del', { plugin: 1, sandbox: SANDBOX });
-  await sleep(50);
+  await entered.promise;
   const drained = server.drain(5_000);
   gate.resolve();
   t.is((await inFlight).error, undefined);
