@@ -1,19 +1,41 @@
 import { spawnSync } from 'node:child_process';
+import { inspect } from 'node:util';
 import test from 'ava';
 import { type Monitor, type MonitorEvent, openMonitorIn } from '../../../netlink/monitor.ts';
 import type { Request } from '../../../netlink/request.ts';
 import { TestNetns } from './support/test-netns.ts';
 
-/** Reads until `isLast` holds; fails the test by its timeout when that never comes. */
+/** Far longer than an event needs on a busy machine, and far shorter than the patience of AVA. */
+const LONGEST_WAIT_MS = 20_000;
+
+/** Reads until `isLast` holds, or until the monitor ends. @throws Error when it does not hold in time; says what came */
 async function readUntil(monitor: Monitor, isLast: (event: MonitorEvent) => boolean): Promise<readonly MonitorEvent[]> {
   const events: MonitorEvent[] = [];
-  for await (const event of monitor) {
-    events.push(event);
-    if (isLast(event)) {
-      break;
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    monitor.close();
+  }, LONGEST_WAIT_MS);
+  try {
+    for await (const event of monitor) {
+      events.push(event);
+      if (isLast(event)) {
+        return events;
+      }
     }
+  } finally {
+    clearTimeout(timer);
+  }
+  if (isLate) {
+    const came = inspect(events.slice(-5), { depth: 3 });
+    throw new Error(`waited ${LONGEST_WAIT_MS} ms for ${isLast}; ${events.length} events came, the last ${came}`);
   }
   return events;
+}
+
+/** Runs `nft` in the namespace; one that hangs is killed, and its status is null. */
+function nft(host: TestNetns, line: string) {
+  return spawnSync('ip', ['netns', 'exec', host.name, 'nft', line], { encoding: 'utf8', timeout: LONGEST_WAIT_MS });
 }
 
 test('openMonitorIn: tells links, addresses, routes, rules and neighbours as they change', async (t) => {
@@ -42,8 +64,8 @@ test('openMonitorIn: tells links, addresses, routes, rules and neighbours as the
 test('openMonitorIn: tells an nftables transaction and whose it was', async (t) => {
   using host = new TestNetns();
   using monitor = openMonitorIn(host.netns, { groups: ['nftables'] });
-  const run = spawnSync('ip', ['netns', 'exec', host.name, 'nft', 'add table inet tke_test'], { encoding: 'utf8' });
-  t.is(run.status, 0, run.stderr);
+  const run = nft(host, 'add table inet tke_test');
+  t.is(run.status, 0, `nft: ${run.error?.message ?? run.stderr}`);
   const events = await readUntil(monitor, () => true);
   t.like(events, [{ kind: 'nftables', process: 'nft' }]);
 });

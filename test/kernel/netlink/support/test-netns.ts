@@ -3,6 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { createNetns, deleteNetns, type Netns } from '../../../../netlink/netns.ts';
 import { openRtnetlinkIn, type Rtnetlink } from '../../../../netlink/rtnetlink.ts';
 
+/** A command that takes longer hangs: it is killed, and the test fails. */
+const LONGEST_COMMAND_MS = 20_000;
+
 type Json = Readonly<Record<string, unknown>>;
 
 /** A network namespace of a test's own, with a connection into it and iproute2 as the judge of what is in it. */
@@ -13,7 +16,11 @@ export class TestNetns implements Disposable {
 
   /** Runs `ip` here; it must succeed. */
   ip(line: string): string {
-    return execFileSync('ip', ['-n', this.name, ...line.split(' ')], { encoding: 'utf8', stdio: 'pipe' });
+    return execFileSync('ip', ['-n', this.name, ...line.split(' ')], {
+      encoding: 'utf8',
+      stdio: 'pipe',
+      timeout: LONGEST_COMMAND_MS,
+    });
   }
 
   /** Runs `ip -j` here; a table that does not exist is empty. */
