@@ -1,0 +1,61 @@
+import { hex, ip, line, named, PROTOCOLS, pair, TABLES, verbWord, type Word } from './render-words.ts';
+import type { RuleSpec } from './rule-message.ts';
+import {
+  FIB_RULE_INVERT,
+  FR_ACT_BLACKHOLE,
+  FR_ACT_GOTO,
+  FR_ACT_NOP,
+  FR_ACT_PROHIBIT,
+  FR_ACT_TO_TBL,
+  FR_ACT_UNREACHABLE,
+} from './uapi/fib-rules.ts';
+
+/** Renders a change of a rule. Pure. @see ip-rule(8) */
+export function renderRule(verb: 'add' | 'delete', spec: RuleSpec): string {
+  const isInverted = ((spec.flags ?? 0) & FIB_RULE_INVERT) !== 0;
+  const mark = spec.fwmark === undefined ? undefined : hex(spec.fwmark);
+  return line(
+    ip(spec.family, spec.src, spec.dst),
+    'rule',
+    verbWord(verb),
+    isInverted ? 'not' : undefined,
+    pair('from', spec.src ?? (verb === 'add' && spec.dst === undefined ? 'all' : undefined)),
+    pair('to', spec.dst),
+    pair('tos', spec.tos === 0 ? undefined : spec.tos),
+    pair('fwmark', mark !== undefined && spec.fwmask !== undefined ? `${mark}/${hex(spec.fwmask)}` : mark),
+    pair('iif', spec.iifname),
+    pair('oif', spec.oifname),
+    pair('pref', spec.priority),
+    pair('protocol', named(PROTOCOLS, spec.protocol)),
+    pair('uidrange', range(spec.uidRange)),
+    pair('ipproto', spec.ipProto),
+    pair('sport', range(spec.sportRange)),
+    pair('dport', range(spec.dportRange)),
+    ruleAction(spec),
+    pair('suppress_prefixlength', spec.suppressPrefixlength),
+    pair('suppress_ifgroup', spec.suppressIfgroup),
+  );
+}
+
+function ruleAction(spec: RuleSpec): readonly Word[] {
+  switch (spec.action ?? FR_ACT_TO_TBL) {
+    case FR_ACT_TO_TBL:
+      return spec.table === undefined ? [] : ['lookup', named(TABLES, spec.table)];
+    case FR_ACT_GOTO:
+      return ['goto', spec.goto];
+    case FR_ACT_NOP:
+      return ['nop'];
+    case FR_ACT_BLACKHOLE:
+      return ['blackhole'];
+    case FR_ACT_UNREACHABLE:
+      return ['unreachable'];
+    case FR_ACT_PROHIBIT:
+      return ['prohibit'];
+    default:
+      return ['type', spec.action];
+  }
+}
+
+function range(value: { readonly start: number; readonly end: number } | undefined): Word {
+  return value === undefined ? undefined : `${value.start}-${value.end}`;
+}
