@@ -31,6 +31,7 @@ export function decodeConf(stdin: string, plugin: PluginName, command: Command):
     throw new CniError(CNI_CODE.decode, `stdin: cniVersion: expected a text, got ${JSON.stringify(wanted)}`, NEXT_STEP);
   }
   const cniVersion = acceptVersion(wanted, command);
+  if (command === 'DEL') return { ...decodeForDel(conf, plugin), cniVersion };
   const faults = new Faults();
   const common = decodeCommon(conf, '', faults);
   const ours = plugin === 'tke-eni-ipamc' ? decodeIpamSection(conf, faults) : decodeMainSection(conf, faults);
@@ -42,6 +43,23 @@ export function decodeConf(stdin: string, plugin: PluginName, command: Command):
     throw new CniError(CNI_CODE.invalidConf, new ConfigError('network configuration', faults.list).message, NEXT_STEP);
   }
   return { ...ours, ...common, cniVersion, validAttachments };
+}
+
+/**
+ * Reads what a DEL needs: where the agent listens. What else may be wrong with the conf, a Pod must be able to end.
+ * @throws CniError code 7 when that is what is wrong.
+ */
+function decodeForDel(conf: Readonly<Record<string, unknown>>, plugin: PluginName): Omit<PluginConf, 'cniVersion'> {
+  const faults = new Faults();
+  const { backend, timeoutMs } = OUR_FIELDS;
+  const decode = record({ backend, timeoutMs }, 'ignore');
+  const ipam = decode(isRecord(conf['ipam']) ? conf['ipam'] : {}, 'ipam', faults);
+  const main = plugin === 'tke-eni-ipamc' ? {} : decode(conf, '', faults);
+  if (faults.list.length > 0) {
+    throw new CniError(CNI_CODE.invalidConf, new ConfigError('network configuration', faults.list).message, NEXT_STEP);
+  }
+  const name = typeof conf['name'] === 'string' ? conf['name'] : '';
+  return { ...withDefaults({ ...ipam, ...main }), name, validAttachments: [] };
 }
 
 /** Finds the cniVersion in a stdin that may be anything; for answers that must not fail. */

@@ -196,3 +196,22 @@ test('decodeConf: answers any JSON with a conf or a CNI error', (t) => {
     { numRuns: 500 },
   );
 });
+
+test('decodeConf: lets a Pod end whatever else is wrong with the conf', (t) => {
+  const wrong = { ...MINIMAL, name: '/', backend: 'unix:/run/x.sock', mtu: 'big', colour: 'red', prevResult: 1 };
+  t.deepEqual(decode(wrong, 'DEL'), {
+    cniVersion: '1.1.0',
+    name: '/',
+    backend: 'unix:/run/x.sock',
+    mtu: 0,
+    disableIPv6: false,
+    validAttachments: [],
+  });
+  t.is(faultOf(wrong, 'ADD').code, 7);
+});
+
+test('decodeConf: refuses a DEL that does not say where the agent is', (t) => {
+  const { code, msg } = faultOf({ ...MINIMAL, backend: 'agent', colour: 'red' }, 'DEL');
+  t.is(code, 7);
+  t.regex(msg, /^network configuration: backend: expected .*, got "agent"$/);
+});
