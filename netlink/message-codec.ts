@@ -154,7 +154,10 @@ export function messageCodec<const F extends Fields>(
         slot.writeAttribute?.(writer, start, value, slot.path);
       }
     }
-    writeAttributes(writer, (message as { readonly unknown?: readonly Rtattr[] }).unknown ?? NO_ATTRIBUTES);
+    const { unknown } = message as { readonly unknown?: readonly Rtattr[] };
+    if (unknown !== undefined) {
+      writeAttributes(writer, unknown);
+    }
   }
 
   return {
