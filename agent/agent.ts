@@ -16,6 +16,7 @@ import { openInstallation } from './installation.ts';
 import { openJournal } from './journal/journal.ts';
 import { startMaintenance } from './maintenance.ts';
 import { findCiliumConflists, probeNftables } from './node/node-probe.ts';
+import { dropStartPages } from './node/start-pages.ts';
 import { serveHttpEndpoints } from './observability/http-endpoints.ts';
 import { type AgentParts, type AgentRuntime, createParts } from './parts.ts';
 import { recover } from './recover.ts';
@@ -81,6 +82,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
 
   const spoolDeps = spoolDepsOf(config, parts);
   await drainSpool(spoolDeps);
+  letGoOfStart(log);
   const implementation = agentImplementation(useCasesOf(parts, gate), runtime.release, down.signal);
   const server = await serveGrpc(implementation, {
     socketPath: config.socket,
@@ -119,6 +121,15 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
       log.info('stopped; Pods go on');
     },
   };
+}
+
+/** Memory that is not given back is no reason not to serve. */
+function letGoOfStart(log: AgentRuntime['log']): void {
+  try {
+    log.debug('pages of the executable let go', { bytes: dropStartPages() });
+  } catch (error) {
+    log.warn('pages of the executable stay resident', { error });
+  }
 }
 
 /** Takes our network configuration away; for `remove-conf`. */

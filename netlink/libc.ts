@@ -25,6 +25,7 @@ const native = define({
   umount2: call([Text, I32]),
   fcntl: call([I32, I32, I32]),
   ioctl: call([I32, U64, U64]),
+  madvise: call([U64, U64, I32]),
 }) as unknown as Readonly<Record<string, (args: unknown[]) => Native>>;
 
 function int(value: number): number {
@@ -115,4 +116,15 @@ export function ioctl(fd: number, request: number): number {
     throw new TypeError(`libc: expected an ioctl request, got ${String(request)}`);
   }
   return invoke('ioctl', [int(fd), request, 0]);
+}
+
+/**
+ * Advises the kernel about pages of this process. With MADV_DONTNEED whatever was written to them is lost without a word:
+ * only for mappings that nothing writes to. @param address multiple of the page size. @throws LibcError. @see madvise(2)
+ */
+export function madvise(address: number, bytes: number, advice: number): void {
+  if (!Number.isSafeInteger(address) || address <= 0 || !Number.isSafeInteger(bytes) || bytes <= 0) {
+    throw new TypeError(`libc: expected a range of memory, got ${String(address)} and ${String(bytes)} bytes`);
+  }
+  invoke('madvise', [address, bytes, int(advice)]);
 }

@@ -12,11 +12,22 @@ import { describeRelease } from './build/release.ts';
 
 /** Lists what there is to build. One architecture at a time: the machine's own, for the code cache is made by running it. */
 const EXECUTABLES = {
-  'tke-route-eni': { entry: 'cni-plugins/main.ts', links: ['tke-eni-ipamc', 'tke-direct-eni'], compile: 'eager' },
-  'tke-eni-agent': { entry: 'agent/main.ts', links: [], compile: 'lazy' },
+  'tke-route-eni': {
+    entry: 'cni-plugins/main.ts',
+    links: ['tke-eni-ipamc', 'tke-direct-eni'],
+    compile: 'eager',
+    execArgv: [],
+  },
+  // 1 MiB instead of 16: what an ADD leaves behind is little and dies young. 7 to 10 MiB less, at the same CPU time.
+  'tke-eni-agent': { entry: 'agent/main.ts', links: [], compile: 'lazy', execArgv: ['--max-semi-space-size=1'] },
 } as const satisfies Readonly<Record<string, ExecutableSource>>;
 
-type ExecutableSource = { readonly entry: string; readonly links: readonly string[]; readonly compile: Compile };
+type ExecutableSource = {
+  readonly entry: string;
+  readonly links: readonly string[];
+  readonly compile: Compile;
+  readonly execArgv: readonly string[];
+};
 
 /** Is the name of one executable. */
 export type ExecutableName = keyof typeof EXECUTABLES;
@@ -42,13 +53,13 @@ const BIN_DIR = join(ROOT, 'dist', 'bin');
 const CACHE_DIR = join(ROOT, 'dist', '.cache');
 
 async function build(name: ExecutableName): Promise<string> {
-  const { entry, links, compile } = EXECUTABLES[name];
+  const { entry, links, compile, execArgv } = EXECUTABLES[name];
   // First to learn the sources, then, knowing their release, in earnest: bundling takes some 50 ms.
   const { sources } = await bundle(ROOT, entry, '', compile);
   const release = await describeRelease(ROOT, sources);
   const { code, needsFfi } = await bundle(ROOT, entry, release, compile);
   const place: BuildPlace = { binDir: BIN_DIR, cacheDir: CACHE_DIR, nodePath: findNode() };
-  const outcome = await makeExecutable({ name, links, code }, place);
+  const outcome = await makeExecutable({ name, links, code, execArgv }, place);
   if (needsFfi) await putFfiBeside();
   return `${release} ${outcome}`;
 }

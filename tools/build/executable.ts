@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { chmod, copyFile, link, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { SEA_OPTIONS } from './sea-options.ts';
+import { seaOptions } from './sea-options.ts';
 
 /** Describes what to make of a bundle. */
 export type ExecutableSpec = {
@@ -12,6 +12,8 @@ export type ExecutableSpec = {
   /** Other names of the same file, as hard links: one copy on disk and in the page cache. */
   readonly links: readonly string[];
   readonly code: string;
+  /** Node's flags that it always runs with; none by default. */
+  readonly execArgv?: readonly string[];
 };
 
 /** Says where things lie; all absolute. */
@@ -38,7 +40,7 @@ export async function makeExecutable(spec: ExecutableSpec, place: BuildPlace): P
   const entry = join(cacheDir, `${spec.name}.cjs`);
   const made = join(cacheDir, spec.name);
   await writeFile(entry, spec.code);
-  await package_(entry, made, await strippedNode(place));
+  await package_(entry, made, [await strippedNode(place), ...(spec.execArgv ?? [])]);
   await chmod(made, 0o755);
   await rename(made, output);
   for (const name of spec.links) {
@@ -53,10 +55,10 @@ export async function makeExecutable(spec: ExecutableSpec, place: BuildPlace): P
   return 'made';
 }
 
-async function package_(entry: string, output: string, nodePath: string): Promise<void> {
+async function package_(entry: string, output: string, nodeAndFlags: readonly string[]): Promise<void> {
   const script = join(import.meta.dirname, 'run-pkg.ts');
   try {
-    await run(process.execPath, [script, entry, output, nodePath], { maxBuffer: OUTPUT_BYTES });
+    await run(process.execPath, [script, entry, output, ...nodeAndFlags], { maxBuffer: OUTPUT_BYTES });
   } catch (cause) {
     const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr) : String(cause);
     // A syntax error quotes its line, and a bundle has few.
@@ -84,9 +86,16 @@ async function strippedNode({ cacheDir, nodePath }: BuildPlace): Promise<string>
   return stripped;
 }
 
-function stampOf({ code, links }: ExecutableSpec, nodePath: string): string {
+function stampOf({ code, links, execArgv = [] }: ExecutableSpec, nodePath: string): string {
   const hash = createHash('sha256');
-  for (const part of [code, links.join(), JSON.stringify(SEA_OPTIONS), process.version, process.arch, nodePath]) {
+  for (const part of [
+    code,
+    links.join(),
+    JSON.stringify(seaOptions(execArgv)),
+    process.version,
+    process.arch,
+    nodePath,
+  ]) {
     hash.update(part).update('\0');
   }
   return hash.digest('hex');
