@@ -46,9 +46,8 @@ type Waiting<T> = { readonly item: T };
 
 const RANK: Readonly<Record<CallPriority, number>> = { pod: 2, warm: 1, gc: 0 };
 const FLOOR_PER_SECOND = 0.5;
-/** A cut of 30 % at 50/s is made good in about four seconds. */
+/** A tenth of the rate comes back in little more than a second of calling. */
 const GROWTH_SHARE_PER_SECOND = 0.08;
-const KEPT_SHARE = 0.7;
 
 /** A call in line; `CallGate.leave` takes it out. */
 export type TicketPlace<T> = { readonly ticket: Ticket; readonly place: Place<Waiting<T>> };
@@ -160,7 +159,6 @@ export class CallGate<T> {
       ceilingPerSecond,
       floorPerSecond: FLOOR_PER_SECOND,
       growthPerSecond: ceilingPerSecond * GROWTH_SHARE_PER_SECOND,
-      keptShare: KEPT_SHARE,
     };
   }
 }

@@ -9,6 +9,8 @@ export type Rate = {
   readonly pausedUntilMs: number;
   /** When the rate was last cut; refusals of calls that had started before it tell nothing new. */
   readonly cutAtMs: number;
+  /** Share of the recent calls that were refused, 0 to 1. */
+  readonly refusedShare: number;
 };
 
 /** How a rate adapts. */
@@ -19,8 +21,6 @@ export type RateSettings = {
   readonly floorPerSecond: number;
   /** Calls a second more for each second of calling without refusal. */
   readonly growthPerSecond: number;
-  /** What is left of the rate after a refusal: 0.7 cuts by 30 %. */
-  readonly keptShare: number;
 };
 
 /**
@@ -28,6 +28,16 @@ export type RateSettings = {
  * what is saved up would come on top of the second's own.
  */
 const BURST_SECONDS = 0.05;
+
+/** Weight of one call in `refusedShare`: it follows the last sixteen or so. */
+const GAIN = 1 / 16;
+/** A cut takes the share that is refused, but no less than this, that one refusal is heard, and no more than half. */
+const LEAST_CUT = 0.05;
+const MOST_CUT = 0.5;
+/** Growth for one accepted call; without a bound a slow rate would double with each of its few calls. */
+const MOST_GROWTH = 0.25;
+/** When more than this share is refused, calling goes on only after a pause. */
+const PAUSE_SHARE = 0.5;
 
 /** A rate that has not been used. Pure. */
 export function createRate(settings: RateSettings, nowMs: number): Rate {
@@ -37,6 +47,7 @@ export function createRate(settings: RateSettings, nowMs: number): Rate {
     updatedMs: nowMs,
     pausedUntilMs: nowMs,
     cutAtMs: Number.NEGATIVE_INFINITY,
+    refusedShare: 0,
   };
 }
 
@@ -64,13 +75,17 @@ export function takeFromRate(rate: Rate, nowMs: number): Rate {
 /** Learns from a call that was not refused: grows with the time it stood for. Pure. */
 export function growRate(rate: Rate, settings: RateSettings, nowMs: number): Rate {
   // One call stands for 1/perSecond seconds: growth per second of calling, none for idle time.
-  const grown = rate.perSecond + settings.growthPerSecond / rate.perSecond;
-  return { ...refillRate(rate, nowMs), perSecond: Math.min(settings.ceilingPerSecond, grown) };
+  const growth = Math.min(settings.growthPerSecond / rate.perSecond, MOST_GROWTH);
+  const grown = rate.perSecond + growth;
+  const refusedShare = rate.refusedShare * (1 - GAIN);
+  return { ...refillRate(rate, nowMs), perSecond: Math.min(settings.ceilingPerSecond, grown), refusedShare };
 }
 
 /**
- * Learns from a call that was refused for its rate: cuts the rate, and pauses. Refusals of calls that started before the
- * last cut only prolong the pause, else one overload would be punished once per call in flight. Pure.
+ * Learns from a call that was refused for its rate: cuts the rate by the share that is refused, as DCTCP does with
+ * marks. Too fast by a tenth, a tenth is refused and a tenth is cut; a refusal now and then costs little, where halving
+ * for each would. Refusals of calls that started before the last cut only count towards the share, else one overload
+ * would be punished once per call in flight. Pure.
  */
 export function cutRate(
   rate: Rate,
@@ -79,8 +94,11 @@ export function cutRate(
   nowMs: number,
 ): Rate {
   const refilled = refillRate(rate, nowMs);
-  const pausedUntilMs = Math.max(rate.pausedUntilMs, nowMs + refusal.afterMs);
-  if (refusal.startedMs < rate.cutAtMs) return { ...refilled, pausedUntilMs };
-  const perSecond = Math.max(settings.floorPerSecond, rate.perSecond * settings.keptShare);
-  return { ...refilled, perSecond, tokens: 0, pausedUntilMs, cutAtMs: nowMs };
+  const refusedShare = rate.refusedShare * (1 - GAIN) + GAIN;
+  const pauseMs = refusedShare > PAUSE_SHARE ? refusal.afterMs : 0;
+  const learnt = { ...refilled, refusedShare, pausedUntilMs: Math.max(rate.pausedUntilMs, nowMs + pauseMs) };
+  if (refusal.startedMs < rate.cutAtMs) return learnt;
+  const cut = Math.min(MOST_CUT, Math.max(LEAST_CUT, refusedShare));
+  const perSecond = Math.max(settings.floorPerSecond, rate.perSecond * (1 - cut));
+  return { ...learnt, perSecond, tokens: Math.min(learnt.tokens, 1), cutAtMs: nowMs };
 }

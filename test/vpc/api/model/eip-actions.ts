@@ -11,7 +11,6 @@ const DESCRIBE: DescribeRules<ModelEip> = {
   mostFilters: 10,
   mostValues: 100,
   invalidFilter: 'InvalidParameter.FilterInvalidKey',
-  idOf: (eip) => eip.eipId,
   tagsOf: (eip) => eip.tags,
   fields: {
     'address-id': (eip) => [eip.eipId],
@@ -74,7 +73,7 @@ export const EIP_ACTIONS: ActionTable = {
     required: [],
     optional: ['AddressIds', 'Filters', 'Offset', 'Limit'],
     handle: ({ state, params }) => {
-      const { page, total } = select(state.eips.values(), params, DESCRIBE);
+      const { page, total } = select(state.eips, params, DESCRIBE);
       return { AddressSet: page.map(wireEip), TotalCount: total };
     },
   },

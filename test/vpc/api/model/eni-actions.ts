@@ -10,7 +10,6 @@ const DESCRIBE: DescribeRules<ModelEni> = {
   mostFilters: 10,
   mostValues: 100,
   invalidFilter: 'InvalidParameter.FilterInvalidKey',
-  idOf: (eni) => eni.eniId,
   tagsOf: (eni) => eni.tags,
   fields: {
     'vpc-id': (eni) => [eni.vpcId],
@@ -58,9 +57,11 @@ export const ENI_ACTIONS: ActionTable = {
     required: [],
     optional: ['NetworkInterfaceIds', 'Filters', 'Offset', 'Limit'],
     handle: ({ state, params, asOfMs }) => {
-      // One that did not exist yet is not in an answer from the past.
-      const known = [...state.enis.values()].filter((eni) => asOfMs === undefined || eni.createdAtMs <= asOfMs);
-      const { page, total } = select(known, params, DESCRIBE);
+      const { page, total } = select(state.enis, params, {
+        ...DESCRIBE,
+        // One that did not exist yet is not in an answer from the past.
+        exists: (eni) => asOfMs === undefined || eni.createdAtMs <= asOfMs,
+      });
       return { NetworkInterfaceSet: page.map((eni) => wireEni(eni, asOfMs)), TotalCount: total };
     },
   },
@@ -114,8 +115,7 @@ function createEni({ state, params, begin }: ModelCall): object {
   const count = params.integer('SecondaryPrivateIpAddressCount', 0, 0, 10);
   const wanted = params.textsOf('PrivateIpAddresses', 'PrivateIpAddress', 10);
   const given = knownGroups(state.spec.securityGroupIds, params.texts('SecurityGroupIds', 100));
-  const secondary = [...state.enis.values()].filter((eni) => !eni.isPrimary).length;
-  if (secondary >= (state.spec.vpcEnis ?? 1000)) {
+  if (state.secondaryEnis >= (state.spec.vpcEnis ?? 1000)) {
     throw new ApiError(
       'LimitExceeded.NetworkInterfaceLimitExceeded',
       'The number of ENIs exceeds the quota of the VPC.',
@@ -163,7 +163,7 @@ function attachEni({ state, params, begin }: ModelCall): object {
   const used = new Set(held.map((one) => one.attachment?.deviceIndex));
   const deviceIndex = Array.from({ length: 64 }, (_, index) => index + 1).find((index) => !used.has(index)) ?? 64;
   eni.state = 'ATTACHING';
-  eni.attachment = { instanceId: instance.instanceId, deviceIndex, atMs: state.nowMs };
+  state.bind(eni, instance.instanceId, deviceIndex);
   state.touch(eni);
   begin({ kind: 'attach', eniId: eni.eniId });
   return {};

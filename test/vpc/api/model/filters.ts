@@ -13,7 +13,8 @@ export type DescribeRules<T> = {
   readonly fields: FilterFields<T>;
   /** Tags of an object, for `tag-key` and `tag:KEY`. */
   readonly tagsOf?: (object: T) => Readonly<Record<string, string>>;
-  readonly idOf: (object: T) => string;
+  /** Whether an object is there at all for this request; default: all are. */
+  readonly exists?: (object: T) => boolean;
   /** Code of an unknown filter name. */
   readonly invalidFilter: string;
   /** Offset and Limit are texts. */
@@ -22,7 +23,7 @@ export type DescribeRules<T> = {
 
 /** Selects and pages as documented. @throws ApiError for unknown filters, ids with filters, too many of anything */
 export function select<T>(
-  objects: Iterable<T>,
+  objects: ReadonlyMap<string, T>,
   params: Params,
   rules: DescribeRules<T>,
 ): { readonly page: readonly T[]; readonly total: number } {
@@ -31,16 +32,14 @@ export function select<T>(
   }
   const offset = paging(params, 'Offset', 0, Number.MAX_SAFE_INTEGER, rules.hasTextPaging ?? false);
   const limit = paging(params, 'Limit', 20, 100, rules.hasTextPaging ?? false);
-  const matches = matcher(params, rules);
-  const found = [...objects].filter(matches);
-  return { page: found.slice(offset, offset + limit), total: found.length };
+  const named = params.has(rules.idField)
+    ? params.texts(rules.idField, rules.mostIds).map((id) => objects.get(id))
+    : [...objects.values()].filter(matcher(params, rules));
+  const found = named.filter((object) => object !== undefined && (rules.exists?.(object) ?? true));
+  return { page: found.slice(offset, offset + limit).filter((object) => object !== undefined), total: found.length };
 }
 
 function matcher<T>(params: Params, rules: DescribeRules<T>): (object: T) => boolean {
-  if (params.has(rules.idField)) {
-    const ids = new Set(params.texts(rules.idField, rules.mostIds));
-    return (object) => ids.has(rules.idOf(object));
-  }
   const filters = params.objects('Filters');
   if (filters.length > rules.mostFilters) {
     throw new ApiError('InvalidParameterValue.LimitExceeded', `more than ${rules.mostFilters} filters.`);

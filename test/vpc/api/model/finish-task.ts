@@ -37,12 +37,12 @@ function finishEni(state: CloudState, eni: ModelEni, effect: EniEffect, isGood: 
     case 'attach':
       eni.state = 'AVAILABLE';
       if (isGood) plugIn(state, eni);
-      else delete eni.attachment;
+      else state.unbind(eni);
       break;
     case 'detach':
       eni.state = 'AVAILABLE';
       if (isGood) {
-        delete eni.attachment;
+        state.unbind(eni);
         state.events.push({ kind: 'detach', eniId: eni.eniId });
       }
       break;

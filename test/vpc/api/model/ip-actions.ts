@@ -16,7 +16,6 @@ const DESCRIBE_SUBNETS: DescribeRules<ModelSubnet> = {
   mostValues: 100,
   hasTextPaging: true,
   invalidFilter: 'InvalidParameter.FilterInvalidKey',
-  idOf: (subnet) => subnet.subnetId,
   fields: {
     'subnet-id': (subnet) => [subnet.subnetId],
     'vpc-id': (subnet) => [subnet.vpcId],
@@ -46,7 +45,7 @@ export const IP_ACTIONS: ActionTable = {
     required: [],
     optional: ['SubnetIds', 'Filters', 'Offset', 'Limit'],
     handle: ({ state, params }) => {
-      const { page, total } = select(state.subnets.values(), params, DESCRIBE_SUBNETS);
+      const { page, total } = select(state.subnets, params, DESCRIBE_SUBNETS);
       return {
         SubnetSet: page.map((subnet) => ({
           SubnetId: subnet.subnetId,

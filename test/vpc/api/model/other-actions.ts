@@ -9,7 +9,6 @@ const DESCRIBE: DescribeRules<ModelInstance> = {
   mostFilters: 10,
   mostValues: 5,
   invalidFilter: 'InvalidFilter',
-  idOf: (instance) => instance.instanceId,
   tagsOf: () => ({}),
   fields: {
     zone: (instance) => [instance.zone],
@@ -46,7 +45,7 @@ export const CVM_ACTIONS: ActionTable = {
     required: [],
     optional: ['InstanceIds', 'Filters', 'Offset', 'Limit'],
     handle: ({ state, params }) => {
-      const { page, total } = select(state.instances.values(), params, DESCRIBE);
+      const { page, total } = select(state.instances, params, DESCRIBE);
       return {
         InstanceSet: page.map((instance) => ({
           InstanceId: instance.instanceId,

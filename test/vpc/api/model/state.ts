@@ -42,6 +42,9 @@ export class CloudState {
   /** What happened to the packets' side, in order; whoever drives that side takes it. */
   readonly events: FabricEvent[] = [];
   nowMs = 0;
+  /** ENIs by the instance that they are bound to, or on their way to or from. */
+  #bound = new Map<string, Set<ModelEni>>();
+  #secondaryEnis = 0;
   #serials = new Map<string, number>();
   #macSerial = FIRST_MAC_SERIAL;
 
@@ -75,7 +78,7 @@ export class CloudState {
     const eni = this.makeEni({ subnet, name: 'Primary ENI', description: '', ip, groups, tags: {}, isPrimary: true });
     if (spec.primary !== undefined) eni.mac = spec.primary.mac;
     eni.state = 'AVAILABLE';
-    eni.attachment = { instanceId: instance.instanceId, deviceIndex: 0, atMs: this.nowMs };
+    this.bind(eni, instance.instanceId, 0);
     for (const one of eni.ips.values()) one.state = 'AVAILABLE';
     this.touch(eni);
     return instance;
@@ -85,7 +88,7 @@ export class CloudState {
   removeInstance(instanceId: string): void {
     this.instances.delete(instanceId);
     for (const eni of this.enisOf(instanceId)) {
-      delete eni.attachment;
+      this.unbind(eni);
       if (eni.isPrimary) this.removeEni(eni);
       else {
         eni.state = 'AVAILABLE';
@@ -123,12 +126,32 @@ export class CloudState {
       history: [],
     };
     this.enis.set(eni.eniId, eni);
+    if (!eni.isPrimary) this.#secondaryEnis += 1;
     return eni;
+  }
+
+  /** ENIs that count against the VPC's quota. */
+  get secondaryEnis(): number {
+    return this.#secondaryEnis;
+  }
+
+  /** Notes which instance an ENI belongs to from now on. */
+  bind(eni: ModelEni, instanceId: string, deviceIndex: number): void {
+    eni.attachment = { instanceId, deviceIndex, atMs: this.nowMs };
+    const bound = this.#bound.get(instanceId) ?? new Set();
+    this.#bound.set(instanceId, bound.add(eni));
+  }
+
+  /** Notes that an ENI belongs to no instance any more. */
+  unbind(eni: ModelEni): void {
+    this.#bound.get(eni.attachment?.instanceId ?? '')?.delete(eni);
+    delete eni.attachment;
   }
 
   /** Strikes an ENI out; its addresses are free again. */
   removeEni(eni: ModelEni): void {
-    this.enis.delete(eni.eniId);
+    this.unbind(eni);
+    if (this.enis.delete(eni.eniId) && !eni.isPrimary) this.#secondaryEnis -= 1;
     for (const ip of eni.ips.keys()) this.subnet(eni.subnetId).pool.give(ip);
   }
 
@@ -150,7 +173,7 @@ export class CloudState {
   }
 
   enisOf(instanceId: string): readonly ModelEni[] {
-    return [...this.enis.values()].filter((eni) => eni.attachment?.instanceId === instanceId);
+    return [...(this.#bound.get(instanceId) ?? [])];
   }
 
   /** @throws ApiError ResourceNotFound */

@@ -1,0 +1,92 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { batchesOf, countsOf } from '../../cloud/batches.ts';
+import { type Breakers, isBreakerOpen, resetBreaker, tripBreaker } from '../../cloud/circuit-breaker.ts';
+import type { Eni, EniGoal, EniIp } from '../../cloud/cloud.ts';
+import { eniLimitsByCores } from '../../cloud/eni-limits.ts';
+import { type GoalState, judgeEniGoal } from '../../cloud/judge-task.ts';
+import { timeOf } from '../../cloud/tencent/decode/fields.ts';
+
+test('batchesOf: keeps every item in order, none larger than the size', (t) => {
+  fc.assert(
+    fc.property(fc.array(fc.integer()), fc.integer({ min: 1, max: 20 }), (items, size) => {
+      const batches = batchesOf(items, size);
+      return (
+        JSON.stringify(batches.flat()) === JSON.stringify(items) &&
+        batches.every((batch) => batch.length <= size && batch.length > 0) &&
+        countsOf(items.length, size).join() === batches.map((batch) => batch.length).join()
+      );
+    }),
+    { seed: 41 },
+  );
+  t.pass();
+});
+
+test("eniLimitsByCores: is the product's table, the smaller line between two", (t) => {
+  const pods = (cores: number) => {
+    const { secondaryEnis, secondaryIpsPerEni } = eniLimitsByCores(cores);
+    return secondaryEnis * secondaryIpsPerEni;
+  };
+  t.deepEqual([1, 2, 6, 7, 8, 10, 11, 12, 64].map(pods), [5, 27, 27, 27, 95, 95, 95, 203, 203]);
+});
+
+test('breakers: open for longer with each trip in a row, shut again by a success, apart from each other', (t) => {
+  let breakers: Breakers = new Map();
+  const openMs = [1, 2, 3].map(() => {
+    breakers = tripBreaker(breakers, 'subnet/a', 30_000, 0);
+    return breakers.get('subnet/a')?.openUntilMs;
+  });
+  t.deepEqual(openMs, [30_000, 60_000, 120_000]);
+  t.true(isBreakerOpen(breakers, 'subnet/a', 119_999));
+  t.false(isBreakerOpen(breakers, 'subnet/a', 120_000));
+  t.false(isBreakerOpen(breakers, 'subnet/b', 0));
+  t.false(isBreakerOpen(resetBreaker(breakers, 'subnet/a'), 'subnet/a', 0));
+  for (let trip = 0; trip < 50; trip++) breakers = tripBreaker(breakers, 'subnet/a', 30_000, 0);
+  t.is(breakers.get('subnet/a')?.openUntilMs, 600_000);
+});
+
+test("timeOf: reads the cloud's time as China's", (t) => {
+  t.is(timeOf('2026-11-21 17:43:00'), Date.UTC(2026, 10, 21, 9, 43, 0));
+  t.is(timeOf('2026-11-21T09:43:00Z'), Date.UTC(2026, 10, 21, 9, 43, 0));
+  t.is(timeOf('soon'), 0);
+});
+
+const ip = (state: EniIp['state']): EniIp => ({ ip: '10.0.0.9', isPrimary: false, state });
+const ENI: Eni = {
+  eniId: 'eni-1',
+  name: '',
+  description: '',
+  mac: '',
+  vpcId: 'vpc-1',
+  subnetId: 'subnet-1',
+  zone: 'z',
+  isPrimary: false,
+  state: 'AVAILABLE',
+  ips: [],
+  securityGroupIds: [],
+  tags: {},
+  createdAtMs: 0,
+};
+const HERE = { instanceId: 'ins-1', deviceIndex: 1 };
+const ELSEWHERE = { instanceId: 'ins-2', deviceIndex: 1 };
+const judged = test.macro((t, goal: EniGoal, change: Partial<Eni> | undefined, wanted: GoalState) => {
+  t.is(judgeEniGoal(goal, change === undefined ? undefined : { ...ENI, ...change }), wanted);
+});
+const ATTACH: EniGoal = { kind: 'attached', eniId: 'eni-1', instanceId: 'ins-1' };
+const ASSIGN: EniGoal = { kind: 'ips-assigned', eniId: 'eni-1', ips: ['10.0.0.9'] };
+const UNASSIGN: EniGoal = { kind: 'ips-unassigned', eniId: 'eni-1', ips: ['10.0.0.9'] };
+
+test('judgeEniGoal: attached here', judged, ATTACH, { attachment: HERE }, 'reached');
+test('judgeEniGoal: on its way here', judged, ATTACH, { attachment: HERE, state: 'ATTACHING' }, 'moving');
+test('judgeEniGoal: attached elsewhere', judged, ATTACH, { attachment: ELSEWHERE }, 'still');
+test('judgeEniGoal: attached nowhere', judged, ATTACH, {}, 'still');
+test('judgeEniGoal: to attach, gone', judged, ATTACH, undefined, 'still');
+test('judgeEniGoal: detached', judged, { kind: 'detached', eniId: 'eni-1' }, {}, 'reached');
+test('judgeEniGoal: still attached', judged, { kind: 'detached', eniId: 'eni-1' }, { attachment: HERE }, 'still');
+test('judgeEniGoal: deleted', judged, { kind: 'deleted', eniId: 'eni-1' }, undefined, 'reached');
+test('judgeEniGoal: address pending', judged, ASSIGN, { ips: [ip('PENDING')] }, 'moving');
+test('judgeEniGoal: address there', judged, ASSIGN, { ips: [ip('AVAILABLE')] }, 'reached');
+test('judgeEniGoal: address not there', judged, ASSIGN, {}, 'still');
+test('judgeEniGoal: address leaving', judged, UNASSIGN, { ips: [ip('DELETING')] }, 'moving');
+test('judgeEniGoal: address staying', judged, UNASSIGN, { ips: [ip('AVAILABLE')] }, 'still');
+test('judgeEniGoal: address left', judged, UNASSIGN, {}, 'reached');
