@@ -1,0 +1,41 @@
+import type { Authenticator } from './auth/tokens.ts';
+import type { Faults } from './faults.ts';
+import type { ApiResource } from './resources/api-resource.ts';
+import type { Registry } from './resources/registry.ts';
+import type { Store } from './store.ts';
+
+/** Who asks. */
+export type User = { readonly username: string; readonly uid?: string; readonly groups: readonly string[] };
+
+/** What the verbs work on. */
+export type Api = {
+  readonly store: Store;
+  readonly registry: Registry;
+  readonly faults: Faults;
+  readonly tokens: Authenticator;
+  readonly nowMs: () => number;
+  readonly newUid: () => string;
+  /** A number from 0 to below 1. */
+  readonly random: () => number;
+  readonly bookmarkIntervalMs: number;
+  /** Whether the server itself does what controllers do in a cluster: garbage collection, emptying of namespaces. */
+  readonly collectsGarbage: boolean;
+};
+
+/** A request for a resource, understood and allowed. */
+export type ApiRequest = {
+  readonly resource: ApiResource;
+  readonly subresource: string;
+  readonly namespace: string | undefined;
+  /** Empty for a collection. */
+  readonly name: string;
+  readonly query: URLSearchParams;
+  readonly contentType: string;
+  /** The body, parsed; undefined when there is none. */
+  readonly body: unknown;
+  readonly user: User;
+  readonly userAgent: string;
+};
+
+/** An answer that is one JSON document. */
+export type ApiAnswer = { readonly status: number; readonly body: unknown; readonly warnings?: readonly string[] };

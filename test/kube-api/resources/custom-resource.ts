@@ -1,0 +1,22 @@
+import type { Cause } from '../api-error.ts';
+import { ruleFaults } from '../cel/rules.ts';
+import type { KubeObject } from '../object.ts';
+import type { JsonSchema } from '../schema/json-schema.ts';
+import { prune, withDefaults } from '../schema/shape.ts';
+import { validate } from '../schema/validate.ts';
+
+/** A custom resource as its schema lets it be. */
+export type Shaped = { readonly object: KubeObject; readonly unknown: readonly string[] };
+
+/** Prunes a custom resource and fills in its defaults. Pure. */
+export function shape(object: KubeObject, schema: JsonSchema): Shaped {
+  const { value, unknown } = prune(object, schema);
+  // An object stays one, and its head is always in the schema.
+  return { object: withDefaults(value, schema) as KubeObject, unknown };
+}
+
+/** Lists what is wrong with a custom resource. CEL rules are asked only when the form is right, as the real server does. */
+export function customFaults(object: KubeObject, old: KubeObject | undefined, schema: JsonSchema): readonly Cause[] {
+  const faults = validate(object, schema, '');
+  return faults.length > 0 ? faults : ruleFaults(object, old, schema, '');
+}

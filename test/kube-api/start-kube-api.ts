@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import type { Api, User } from './api.ts';
+import { Authenticator, serviceAccountUser } from './auth/tokens.ts';
+import { type FaultRule, Faults } from './faults.ts';
+import type { KubeObject } from './object.ts';
+import { type ApiResource, groupVersion, storageKey } from './resources/api-resource.ts';
+import { Registry } from './resources/registry.ts';
+import { Connections } from './serve/connections.ts';
+import type { Control } from './serve/control.ts';
+import { makeServer, type ServerOptions } from './serve/server.ts';
+import { type Snapshot, Store } from './store.ts';
+import { timestamp } from './verbs/commit.ts';
+
+/** How the server is to be. Every field may be absent. */
+export type KubeApiOptions = {
+  /** Port to listen on; 0, the default, takes a free one. */
+  readonly port?: number;
+  /** Address to listen on; the default is 127.0.0.1. */
+  readonly host?: string;
+  readonly tls?: ServerOptions['tls'];
+  /** 'rbac': every request needs a token, and the roles in the store decide. Default: everyone may do everything. */
+  readonly authorization?: 'all' | 'rbac';
+  /** Whether owned objects and the contents of namespaces go with their owner; default true. */
+  readonly collectsGarbage?: boolean;
+  readonly bookmarkIntervalMs?: number;
+  /** Changes kept of each resource, for watches that come back. */
+  readonly historyLimit?: number;
+  readonly nowMs?: () => number;
+  readonly random?: () => number;
+};
+
+/** A running API server. */
+export type KubeApi = {
+  readonly url: string;
+  readonly store: Store;
+  readonly faults: Faults;
+  /** Accepts a token for a ServiceAccount or user; returns the token. */
+  readonly addToken: (user: User | { readonly namespace: string; readonly serviceAccount: string }) => string;
+  readonly revokeToken: (token: string) => void;
+  readonly disconnectWatches: () => void;
+  /** Goes back to an older state, as when etcd is restored from a backup: all connections break. */
+  readonly restore: (snapshot: Snapshot) => void;
+  /** Refuses and breaks all connections until `heal` is called. */
+  readonly partition: () => { readonly heal: () => void };
+  /** Reads all objects of a resource from the store, past all faults. */
+  readonly objects: (plural: string, group?: string) => readonly KubeObject[];
+  readonly close: () => Promise<void>;
+};
+
+const BOOKMARK_INTERVAL_MS = 60_000;
+const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
+
+/** Starts an API server in this process. Owns a port until `close`. */
+export async function startKubeApi(options: KubeApiOptions = {}): Promise<KubeApi> {
+  const random = options.random ?? Math.random;
+  const store = new Store(options.historyLimit);
+  const faults = new Faults(random);
+  const tokens = new Authenticator();
+  const api: Api = {
+    store,
+    faults,
+    tokens,
+    random,
+    registry: new Registry(store),
+    nowMs: options.nowMs ?? Date.now,
+    newUid: randomUUID,
+    bookmarkIntervalMs: options.bookmarkIntervalMs ?? BOOKMARK_INTERVAL_MS,
+    collectsGarbage: options.collectsGarbage ?? true,
+  };
+  seed(api);
+  const connections = new Connections();
+  const partition = () => cut(faults, connections);
+  const restore = (snapshot: Snapshot) => {
+    store.restore(snapshot);
+    connections.destroyAll();
+  };
+  const addToken: KubeApi['addToken'] = (user) => {
+    const token = `token-${randomUUID()}`;
+    tokens.add(token, 'username' in user ? user : serviceAccountUser(user.namespace, user.serviceAccount));
+    return token;
+  };
+  const control = switches(store, faults, connections, restore);
+  const authorizes = options.authorization === 'rbac';
+  const tls = options.tls === undefined ? {} : { tls: options.tls };
+  const server = makeServer(api, control, connections, { authorizes, ...tls });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve);
+  });
+  // A TCP server has an address with a port.
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `${options.tls === undefined ? 'http' : 'https'}://${options.host ?? '127.0.0.1'}:${port}`,
+    store,
+    faults,
+    addToken,
+    revokeToken: (token) => tokens.revoke(token),
+    disconnectWatches: () => connections.disconnectWatches(),
+    restore,
+    partition,
+    objects: (plural, group = '') => store.list(storageKey({ group, plural })),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        connections.destroyAll();
+      }),
+  };
+}
+
+/** The namespaces that every cluster has. */
+function seed(api: Api): void {
+  const namespaces = api.registry.find('', 'v1', 'namespaces');
+  for (const name of NAMESPACES)
+    if (namespaces !== undefined) api.store.put('/namespaces', namespaceOf(api, namespaces, name));
+}
+
+function namespaceOf(api: Api, resource: ApiResource, name: string): KubeObject {
+  const metadata = { name, uid: api.newUid(), creationTimestamp: timestamp(api.nowMs()) };
+  const bare: KubeObject = { apiVersion: groupVersion(resource), kind: resource.kind, metadata };
+  return resource.strategy.prepareCreate?.(bare) ?? bare;
+}
+
+function cut(faults: Faults, connections: Connections): { readonly heal: () => void } {
+  const heal = faults.add({ action: { kind: 'drop-before' } });
+  connections.destroyAll();
+  return { heal };
+}
+
+function switches(
+  store: Store,
+  faults: Faults,
+  connections: Connections,
+  restore: (snapshot: Snapshot) => void,
+): Control {
+  const snapshots = new Map<string, Snapshot>();
+  return {
+    // The body of a POST is what its sender says; a rule without an action does nothing.
+    fault: (body) => void faults.add(body as unknown as FaultRule),
+    'clear-faults': () => faults.clear(),
+    compact: () => store.compact(),
+    'disconnect-watches': () => connections.disconnectWatches(),
+    snapshot: ({ name }) => void snapshots.set(String(name), store.snapshot()),
+    restore: ({ name }) => {
+      const found = snapshots.get(String(name));
+      if (found !== undefined) setImmediate(() => restore(found));
+      return { restored: found !== undefined };
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import type { Api } from '../api.ts';
+import type { KubeObject } from '../object.ts';
+import { withMetadata } from '../object.ts';
+import { type ApiResource, storageKey } from '../resources/api-resource.ts';
+import { DEFINITIONS, resourcesOf } from '../resources/registry.ts';
+
+/**
+ * Does what controllers do in a cluster after an object went: deletes what it owned, and the objects of a definition.
+ * With many objects this looks at all of them: cheap enough for tests.
+ */
+export function collectAfterDeletion(api: Api, resource: ApiResource, gone: KubeObject): void {
+  if (storageKey(resource) === DEFINITIONS) {
+    for (const custom of resourcesOf(gone).slice(0, 1)) removeAll(api, custom);
+  }
+  if (!api.collectsGarbage || gone.metadata.uid === undefined) return;
+  for (const kind of distinct(api.registry.all())) {
+    for (const object of api.store.list(storageKey(kind))) orphanOrDelete(api, kind, object, gone.metadata.uid);
+  }
+}
+
+/** Resources of several versions are stored once. */
+function distinct(resources: readonly ApiResource[]): readonly ApiResource[] {
+  return [...new Map(resources.map((one) => [storageKey(one), one])).values()];
+}
+
+function orphanOrDelete(api: Api, resource: ApiResource, object: KubeObject, ownerUid: string): void {
+  const owners = object.metadata.ownerReferences ?? [];
+  if (!owners.some((owner) => owner.uid === ownerUid)) return;
+  const others = owners.filter((owner) => owner.uid !== ownerUid);
+  if (others.length > 0) api.store.put(storageKey(resource), withMetadata(object, { ownerReferences: others }));
+  else deleteQuietly(api, resource, object);
+}
+
+/** Deletes as a controller would: finalizers and grace are honoured. */
+export function deleteQuietly(api: Api, resource: ApiResource, object: KubeObject): void {
+  const grace = resource.strategy.graceSeconds?.(object, undefined) ?? 0;
+  if (grace === 0 && (object.metadata.finalizers ?? []).length === 0) {
+    collectAfterDeletion(api, resource, api.store.remove(storageKey(resource), object));
+  } else if (object.metadata.deletionTimestamp === undefined) {
+    const at = new Date(api.nowMs() + grace * 1000).toISOString().slice(0, 19);
+    const marks = { deletionTimestamp: `${at}Z`, deletionGracePeriodSeconds: grace };
+    api.store.put(storageKey(resource), withMetadata(object, marks));
+  }
+}
+
+function removeAll(api: Api, resource: ApiResource): void {
+  for (const object of api.store.list(storageKey(resource))) api.store.remove(storageKey(resource), object);
+}
+
+/** Empties a namespace that is being deleted and lets it go once nothing is left in it. */
+export function emptyNamespace(api: Api, namespaces: ApiResource, name: string): void {
+  const kinds = distinct(api.registry.all()).filter((kind) => kind.namespaced);
+  for (const kind of kinds) {
+    for (const object of api.store.list(storageKey(kind), name)) deleteQuietly(api, kind, object);
+  }
+  const isEmpty = kinds.every((kind) => api.store.list(storageKey(kind), name).length === 0);
+  const namespace = api.store.get(storageKey(namespaces), `/${name}`);
+  if (isEmpty && namespace !== undefined && (namespace.metadata.finalizers ?? []).length === 0) {
+    api.store.remove(storageKey(namespaces), namespace);
+  }
+}
