@@ -10,6 +10,8 @@ export type HostLink = {
   readonly mac?: string;
   readonly mtu: number;
   readonly ifalias?: string;
+  /** What software made it ('bridge', 'vlan', 'veth', …); absent for hardware. */
+  readonly kind?: string;
 };
 
 /** Where the ENIs of a supply are. */
@@ -26,7 +28,8 @@ export type EniLocations = {
 
 /**
  * Finds each ENI's link by its MAC and gives an ENI that is new its table and slot, which stay for its life. Pure.
- * Links of our own Pods are passed over (`isPodLink`): a Pod must not become an ENI by choosing a MAC.
+ * Links of our own Pods are passed over (`isPodLink`): a Pod must not become an ENI by choosing a MAC. Bridges, VLANs and
+ * the like take over the MAC of what they are built on: hardware goes before them, then the link that was there first.
  */
 export function locateEnis(
   enis: readonly SupplyEni[],
@@ -34,9 +37,11 @@ export function locateEnis(
   records: ReadonlyMap<string, EniRecord>,
   isPodLink: (link: HostLink) => boolean,
 ): EniLocations {
-  const linkByMac = new Map(
-    links.flatMap((link) => (link.mac === undefined || isPodLink(link) ? [] : [[link.mac, link] as const])),
-  );
+  const linkByMac = new Map<string, HostLink>();
+  for (const link of links.toSorted(byOrigin)) {
+    if (link.mac === undefined || isPodLink(link) || linkByMac.has(link.mac)) continue;
+    linkByMac.set(link.mac, link);
+  }
   const known = new Map(records);
   const present: EniNetwork[] = [];
   const missing: SupplyEni[] = [];
@@ -58,6 +63,10 @@ export function locateEnis(
     present.push(networkOf(eni, link, record));
   }
   return { present, missing, newRecords, refused };
+}
+
+function byOrigin(a: HostLink, b: HostLink): number {
+  return Number(a.kind !== undefined) - Number(b.kind !== undefined) || a.ifindex - b.ifindex;
 }
 
 /** Stands in for the link of an ENI that went away while Pods hold its addresses: an index that no link can have. */

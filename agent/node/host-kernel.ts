@@ -41,12 +41,13 @@ async function applyEach(
   return failed;
 }
 
-function hostLinkOf({ ifindex, ifname, mtu, address, ifalias }: LinkMessage): HostLink {
+function hostLinkOf({ ifindex, ifname, mtu, address, ifalias, kind }: LinkMessage): HostLink {
   return {
     ifindex,
     ifname,
     mtu,
     ...(address === undefined ? {} : { mac: address }),
     ...(ifalias === undefined ? {} : { ifalias }),
+    ...(kind === undefined ? {} : { kind }),
   };
 }

@@ -63,6 +63,14 @@ test('locateEnis: does not take a Pod link for an ENI, whatever its MAC', (t) =>
   t.deepEqual(missing, [eniA]);
 });
 
+test('locateEnis: takes the link itself and not what is built on it with the same MAC', (t) => {
+  const bridge = link(12, MAC_A, { ifname: 'br0', kind: 'bridge' });
+  const ifindexOf = (...links: HostLink[]) => locateEnis([eniA], links, recordsOf(), nobody).present[0]?.ifindex;
+  t.is(ifindexOf(link(7, MAC_A), bridge), 7);
+  t.is(ifindexOf(bridge, link(31, MAC_A)), 31, 'an ENI that came back has a higher index');
+  t.is(ifindexOf(bridge, link(7, MAC_A, { kind: 'veth' })), 7, 'the older of two that software made');
+});
+
 test('locateEnis: refuses an ENI for which no slot is left', (t) => {
   const full = Array.from({ length: 255 }, (_, at) => ({ eniId: `e${at}`, mac: '', table: 5000 + at, slot: at + 1 }));
   const { present, refused } = locateEnis([eniA], [link(7, MAC_A)], recordsOf(...full), nobody);
