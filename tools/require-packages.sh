@@ -14,6 +14,8 @@ needs=(
   "conntrack:conntrack"
   "iptables:iptables"
   "strace:strace"
+  "strip:binutils"
+  "git:git"
   "ping:iputils-ping"
   "python3:python3-minimal"
   "nsenter:util-linux"
