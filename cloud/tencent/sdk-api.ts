@@ -30,17 +30,22 @@ const MAX_SOCKETS = 100;
 /** An API that identifies its caller by a token inside the request, and must not be signed. */
 const UNSIGNED: readonly string[] = ['AssumeRoleWithWebIdentity'];
 
+const NO_CREDENTIALS: CredentialSource = {
+  get: async () => ({ secretId: '', secretKey: '' }),
+  invalidate: () => undefined,
+};
+
 /**
  * Opens the cloud's API through the official SDK, which signs and sends. Nothing is retried here.
  * @see https://www.tencentcloud.com/document/api/213/33224 TC3-HMAC-SHA256
  */
 export function openSdkApi(endpoint: TencentEndpoint, credentials: CredentialSource): TencentApi {
-  const clients = new Map<Product, AbstractClient>();
-  const clientOf = (product: Product): AbstractClient => {
-    const known = clients.get(product);
-    if (known !== undefined) return known;
-    const made = openClient(endpoint, credentials, product);
-    clients.set(product, made);
+  const clients = new Map<string, AbstractClient>();
+  const clientOf = (product: Product, isUnsigned: boolean): AbstractClient => {
+    const key = `${product}/${isUnsigned}`;
+    // The SDK wants a credential even for what it does not sign.
+    const made = clients.get(key) ?? openClient(endpoint, isUnsigned ? NO_CREDENTIALS : credentials, product);
+    clients.set(key, made);
     return made;
   };
   return {
@@ -50,7 +55,7 @@ export function openSdkApi(endpoint: TencentEndpoint, credentials: CredentialSou
       // Before the SDK asks for them: it turns whatever a credential source throws into a text.
       if (!isUnsigned) await credentials.get(signal);
       try {
-        return await clientOf(productOf(action)).request(action, request, { signal, skipSign: isUnsigned });
+        return await clientOf(productOf(action), isUnsigned).request(action, request, { signal, skipSign: isUnsigned });
       } catch (error) {
         if (signal.aborted) throw signal.reason;
         throw classifySdkError(error, action);

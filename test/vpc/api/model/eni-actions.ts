@@ -148,6 +148,7 @@ function attachEni({ state, params, begin }: ModelCall): object {
     throw new ApiError('UnsupportedOperation.AttachmentAlreadyExists', 'The binding relationship already exists.');
   }
   if (eni.state !== 'AVAILABLE') throw invalidState(eni);
+  requireIdle(eni);
   if (eni.vpcId !== instance.vpcId) throw new ApiError('UnsupportedOperation.VpcMismatch', 'Different VPCs.');
   if (eni.zone !== instance.zone) throw new ApiError('UnsupportedOperation.ZoneMismatch', 'Different zones.');
   if (!['RUNNING', 'STOPPED'].includes(instance.state)) {
@@ -176,6 +177,7 @@ function detachEni({ state, params, begin }: ModelCall): object {
     throw new ApiError('UnsupportedOperation.InvalidState', 'Invalid resource status: not bound to that instance.');
   }
   if (eni.state !== 'AVAILABLE') throw invalidState(eni);
+  requireIdle(eni);
   eni.state = 'DETACHING';
   state.touch(eni);
   begin({ kind: 'detach', eniId: eni.eniId });
@@ -186,6 +188,7 @@ function deleteEni({ state, params, begin }: ModelCall): object {
   const eni = state.eni(params.text('NetworkInterfaceId'));
   if (eni.attachment !== undefined) throw new ApiError('ResourceInUse', 'The ENI is bound to an instance.');
   if (eni.state !== 'AVAILABLE') throw invalidState(eni);
+  requireIdle(eni);
   eni.state = 'DELETING';
   state.touch(eni);
   begin({ kind: 'delete', eniId: eni.eniId });
@@ -211,4 +214,13 @@ function knownGroups(known: readonly string[] | undefined, groups: readonly stri
 /** The complaint about an ENI that is between two states. */
 export function invalidState(eni: ModelEni): ApiError {
   return new ApiError('UnsupportedOperation.InvalidState', `Invalid resource status: ${eni.eniId} is ${eni.state}.`);
+}
+
+/** One change of an ENI at a time. @throws ApiError UnsupportedOperation.MutexOperationTaskRunning */
+export function requireIdle(eni: ModelEni): void {
+  if ([...eni.ips.values()].every((ip) => ip.state === 'AVAILABLE')) return;
+  throw new ApiError(
+    'UnsupportedOperation.MutexOperationTaskRunning',
+    'The resource mutual exclusion operation is being executed.',
+  );
 }

@@ -1,6 +1,6 @@
 import { ApiError } from './api-error.ts';
 import type { ActionTable, ModelCall } from './call.ts';
-import { invalidState } from './eni-actions.ts';
+import { invalidState, requireIdle } from './eni-actions.ts';
 import { type DescribeRules, select } from './filters.ts';
 import { instanceLimits } from './limits.ts';
 import type { CloudState } from './state.ts';
@@ -99,6 +99,7 @@ function unassignIps({ state, params, begin }: ModelCall): object {
   const eni = state.eni(params.text('NetworkInterfaceId'));
   const ips = params.textsOf('PrivateIpAddresses', 'PrivateIpAddress', 10).map((ip) => secondaryOf(eni, ip));
   if (ips.length === 0) throw new ApiError('MissingParameter', 'The parameter PrivateIpAddresses is empty.');
+  if (eni.state !== 'AVAILABLE') throw invalidState(eni);
   requireIdle(eni);
   for (const ip of ips) ip.state = 'DELETING';
   begin({ kind: 'unassign', eniId: eni.eniId, ips: ips.map((ip) => ip.ip) });
@@ -112,6 +113,8 @@ function migrateIp({ state, params, begin }: ModelCall): object {
   if (ip === undefined) throw new ApiError('ResourceNotFound', 'The address is not on the source ENI.');
   if (ip.isPrimary) throw new ApiError('UnauthorizedOperation.PrimaryIp', 'A primary IP cannot be migrated.');
   if (from.subnetId !== to.subnetId) throw new ApiError('UnsupportedOperation', 'Different subnets.');
+  if (from === to) throw new ApiError('UnsupportedOperation', 'Source and destination are the same ENI.');
+  for (const eni of [from, to]) if (eni.state !== 'AVAILABLE') throw invalidState(eni);
   requireIdle(from);
   requireIdle(to);
   if (to.ips.size + 1 > mostIps(state, to)) throw new ApiError('LimitExceeded', 'Quota limit is reached.');
@@ -125,15 +128,6 @@ function secondaryOf(eni: ModelEni, ip: string): ModelIp {
   if (found === undefined) throw new ApiError('ResourceNotFound', `The address ${ip} is not on ${eni.eniId}.`);
   if (found.isPrimary) throw new ApiError('UnsupportedOperation', 'The primary IP cannot be released.');
   return found;
-}
-
-/** One change of an ENI's addresses at a time. */
-function requireIdle(eni: ModelEni): void {
-  if ([...eni.ips.values()].every((ip) => ip.state === 'AVAILABLE')) return;
-  throw new ApiError(
-    'UnsupportedOperation.MutexOperationTaskRunning',
-    'The resource mutual exclusion operation is being executed.',
-  );
 }
 
 function mostIps(state: CloudState, eni: ModelEni): number {
