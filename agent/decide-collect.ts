@@ -3,11 +3,15 @@ import { type Lease, type LeaseKey, leaseKey } from './lease.ts';
 
 /** The runtime lists a sandbox only some time after its ADD began. */
 export const COLLECT_GRACE_MS = 60_000;
+/** On a node under load that time is minutes; meanwhile the netns is there. Kubelet gives a sandbox up after four. */
+export const UNLISTED_GRACE_MS = 600_000;
 
 /**
  * Decides which leases lost their sandbox. Pure. A sandbox that is NOTREADY may still get its DEL, and until then its
  * address must not go to anybody else while its netns, and so its traffic, may live; it is released only when the netns
- * is gone too. A sandbox that is not listed at all was removed, and the runtime never DELs it again.
+ * is gone too. A sandbox that is not listed at all was removed, and the runtime never DELs it again; or it is being made
+ * still, and its netns is there.
+ * @param nowMs since boot, as leases count.
  * @param netnsGone tells whether the netns path of a lease names a netns no more.
  */
 export function decideCollect(
@@ -18,11 +22,12 @@ export function decideCollect(
 ): readonly LeaseKey[] {
   const stateById = new Map(sandboxes.map((sandbox) => [sandbox.id, sandbox.state]));
   const isOrphan = (lease: Lease): boolean => {
-    if (nowMs - lease.createdAtMs < COLLECT_GRACE_MS) return false;
+    const ageMs = nowMs - lease.createdAtMs;
+    if (ageMs < COLLECT_GRACE_MS) return false;
     const state = stateById.get(lease.containerId);
     // Not of Kubernetes (`ctr`, `nerdctl`, cnitool): the CRI never lists it, so only its netns can tell.
     const isOfCri = lease.podName !== '';
-    if (state === undefined) return isOfCri || netnsGone(lease);
+    if (state === undefined) return (isOfCri && ageMs >= UNLISTED_GRACE_MS) || netnsGone(lease);
     return state === 'not-ready' && netnsGone(lease);
   };
   return leases.filter(isOrphan).map((lease) => leaseKey(lease.containerId, lease.ifName));
