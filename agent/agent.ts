@@ -217,16 +217,13 @@ function followKernel(loop: RepairLoop, { log }: AgentRuntime): { close(): void 
 }
 
 /** Executables know only the socket, and spool beside it. */
-function spoolDepsOf(config: AgentConfig, { metrics, state, useCases }: AgentParts): SpoolDeps {
+function spoolDepsOf(config: AgentConfig, { metrics, useCases }: AgentParts): SpoolDeps {
   return {
     directory: join(dirname(config.socket), 'deletions'),
     log: useCases.log,
     pending: metrics.spoolPending,
-    release: async ({ containerId, ifName, writtenAtMs }) => {
-      const lease = state.leases.get(`${containerId}/${ifName}`);
-      // An ADD that came after this DEL was spooled: the DEL was for what was there before.
-      if (lease !== undefined && lease.createdAtMs > writtenAtMs) return;
-      const failure = await detach(useCases, { containerId, ifName });
+    release: async ({ containerId, ifName, writtenAtBootMs }) => {
+      const failure = await detach(useCases, { containerId, ifName }, writtenAtBootMs);
       if (failure !== undefined) throw new Error(failure.msg);
     },
   };

@@ -1,7 +1,6 @@
 import { hostVethName } from '../dataplane/host-veth-name.ts';
-import type { EniNetwork } from '../dataplane/network.ts';
 import type { Netns } from '../netlink/netns.ts';
-import { allocate } from './allocate.ts';
+import { type Allocation, allocate } from './allocate.ts';
 import { CNI_CODE } from './api/cni-code.ts';
 import type { AttachCommand } from './attach-command.ts';
 import { type CniFailure, CniFailureError } from './cni-failure.ts';
@@ -9,7 +8,6 @@ import { failureOf } from './failure-of.ts';
 import { type Lease, leaseKey } from './lease.ts';
 import { randomMac } from './mac.ts';
 import type { AddPhase } from './observability/metrics.ts';
-import type { PoolAddress } from './pool/pool-state.ts';
 import type { UseCaseDeps } from './ports.ts';
 import { takeDown } from './take-down.ts';
 
@@ -38,12 +36,15 @@ async function attachOrFail(
   startedMs: number,
 ): Promise<AttachOutcome> {
   const key = leaseKey(command.containerId, command.ifName);
+  const begunMs = deps.clock.bootMs();
   try {
-    const lease = await deps.mutex.run(key, async () => {
-      const phases = new PhaseTimer(deps, startedMs);
-      phases.end('queue');
-      return await attachInTurn(deps, command, signal, phases);
-    });
+    const lease = await deps.state.addsUnderWay.run(key, { begunMs, signal }, (untilDel) =>
+      deps.mutex.run(key, async () => {
+        const phases = new PhaseTimer(deps, startedMs);
+        phases.end('queue');
+        return await attachInTurn(deps, command, { begunMs, signal: untilDel }, phases);
+      }),
+    );
     return { kind: 'attached', lease };
   } catch (error) {
     const failure = failureOf(error);
@@ -60,7 +61,7 @@ async function attachOrFail(
 async function attachInTurn(
   deps: UseCaseDeps,
   command: AttachCommand,
-  signal: AbortSignal,
+  { begunMs, signal }: { readonly begunMs: number; readonly signal: AbortSignal },
   phases: PhaseTimer,
 ): Promise<Lease> {
   const netns = command.plugin === 'route-eni' ? deps.sandboxes.open(command.netns) : undefined;
@@ -70,7 +71,7 @@ async function attachInTurn(
     if (again !== undefined) return again;
     const { addresses, eni } = await allocate(deps, command, signal);
     phases.end('allocate');
-    const lease = recordIntent(deps, command, addresses, eni);
+    const lease = recordIntent(deps, command, begunMs, { addresses, eni });
     try {
       const wired = wire(deps, command, lease, netns, phases);
       // A caller that hung up while we were busy, or stopped, is noticed in the next turn of the event loop.
@@ -124,8 +125,8 @@ async function clear(deps: UseCaseDeps, lease: Lease): Promise<void> {
 function recordIntent(
   deps: UseCaseDeps,
   command: AttachCommand,
-  addresses: readonly PoolAddress[],
-  eni: EniNetwork,
+  begunMs: number,
+  { addresses, eni }: Allocation,
 ): Lease {
   const { containerId, ifName, network, plugin, netns, podNamespace, podName, podUid } = command;
   const key = leaseKey(containerId, ifName);
@@ -137,7 +138,7 @@ function recordIntent(
       eniId: eni.eniId,
       state: 'pending',
       mtu: Math.min(command.mtu || deps.settings.podMtu || eni.mtu, eni.mtu),
-      createdAtMs: deps.clock.nowMs(),
+      createdAtMs: begunMs,
       ...(isWired
         ? {
             hostVeth: { name: hostVethName(command), mac: randomMac(deps.randomBytes) },

@@ -15,7 +15,7 @@ export async function collectInvalid(
   valid: readonly { readonly containerId: string; readonly ifName: string }[],
 ): Promise<{ readonly released: number; readonly failed: number }> {
   const startedMs = deps.clock.monotonicMs();
-  const startedAtMs = deps.clock.nowMs();
+  const startedAtMs = deps.clock.bootMs();
   const keep = new Set(valid.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
   // An adopted lease does not know its network; the list names every sandbox that lives, so it may be judged by it.
   const gone = [...deps.state.leases.values()]
@@ -33,7 +33,7 @@ export async function collectInvalid(
  */
 export async function collectGone(deps: UseCaseDeps, view: SandboxView, signal: AbortSignal): Promise<number> {
   try {
-    const askedAtMs = deps.clock.nowMs();
+    const askedAtMs = deps.clock.bootMs();
     const sandboxes = await view.list(signal);
     deps.metrics.criReachable(true);
     const leases = [...deps.state.leases.values()].filter(({ state }) => state !== 'releasing');

@@ -7,15 +7,19 @@ import { takeDown } from './take-down.ts';
 
 /**
  * Ends an attachment, by its lease alone: neither names nor the netns are looked at, so a late DEL of a Pod's old
- * sandbox cannot touch its new one. Unknown is success. Returns what failed, or undefined.
+ * sandbox cannot touch its new one. ADDs of it that are under way fail. Unknown is success. Returns what failed, or
+ * undefined.
+ * @param askedMs when the DEL was asked for, since boot: what an ADD made later is left alone. Absent: now.
  */
 export async function detach(
   deps: UseCaseDeps,
   target: { readonly containerId: string; readonly ifName: string },
+  askedMs = Number.POSITIVE_INFINITY,
 ): Promise<CniFailure | undefined> {
   const key = leaseKey(target.containerId, target.ifName);
   const startedMs = deps.clock.monotonicMs();
-  const failure = await detachKey(deps, key, () => true);
+  deps.state.addsUnderWay.cancel(key, askedMs, 'a DEL came for it');
+  const failure = await detachKey(deps, key, ({ createdAtMs }) => createdAtMs <= askedMs);
   deps.metrics.request('del', failure?.code ?? 0, deps.clock.monotonicMs() - startedMs);
   return failure;
 }

@@ -69,6 +69,6 @@ export type Lease = {
   readonly podMac?: string;
   /** Bytes. */
   readonly mtu: number;
-  /** Wall clock. */
+  /** When its ADD came in, since boot: the wall clock may be set back, and then nothing would seem older than it. */
   readonly createdAtMs: number;
 };

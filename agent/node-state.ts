@@ -1,5 +1,6 @@
 import { hostVethAlias } from '../dataplane/host-veth-name.ts';
 import type { EniNetwork, PodNetwork, RuleMode } from '../dataplane/network.ts';
+import { AddsUnderWay } from './adds-under-way.ts';
 import { ChangeSignal } from './change-signal.ts';
 import type { EniRecord, JournalContent } from './journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, leaseKey } from './lease.ts';
@@ -25,6 +26,7 @@ export class NodeState {
   /** ENIs that may serve a new Pod: link here, table set up, nobody in its place. */
   readonly readyEnis = new Set<string>();
   readonly eniProblems = new Map<string, EniProblem>();
+  readonly addsUnderWay = new AddsUnderWay();
   /** ENIs as they were last planned, those whose link is gone included. */
   plannedEnis: readonly EniNetwork[] = [];
   /** Woken when the agent may want more or fewer addresses. */

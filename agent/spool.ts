@@ -9,7 +9,8 @@ export type SpooledDel = {
   readonly containerId: string;
   readonly ifName: string;
   readonly netns: string;
-  readonly writtenAtMs: number;
+  /** Since boot. Absent in what an executable of before wrote. */
+  readonly writtenAtBootMs?: number;
 };
 
 /** What draining needs. `release` resolves only when the DEL is done; a rejection keeps the file for the next time. */
@@ -35,7 +36,8 @@ const decodeSpooledDel = record(
     podNamespace: optional(text()),
     podName: optional(text()),
     podUid: optional(text()),
-    writtenAtMs: required(integer(0, Number.MAX_SAFE_INTEGER)),
+    writtenAtMs: optional((value) => value),
+    writtenAtBootMs: optional(integer(0, Number.MAX_SAFE_INTEGER)),
   },
   'ignore',
 );
@@ -97,7 +99,7 @@ type SpoolFile = { readonly path: string; readonly del: SpooledDel };
 function readSpool(deps: SpoolDeps): readonly SpoolFile[] {
   const entries = readdirSync(deps.directory, { withFileTypes: true }).filter(({ name }) => name.endsWith(SUFFIX));
   const files = entries.flatMap((entry) => readSpoolFile(deps, join(deps.directory, entry.name), entry.isFile()) ?? []);
-  return files.sort((a, b) => a.del.writtenAtMs - b.del.writtenAtMs);
+  return files.sort((a, b) => (a.del.writtenAtBootMs ?? 0) - (b.del.writtenAtBootMs ?? 0));
 }
 
 /** @param isFile false for what may never end when it is read: a pipe, a link to one. */

@@ -14,6 +14,7 @@ run({
   env: process.env,
   readStdin: () => readAll(0),
   nowMs: () => Date.now(),
+  bootMs: () => Number(process.hrtime.bigint() / 1_000_000n),
 }).then(leave, (error: unknown) => leave(exitWith(error)));
 
 function leave({ code, stdout }: Exit): void {

@@ -46,25 +46,27 @@ export type Invocation = {
   readonly readStdin: () => string;
   /** Milliseconds since the epoch. */
   readonly nowMs: () => number;
+  /** Milliseconds since boot, as the agent counts them: CLOCK_MONOTONIC. */
+  readonly bootMs: () => number;
 };
 
 /** Says how the process ends. */
 export type Exit = { readonly code: 0 | 1; readonly stdout: string };
 
-function contextOf(plugin: PluginName, env: CniEnv, conf: PluginConf, { nowMs }: Invocation) {
+function contextOf(plugin: PluginName, env: CniEnv, conf: PluginConf, clock: Invocation) {
   const backend = parseBackend(conf.backend) ?? parseBackend(DEFAULT_BACKEND);
   if (backend === undefined) throw new CniError(CNI_CODE.invalidConf, `backend: ${conf.backend} is no address`);
   const call: AgentCall = createAgentCall(backend);
-  return { plugin, env, conf, call, nowMs, spool: createSpool(plugin, backend, nowMs) };
+  return { plugin, env, conf, call, nowMs: clock.nowMs, spool: createSpool(plugin, backend, clock) };
 }
 
-function createSpool(plugin: PluginName, backend: Backend, nowMs: () => number): Spool {
+function createSpool(plugin: PluginName, backend: Backend, { nowMs, bootMs }: Invocation): Spool {
   return {
     keep: async (sandbox, network) => {
       // Loaded on need: the hash and the file work cost a call that never spools 2 ms.
       const { forgetDeletion, spoolDeletion, spoolDirectory } = await import('./spool.ts');
-      const deletion = { plugin: PLUGINS[plugin], network, sandbox, writtenAtMs: nowMs() };
-      const path = spoolDeletion(spoolDirectory(backend), deletion);
+      const written = { writtenAtMs: nowMs(), writtenAtBootMs: bootMs() };
+      const path = spoolDeletion(spoolDirectory(backend), { plugin: PLUGINS[plugin], network, sandbox, ...written });
       return () => forgetDeletion(path);
     },
   };

@@ -16,9 +16,10 @@ import type { Backend } from './client/backend.ts';
 export function spoolDeletion(directory: string, deletion: Deletion): string {
   ensureFolder(directory, 0o700);
   const path = join(directory, `${keyOf(deletion.sandbox)}.json`);
-  const { sandbox, plugin, network, writtenAtMs } = deletion;
+  const { sandbox, plugin, network, writtenAtMs, writtenAtBootMs } = deletion;
   const { containerId, ifName, netns, podNamespace, podName, podUid } = sandbox;
-  const content = { containerId, ifName, netns, network, plugin, podNamespace, podName, podUid, writtenAtMs };
+  const pod = { podNamespace, podName, podUid };
+  const content = { containerId, ifName, netns, network, plugin, ...pod, writtenAtMs, writtenAtBootMs };
   writeFileAtomically(path, `${JSON.stringify(content)}\n`, 0o600);
   return path;
 }
@@ -45,8 +46,10 @@ export type Deletion = {
   readonly plugin: Plugin;
   readonly network: string;
   readonly sandbox: Sandbox;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, for people. */
   readonly writtenAtMs: number;
+  /** Milliseconds since boot, for the agent: which of an ADD and this DEL came first, wherever the wall clock was set. */
+  readonly writtenAtBootMs: number;
 };
 
 /** Names the file of an attachment; a hash, for an interface name may hold any byte but a few. */

@@ -15,7 +15,6 @@ export type AdoptSources = {
   readonly peers: ReadonlyMap<string, PeerEvidence>;
   /** Addresses that the runtime reports, by sandbox id. */
   readonly sandboxIps: ReadonlyMap<string, readonly string[]>;
-  readonly nowMs: number;
 };
 
 /** What to write into the new journal before serving. */
@@ -51,6 +50,9 @@ export function planAdoption(sources: AdoptSources): Adoption {
     unknownEnis: matched.filter(({ isKnown }) => !isKnown).map(({ eni }) => eni),
   };
 }
+
+/** Nobody knows when; a DEL that was spooled before the adoption must find it older. */
+const LONG_AGO_MS = 0;
 
 type MatchedEni = { readonly record: EniRecord; readonly eni: SupplyEni; readonly isKnown: boolean };
 
@@ -124,11 +126,11 @@ function wiredLease(
     state: 'active',
     hostVeth: { name, mac, ifindex },
     ...(peer === undefined ? {} : { podMac: peer.podMac }),
-    createdAtMs: sources.nowMs,
+    createdAtMs: LONG_AGO_MS,
   };
 }
 
-function ipamLease(ip: string, eni: SupplyEni, { sandboxes, sandboxIps, nowMs }: AdoptSources): Lease {
+function ipamLease(ip: string, eni: SupplyEni, { sandboxes, sandboxIps }: AdoptSources): Lease {
   const sandbox = sandboxes.find(({ id }) => sandboxIps.get(id)?.includes(ip));
   return {
     // Without a runtime that knows the address its owner has no name; the address is held all the same.
@@ -142,7 +144,7 @@ function ipamLease(ip: string, eni: SupplyEni, { sandboxes, sandboxIps, nowMs }:
     eniId: eni.eniId,
     state: 'active',
     mtu: 0,
-    createdAtMs: nowMs,
+    createdAtMs: LONG_AGO_MS,
   };
 }
 

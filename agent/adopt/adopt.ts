@@ -36,7 +36,7 @@ export async function adopt(deps: AdoptDeps, kernel: KernelEvidence, signal: Abo
   const hasPods = kernel.veths.length > 0 || kernel.ipams.length > 0;
   const runtime = hasPods ? await askRuntime(deps, kernel, signal) : NO_RUNTIME;
   const peers = deps.findPeers(kernel.veths, runtime.netns);
-  const sources = { kernel, supply: state.supply, peers, nowMs: deps.clock.nowMs() };
+  const sources = { kernel, supply: state.supply, peers };
   const adoption = planAdoption({ ...sources, sandboxes: runtime.sandboxes, sandboxIps: runtime.ips });
   if (adoption.ruleMode !== undefined) journal.putRuleMode(adoption.ruleMode);
   for (const record of adoption.enis) journal.putEni(record);

@@ -10,10 +10,10 @@ function spool(release: SpoolDeps['release']) {
   const dir = createTempDir('spool');
   const pending: number[] = [];
   const deps: SpoolDeps = { directory: dir.path, release, pending: (count) => pending.push(count), log: silentLogger };
-  const put = (name: string, writtenAtMs: number, change: object = {}) =>
+  const put = (name: string, writtenAtBootMs: number, change: object = {}) =>
     writeFileSync(
       dir.join(name),
-      JSON.stringify({ containerId: name, ifName: 'eth0', netns: '', writtenAtMs, ...change }),
+      JSON.stringify({ containerId: name, ifName: 'eth0', netns: '', writtenAtBootMs, ...change }),
     );
   return { dir, deps, put, pending };
 }

@@ -35,7 +35,8 @@ function delOfLateAgent(t: ExecutionContext, second: ReplyInitOf<'del'> | undefi
     nowMs: () => 1,
     spool: {
       keep: async (sandbox, network) => {
-        const path = spoolDeletion(directory, { plugin: PLUGIN.PLUGIN_ROUTE_ENI, network, sandbox, writtenAtMs: 1 });
+        const written = { writtenAtMs: 1, writtenAtBootMs: 1 };
+        const path = spoolDeletion(directory, { plugin: PLUGIN.PLUGIN_ROUTE_ENI, network, sandbox, ...written });
         return () => forgetDeletion(path);
       },
     },

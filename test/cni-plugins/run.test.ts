@@ -26,6 +26,7 @@ async function invoke(
     env: { CNI_COMMAND: command, CNI_CONTAINERID: 'c1', CNI_NETNS: '/run/netns/x', CNI_IFNAME: 'eth0', ...env },
     readStdin: () => JSON.stringify(full),
     nowMs: () => 1_700_000_000_000,
+    bootMs: () => 42_000,
   });
   return { code, stdout, json: stdout === '' ? undefined : (JSON.parse(stdout) as Record<string, unknown>) };
 }
@@ -198,6 +199,7 @@ test('run: DEL is left on disk when there is no agent', async (t) => {
     podName: 'web-0',
     podUid: 'u1',
     writtenAtMs: 1_700_000_000_000,
+    writtenAtBootMs: 42_000,
   });
 });
 
@@ -274,6 +276,7 @@ test('run: VERSION answers whatever stands on stdin', async (t) => {
       env: { CNI_COMMAND: 'VERSION' },
       readStdin: () => stdin,
       nowMs: () => 0,
+      bootMs: () => 0,
     });
     t.is(code, 0);
     t.deepEqual(JSON.parse(stdout), { cniVersion, supportedVersions: ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] });
@@ -300,13 +303,14 @@ test('run: makes code 999 of what nobody foresaw', async (t) => {
       throw new TypeError('out of the blue');
     },
     nowMs: () => 0,
+    bootMs: () => 0,
   });
   t.is(code, 1);
   t.like(JSON.parse(stdout), { cniVersion: '1.1.0', code: 999, msg: 'internal error: out of the blue' });
 });
 
 test('run: says its release when asked', async (t) => {
-  const deps = { env: {}, readStdin: () => '', nowMs: () => 0 };
+  const deps = { env: {}, readStdin: () => '', nowMs: () => 0, bootMs: () => 0 };
   const { code, stdout } = await run({ ...deps, name: 'tke-route-eni', args: ['--version'] });
   t.deepEqual({ code, stdout }, { code: 0, stdout: 'tke-route-eni 0.0.0-dev\n' });
 });

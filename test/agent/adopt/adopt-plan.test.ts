@@ -22,7 +22,7 @@ const KERNEL: KernelEvidence = {
 
 function adoption(kernel: KernelEvidence, change: Partial<AdoptSources> = {}) {
   const sources = { kernel, supply: sampleSupply([eni]), sandboxes: [], peers: new Map(), sandboxIps: new Map() };
-  return planAdoption({ ...sources, nowMs: 5, ...change });
+  return planAdoption({ ...sources, ...change });
 }
 
 test('planAdoption: rebuilds lease, ENI record and rule mode from the kernel and the supply', (t) => {
@@ -33,7 +33,7 @@ test('planAdoption: rebuilds lease, ENI record and rule mode from the kernel and
   t.deepEqual(leases, [
     {
       ...{ containerId: 'c1', ifName: 'eth0', mtu: 1500, network: '', plugin: 'route-eni', netns: '/run/netns/x' },
-      ...{ podNamespace: 'ns', podName: 'p', podUid: 'u', eniId: 'eni-a', state: 'active', createdAtMs: 5 },
+      ...{ podNamespace: 'ns', podName: 'p', podUid: 'u', eniId: 'eni-a', state: 'active', createdAtMs: 0 },
       addresses: [{ ip: '10.0.0.5', family: 4, eniId: 'eni-a', assignmentId: 'as-10.0.0.5' }],
       hostVeth: { name: 'enic1', mac: '02:00:00:00:00:11', ifindex: 20 },
       podMac: '02:00:00:00:00:12',

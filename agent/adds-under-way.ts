@@ -1,0 +1,34 @@
+import type { LeaseKey } from './lease.ts';
+
+type Add = { readonly begunMs: number; readonly ended: AbortController };
+
+/**
+ * Lets a DEL end the ADDs that came before it. A runtime that sends a DEL has given up on them; made to wait in line, the
+ * DEL would run into its deadline behind an ADD that waits for an address, and the ADD would then answer with a network
+ * that the DEL takes away. A key takes memory only while it has ADDs.
+ */
+export class AddsUnderWay {
+  readonly #adds = new Map<LeaseKey, Set<Add>>();
+
+  /** Runs `work` with a signal that aborts when `signal` does, or when a DEL that came later cancels the ADDs of `key`. */
+  async run<T>(
+    key: LeaseKey,
+    { begunMs, signal }: { readonly begunMs: number; readonly signal: AbortSignal },
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const add: Add = { begunMs, ended: new AbortController() };
+    const ofKey = this.#adds.get(key) ?? new Set();
+    this.#adds.set(key, ofKey.add(add));
+    try {
+      return await work(AbortSignal.any([signal, add.ended.signal]));
+    } finally {
+      ofKey.delete(add);
+      if (ofKey.size === 0 && this.#adds.get(key) === ofKey) this.#adds.delete(key);
+    }
+  }
+
+  /** Ends the ADDs of `key` that had begun at `untilMs`. */
+  cancel(key: LeaseKey, untilMs: number, reason: string): void {
+    for (const { begunMs, ended } of this.#adds.get(key) ?? []) if (begunMs <= untilMs) ended.abort(reason);
+  }
+}
