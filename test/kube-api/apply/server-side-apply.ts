@@ -1,5 +1,5 @@
 import { ApiError } from '../api-error.ts';
-import { isEqual, type KubeObject, withMetadata, without } from '../object.ts';
+import { isEqual, type KubeObject, type ManagedFieldsEntry, withMetadata, without } from '../object.ts';
 import type { MergeKeys } from '../patch/merge-keys.ts';
 import { applyStrategicMerge } from '../patch/strategic-merge.ts';
 import { type Leaves, leavesOf, pathOf, removePath, showPath } from './field-set.ts';
@@ -48,7 +48,7 @@ function managersBefore(live: KubeObject, present: Leaves, writer: Writer): Mana
   return [{ entry, paths: new Set(present.keys()) }];
 }
 
-type Dispute = { readonly path: string; readonly manager: string; readonly apiVersion: string };
+type Dispute = { readonly path: string; readonly entry: ManagedFieldsEntry };
 
 function findConflicts(managers: Managers, wanted: Leaves, present: Leaves, writer: Writer): readonly Dispute[] {
   return managers
@@ -56,14 +56,20 @@ function findConflicts(managers: Managers, wanted: Leaves, present: Leaves, writ
     .flatMap(({ entry, paths }) =>
       [...wanted]
         .filter(([path, value]) => paths.has(path) && !isEqual(present.get(path), value))
-        .map(([path]) => ({ path, manager: entry.manager, apiVersion: entry.apiVersion })),
+        .map(([path]) => ({ path, entry })),
     );
 }
 
+/** Who applied is named by name alone; who updated, by what and when too. */
+function nameOf({ manager, operation, subresource, apiVersion, time }: ManagedFieldsEntry): string {
+  const named = `${JSON.stringify(manager)}${subresource === undefined ? '' : ` with subresource ${JSON.stringify(subresource)}`}`;
+  return operation === 'Apply' ? named : `${named} using ${apiVersion} at ${time}`;
+}
+
 function conflictError(disputes: readonly Dispute[]): ApiError {
-  const causes = disputes.map(({ path, manager, apiVersion }) => ({
+  const causes = disputes.map(({ path, entry }) => ({
     reason: 'FieldManagerConflict',
-    message: `conflict with ${JSON.stringify(manager)} using ${apiVersion}`,
+    message: `conflict with ${nameOf(entry)}`,
     field: showPath(pathOf(path)),
   }));
   const [first] = causes;

@@ -1,0 +1,20 @@
+import test from 'ava';
+import { ADMIN } from './auth/tokens.ts';
+import { contractClient } from './contract/client.ts';
+import { CONTRACT_CASES } from './contract.ts';
+import { startKubeApi } from './start-kube-api.ts';
+
+const server = await startKubeApi({ authorization: 'rbac' });
+const client = contractClient(server.url, server.addToken(ADMIN));
+// A revision that a watch may no longer begin at, as on any server that has been up for a while.
+server.store.compact();
+
+test.after.always(() => server.close());
+
+for (const [index, { title, run }] of CONTRACT_CASES.entries()) {
+  test(`ours: ${title}`, async (t) => {
+    const namespace = `case-${index}`;
+    await client.call('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
+    await run(t, client, namespace);
+  });
+}
