@@ -130,7 +130,8 @@ function timeoutError(action: string): CloudError {
   return classifyError({ code: 'TIMEOUT', action, text: 'no answer in time' });
 }
 
-function deadlineError(action: string, timeoutMs: number): CloudError {
-  const text = `did not get its turn within ${timeoutMs} ms; calls are paced, look at the rates`;
+/** The error of who waited in vain: nothing was asked of the cloud, or it was only read. */
+export function deadlineError(action: string, timeoutMs: number): CloudError {
+  const text = `no turn or no answer within ${timeoutMs} ms; calls are paced, look at the rates`;
   return new CloudError({ code: 'DEADLINE', action, text, retry: 'backoff', afterMs: 0 });
 }

@@ -2,7 +2,9 @@ import type { Clock } from '../../runtime/clock.ts';
 import { batchesOf, IDS_PER_CALL } from '../batches.ts';
 import type { CallContext, CallPriority } from '../cloud.ts';
 import { isCloudError } from '../cloud-error.ts';
+import { DEFAULT_TIMEOUT_MS, deadlineError } from './caller.ts';
 import { SharedRun } from './shared-run.ts';
+import { withTimeout } from './with-timeout.ts';
 
 /** Describes objects by id in one call. */
 export type DescribeIds<T> = (ids: readonly string[], context: CallContext) => Promise<readonly T[]>;
@@ -38,8 +40,13 @@ export class IdBatcher<T> {
     for (const id of ids) gathering.ids.add(id);
     // The batch goes with the most urgent of those who wait for it.
     if (RANK[context.priority] > RANK[gathering.priority]) gathering.priority = context.priority;
-    gathering.run ??= new SharedRun((signal) => this.#flush(gathering, { ...context, signal }));
-    const objects = await gathering.run.join(context.signal);
+    gathering.run ??= new SharedRun((signal) =>
+      this.#flush(gathering, { ...context, signal, timeoutMs: DEFAULT_TIMEOUT_MS }),
+    );
+    const { run } = gathering;
+    const timeoutMs = context.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    const late = (): Error => deadlineError('Describe', timeoutMs);
+    const objects = await withTimeout(this.#clock, timeoutMs, context.signal, late, (signal) => run.join(signal));
     const wanted = new Set(ids);
     return objects.filter((object) => wanted.has(this.#idOf(object)));
   }

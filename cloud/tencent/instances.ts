@@ -17,7 +17,7 @@ type Known = { readonly limits: EniLimits; readonly untilMs: number };
 /** Makes the instance part of the port. */
 export function createInstancePort(clock: Clock, call: Caller, batcher: IdBatcher<Instance>): InstancePort {
   const known = new Map<string, Known>();
-  const asking = new SharedSweep<EniLimits>();
+  const asking = new SharedSweep<EniLimits>(clock);
 
   const ask = async (instance: Instance, context: CallContext): Promise<EniLimits> => {
     try {

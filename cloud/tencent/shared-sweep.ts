@@ -1,5 +1,8 @@
+import type { Clock } from '../../runtime/clock.ts';
 import type { CallContext } from '../cloud.ts';
+import { DEFAULT_TIMEOUT_MS, deadlineError } from './caller.ts';
 import { SharedRun } from './shared-run.ts';
+import { withTimeout } from './with-timeout.ts';
 
 type Line<T> = { running: SharedRun<T> | undefined; next: SharedRun<T> | undefined };
 
@@ -8,18 +11,26 @@ type Line<T> = { running: SharedRun<T> | undefined; next: SharedRun<T> | undefin
  * the next, for the running one may have read before what the newcomer wants to see.
  */
 export class SharedSweep<T> {
+  #clock: Clock;
   #lines = new Map<string, Line<T>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /**
    * Resolves with a sweep that began after this call. `sweep` runs in the context of the first who wanted it, but with
-   * a signal of its own.
+   * a signal and a deadline of its own: nobody's short patience ends it for the others.
    */
   async join(key: string, context: CallContext, sweep: (context: CallContext) => Promise<T>): Promise<T> {
     context.signal.throwIfAborted();
     const line = this.#lines.get(key) ?? { running: undefined, next: undefined };
     this.#lines.set(key, line);
     line.next ??= this.#queue(key, line, context, sweep);
-    return await line.next.join(context.signal);
+    const { next } = line;
+    const timeoutMs = context.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    const late = (): Error => deadlineError('Describe', timeoutMs);
+    return await withTimeout(this.#clock, timeoutMs, context.signal, late, (signal) => next.join(signal));
   }
 
   #queue(key: string, line: Line<T>, context: CallContext, sweep: (context: CallContext) => Promise<T>): SharedRun<T> {
@@ -29,7 +40,7 @@ export class SharedSweep<T> {
       line.next = undefined;
       try {
         signal.throwIfAborted();
-        return await sweep({ ...context, signal });
+        return await sweep({ ...context, signal, timeoutMs: DEFAULT_TIMEOUT_MS });
       } finally {
         line.running = undefined;
         if (line.next === undefined) this.#lines.delete(key);

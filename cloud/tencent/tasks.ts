@@ -42,13 +42,14 @@ export function createTaskPort(deps: TaskDeps): TaskPort {
       let askAtLook = MOVING_LOOKS;
       for (let look = 1; deps.clock.monotonicMs() < endMs; look++) {
         await deps.clock.sleep(untilNextLook(deps.clock, endMs), context.signal);
-        const state = await lookAt(deps, task, context);
+        const rest = { ...context, timeoutMs: Math.max(1, endMs - deps.clock.monotonicMs()) };
+        const state = await lookAt(deps, task, rest);
         if (state === 'reached') return { kind: 'done' };
         stillLooks = state === 'still' ? stillLooks + 1 : 0;
         const isDue = look >= askAtLook;
         if (isDue) askAtLook = look * 2;
         if (!isDue && stillLooks < STILL_LOOKS) continue;
-        const answer = await askFor(deps, task, context);
+        const answer = await askFor(deps, task, rest);
         if (answer === 'unknown') unknownAnswers += 1;
         else if (answer.kind !== 'pending') return answer;
         if (unknownAnswers >= UNKNOWN_ANSWERS && state === 'still') return { kind: 'lost' };

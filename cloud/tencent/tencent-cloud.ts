@@ -85,9 +85,9 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
   );
   return {
     instances: createInstancePort(clock, call, instanceBatcher),
-    enis: createEniPort({ call, eniBatcher, eniSweeps: new SharedSweep<EniSweep>() }),
+    enis: createEniPort({ call, eniBatcher, eniSweeps: new SharedSweep<EniSweep>(clock) }),
     ips: createIpPort(call),
-    subnets: createSubnetPort(call, subnetBatcher, new SharedSweep<readonly Subnet[]>()),
+    subnets: createSubnetPort(call, subnetBatcher, new SharedSweep<readonly Subnet[]>(clock)),
     securityGroups: createSecurityGroupPort(call),
     eips: createEipPort(call, eipBatcher),
     tasks: createTaskPort({ clock, call, eniBatcher, eipBatcher }),

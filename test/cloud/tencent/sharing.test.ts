@@ -7,7 +7,7 @@ import { attachedEni, contextOf, createdEni, inProcess, SPEC } from '../cloud-fi
 
 test('SharedSweep: all who wait share one sweep, and it began after each of them asked', async (t) => {
   const clock = new VirtualClock();
-  const shared = new SharedSweep<number>();
+  const shared = new SharedSweep<number>(clock);
   const startedAt: number[] = [];
   const sweep = async (): Promise<number> => {
     startedAt.push(clock.monotonicMs());
@@ -30,7 +30,7 @@ test('SharedSweep: all who wait share one sweep, and it began after each of them
 
 test('SharedSweep: one who leaves disturbs nobody; when all leave, the sweep is aborted', async (t) => {
   const clock = new VirtualClock();
-  const shared = new SharedSweep<string>();
+  const shared = new SharedSweep<string>(clock);
   const controllers = [new AbortController(), new AbortController()];
   let aborted = false;
   const join = (controller: AbortController) =>
@@ -92,7 +92,33 @@ test('describe: finds those that exist also where the API refuses a request for 
   t.is(host.counts()['DescribeNetworkInterfaces'], 3);
 });
 
-test('tasks.settle: a hundred attachments at once are watched by a request a second', async (t) => {
+test("IdBatcher: one who has little time ends its own wait, not the others'", async (t) => {
+  const clock = new VirtualClock();
+  const batcher = new IdBatcher<string>(
+    clock,
+    (id) => id,
+    async (ids, { signal }) => {
+      await clock.sleep(5_000, signal);
+      return ids;
+    },
+  );
+  const hasty = batcher.get(['a'], contextOf({ timeoutMs: 100 })).catch((error: unknown) => String(error));
+  const patient = batcher.get(['b'], contextOf());
+  t.regex(String(await clock.run(hasty)), /Code=DEADLINE/);
+  t.deepEqual(await clock.run(patient), ['b']);
+});
+
+test('tasks.settle: is pending when its time runs out first', async (t) => {
+  const { cloud, host, wait } = await inProcess({ taskMs: [60_000, 60_000] });
+  const spec = { vpcId: SPEC.vpcId, subnetId: 'subnet-large000', name: 'slow' };
+  const { task } = await wait(cloud.enis.create(spec, contextOf()));
+  const startMs = host.clock.monotonicMs();
+  t.deepEqual(await wait(cloud.tasks.settle(task, contextOf({ timeoutMs: 4_500 }))), { kind: 'pending' });
+  t.true(host.clock.monotonicMs() - startMs <= 4_600);
+  t.deepEqual(await wait(cloud.tasks.settle(task, contextOf({ timeoutMs: 100_000 }))), { kind: 'done' });
+});
+
+test('tasks.settle: forty attachments at once are watched by a request a second', async (t) => {
   const { cloud, host, wait } = await inProcess({ taskMs: [3_000, 3_000] });
   const { state } = host.model;
   const instanceIds = Array.from({ length: 40 }, (_, index) => `ins-${index}`);
