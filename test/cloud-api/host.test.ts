@@ -1,6 +1,6 @@
 import test from 'ava';
 import { systemClock } from '../../runtime/clock.ts';
-import { attachedEni, contextOf, inProcess, SPEC } from '../cloud/cloud-fixture.ts';
+import { attachedEni, contextOf, createdEni, inProcess, SPEC } from '../cloud/cloud-fixture.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { FaultScript } from '../vpc/api/faults.ts';
 import { CloudHost } from '../vpc/api/host.ts';
@@ -66,6 +66,26 @@ test('CloudHost: a stale describe shows what was, and settling waits for what is
   off();
   const [after] = await wait(cloud.enis.describe([eniId], contextOf()));
   t.is(after?.attachment, undefined);
+});
+
+test('CloudHost: a stale describe lacks what is new, and lists what is gone', async (t) => {
+  const { cloud, host, wait } = await inProcess({ taskMs: [1_000, 1_000] });
+  const eniId = await wait(createdEni(cloud, 'young'));
+  const sees = async () => {
+    const { enis } = await wait(cloud.enis.sweep({ vpcId: SPEC.vpcId }, contextOf()));
+    return enis.find((eni) => eni.eniId === eniId);
+  };
+  host.faults.add({ fault: { kind: 'stale', ms: 3_000 }, actions: ['Describe*'] });
+  t.is(await sees(), undefined);
+  await wait(host.clock.sleep(5_000));
+  t.like(await sees(), { eniId, state: 'AVAILABLE' });
+  await wait(cloud.enis.delete(eniId, contextOf()));
+  await wait(host.clock.sleep(2_000));
+  await host.catchUp();
+  t.false(host.model.state.enis.has(eniId));
+  t.like(await sees(), { eniId, state: 'AVAILABLE' });
+  await wait(host.clock.sleep(5_000));
+  t.is(await sees(), undefined);
 });
 
 test('CloudServer: the metadata service tells an instance of its interfaces', async (t) => {

@@ -57,12 +57,9 @@ export const ENI_ACTIONS: ActionTable = {
     required: [],
     optional: ['NetworkInterfaceIds', 'Filters', 'Offset', 'Limit'],
     handle: ({ state, params, asOfMs }) => {
-      const { page, total } = select(state.enis, params, {
-        ...DESCRIBE,
-        // One that did not exist yet is not in an answer from the past.
-        exists: (eni) => asOfMs === undefined || eni.createdAtMs <= asOfMs,
-      });
-      return { NetworkInterfaceSet: page.map((eni) => wireEni(eni, asOfMs)), TotalCount: total };
+      const enis = asOfMs === undefined ? state.enis : state.enisAsOf(asOfMs);
+      const { page, total } = select(enis, params, DESCRIBE);
+      return { NetworkInterfaceSet: page.map((eni) => wireEni(eni)), TotalCount: total };
     },
   },
   DescribeNetworkInterfaceLimit: {
@@ -92,6 +89,7 @@ export const ENI_ACTIONS: ActionTable = {
       if (params.has('SecurityGroupIds')) eni.securityGroupIds = groups;
       if (params.has('NetworkInterfaceName')) eni.name = params.text('NetworkInterfaceName', 60);
       if (params.has('NetworkInterfaceDescription')) eni.description = params.text('NetworkInterfaceDescription', 60);
+      state.touch(eni);
       return {};
     },
   },
@@ -201,7 +199,10 @@ function changeGroups(
 ): object {
   const groups = knownGroups(state.spec.securityGroupIds, params.texts('SecurityGroupIds', 100));
   const enis = params.texts('NetworkInterfaceIds', 100).map((eniId) => state.eni(eniId));
-  for (const eni of enis) eni.securityGroupIds = change(eni.securityGroupIds, groups);
+  for (const eni of enis) {
+    eni.securityGroupIds = change(eni.securityGroupIds, groups);
+    state.touch(eni);
+  }
   return {};
 }
 

@@ -13,8 +13,6 @@ export type DescribeRules<T> = {
   readonly fields: FilterFields<T>;
   /** Tags of an object, for `tag-key` and `tag:KEY`. */
   readonly tagsOf?: (object: T) => Readonly<Record<string, string>>;
-  /** Whether an object is there at all for this request; default: all are. */
-  readonly exists?: (object: T) => boolean;
   /** Code of an unknown filter name. */
   readonly invalidFilter: string;
   /** Offset and Limit are texts. */
@@ -35,8 +33,8 @@ export function select<T>(
   const named = params.has(rules.idField)
     ? params.texts(rules.idField, rules.mostIds).map((id) => objects.get(id))
     : [...objects.values()].filter(matcher(params, rules));
-  const found = named.filter((object) => object !== undefined && (rules.exists?.(object) ?? true));
-  return { page: found.slice(offset, offset + limit).filter((object) => object !== undefined), total: found.length };
+  const found = named.filter((object) => object !== undefined);
+  return { page: found.slice(offset, offset + limit), total: found.length };
 }
 
 function matcher<T>(params: Params, rules: DescribeRules<T>): (object: T) => boolean {

@@ -78,9 +78,13 @@ function finishMigration(state: CloudState, effect: MigrateEffect, isGood: boole
   const ip = from?.ips.get(effect.ip);
   if (from === undefined || ip === undefined) return;
   ip.state = 'AVAILABLE';
+  if (isGood && to !== undefined) {
+    from.ips.delete(ip.ip);
+    to.ips.set(ip.ip, ip);
+    state.touch(to);
+  }
+  state.touch(from);
   if (!isGood || to === undefined) return;
-  from.ips.delete(ip.ip);
-  to.ips.set(ip.ip, ip);
   if (from.attachment !== undefined) state.events.push({ kind: 'unassign', eniId: from.eniId, ip: ip.ip });
   if (to.attachment !== undefined) state.events.push({ kind: 'assign', eniId: to.eniId, ip: ip.ip });
 }

@@ -89,6 +89,7 @@ function assignIps({ state, params, begin }: ModelCall): object {
   }
   for (let more = 0; more < count; more++) taken.push(pool.take());
   for (const ip of taken) eni.ips.set(ip, { ip, isPrimary: false, state: 'PENDING' });
+  state.touch(eni);
   begin({ kind: 'assign', eniId: eni.eniId, ips: taken });
   return {
     PrivateIpAddressSet: taken.map((ip) => ({ PrivateIpAddress: ip, Primary: false, State: 'PENDING' })),
@@ -102,6 +103,7 @@ function unassignIps({ state, params, begin }: ModelCall): object {
   if (eni.state !== 'AVAILABLE') throw invalidState(eni);
   requireIdle(eni);
   for (const ip of ips) ip.state = 'DELETING';
+  state.touch(eni);
   begin({ kind: 'unassign', eniId: eni.eniId, ips: ips.map((ip) => ip.ip) });
   return {};
 }
@@ -119,6 +121,7 @@ function migrateIp({ state, params, begin }: ModelCall): object {
   requireIdle(to);
   if (to.ips.size + 1 > mostIps(state, to)) throw new ApiError('LimitExceeded', 'Quota limit is reached.');
   ip.state = 'MIGRATING';
+  state.touch(from);
   begin({ kind: 'migrate', fromEniId: from.eniId, toEniId: to.eniId, ip: ip.ip });
   return {};
 }

@@ -21,12 +21,9 @@ export function wireTags(tags: Readonly<Record<string, string>>): readonly objec
   return Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
 }
 
-/** An ENI in wire form, as it is or, when `asOfMs` is given, with the state that it had then. */
-export function wireEni(eni: ModelEni, asOfMs?: number): object {
-  const past = asOfMs === undefined ? undefined : eni.history.findLast((version) => version.atMs <= asOfMs);
-  const state = past?.state ?? eni.state;
-  const isAttached = past === undefined ? eni.attachment !== undefined : past.isAttached;
-  const { attachment } = eni;
+/** An ENI in wire form. */
+export function wireEni(eni: ModelEni): object {
+  const { attachment, state } = eni;
   return {
     NetworkInterfaceId: eni.eniId,
     NetworkInterfaceName: eni.name,
@@ -37,10 +34,10 @@ export function wireEni(eni: ModelEni, asOfMs?: number): object {
     MacAddress: eni.mac.toUpperCase(),
     Primary: eni.isPrimary,
     State: state,
-    NetworkInterfaceState: state === 'AVAILABLE' && isAttached ? 'INUSE' : state,
+    NetworkInterfaceState: state === 'AVAILABLE' && attachment !== undefined ? 'INUSE' : state,
     GroupSet: [...eni.securityGroupIds],
     Attachment:
-      isAttached && attachment !== undefined
+      attachment !== undefined
         ? {
             InstanceId: attachment.instanceId,
             DeviceIndex: attachment.deviceIndex,

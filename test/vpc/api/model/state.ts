@@ -1,7 +1,16 @@
 import { MinHeap } from '../../../support/min-heap.ts';
 import { AddressPool } from './address-pool.ts';
 import { ApiError } from './api-error.ts';
-import type { FabricEvent, ModelEip, ModelEni, ModelInstance, ModelIp, ModelSubnet, ModelTask } from './types.ts';
+import type {
+  FabricEvent,
+  ModelEip,
+  ModelEni,
+  ModelEniVersion,
+  ModelInstance,
+  ModelIp,
+  ModelSubnet,
+  ModelTask,
+} from './types.ts';
 
 /** What the cloud consists of and how large its quotas are. */
 export type CloudSpec = {
@@ -12,7 +21,12 @@ export type CloudSpec = {
   /** EIPs in the region; default 20. */
   readonly eips?: number;
   readonly securityGroupIds?: readonly string[];
+  /** Whether describes may answer from the past; default true. False saves memory where thousands of ENIs are made. */
+  readonly keepsPast?: boolean;
 };
+
+/** How far back describes can answer. */
+const PAST_MS = 60_000;
 
 /** A new instance. */
 export type InstanceSpec = {
@@ -45,11 +59,15 @@ export class CloudState {
   /** ENIs by the instance that they are bound to, or on their way to or from. */
   #bound = new Map<string, Set<ModelEni>>();
   #secondaryEnis = 0;
+  #past = new Map<string, ModelEniVersion[]>();
+  /** Whether describes may answer from the past; costs a copy of an ENI for each of its changes. */
+  readonly keepsPast: boolean;
   #serials = new Map<string, number>();
   #macSerial = FIRST_MAC_SERIAL;
 
   constructor(spec: CloudSpec) {
     this.spec = spec;
+    this.keepsPast = spec.keepsPast ?? true;
     this.subnets = new Map(
       spec.subnets.map((subnet) => [
         subnet.subnetId,
@@ -123,7 +141,6 @@ export class CloudState {
       securityGroupIds: order.groups,
       tags: order.tags,
       createdAtMs: this.nowMs,
-      history: [],
     };
     this.enis.set(eni.eniId, eni);
     if (!eni.isPrimary) this.#secondaryEnis += 1;
@@ -153,6 +170,7 @@ export class CloudState {
     this.unbind(eni);
     if (this.enis.delete(eni.eniId) && !eni.isPrimary) this.#secondaryEnis -= 1;
     for (const ip of eni.ips.keys()) this.subnet(eni.subnetId).pool.give(ip);
+    this.touch(eni);
   }
 
   /** Takes an address off an ENI; it is free again, and its EIP unbound. */
@@ -168,8 +186,27 @@ export class CloudState {
 
   /** Notes what an ENI is now, for describes that answer from the past. */
   touch(eni: ModelEni): void {
-    eni.history.push({ atMs: this.nowMs, state: eni.state, isAttached: eni.attachment !== undefined });
-    if (eni.history.length > 32) eni.history.shift();
+    if (!this.keepsPast) return;
+    const copy: ModelEni = { ...eni, ips: new Map([...eni.ips].map(([ip, one]) => [ip, { ...one }])) };
+    this.#note(eni.eniId, { atMs: this.nowMs, eni: this.enis.has(eni.eniId) ? copy : undefined });
+  }
+
+  /** Every ENI as it was at some moment of the last minute. */
+  enisAsOf(atMs: number): ReadonlyMap<string, ModelEni> {
+    const then = new Map<string, ModelEni>();
+    for (const [eniId, versions] of this.#past) {
+      const eni = versions.findLast((version) => version.atMs <= atMs)?.eni;
+      if (eni !== undefined) then.set(eniId, eni);
+    }
+    return then;
+  }
+
+  #note(eniId: string, version: ModelEniVersion): void {
+    const versions = this.#past.get(eniId) ?? [];
+    versions.push(version);
+    // The last one before the minute began is what was at its beginning.
+    while ((versions[1]?.atMs ?? Number.POSITIVE_INFINITY) < this.nowMs - PAST_MS) versions.shift();
+    this.#past.set(eniId, versions);
   }
 
   enisOf(instanceId: string): readonly ModelEni[] {

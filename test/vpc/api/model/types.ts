@@ -30,9 +30,6 @@ export type ModelIp = {
   eipId?: string;
 };
 
-/** What an ENI was at some time; the little that a stale describe gets wrong. */
-export type ModelEniVersion = { readonly atMs: number; readonly state: string; readonly isAttached: boolean };
-
 /** An ENI. */
 export type ModelEni = {
   readonly eniId: string;
@@ -49,8 +46,10 @@ export type ModelEni = {
   securityGroupIds: readonly string[];
   readonly tags: Readonly<Record<string, string>>;
   readonly createdAtMs: number;
-  readonly history: ModelEniVersion[];
 };
+
+/** What an ENI was from `atMs` on; undefined: not there. */
+export type ModelEniVersion = { readonly atMs: number; readonly eni: ModelEni | undefined };
 
 /** An EIP. */
 export type ModelEip = {
