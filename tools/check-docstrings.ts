@@ -30,6 +30,7 @@ if (import.meta.main) {
     'cni-plugins',
     'tools',
     'test/vpc',
+    'test/kube-api',
   ];
   const paths = roots
     .flatMap((root) => globSync(`${root}/**/*.ts`))

@@ -1,7 +1,9 @@
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import { isObject, type JsonObject } from '../object.ts';
 
-/** An answer as it came: its code and its JSON body, an empty object when it was none. */
-export type Answer = { readonly status: number; readonly body: JsonObject; readonly headers: Headers };
+/** An answer as it came: its code and its JSON body, or `{text}` when it was none. */
+export type Answer = { readonly status: number; readonly body: JsonObject; readonly headers: IncomingHttpHeaders };
 
 /** What a request may carry beside its body. */
 export type CallOptions = {
@@ -28,32 +30,38 @@ export type ContractClient = {
   readonly watch: (path: string, options?: CallOptions) => Promise<OpenWatch>;
 };
 
-/** Makes a client that sends `token` unless a call says otherwise. */
-export function contractClient(url: string, token: string): ContractClient {
-  const headersOf = (options: CallOptions): Record<string, string> => ({
-    authorization: `Bearer ${options.token ?? token}`,
-    'user-agent': options.userAgent ?? 'contract/1',
-    accept: options.accept ?? 'application/json',
-  });
+/** Makes a client that sends `token` unless a call says otherwise; `ca` is whom an https server must be signed by. */
+export function contractClient(url: string, token: string, ca?: string): ContractClient {
+  const send = async (method: string, path: string, body: unknown, options: CallOptions): Promise<IncomingMessage> => {
+    const open = url.startsWith('https:') ? httpsRequest : httpRequest;
+    const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
+    const headers = {
+      'content-length': Buffer.byteLength(text),
+      authorization: `Bearer ${options.token ?? token}`,
+      'user-agent': options.userAgent ?? 'contract/1',
+      accept: options.accept ?? 'application/json',
+      'content-type': options.contentType ?? 'application/json',
+    };
+    return new Promise((resolve, reject) => {
+      const request = open(`${url}${path}`, { method, headers, ...(ca === undefined ? {} : { ca }) }, resolve);
+      request.on('error', reject);
+      request.end(text);
+    });
+  };
   return {
     url,
     async call(method, path, body, options = {}) {
-      const headers = { ...headersOf(options), 'content-type': options.contentType ?? 'application/json' };
-      const answer = await fetch(`${url}${path}`, {
-        method,
-        headers,
-        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      });
-      return { status: answer.status, body: parse(await answer.text()), headers: answer.headers };
+      const answer = await send(method, path, body, options);
+      const chunks: Buffer[] = [];
+      for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
+      return { status: answer.statusCode ?? 0, body: parse(Buffer.concat(chunks).toString()), headers: answer.headers };
     },
     async watch(path, options = {}) {
-      const aborter = new AbortController();
-      const answer = await fetch(`${url}${path}`, { headers: headersOf(options), signal: aborter.signal });
-      // A body that nobody reads yet would be cancelled when its response is collected as garbage.
-      const lines = linesOf(answer.body?.getReader());
+      const answer = await send('GET', path, undefined, options);
+      const lines = linesOf(answer);
       return {
-        status: answer.status,
-        close: () => aborter.abort(),
+        status: answer.statusCode ?? 0,
+        close: () => void answer.destroy(),
         next: async (timeoutMs = 10_000) => {
           const line = await withDeadline(lines.next(), timeoutMs, path);
           // Lines of a watch have these two fields.
@@ -74,19 +82,16 @@ function parse(text: string): JsonObject {
   }
 }
 
-async function* linesOf(
-  reader: ReadableStreamDefaultReader<Uint8Array> | undefined,
-): AsyncGenerator<string, undefined> {
-  const decoder = new TextDecoder();
+/** Yields the lines of a body. @throws Error when the connection breaks before its end */
+async function* linesOf(answer: IncomingMessage): AsyncGenerator<string, undefined> {
   let rest = '';
-  for (;;) {
-    const chunk = await reader?.read();
-    if (chunk === undefined || chunk.done) return undefined;
-    rest += decoder.decode(chunk.value, { stream: true });
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    rest += chunk.toString('utf8');
     const lines = rest.split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) if (line !== '') yield line;
   }
+  return undefined;
 }
 
 function withDeadline<T>(promise: Promise<T>, ms: number, what: string): Promise<T> {

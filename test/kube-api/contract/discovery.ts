@@ -35,7 +35,7 @@ export const DISCOVERY_CASES: readonly ContractCase[] = [
       const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
       const answer = await api.call('GET', '/api', undefined, { accept });
       t.is(answer.body['kind'], 'APIGroupDiscoveryList');
-      t.regex(answer.headers.get('content-type') ?? '', /as=APIGroupDiscoveryList/);
+      t.regex(answer.headers['content-type'] ?? '', /as=APIGroupDiscoveryList/);
       const resources = at(answer.body, 'items', 0, 'versions', 0, 'resources');
       const nodes = Array.isArray(resources) ? resources.find((one) => at(one, 'resource') === 'nodes') : undefined;
       t.like(nodes, { scope: 'Cluster', singularResource: 'node', shortNames: ['no'] });

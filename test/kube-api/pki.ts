@@ -1,0 +1,26 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+/** A certificate with its key, in PEM, and where the files are. */
+export type KeyPair = {
+  readonly cert: string;
+  readonly key: string;
+  readonly certPath: string;
+  readonly keyPath: string;
+};
+
+const run = promisify(execFile);
+
+/**
+ * Makes a self-signed certificate for 127.0.0.1 and localhost in a folder, by openssl; it is its own authority.
+ * @see openssl-req(1)
+ */
+export async function makeKeyPair(folder: string, name: string): Promise<KeyPair> {
+  const [certPath, keyPath] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
+  const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'];
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', keyPath];
+  await run('openssl', ['req', '-x509', ...key, '-out', certPath, '-days', '2', ...subject]);
+  return { cert: readFileSync(certPath, 'utf8'), key: readFileSync(keyPath, 'utf8'), certPath, keyPath };
+}
