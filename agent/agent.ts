@@ -15,8 +15,8 @@ import { removeConflist } from './install/conflist.ts';
 import { openInstallation } from './installation.ts';
 import { openJournal } from './journal/journal.ts';
 import { startMaintenance } from './maintenance.ts';
+import { giveBackMemory } from './node/give-back-memory.ts';
 import { findCiliumConflists, probeNftables } from './node/node-probe.ts';
-import { dropStartPages } from './node/start-pages.ts';
 import { serveHttpEndpoints } from './observability/http-endpoints.ts';
 import { type AgentParts, type AgentRuntime, createParts } from './parts.ts';
 import { recover } from './recover.ts';
@@ -59,7 +59,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const down = new AbortController();
   const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });
   const kernel: Kernel = { rtnetlink: openRtnetlink(), sysctl: openSysctl(), nft: openNft() };
-  const hasNftables = await probeNftables(kernel.nft);
+  const hasNftables = await probeNftables(kernel.nft, clock);
   const parts = createParts(config, runtime, { journal, kernel, hasNftables });
   const { state, metrics, useCases } = parts;
   const gate: Gate = { hold: 'the agent is starting' };
@@ -82,7 +82,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
 
   const spoolDeps = spoolDepsOf(config, parts);
   await drainSpool(spoolDeps);
-  letGoOfStart(log);
+  giveBack(log);
   const implementation = agentImplementation(useCasesOf(parts, gate), runtime.release, down.signal);
   const server = await serveGrpc(implementation, {
     socketPath: config.socket,
@@ -97,7 +97,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
     look: async (isReady) => {
       if (!isReady) return;
       await installation.putExecutables();
-      installation.putConflist();
+      await installation.putConflist();
     },
   });
   void followDemand(parts, supply, down.signal);
@@ -124,11 +124,11 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
 }
 
 /** Memory that is not given back is no reason not to serve. */
-function letGoOfStart(log: AgentRuntime['log']): void {
+function giveBack(log: AgentRuntime['log']): void {
   try {
-    log.debug('pages of the executable let go', { bytes: dropStartPages() });
+    giveBackMemory();
   } catch (error) {
-    log.warn('pages of the executable stay resident', { error });
+    log.warn('memory not given back', { error });
   }
 }
 
@@ -178,6 +178,7 @@ function openRepairLoop(config: AgentConfig, parts: AgentParts, gate: Gate): Rep
     reconcile: run,
     isRelevant: (event) => isRelevant(event, concerns()),
     overrun: metrics.overrun,
+    forgetNft: parts.reconcile.kernel.forgetNft,
     log: useCases.log,
     intervalMs: config.repairIntervalMs,
   });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from '../runtime/log.ts';
-import { type ConflistOptions, installConflist, renderConflist } from './install/conflist.ts';
+import { decideVersions, readSpokenVersions } from './install/chain-versions.ts';
+import { type ConflistOptions, chainedPlugins, installConflist, renderConflist } from './install/conflist.ts';
 import { installExecutables, installReferencePlugins, PLUGIN_NAMES, warmPageCache } from './install/executables.ts';
 
 /** What to install, and where. */
@@ -18,7 +19,7 @@ export type Installation = {
   /** Executables: harmless before the agent serves. */
   putExecutables(): Promise<void>;
   /** The conflist, which turns Pods over to us: only when an ADD could be served. */
-  putConflist(): void;
+  putConflist(): Promise<void>;
   /** Keeps the executable in the page cache. */
   keepWarm(): Promise<void>;
 };
@@ -47,16 +48,28 @@ export function openInstallation(settings: InstallationSettings, log: Logger): I
         log.error('executables not installed, will be tried again', { dir: settings.cniBinDir, error });
       }
     },
-    putConflist: () => {
+    putConflist: async () => {
       if (!isWanted || !hasExecutables || hasConflist) return;
       try {
-        const outcome = installConflist(settings.cniConfDir, renderConflist(settings));
+        const spoken = chainedPlugins(settings).map((name) => spokenBy(settings.cniBinDir, name, log));
+        const versions = decideVersions(await Promise.all(spoken));
+        const outcome = installConflist(settings.cniConfDir, renderConflist(settings, versions));
         hasConflist = true;
-        log.info('network configuration installed', { dir: settings.cniConfDir, outcome });
+        log.info('network configuration installed', { dir: settings.cniConfDir, outcome, ...versions });
       } catch (error) {
         log.error('network configuration not installed, will be tried again', { dir: settings.cniConfDir, error });
       }
     },
     keepWarm,
   };
+}
+
+/** A plugin that is missing or dumb must not keep the node from its network: it may be put there in a minute. */
+async function spokenBy(binDir: string, name: string, log: Logger): Promise<readonly string[]> {
+  try {
+    return await readSpokenVersions(binDir, name);
+  } catch (error) {
+    log.warn('a chained plugin does not say which CNI versions it speaks, the oldest is assumed', { name, error });
+    return [];
+  }
 }

@@ -1,12 +1,10 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
+import type { ConfVersions } from './chain-versions.ts';
 
 /** Runtimes take the first file by name; 10 leaves room before us and stands before everything usual. */
 export const CONFLIST_FILE = '10-tke-eni.conflist';
-
-/** Newest version that containerd 1.6 and later both read. @see CNI SPEC, "Version considerations" */
-const CNI_VERSION = '0.4.0';
 
 /** What the conflist must say. */
 export type ConflistOptions = {
@@ -16,8 +14,18 @@ export type ConflistOptions = {
   readonly bandwidth: boolean;
 };
 
-/** Renders the network configuration list of the node: our plugin first, bandwidth and portmap after it when asked for. */
-export function renderConflist(options: ConflistOptions): string {
+/** Names the plugins that are chained after ours, in their order. Pure. */
+export function chainedPlugins({
+  portMapping,
+  bandwidth,
+}: Pick<ConflistOptions, 'portMapping' | 'bandwidth'>): readonly (keyof typeof CAPABILITIES)[] {
+  return [...(bandwidth ? (['bandwidth'] as const) : []), ...(portMapping ? (['portmap'] as const) : [])];
+}
+
+const CAPABILITIES = { bandwidth: { bandwidth: true }, portmap: { portMappings: true } } as const;
+
+/** Renders the network configuration list of the node: our plugin first, bandwidth and portmap after it when asked for. Pure. */
+export function renderConflist(options: ConflistOptions, versions: ConfVersions): string {
   const plugins: Record<string, unknown>[] = [
     {
       type: 'tke-route-eni',
@@ -25,11 +33,9 @@ export function renderConflist(options: ConflistOptions): string {
       ...(options.mtu > 0 ? { mtu: options.mtu } : {}),
     },
   ];
-  if (options.bandwidth) plugins.push({ type: 'bandwidth', capabilities: { bandwidth: true } });
-  if (options.portMapping) {
-    plugins.push({ type: 'portmap', capabilities: { portMappings: true } });
-  }
-  return `${JSON.stringify({ cniVersion: CNI_VERSION, name: 'tke-route-eni', plugins }, null, 2)}\n`;
+  for (const type of chainedPlugins(options)) plugins.push({ type, capabilities: CAPABILITIES[type] });
+  const { cniVersion, cniVersions } = versions;
+  return `${JSON.stringify({ cniVersion, cniVersions, name: 'tke-route-eni', plugins }, null, 2)}\n`;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import test from 'ava';
+import { decideVersions, readSpokenVersions } from '../../../agent/install/chain-versions.ts';
 import { CONFLIST_FILE, installConflist, removeConflist, renderConflist } from '../../../agent/install/conflist.ts';
 import { installExecutables, installReferencePlugins, PLUGIN_NAMES } from '../../../agent/install/executables.ts';
 import { openInstallation } from '../../../agent/installation.ts';
@@ -55,9 +56,11 @@ test('installReferencePlugins: copies what is missing and never overwrites', asy
   t.deepEqual(readdirSync(dir.join('bin')).sort(), ['bandwidth', 'portmap']);
 });
 
+const VERSIONS = { cniVersion: '1.0.0', cniVersions: ['1.0.0'] };
+
 test('renderConflist: chains what is asked for, after our plugin', (t) => {
   const typesOf = (portMapping: boolean, bandwidth: boolean): readonly string[] => {
-    const conf = JSON.parse(renderConflist({ socket: '/run/a.sock', mtu: 0, portMapping, bandwidth }));
+    const conf = JSON.parse(renderConflist({ socket: '/run/a.sock', mtu: 0, portMapping, bandwidth }, VERSIONS));
     return (conf.plugins as { type: string }[]).map(({ type }) => type);
   };
   t.deepEqual(typesOf(false, false), ['tke-route-eni']);
@@ -66,7 +69,7 @@ test('renderConflist: chains what is asked for, after our plugin', (t) => {
 
 test('installConflist: writes once, leaves an equal file alone, and removal is idempotent', (t) => {
   const dir = folders(t);
-  const content = renderConflist({ socket: '/run/a.sock', mtu: 1400, portMapping: false, bandwidth: false });
+  const content = renderConflist({ socket: '/run/a.sock', mtu: 1400, portMapping: false, bandwidth: false }, VERSIONS);
   t.is(installConflist(dir.join('conf'), content), 'written');
   t.is(installConflist(dir.join('conf'), content), 'unchanged');
   t.deepEqual(readdirSync(dir.join('conf')), [CONFLIST_FILE]);
@@ -85,14 +88,77 @@ test('openInstallation: has no conflist without executables, and nothing at all 
     ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
   };
   const installation = openInstallation(settings, silentLogger);
-  installation.putConflist();
+  await installation.putConflist();
   t.false(readdirSync(dir.path).includes('conf'));
   await installation.putExecutables();
-  installation.putConflist();
+  await installation.putConflist();
   t.deepEqual(readdirSync(dir.join('conf')), [CONFLIST_FILE]);
+  t.like(readConflist(dir), { cniVersion: '1.0.0', cniVersions: ['0.4.0', '1.0.0', '1.1.0'] });
 
   const none = openInstallation({ ...settings, pluginDir: '', cniBinDir: dir.join('none') }, silentLogger);
   await none.putExecutables();
-  none.putConflist();
+  await none.putConflist();
   t.false(readdirSync(dir.path).includes('none'));
 });
+
+test('openInstallation: asks the chained plugins which versions they speak, and assumes the oldest of a dumb one', async (t) => {
+  for (const [answer, cniVersions] of [
+    ['{"cniVersion":"1.0.0","supportedVersions":["0.3.1","0.4.0","1.0.0","1.1.0"]}', ['0.4.0', '1.0.0', '1.1.0']],
+    ['{"cniVersion":"1.0.0","supportedVersions":["0.3.1","0.4.0","1.0.0"]}', ['0.4.0', '1.0.0']],
+    ['{"cniVersion":"0.4.0"}', ['0.4.0']],
+    ['usage: portmap', ['0.4.0']],
+  ] as const) {
+    const dir = folders(t);
+    writeFileSync(dir.join('reference', 'portmap'), `#!/bin/sh\necho '${answer}'\n`);
+    const installation = openInstallation(
+      {
+        pluginDir: dir.join('plugins'),
+        referencePluginDir: dir.join('reference'),
+        cniBinDir: dir.join('bin'),
+        cniConfDir: dir.join('conf'),
+        ...{ socket: '/run/a.sock', mtu: 0, portMapping: true, bandwidth: false },
+      },
+      silentLogger,
+    );
+    await installation.putExecutables();
+    await installation.putConflist();
+    t.like(readConflist(dir), { cniVersion: cniVersions.at(-1) === '0.4.0' ? '0.4.0' : '1.0.0', cniVersions });
+  }
+});
+
+test('readSpokenVersions: names the plugin and its answer when there are no versions in it', async (t) => {
+  const dir = folders(t);
+  writeFileSync(dir.join('plugins', 'odd'), '#!/bin/sh\necho "[1]"\n', { mode: 0o755 });
+  await t.throwsAsync(readSpokenVersions(dir.join('plugins'), 'odd'), {
+    message: /odd answers VERSION without .*\[1\]/,
+  });
+  await t.throwsAsync(readSpokenVersions(dir.join('plugins'), 'none'), { code: 'ENOENT' });
+});
+
+const decides = test.macro((t, spoken: readonly string[][], cniVersion: string, cniVersions: readonly string[]) => {
+  t.deepEqual(decideVersions(spoken), { cniVersion, cniVersions });
+});
+test('decideVersions: 1.1.0 is for runtimes that know the list', decides, [], '1.0.0', ['0.4.0', '1.0.0', '1.1.0']);
+test(
+  'decideVersions: what one plugin lacks, the chain lacks',
+  decides,
+  [
+    ['0.4.0', '1.0.0', '1.1.0'],
+    ['0.4.0', '1.0.0'],
+  ],
+  '1.0.0',
+  ['0.4.0', '1.0.0'],
+);
+test('decideVersions: an old plugin keeps the chain old', decides, [['0.2.0', '0.3.1', '0.4.0']], '0.4.0', ['0.4.0']);
+test('decideVersions: with nothing in common the oldest is tried', decides, [['0.2.0']], '0.4.0', ['0.4.0']);
+test(
+  'decideVersions: a chain that speaks only 1.1.0 says so to those who know the list',
+  decides,
+  [['1.1.0']],
+  '1.0.0',
+  ['1.1.0'],
+);
+
+function readConflist(dir: TempDir): Record<string, unknown> {
+  return JSON.parse(readFileSync(dir.join('conf', CONFLIST_FILE), 'utf8')) as Record<string, unknown>;
+}
