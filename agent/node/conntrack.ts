@@ -1,33 +1,62 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import type { Logger } from '../../runtime/log.ts';
 import type { Conntrack } from '../ports.ts';
+
+/** Options of `openConntrack`. */
+export type ConntrackOptions = {
+  /** Path of the namespace to work in; absent: the process's own. */
+  readonly netnsPath?: string;
+};
 
 const TIMEOUT_MS = 5_000;
 /** Each is one sweep of the table: as the original's source or destination, and as the reply's. @see conntrack(8) */
 const SIDES = ['--orig-src', '--orig-dst', '--reply-src', '--reply-dst'] as const;
+/** A sweep ends where an entry expires under its hands; what it had not reached yet is left to the next. */
+const MAX_SWEEPS = 5;
+const LOST_ENTRY = "such conntrack doesn't exist";
 
 /**
  * Flushes by the `conntrack` tool. Where it is missing the flush is skipped, with a warning: an address that is reused
  * early may then meet packets of its last owner's connections, which is what happens without any flush.
  */
-export function openConntrack(log: Logger): Conntrack {
+export function openConntrack(log: Logger, { netnsPath }: ConntrackOptions = {}): Conntrack {
+  const enter = netnsPath === undefined ? [] : ['nsenter', `--net=${netnsPath}`];
   return {
     flush: async (ips) => {
       for (const ip of ips) {
-        await Promise.all(SIDES.map((side) => remove(side, ip, log)));
+        // One after the other: an entry is on two sides, and a sweep ends at one that another has just deleted.
+        for (const side of SIDES) {
+          const fault = await remove([...enter, 'conntrack', '-D', '-f', ip.includes(':') ? 'ipv6' : 'ipv4', side, ip]);
+          if (fault !== undefined) log.warn('conntrack entries not flushed', { ip, side, fault });
+        }
       }
     },
   };
 }
 
-async function remove(side: string, ip: string, log: Logger): Promise<void> {
-  const over = Promise.withResolvers<void>();
-  const args = ['-D', '-f', ip.includes(':') ? 'ipv6' : 'ipv4', side, ip];
-  execFile('conntrack', args, { timeout: TIMEOUT_MS }, (error, _stdout, stderr) => {
-    // "0 flow entries have been deleted" is exit code 1 as well, and all we want.
-    const isEmpty = error?.code === 1 && stderr.includes(' 0 flow entries');
-    if (error !== null && !isEmpty) log.warn('conntrack entries not flushed', { ip, error, stderr });
-    over.resolve();
+/** Returns what went wrong. */
+async function remove(command: readonly string[]): Promise<string | undefined> {
+  let fault: string | undefined;
+  for (let sweep = 0; sweep < MAX_SWEEPS; sweep++) {
+    fault = await run(command);
+    if (fault === undefined || !fault.includes(LOST_ENTRY)) return fault;
+  }
+  return fault;
+}
+
+async function run([file = '', ...args]: readonly string[]): Promise<string | undefined> {
+  const over = Promise.withResolvers<string | undefined>();
+  // It prints every entry that it deletes, and a Pod may have had a hundred thousand: nobody reads them.
+  const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'], timeout: TIMEOUT_MS });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
   });
-  await over.promise;
+  child.once('error', (error) => over.resolve(error.message));
+  child.once('close', (code, signal) => {
+    // "0 flow entries have been deleted" is exit code 1 as well, and all we want.
+    const isDone = code === 0 || (code === 1 && said.includes(' 0 flow entries'));
+    over.resolve(isDone ? undefined : `${said.trim() || 'it said nothing'} (${signal ?? `exit code ${code}`})`);
+  });
+  return await over.promise;
 }
