@@ -67,6 +67,8 @@ const DEFAULT_RCVBUF_BYTES = 8 << 20;
 const DEFAULT_QUEUE_CAPACITY = 65_536;
 /** One notification is a message; a route with many next hops or a link with many functions is the largest. */
 const READ_BUFFER_BYTES = 128 * 1024;
+/** Read in one go; then others have a turn, or a flood of changes would be the only thing that happens while it lasts. */
+const READS_PER_TURN = 256;
 /** While somebody waits, reads also by the clock: a signal that was lost costs this much and no more. */
 const SAFETY_READ_MS = 1000;
 
@@ -140,17 +142,28 @@ function openSource(
     receiveBufferBytes: options.rcvbufBytes ?? DEFAULT_RCVBUF_BYTES,
   });
   let isOpen = true;
+  let next: NodeJS.Immediate | undefined;
   const drain = () => {
-    for (let length = isOpen ? readOrEnd(fd, push) : -1; length >= 0; length = readOrEnd(fd, push)) {
+    clearImmediate(next);
+    next = undefined;
+    for (let reads = 0; isOpen && reads < READS_PER_TURN; reads++) {
+      const length = readOrEnd(fd, push);
+      if (length < 0) {
+        return;
+      }
       for (const event of decode(readBuffer, length)) {
         push(event);
       }
+    }
+    if (isOpen) {
+      next = setImmediate(drain);
     }
   };
   let unwatch: (() => void) | undefined;
   const close = () => {
     if (isOpen) {
       isOpen = false;
+      clearImmediate(next);
       unwatch?.();
       closeSync(fd);
     }

@@ -147,3 +147,22 @@ test('requests: are carried out while signals come in', async (t) => {
   await readUntil(monitor, () => ++count === 2000);
   t.is(host.rtnl.route.list({ family: 2, table: 4242 }).length, 2000);
 });
+
+test('openMonitorIn: lets other work have its turn amid a flood of changes', async (t) => {
+  using host = new TestNetns();
+  const oif = host.addVethPair();
+  using monitor = openMonitorIn(host.netns, { groups: ['ipv4-route'] });
+  host.rtnl.execute(routes(oif));
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const last = routes(oif).length;
+  let seen = 0;
+  await readUntil(monitor, (event) => event.kind === 'route' && ++seen === last);
+  isOver = true;
+  t.true(turns > 10, `${turns} turns of the event loop while ${seen} changes were told`);
+});
