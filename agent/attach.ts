@@ -72,6 +72,7 @@ async function attachInTurn(
     const { addresses, eni } = await allocate(deps, command, signal);
     phases.end('allocate');
     const lease = recordIntent(deps, command, begunMs, { addresses, eni });
+    phases.end('record');
     try {
       const wired = wire(deps, command, lease, netns, phases);
       // A caller that hung up while we were busy, or stopped, is noticed in the next turn of the event loop.

@@ -3,7 +3,7 @@ import type { AgentConfig } from './config/options.ts';
 import { finishReleasing } from './detach.ts';
 import { endCooldowns } from './end-cooldowns.ts';
 import type { Installation } from './installation.ts';
-import { dropStartPages } from './node/start-pages.ts';
+import { giveBackMemory } from './node/give-back-memory.ts';
 import type { PoolSample } from './observability/metrics.ts';
 import type { AgentParts } from './parts.ts';
 
@@ -23,8 +23,8 @@ const VERIFY_MS = 5_000;
 const RETRY_MS = 5_000;
 /** A page cache under pressure forgets in minutes. */
 const WARM_MS = 300_000;
-/** What is done once (an installation, a scrape, an error's way) adds up; getting back what is in use costs 2 ms. */
-const LET_GO_MS = 300_000;
+/** What V8 took to compile, and code that ran once (an installation, a scrape, an error's way), adds up. */
+const GIVE_BACK_MS = 30_000;
 
 /** Starts what happens by the clock. Each task runs one at a time; a failure is logged and the next turn tries again. */
 export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
@@ -45,7 +45,7 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
       await installation.putExecutables();
     }),
     every(deps, WARM_MS, 'warm page cache', () => installation.keepWarm()),
-    every(deps, LET_GO_MS, 'let go of pages', async () => void dropStartPages()),
+    every(deps, GIVE_BACK_MS, 'give back memory', async () => giveBackMemory()),
     ...(view === undefined
       ? []
       : [every(deps, config.gcIntervalMs, 'collect', async () => void (await collectGone(useCases, view, signal)))]),

@@ -137,7 +137,7 @@ function replaceOurRoute(rtnetlink: Rtnetlink, route: RouteState): void {
 
 function addPodSide(rtnetlink: Rtnetlink, plan: PodState, containerId: string): void {
   const firstRoute = plan.links.length + plan.addresses.length;
-  for (const [at, outcome] of rtnetlink.execute(podSide(plan), { stopOnError: true }).entries()) {
+  for (const [at, outcome] of rtnetlink.execute(podSide(plan)).entries()) {
     if (outcome.kind !== 'error') continue;
     const route = plan.routes[at - firstRoute];
     if (route === undefined || !isNetlinkError(outcome.error, 'EEXIST')) throw outcome.error;

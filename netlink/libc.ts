@@ -128,3 +128,23 @@ export function madvise(address: number, bytes: number, advice: number): void {
   }
   invoke('madvise', [address, bytes, int(advice)]);
 }
+
+/**
+ * Gives free memory of malloc back to the kernel. Threads of V8 compile and collect in arenas of their own, which glibc
+ * else keeps for good. Does nothing with a C library that has no such function. @see malloc_trim(3)
+ */
+export function trimMalloc(): void {
+  trim ??= defineTrim();
+  trim([0]);
+}
+
+let trim: ((args: unknown[]) => unknown) | undefined;
+
+function defineTrim(): (args: unknown[]) => unknown {
+  try {
+    const { malloc_trim } = define({ malloc_trim: { library: LIBRARY, retType: I32, paramsType: [U64] } });
+    return malloc_trim as unknown as (args: unknown[]) => unknown;
+  } catch {
+    return () => 0;
+  }
+}

@@ -2,6 +2,7 @@ import { ApplyError, applyOperations } from '../../dataplane/apply.ts';
 import type { HostState } from '../../dataplane/desired.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { observeNetns, observeNft } from '../../dataplane/observe.ts';
+import type { ObservedNft } from '../../dataplane/observed.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
@@ -9,12 +10,42 @@ import { type FailedOperation, type HostKernel, isRemoval } from '../repair/reco
 
 /** Binds the data plane's functions to the host's kernel, in the shape that reconciling asks for. */
 export function openHostKernel(kernel: Kernel): HostKernel {
+  const nft = rememberNft(kernel);
   return {
     links: () => kernel.rtnetlink.link.list().map(hostLinkOf),
-    readNft: async (desired: HostState) =>
-      desired.nft === undefined ? {} : await observeNft(kernel, desired.nft.text),
-    observe: (desired, nft) => ({ ...observeNetns(kernel, desired), nft }),
-    apply: (operations, onDone) => applyEach(kernel, operations, onDone),
+    readNft: async (desired: HostState) => (desired.nft === undefined ? {} : await nft.observe(desired.nft.text)),
+    forgetNft: nft.forget,
+    observe: (desired, found) => ({ ...observeNetns(kernel, desired), nft: found }),
+    apply: async (operations, onDone) => {
+      try {
+        return await applyEach(kernel, operations, onDone);
+      } finally {
+        // The kernel's notification would say so too, a moment later.
+        if (operations.some(({ kind }) => kind === 'load-nft')) nft.forget();
+      }
+    },
+  };
+}
+
+type NftMemory = { observe(text: string): Promise<ObservedNft>; forget(): void };
+
+/** Spares the child process of a pass that a route or a rule called for: the kernel tells of every change of nftables. */
+function rememberNft(kernel: Pick<Kernel, 'nft'>): NftMemory {
+  let known: { readonly text: string; readonly observed: ObservedNft } | undefined;
+  let forgotten = 0;
+  return {
+    observe: async (text) => {
+      if (known?.text === text) return known.observed;
+      const before = forgotten;
+      const observed = await observeNft(kernel, text);
+      // What changed while nft was listing may be in the listing or not.
+      known = before === forgotten ? { text, observed } : undefined;
+      return observed;
+    },
+    forget: () => {
+      known = undefined;
+      forgotten++;
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-/** Phases of an ADD, as the histogram labels them: waiting in line, getting an address, wiring, looking at the result. */
-export type AddPhase = 'queue' | 'allocate' | 'netlink' | 'verify';
+/** Phases of an ADD, as the histogram labels them: waiting in line, getting an address, recording it, wiring, looking at the result. */
+export type AddPhase = 'queue' | 'allocate' | 'record' | 'netlink' | 'verify';
 
 /** One pool gauge: how many addresses of an ENI are in a state. */
 export type PoolSample = { readonly eniId: string; readonly state: string; readonly addressCount: number };
@@ -12,6 +12,7 @@ export type Metrics = {
   request(verb: string, code: number, durationMs: number): void;
   pool(samples: readonly PoolSample[]): void;
   leases(count: number): void;
+  pass(trigger: string): void;
   repaired(kind: string, operationCount: number): void;
   drift(kind: string, objectCount: number): void;
   fights(count: number): void;
@@ -53,6 +54,7 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
   ]);
   const pool = gauge('pool_addresses', 'Addresses of the node by ENI and state.', ['eni', 'state']);
   const leases = gauge('leases', 'Attachments that the agent keeps.');
+  const passes = counter('repair_passes_total', 'Looks at the whole node, by what called for them.', ['trigger']);
   const repairs = counter('repairs_total', 'Kernel operations done by repair, by kind of object.', ['kind']);
   const drift = counter('drift_total', 'Objects found different from what they should be, by kind.', ['kind']);
   const fights = gauge('fights', 'Objects that somebody else keeps changing back; repair holds off for them.');
@@ -80,6 +82,7 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
       for (const sample of samples) pool.set({ eni: sample.eniId, state: sample.state }, sample.addressCount);
     },
     leases: (count) => leases.set(count),
+    pass: (trigger) => passes.inc({ trigger }),
     repaired: (kind, operationCount) => repairs.inc({ kind }, operationCount),
     drift: (kind, objectCount) => drift.inc({ kind }, objectCount),
     fights: (count) => fights.set(count),

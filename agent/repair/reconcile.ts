@@ -19,8 +19,10 @@ import type { FightDetector } from './fight-detector.ts';
 export type HostKernel = {
   /** Links of the host's namespace. */
   links(): readonly HostLink[];
-  /** Reads the nftables table, which takes a child process; what it returns is passed to `observe`. */
+  /** Tells what the nftables table holds; what it returns is passed to `observe`. Asks nft, a child process, after `forgetNft` only. */
   readNft(desired: HostState): Promise<ObservedHost['nft']>;
+  /** Makes the next `readNft` look. */
+  forgetNft(): void;
   /** Reads the rest, in one go without yielding. */
   observe(desired: HostState, nft: ObservedHost['nft']): ObservedHost;
   /** Does the operations in order. One that fails takes none of the others with it, but nothing is removed after it. */
@@ -67,6 +69,8 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   const { state, kernel } = deps;
   const node = deps.nodeNetwork();
   if (node === undefined) return NOTHING;
+  // 'rule del by port 4711' is for the log; there are few first words.
+  deps.metrics.pass(cause.split(/[ ,]/, 1)[0] ?? cause);
   const nft = await kernel.readNft(desiredState(deps, node, kernel.links()));
   // No await from here to the first operation: no ADD or DEL comes between what is wanted, what is seen and what is done.
   const links = kernel.links();

@@ -7,6 +7,8 @@ export type RepairLoopDeps = {
   readonly reconcile: (cause: string) => Promise<ReconcileReport>;
   readonly isRelevant: (event: MonitorEvent) => boolean;
   readonly overrun: () => void;
+  /** Told when nftables may have changed, before the pass that this calls for. */
+  readonly forgetNft: () => void;
   readonly log: Logger;
   readonly intervalMs: number;
 };
@@ -59,7 +61,11 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
       void attempt(all, 0);
     }, DEBOUNCE_MS);
   };
-  const interval = setInterval(() => kick('timer'), deps.intervalMs);
+  const interval = setInterval(() => {
+    // By the clock everything is looked at anew, whatever we were told or not.
+    deps.forgetNft();
+    kick('timer');
+  }, deps.intervalMs);
   return {
     kick,
     pass,
@@ -67,6 +73,7 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
       for await (const event of events) {
         if (isClosed) return;
         if (event.kind === 'overrun') deps.overrun();
+        if (event.kind === 'overrun' || event.kind === 'nftables') deps.forgetNft();
         if (deps.isRelevant(event)) kick(causeOf(event));
       }
     },

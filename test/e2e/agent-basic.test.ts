@@ -81,7 +81,7 @@ test('agent: serves once an ENI is there, tells so on every door, and installs i
   t.true(await pod.ping(vpc.outside.ip));
   await waitUntil(async () => (await httpGet('/metrics')).includes('tke_eni_leases 1'), { what: 'the lease counted' });
   const metrics = await httpGet('/metrics');
-  for (const phase of ['queue', 'allocate', 'netlink', 'verify']) {
+  for (const phase of ['queue', 'allocate', 'record', 'netlink', 'verify']) {
     t.regex(metrics, new RegExp(`tke_eni_add_phase_seconds_count\\{phase="${phase}"\\} 1`));
   }
   t.regex(metrics, /tke_eni_pool_addresses\{eni="eni-1",state="leased"\} 1/);

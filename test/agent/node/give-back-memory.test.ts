@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { cleanMappings, dropStartPages } from '../../../agent/node/start-pages.ts';
+import { cleanMappings, dropStartPages } from '../../../agent/node/give-back-memory.ts';
 
 const FILE = '/opt/tke eni/agent';
 
