@@ -41,13 +41,16 @@ type Api<T> = {
   readonly queue: FairQueue<Waiting<T>>;
   servedSerial: number;
 };
-type Product<T> = { rate: Rate; inFlight: number; readonly apis: Map<string, Api<T>> };
+type Product<T> = { rate: Rate; inFlight: number; turns: number; readonly apis: Map<string, Api<T>> };
 type Waiting<T> = { readonly item: T };
 
 const RANK: Readonly<Record<CallPriority, number>> = { pod: 2, warm: 1, gc: 0 };
 const FLOOR_PER_SECOND = 0.5;
 /** A tenth of the rate comes back in little more than a second of calling. */
 const GROWTH_SHARE_PER_SECOND = 0.08;
+
+/** Each so many-th turn of a product goes to the API that was served longest ago, whatever waits at the others. */
+const LONGEST_UNSERVED_EACH = 16;
 
 /** A call in line; `CallGate.leave` takes it out. */
 export type TicketPlace<T> = { readonly ticket: Ticket; readonly place: Place<Waiting<T>> };
@@ -119,13 +122,16 @@ export class CallGate<T> {
       const productWaitMs = rateWaitMs(product.rate, nowMs);
       if (productWaitMs > 0) return productWaitMs;
       const ready = waiting.filter((api) => rateWaitMs(api.rate, nowMs) === 0);
-      const next = ready.reduce<Api<T> | undefined>((best, api) => before(best, api), undefined);
+      const isEldestTurn = (product.turns + 1) % LONGEST_UNSERVED_EACH === 0;
+      const choose = isEldestTurn ? unserved : before;
+      const next = ready.reduce<Api<T> | undefined>((best, api) => choose(best, api), undefined);
       if (next === undefined) return Math.min(...waiting.map((api) => rateWaitMs(api.rate, nowMs)));
       const place = next.queue.take();
       if (place === undefined) return undefined;
       product.rate = takeFromRate(product.rate, nowMs);
       next.rate = takeFromRate(next.rate, nowMs);
       product.inFlight += 1;
+      product.turns += 1;
       this.#served += 1;
       next.servedSerial = this.#served;
       items.push(place.item.item);
@@ -137,7 +143,7 @@ export class CallGate<T> {
     const known = this.#products.get(name);
     if (known !== undefined) return known;
     const rate = createRate(this.#rateSettings(this.#settings.productPerSecond), nowMs);
-    const made: Product<T> = { rate, inFlight: 0, apis: new Map() };
+    const made: Product<T> = { rate, inFlight: 0, turns: 0, apis: new Map() };
     this.#products.set(name, made);
     return made;
   }
@@ -170,4 +176,9 @@ function before<T>(best: Api<T> | undefined, api: Api<T>): Api<T> {
   const difference = rankOf(api) - rankOf(best);
   if (difference !== 0) return difference > 0 ? api : best;
   return api.servedSerial < best.servedSerial ? api : best;
+}
+
+/** Which of two APIs was served longer ago. */
+function unserved<T>(best: Api<T> | undefined, api: Api<T>): Api<T> {
+  return best === undefined || api.servedSerial < best.servedSerial ? api : best;
 }

@@ -12,19 +12,25 @@ export type TaskDeps = {
   readonly call: Caller;
   readonly eniBatcher: IdBatcher<Eni>;
   readonly eipBatcher: IdBatcher<Eip>;
+  /** Whether calls wait for their turn: then looking may not take it from them. */
+  readonly isBusy: () => boolean;
 };
 
 /**
  * All who wait look at the same moments, so that one request tells a hundred of them: five hundred ENIs that attach at
- * once cost five calls a second, where asking for each task by its id would cost five hundred.
+ * once cost five calls a second, where asking for each task by its id would cost five hundred. With nothing in line
+ * they look more often, for a Pod may wait.
  */
-const LOOK_EACH_MS = 1_000;
+const LOOK_EACH_MS = { busy: 1_000, idle: 250 } as const;
 
-/** Looks at an object that stands still before its task is asked for by id: a description may be older than the task. */
-const STILL_LOOKS = 2;
+/** How long an object stands still before its task is asked for by id: a description may be older than the task. */
+const STILL_MS = 1_500;
 
-/** Looks at an object on its way before its task is asked for by id all the same; doubles each time. */
-const MOVING_LOOKS = 16;
+/** How long an object is on its way before its task is asked for by id all the same; doubles each time. */
+const MOVING_MS = 16_000;
+
+/** A task is asked for no more often than this. */
+const ASK_EACH_MS = 1_000;
 
 /** Times that the cloud must know no such task before it is lost: a task may be written down later than its answer. */
 const UNKNOWN_ANSWERS = 3;
@@ -36,19 +42,17 @@ const UNKNOWN_ANSWERS = 3;
 export function createTaskPort(deps: TaskDeps): TaskPort {
   return {
     settle: async (task, context) => {
-      const endMs = deps.clock.monotonicMs() + (context.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-      let stillLooks = 0;
+      const { clock } = deps;
+      const startMs = clock.monotonicMs();
+      const endMs = startMs + (context.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+      const asking = new AskingTimes(startMs);
       let unknownAnswers = 0;
-      let askAtLook = MOVING_LOOKS;
-      for (let look = 1; deps.clock.monotonicMs() < endMs; look++) {
-        await deps.clock.sleep(untilNextLook(deps.clock, endMs), context.signal);
-        const rest = { ...context, timeoutMs: Math.max(1, endMs - deps.clock.monotonicMs()) };
+      while (clock.monotonicMs() < endMs) {
+        await clock.sleep(untilNextLook(deps, endMs), context.signal);
+        const rest = { ...context, timeoutMs: Math.max(1, endMs - clock.monotonicMs()) };
         const state = await lookAt(deps, task, rest);
         if (state === 'reached') return { kind: 'done' };
-        stillLooks = state === 'still' ? stillLooks + 1 : 0;
-        const isDue = look >= askAtLook;
-        if (isDue) askAtLook = look * 2;
-        if (!isDue && stillLooks < STILL_LOOKS) continue;
+        if (!asking.isDue(state, clock.monotonicMs())) continue;
         const answer = await askFor(deps, task, rest);
         if (answer === 'unknown') unknownAnswers += 1;
         else if (answer.kind !== 'pending') return answer;
@@ -59,10 +63,34 @@ export function createTaskPort(deps: TaskDeps): TaskPort {
   };
 }
 
-/** Milliseconds until the next full second of this process, or the end if that comes first. */
-function untilNextLook(clock: Clock, endMs: number): number {
+/** Decides, look by look, when a task is to be asked for by its id. */
+class AskingTimes {
+  #startMs: number;
+  #movingAtMs: number;
+  #stillSinceMs: number | undefined;
+  #askedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(startMs: number) {
+    this.#startMs = startMs;
+    this.#movingAtMs = startMs + MOVING_MS;
+  }
+
+  isDue(state: GoalState, nowMs: number): boolean {
+    this.#stillSinceMs = state === 'still' ? (this.#stillSinceMs ?? nowMs) : undefined;
+    const isStill = this.#stillSinceMs !== undefined && nowMs - this.#stillSinceMs >= STILL_MS;
+    const isLong = nowMs >= this.#movingAtMs;
+    if (isLong) this.#movingAtMs = this.#startMs + 2 * (nowMs - this.#startMs);
+    if ((!isStill && !isLong) || nowMs - this.#askedMs < ASK_EACH_MS) return false;
+    this.#askedMs = nowMs;
+    return true;
+  }
+}
+
+/** Milliseconds until the next common moment of this process, or the end if that comes first. */
+function untilNextLook({ clock, isBusy }: TaskDeps, endMs: number): number {
+  const eachMs = isBusy() ? LOOK_EACH_MS.busy : LOOK_EACH_MS.idle;
   const nowMs = clock.monotonicMs();
-  return Math.max(1, Math.min(endMs - nowMs, LOOK_EACH_MS - (nowMs % LOOK_EACH_MS)));
+  return Math.max(1, Math.min(endMs - nowMs, eachMs - (nowMs % eachMs)));
 }
 
 async function lookAt(deps: TaskDeps, task: CloudTask, context: CallContext): Promise<GoalState> {

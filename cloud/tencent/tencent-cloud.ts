@@ -90,7 +90,7 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
     subnets: createSubnetPort(call, subnetBatcher, new SharedSweep<readonly Subnet[]>(clock)),
     securityGroups: createSecurityGroupPort(call),
     eips: createEipPort(call, eipBatcher),
-    tasks: createTaskPort({ clock, call, eniBatcher, eipBatcher }),
+    tasks: createTaskPort({ clock, call, eniBatcher, eipBatcher, isBusy: () => scheduler.waiting > 0 }),
     pacing: {
       get waiting() {
         return scheduler.waiting;

@@ -39,6 +39,26 @@ test('CallScheduler: serves Pods before the warm pool before collection, across 
   t.deepEqual(order, ['pod', 'pod', 'warm', 'gc', 'gc']);
 });
 
+test('CallScheduler: a stream of calls for Pods at one API does not keep another from collecting', async (t) => {
+  const clock = new VirtualClock();
+  const scheduler = new CallScheduler(clock, { ...SETTINGS, productPerSecond: 10 });
+  let podsBefore = 0;
+  let isCollected = false;
+  const collected = scheduler
+    .run(ticket({ action: 'Delete', priority: 'gc' }), NEVER, async () => undefined, fine)
+    .then(() => scheduler.run(ticket({ action: 'Delete', priority: 'gc' }), NEVER, async () => undefined, fine))
+    .then(() => {
+      isCollected = true;
+    });
+  const serve = async (): Promise<void> => {
+    if (!isCollected) podsBefore += 1;
+  };
+  const pods = Array.from({ length: 200 }, () => scheduler.run(ticket({ priority: 'pod' }), NEVER, serve, fine));
+  await clock.run(collected);
+  t.true(podsBefore <= 32, String(podsBefore));
+  await clock.run(Promise.all(pods));
+});
+
 test('CallScheduler: lets at most so many calls be under way, and goes on when one ends', async (t) => {
   const clock = new VirtualClock();
   const scheduler = new CallScheduler(clock, { ...SETTINGS, productInFlight: 3 });
