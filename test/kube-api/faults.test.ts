@@ -146,3 +146,19 @@ test('garbage: a namespace takes its objects along, and waits for finalizers', (
     });
     t.is((await client.call('GET', '/api/v1/namespaces/q')).status, 404);
   }));
+
+test('garbage: in the foreground an owner waits for what it owns', (t) =>
+  withServer(async (server, client) => {
+    const { body } = await client.call('POST', MAPS, configMap('owner'));
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: String(at(body, 'metadata', 'uid')) };
+    await client.call('POST', MAPS, configMap('free', {}, { ownerReferences: [owner] }));
+    await client.call('POST', MAPS, configMap('held', {}, { ownerReferences: [owner], finalizers: ['example.io/x'] }));
+    await client.call('DELETE', `${MAPS}/owner?propagationPolicy=Foreground`);
+    t.deepEqual(
+      server.objects('configmaps').map((object) => object.metadata.name),
+      ['held', 'owner'],
+    );
+    const free = { metadata: { finalizers: null } };
+    await client.call('PATCH', `${MAPS}/held`, free, { contentType: 'application/merge-patch+json' });
+    t.deepEqual(server.objects('configmaps'), []);
+  }));

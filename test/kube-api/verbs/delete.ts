@@ -3,7 +3,7 @@ import { conflict } from '../api-error.ts';
 import { isObject, type JsonObject, type KubeObject, withMetadata } from '../object.ts';
 import { type ApiResource, groupVersion, storageKey } from '../resources/api-resource.ts';
 import { removeNow } from './commit.ts';
-import { deleteQuietly, emptyNamespace } from './garbage.ts';
+import { collectForeground, deleteQuietly, emptyNamespace, FOREGROUND } from './garbage.ts';
 import { listObjects } from './list.ts';
 import { findOrThrow } from './update.ts';
 
@@ -65,13 +65,15 @@ function removeObject(api: Api, resource: ApiResource, object: KubeObject, { gra
     deletionGracePeriodSeconds: seconds,
     ...(resource.generation === 'none' || isMarked ? {} : { generation: (object.metadata.generation ?? 0) + 1 }),
   });
-  return { status: 200, body: api.store.put(storageKey(resource), marked) };
+  const stored = api.store.put(storageKey(resource), marked);
+  if (policy === 'Foreground') collectForeground(api, stored);
+  return { status: 200, body: stored };
 }
 
 /** Waiting for dependents is what a finalizer is for; the garbage collector takes it off when they are gone. */
 function withPolicy(object: KubeObject, policy: string): KubeObject {
-  if (policy !== 'Foreground' || (object.metadata.finalizers ?? []).includes('foregroundDeletion')) return object;
-  return withMetadata(object, { finalizers: [...(object.metadata.finalizers ?? []), 'foregroundDeletion'] });
+  if (policy !== 'Foreground' || (object.metadata.finalizers ?? []).includes(FOREGROUND)) return object;
+  return withMetadata(object, { finalizers: [...(object.metadata.finalizers ?? []), FOREGROUND] });
 }
 
 function orphanDependents(api: Api, owner: KubeObject): void {

@@ -13,9 +13,44 @@ export function collectAfterDeletion(api: Api, resource: ApiResource, gone: Kube
     for (const custom of resourcesOf(gone).slice(0, 1)) removeAll(api, custom);
   }
   if (!api.collectsGarbage || gone.metadata.uid === undefined) return;
+  for (const owner of gone.metadata.ownerReferences ?? []) finishForeground(api, owner.uid);
   for (const kind of distinct(api.registry.all())) {
     for (const object of api.store.list(storageKey(kind))) orphanOrDelete(api, kind, object, gone.metadata.uid);
   }
+}
+
+/** Finalizer of an object whose dependents go first. */
+export const FOREGROUND = 'foregroundDeletion';
+
+/** Deletes what an object that is deleted in the foreground owns, and then itself, unless something is held. */
+export function collectForeground(api: Api, owner: KubeObject): void {
+  const { uid } = owner.metadata;
+  if (!api.collectsGarbage || uid === undefined) return;
+  for (const { resource, object } of dependentsOf(api, uid)) deleteQuietly(api, resource, object);
+  finishForeground(api, uid);
+}
+
+type Placed = { readonly resource: ApiResource; readonly object: KubeObject };
+
+function dependentsOf(api: Api, uid: string): readonly Placed[] {
+  return placed(api, (object) => (object.metadata.ownerReferences ?? []).some((owner) => owner.uid === uid));
+}
+
+function placed(api: Api, wants: (object: KubeObject) => boolean): readonly Placed[] {
+  return distinct(api.registry.all()).flatMap((resource) =>
+    api.store.list(storageKey(resource)).flatMap((object) => (wants(object) ? [{ resource, object }] : [])),
+  );
+}
+
+function finishForeground(api: Api, uid: string): void {
+  const [owner] = placed(api, (object) => object.metadata.uid === uid);
+  const finalizers = owner?.object.metadata.finalizers ?? [];
+  if (owner === undefined || owner.object.metadata.deletionTimestamp === undefined) return;
+  if (!finalizers.includes(FOREGROUND) || dependentsOf(api, uid).length > 0) return;
+  const others = finalizers.filter((one) => one !== FOREGROUND);
+  const freed = withMetadata(owner.object, { finalizers: others.length > 0 ? others : undefined });
+  if (others.length > 0) api.store.put(storageKey(owner.resource), freed);
+  else collectAfterDeletion(api, owner.resource, api.store.remove(storageKey(owner.resource), freed));
 }
 
 /** Resources of several versions are stored once. */
