@@ -143,8 +143,13 @@ function openSource(
   });
   let isOpen = true;
   let next: NodeJS.Immediate | undefined;
+  // Signals of one flood come by the dozen in one turn of the event loop; while the rest waits for the next, they add nothing.
   const drain = () => {
-    clearImmediate(next);
+    if (next === undefined) {
+      readSome();
+    }
+  };
+  const readSome = () => {
     next = undefined;
     for (let reads = 0; isOpen && reads < READS_PER_TURN; reads++) {
       const length = readOrEnd(fd, push);
@@ -156,7 +161,7 @@ function openSource(
       }
     }
     if (isOpen) {
-      next = setImmediate(drain);
+      next = setImmediate(readSome);
     }
   };
   let unwatch: (() => void) | undefined;
