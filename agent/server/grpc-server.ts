@@ -31,6 +31,7 @@ export async function serveGrpc(
     health,
     drain: async (graceMs) => {
       health.setServing(false);
+      health.close();
       // A successor may have put its own socket there already.
       if (lstatSync(socketPath, { throwIfNoEntry: false })?.ino === inode) rmSync(socketPath, { force: true });
       await shutdown(server, graceMs);

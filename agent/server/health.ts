@@ -16,14 +16,17 @@ export type Health = {
   readonly definition: ServiceDefinition;
   readonly implementation: UntypedServiceImplementation;
   setServing(serving: boolean): void;
+  /** Ends the streams of all who watch; a server with an open stream does not shut down. Those who come later get one answer. */
+  close(): void;
 };
 
-type Watcher = { write(status: Status): boolean; on(event: 'cancelled', run: () => void): void };
+type Watcher = { write(status: Status): boolean; end(): void; on(event: 'cancelled', run: () => void): void };
 
 /** Creates a health service that answers NOT_SERVING until told otherwise; one status for every service name. */
 export function createHealth(): Health {
   let status: Status = NOT_SERVING;
   const watchers = new Set<Watcher>();
+  let isClosed = false;
   const codec = {
     requestSerialize: (bytes: Buffer) => bytes,
     // The name asked for does not matter: this process has one service.
@@ -40,9 +43,10 @@ export function createHealth(): Health {
     implementation: {
       check: (_call: unknown, reply: (error: null, value: Status) => void) => reply(null, status),
       watch: (call: Watcher) => {
+        call.write(status);
+        if (isClosed) return call.end();
         watchers.add(call);
         call.on('cancelled', () => watchers.delete(call));
-        call.write(status);
       },
     },
     setServing: (serving) => {
@@ -50,6 +54,11 @@ export function createHealth(): Health {
       if (next === status) return;
       status = next;
       for (const watcher of watchers) watcher.write(status);
+    },
+    close: () => {
+      isClosed = true;
+      for (const watcher of watchers) watcher.end();
+      watchers.clear();
     },
   };
 }

@@ -148,3 +148,30 @@ test('drain: lets a call in flight finish, takes no more, and removes the socket
   await drained;
   t.is(statSync(socketPath, { throwIfNoEntry: false }), undefined);
 });
+
+test('drain: ends the streams of those who watch the health, and does not wait for them', async (t) => {
+  const { server, socketPath } = await serve(t);
+  const client = new Client(`unix:${socketPath}`, credentials.createInsecure());
+  t.teardown(() => client.close());
+  server.health.setServing(true);
+  const path = '/grpc.health.v1.Health/Watch';
+  const stream = client.makeServerStreamRequest<Buffer, number | undefined>(
+    path,
+    (bytes) => bytes,
+    (bytes) => bytes[1],
+    Buffer.alloc(0),
+  );
+  const seen: (number | undefined)[] = [];
+  const ended = Promise.withResolvers<void>();
+  const first = Promise.withResolvers<void>();
+  stream.on('data', (status: number) => {
+    seen.push(status);
+    first.resolve();
+  });
+  stream.on('end', ended.resolve).on('error', ended.reject);
+  await first.promise;
+  // Cut off at the end of its grace, the stream would end with an error.
+  await server.drain(60_000);
+  await t.notThrowsAsync(ended.promise);
+  t.deepEqual(seen, [1, 2]);
+});
