@@ -52,9 +52,10 @@ function isRelevantLink({ op, message }: MonitorEvent & { readonly kind: 'link' 
 function isRelevantRoute({ op, message }: MonitorEvent & { readonly kind: 'route' }, concerns: Concerns): boolean {
   const isPods = concerns.podPrefixes.has(message.dst ?? '');
   const isInOurs = isOurTable(message.table);
+  // It tells the primary interface; a node may be up before it has one.
+  if (message.dst === undefined && message.table === TABLE_MAIN) return true;
   if (op === 'new')
     return message.protocol !== RTPROT_TKE_ENI && (isInOurs || (message.table === TABLE_MAIN && isPods));
-  if (message.dst === undefined && message.table === TABLE_MAIN) return true;
   return isInOurs ? isPods || !isHostPrefix(message.dst) || isOnKnownLink(message.oif, concerns) : isPods;
 }
 

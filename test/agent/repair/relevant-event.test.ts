@@ -70,6 +70,12 @@ test(
   event('route', 'del', { ...ours, table: 4007, dst: '10.0.0.1/32', oif: ENI }),
   true,
 );
+test(
+  'isRelevant: a default route that comes',
+  relevant,
+  event('route', 'new', { ...foreign, table: TABLE_MAIN }),
+  true,
+);
 test('isRelevant: a foreign route in our table', relevant, event('route', 'new', { ...foreign, table: 4007 }), true);
 test(
   'isRelevant: not a foreign route in main',
