@@ -12,7 +12,10 @@ export type HostDump = {
   readonly rules: readonly RuleMessage[];
 };
 
-/** Reads from dumps what an earlier agent left. Pure. Only what carries our protocol or our alias counts. */
+/**
+ * Reads from dumps what an earlier agent left. Pure. Only what carries our protocol or our alias counts.
+ * @param eniMarkMask for rules that do not say theirs; the earlier agent may have used another.
+ */
 export function readEvidence({ links, routes, rules }: HostDump, eniMarkMask: number): KernelEvidence {
   const ourRoutes = routes.filter(({ protocol }) => protocol === RTPROT_TKE_ENI);
   const ourRules = rules.filter(({ protocol }) => protocol === RTPROT_TKE_ENI);
@@ -70,7 +73,7 @@ function eniOf(table: number, { links, ourRoutes, ourRules, eniMarkMask }: EniSo
     table,
     primary,
     ...(mac === undefined ? {} : { mac }),
-    ...(marked?.fwmark === undefined ? {} : { slot: slotOf(marked.fwmark, eniMarkMask) }),
+    ...(marked?.fwmark === undefined ? {} : { slot: slotOf(marked.fwmark, marked.fwmask ?? eniMarkMask) }),
   };
 }
 
