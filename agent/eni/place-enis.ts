@@ -3,6 +3,7 @@ import type { EniNetwork } from '../../dataplane/network.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import type { NodeState } from '../node-state.ts';
+import type { SupplyEni } from '../supply/supply.ts';
 import { goneEni, type HostLink, locateEnis } from './locate-enis.ts';
 
 type PlaceDeps = { readonly state: NodeState; readonly journal: Journal; readonly log: Logger };
@@ -12,7 +13,7 @@ type PlaceDeps = { readonly state: NodeState; readonly journal: Journal; readonl
  * those that nobody needs any more, and returns what the plan should contain. Idempotent.
  */
 export function placeEnis({ state, journal, log }: PlaceDeps, links: readonly HostLink[]): readonly EniNetwork[] {
-  const supplied = state.supply?.enis ?? [];
+  const supplied = wantedEnis(state);
   const isPodLink = (link: HostLink) => parseHostVethAlias(link.ifalias ?? '') !== undefined;
   const { present, missing, newRecords, refused } = locateEnis(supplied, links, state.eniRecords, isPodLink);
   for (const record of newRecords) {
@@ -39,8 +40,8 @@ export function placeEnis({ state, journal, log }: PlaceDeps, links: readonly Ho
 
 /** Drops ENIs that are neither supplied nor used; their kernel state is then nobody's and pruned. Returns the used ones. */
 function forgetUnused({ state, journal, log }: PlaceDeps): ReadonlySet<string> {
-  const supplied = new Set((state.supply?.enis ?? []).map(({ eniId }) => eniId));
-  const used = new Set([...state.leases.values()].map(({ eniId }) => eniId));
+  const supplied = new Set(wantedEnis(state).map(({ eniId }) => eniId));
+  const used = usedEnis(state);
   // Without any supply nobody has said that an ENI is gone.
   if (state.supply === undefined) return used;
   for (const eniId of [...state.eniRecords.keys()]) {
@@ -52,4 +53,16 @@ function forgetUnused({ state, journal, log }: PlaceDeps): ReadonlySet<string> {
   for (const eniId of [...state.eniProblems.keys()]) if (!supplied.has(eniId)) state.eniProblems.delete(eniId);
   for (const eniId of [...state.readyEnis]) if (!supplied.has(eniId)) state.readyEnis.delete(eniId);
   return used;
+}
+
+/** ENIs of the supply, without those that were only kept for their Pods once the last of these is gone. */
+function wantedEnis(state: NodeState): readonly SupplyEni[] {
+  const used = usedEnis(state);
+  return (state.supply?.enis ?? []).filter(
+    ({ eniId, attached, draining, addresses }) => used.has(eniId) || attached || !draining || addresses.length > 0,
+  );
+}
+
+function usedEnis(state: NodeState): ReadonlySet<string> {
+  return new Set([...state.leases.values()].map(({ eniId }) => eniId));
 }

@@ -1,0 +1,29 @@
+import test from 'ava';
+import { keepEnisInUse } from '../../../agent/eni/effective-supply.ts';
+import { placeEnis } from '../../../agent/eni/place-enis.ts';
+import { silentLogger } from '../../../runtime/log.ts';
+import { sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
+import { createTestNode } from '../use-cases/fixtures.ts';
+
+test('placeEnis: plans an ENI that the supply dropped until the last of its Pods is gone', (t) => {
+  const { state, deps, close } = createTestNode(0);
+  t.teardown(close);
+  const [macA, macB] = ['02:00:00:00:00:0a', '02:00:00:00:00:0b'];
+  const links = [
+    { ifindex: 7, ifname: 'eth1', mac: macA, mtu: 1500 },
+    { ifindex: 8, ifname: 'eth2', mac: macB, mtu: 1500 },
+  ];
+  const place = () => placeEnis({ state, journal: deps.journal, log: silentLogger }, links).map(({ eniId }) => eniId);
+  const [eniA, eniB] = [sampleEni('eni-a', ['10.0.0.5'], { mac: macA }), sampleEni('eni-b', [], { mac: macB })];
+  state.supply = sampleSupply([eniA, eniB]);
+  t.deepEqual(place(), ['eni-a', 'eni-b']);
+
+  state.leases.set('c/eth0', sampleLease('c', 'eni-a', ['10.0.0.5']));
+  state.supply = keepEnisInUse(sampleSupply([eniB], 2), state.supply, state.leases.values());
+  t.deepEqual(place(), ['eni-b', 'eni-a'], 'its Pod goes on');
+
+  state.leases.clear();
+  t.deepEqual(place(), ['eni-b'], 'what is of it in the kernel is nobody’s now');
+  t.deepEqual([...state.eniRecords.keys()], ['eni-b']);
+  t.deepEqual([...state.eniProblems.keys()], []);
+});
