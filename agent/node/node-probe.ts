@@ -5,29 +5,44 @@ import { isNftError } from '../../dataplane/nft-error.ts';
 import { TABLE_MAIN } from '../../dataplane/numbers.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import type { HostDump } from '../adopt/read-evidence.ts';
 import type { HostView } from '../node-network.ts';
 
-/** Tells whether nftables can be used: the tool is there and the kernel answers it. */
-export async function probeNftables(nft: Nft): Promise<boolean> {
-  try {
-    await nft.read();
-    return true;
-  } catch (error) {
-    if (isNftError(error)) return false;
-    throw error;
+const PROBE_ATTEMPTS = 3;
+const PROBE_PAUSE_MS = 500;
+
+/**
+ * Tells whether nftables can be used: the tool is there and the kernel answers it. A refusal may be of this moment (no
+ * memory, a table that changes), and the answer decides on the node's rules until the next start: it is asked again.
+ */
+export async function probeNftables(nft: Pick<Nft, 'read'>, clock: Pick<Clock, 'sleep'>): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await nft.read();
+      return true;
+    } catch (error) {
+      if (!isNftError(error)) throw error;
+      if (attempt === PROBE_ATTEMPTS || error.code === 'NFT_MISSING') return false;
+      await clock.sleep(PROBE_PAUSE_MS);
+    }
   }
 }
 
-/** Finds CNI configurations that chain cilium-cni. An unreadable folder has none. */
+/** Finds CNI configurations that chain cilium-cni. What cannot be read has none: a missing folder, a dangling link. */
 export function findCiliumConflists(cniConfDir: string): readonly string[] {
+  return unlessUnreadable([], () => readdirSync(cniConfDir))
+    .filter((name) => /\.(conf|conflist|json)$/.test(name))
+    .map((name) => join(cniConfDir, name))
+    .filter((path) => /"type"\s*:\s*"cilium-cni"/.test(unlessUnreadable('', () => readFileSync(path, 'utf8'))));
+}
+
+function unlessUnreadable<T>(otherwise: T, read: () => T): T {
   try {
-    return readdirSync(cniConfDir)
-      .filter((name) => /\.(conf|conflist|json)$/.test(name))
-      .map((name) => join(cniConfDir, name))
-      .filter((path) => /"type"\s*:\s*"cilium-cni"/.test(readFileSync(path, 'utf8')));
+    return read();
   } catch {
-    return [];
+    // One file that somebody left half-made must not hide the others.
+    return otherwise;
   }
 }
 

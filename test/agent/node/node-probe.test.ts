@@ -1,0 +1,51 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import test from 'ava';
+import { decideRuleMode } from '../../../agent/decide-rule-mode.ts';
+import { findCiliumConflists, probeNftables } from '../../../agent/node/node-probe.ts';
+import { NftError } from '../../../dataplane/nft-error.ts';
+import { createTempDir } from '../../support/temp-dir.ts';
+import { TestClock } from '../use-cases/fixtures.ts';
+
+/** An nft whose first runs end as told. */
+function nftThat(...failures: readonly NftError[]) {
+  const left = [...failures];
+  let runs = 0;
+  const read = async () => {
+    runs += 1;
+    const failure = left.shift();
+    if (failure !== undefined) throw failure;
+    return undefined;
+  };
+  return { read, runs: () => runs };
+}
+
+test('probeNftables: a refusal of the moment does not decide on the rules of the node', async (t) => {
+  const busy = new NftError('NFT_REFUSED', 'list nftables', 'Device or resource busy');
+  const slow = new NftError('NFT_FAILED', 'list nftables', '');
+  t.true(await probeNftables(nftThat(busy, slow), new TestClock()));
+  t.false(await probeNftables(nftThat(busy, busy, busy), new TestClock()), 'a kernel without nftables');
+});
+
+test('probeNftables: a tool that is missing is missing', async (t) => {
+  const nft = nftThat(new NftError('NFT_MISSING', 'list nftables', ''));
+  t.false(await probeNftables(nft, new TestClock()));
+  t.is(nft.runs(), 1);
+});
+
+test('findCiliumConflists: finds what chains cilium-cni, and then auto means per-pod', (t) => {
+  const dir = createTempDir('conf');
+  t.teardown(() => dir.close());
+  t.deepEqual(findCiliumConflists(dir.join('missing')), []);
+  mkdirSync(dir.join('folder.conf'));
+  writeFileSync(dir.join('10-ours.conflist'), '{"plugins":[{"type":"tke-route-eni"}]}');
+  t.deepEqual(findCiliumConflists(dir.path), []);
+  const path = dir.join('05-cilium.conflist');
+  writeFileSync(path, '{"plugins": [{"type" :\n "cilium-cni"}]}');
+  writeFileSync(`${path}.bak`, '{"plugins": [{"type": "cilium-cni"}]}');
+  const ciliumConflists = findCiliumConflists(dir.path);
+  t.deepEqual(ciliumConflists, [path]);
+  t.like(decideRuleMode('auto', { hasNftables: true, ciliumConflists }), { mode: 'per-pod' });
+  t.like(decideRuleMode('auto', { hasNftables: true, ciliumConflists: [] }), { mode: 'compact' });
+  t.like(decideRuleMode('auto', { hasNftables: false, ciliumConflists: [] }), { mode: 'per-pod' });
+  t.like(decideRuleMode('compact', { hasNftables: true, ciliumConflists }), { mode: 'compact' });
+});
