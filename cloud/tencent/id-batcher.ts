@@ -35,7 +35,8 @@ export class IdBatcher<T> {
   /** Resolves with the objects that exist, in no particular order. The call that tells of them began after this one. */
   async get(ids: readonly string[], context: CallContext): Promise<readonly T[]> {
     if (ids.length === 0) return [];
-    const gathering: Gathering<T> = this.#gathering ?? { ids: new Set(), priority: context.priority, run: undefined };
+    const known = this.#gathering?.run?.isAborted === true ? undefined : this.#gathering;
+    const gathering: Gathering<T> = known ?? { ids: new Set(), priority: context.priority, run: undefined };
     this.#gathering = gathering;
     for (const id of ids) gathering.ids.add(id);
     // The batch goes with the most urgent of those who wait for it.

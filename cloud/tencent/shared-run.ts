@@ -14,6 +14,11 @@ export class SharedRun<T> {
     this.#result.catch(() => undefined);
   }
 
+  /** Whether everybody left: nobody may join any more. */
+  get isAborted(): boolean {
+    return this.#controller.signal.aborted;
+  }
+
   /** Resolves when the work is over, well or not: for who comes after it. */
   async over(): Promise<void> {
     await this.#result.catch(() => undefined);

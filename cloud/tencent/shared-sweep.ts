@@ -26,18 +26,19 @@ export class SharedSweep<T> {
     context.signal.throwIfAborted();
     const line = this.#lines.get(key) ?? { running: undefined, next: undefined };
     this.#lines.set(key, line);
-    line.next ??= this.#queue(key, line, context, sweep);
-    const { next } = line;
+    const next = line.next === undefined || line.next.isAborted ? this.#queue(key, line, context, sweep) : line.next;
+    line.next = next;
     const timeoutMs = context.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const late = (): Error => deadlineError('Describe', timeoutMs);
     return await withTimeout(this.#clock, timeoutMs, context.signal, late, (signal) => next.join(signal));
   }
 
   #queue(key: string, line: Line<T>, context: CallContext, sweep: (context: CallContext) => Promise<T>): SharedRun<T> {
-    return new SharedRun(async (signal) => {
+    const run: SharedRun<T> = new SharedRun(async (signal) => {
       await line.running?.over();
-      line.running = line.next;
-      line.next = undefined;
+      line.running = run;
+      // Another has taken its place where everybody left before it began.
+      if (line.next === run) line.next = undefined;
       try {
         signal.throwIfAborted();
         return await sweep({ ...context, signal, timeoutMs: DEFAULT_TIMEOUT_MS });
@@ -46,5 +47,6 @@ export class SharedSweep<T> {
         if (line.next === undefined) this.#lines.delete(key);
       }
     });
+    return run;
   }
 }

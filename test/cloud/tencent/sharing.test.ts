@@ -56,6 +56,38 @@ test('SharedSweep: one who leaves disturbs nobody; when all leave, the sweep is 
   t.is(await clock.run(join(new AbortController())), 'seen');
 });
 
+test('SharedSweep: who comes after everybody left a sweep that had not begun gets one of its own', async (t) => {
+  const clock = new VirtualClock();
+  const shared = new SharedSweep<string>(clock);
+  const sweep = async (): Promise<string> => {
+    await clock.sleep(1_000);
+    return 'seen';
+  };
+  const running = shared.join('key', contextOf(), sweep);
+  await clock.advance(10);
+  const controller = new AbortController();
+  const left = shared.join('key', contextOf({ signal: controller.signal }), sweep);
+  controller.abort(new Error('left'));
+  await t.throwsAsync(left, { message: 'left' });
+  const late = shared.join('key', contextOf(), sweep);
+  t.deepEqual(await clock.run(Promise.all([running, late])), ['seen', 'seen']);
+  t.is(clock.monotonicMs(), 2_000);
+});
+
+test('IdBatcher: who comes after everybody left gets an answer all the same', async (t) => {
+  const clock = new VirtualClock();
+  const batcher = new IdBatcher<string>(
+    clock,
+    (id) => id,
+    async (ids) => ids,
+  );
+  const controller = new AbortController();
+  const left = batcher.get(['a'], contextOf({ signal: controller.signal }));
+  controller.abort(new Error('left'));
+  await t.throwsAsync(left, { message: 'left' });
+  t.deepEqual(await clock.run(batcher.get(['b'], contextOf())), ['b']);
+});
+
 test('IdBatcher: 250 who ask at once cost three requests; a missing id costs the others nothing', async (t) => {
   const clock = new VirtualClock();
   const sizes: number[] = [];
