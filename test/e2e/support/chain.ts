@@ -11,6 +11,7 @@ export const REFERENCE_BIN_DIR = '/usr/lib/cni';
 /** A network configuration list as a file in /etc/cni/net.d holds it. */
 export type Conflist = {
   readonly cniVersion: string;
+  readonly cniVersions?: readonly string[];
   readonly name: string;
   readonly plugins: readonly ({ readonly type: string } & JsonObject)[];
 };
