@@ -14,6 +14,7 @@ import { detach } from './detach.ts';
 import { removeConflist } from './install/conflist.ts';
 import { openInstallation } from './installation.ts';
 import { openJournal } from './journal/journal.ts';
+import { livenessOf } from './liveness.ts';
 import { startMaintenance } from './maintenance.ts';
 import { giveBackMemory } from './node/give-back-memory.ts';
 import { findCiliumConflists, probeNftables } from './node/node-probe.ts';
@@ -40,7 +41,10 @@ export type RunningAgent = {
 };
 
 /** Why an ADD cannot be served, whatever the pool says. */
-type Gate = { hold: string | undefined };
+type Gate = {
+  hold: string | undefined /** When the pass that runs now began, monotonic. */;
+  passBegunMs?: number | undefined;
+};
 
 /** A call in flight has this long; kubelet's own patience with a dying Pod is 30 s. */
 const DRAIN_MS = 10_000;
@@ -137,10 +141,10 @@ export function removeConf(config: AgentConfig): void {
   removeConflist(config.cniConfDir);
 }
 
-async function openEndpoints(config: AgentConfig, { state, metrics }: AgentParts, gate: Gate) {
+async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: AgentParts, gate: Gate) {
   if (config.metricsAddress === '') return undefined;
   return await serveHttpEndpoints(config.metricsAddress, {
-    liveness: () => undefined,
+    liveness: () => livenessOf(gate.passBegunMs, useCases.clock.monotonicMs()),
     readiness: () => statusOf(state, gate.hold)?.msg,
     metrics: () => metrics.render(),
     metricsContentType: metrics.contentType,
@@ -159,6 +163,7 @@ function chooseRuleMode(config: AgentConfig, { state, useCases }: AgentParts, ha
 function openRepairLoop(config: AgentConfig, parts: AgentParts, gate: Gate): RepairLoop {
   const { state, finder, metrics, useCases } = parts;
   const run = async (cause: string): Promise<ReconcileReport> => {
+    gate.passBegunMs = useCases.clock.monotonicMs();
     try {
       finder.look();
       const report = await reconcile(parts.reconcile, cause);
@@ -170,6 +175,8 @@ function openRepairLoop(config: AgentConfig, parts: AgentParts, gate: Gate): Rep
       gate.hold = `the node cannot be set up: ${error instanceof Error ? error.message : String(error)}`;
       state.changed.notify();
       throw error;
+    } finally {
+      gate.passBegunMs = undefined;
     }
   };
   // Events come in bursts, and what concerns us takes a look at every lease: one look serves a turn of the event loop.

@@ -26,7 +26,7 @@ export type RepairLoop = {
 
 /** `ip route flush` deletes one by one: a pass after the first would see the rest still there. */
 const DEBOUNCE_MS = 3;
-/** A pass that lost the race against an ADD or DEL, or that failed, is repeated so soon. */
+/** A pass that lost the race against an ADD or DEL is repeated so soon; one that failed, too, and then ever later. */
 const RETRY_MS = 50;
 const MAX_FOLLOW_UPS = 5;
 
@@ -42,13 +42,15 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
     return next;
   };
   const attempt = async (cause: string, followUps: number): Promise<void> => {
+    const again = (inMs: number): void => {
+      if (followUps < MAX_FOLLOW_UPS && !isClosed) setTimeout(() => void attempt(cause, followUps + 1), inMs);
+    };
     try {
-      const report = await pass(cause);
-      if (report.isStale && followUps < MAX_FOLLOW_UPS && !isClosed) {
-        setTimeout(() => void attempt(cause, followUps + 1), RETRY_MS);
-      }
+      if ((await pass(cause)).isStale) again(RETRY_MS);
     } catch (error) {
-      deps.log.error('reconciling failed, the timer tries again', { cause, error });
+      // Its cause may be of a moment: nft was busy, a dump was interrupted by changes again and again.
+      deps.log.error('reconciling failed, will be tried again', { cause, error });
+      again(RETRY_MS << followUps);
     }
   };
   const kick = (cause: string): void => {
