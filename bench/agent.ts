@@ -6,7 +6,7 @@ const PODS = 200;
 
 /**
  * Measures the packaged agent alone: the time that wiring one Pod takes inside it, from its own histogram, and its
- * memory with no Pod and with 200. There is no peer; the bounds are 3 ms and 100 MiB.
+ * memory with no Pod, with 200, and after them. There is no peer; the bounds are 3 ms and 100 MiB.
  */
 export async function runSuite(): Promise<readonly BenchRow[]> {
   await using scene = await openBenchScene({ ips: PODS + 4 });
@@ -23,6 +23,12 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
       if (reply.attachment === undefined) throw new Error(`ADD failed: ${reply.error?.msg}`);
     }
     const rssFull = scene.rssMib();
+    for (const { containerId } of pods) {
+      const sandbox = { containerId, ifName: 'eth0', netns: '', podNamespace: 'bench', podName: containerId };
+      const reply = await caller.call('del', { plugin: 1, network: 'bench', sandbox });
+      if (reply.error !== undefined) throw new Error(`DEL failed: ${reply.error.msg}`);
+    }
+    const rssAfter = scene.rssMib();
     const phases = phaseMeans(await scene.metrics());
     const wireMs = phases.get('netlink') ?? Number.NaN;
     const all = [...phases].map(([phase, mean]) => `${phase} ${mean.toFixed(2)}`).join(', ');
@@ -38,6 +44,7 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
       }),
       benchRow({ ...bound, case: 'rss-0', ours: rssEmpty, peer: 100, unit: 'MiB', extra: 'VmRSS, no Pod' }),
       benchRow({ ...bound, case: 'rss-200', ours: rssFull, peer: 100, unit: 'MiB', extra: 'VmRSS after 200 ADDs' }),
+      benchRow({ ...bound, case: 'rss-del', ours: rssAfter, peer: 100, unit: 'MiB', extra: 'VmRSS after their DELs' }),
     ];
   } finally {
     caller.close();
