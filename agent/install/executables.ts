@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, existsSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { chmod, copyFile, link, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -56,9 +56,8 @@ export async function installReferencePlugins(referenceDir: string, binDir: stri
  * sequentially beforehand it costs 25 ms, for the kernel then maps it in large folios.
  */
 export async function warmPageCache(path: string): Promise<void> {
-  for await (const _chunk of createReadStream(path, { highWaterMark: 1 << 20 })) {
-    // Reading is the point.
-  }
+  // Reading is the point.
+  await readThrough(path, () => {});
 }
 
 /** Copies `source` over `target` unless they are equal. Returns whether it did. */
@@ -90,9 +89,22 @@ async function replaceBy(path: string, make: (temporary: string) => Promise<void
 
 async function digest(path: string): Promise<string> {
   const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(chunk as Buffer);
+  await readThrough(path, (chunk) => hash.update(chunk));
   return hash.digest('hex');
 }
+
+/** One buffer for all of it: a stream makes a new one for each megabyte, and the agent's memory shows them for long. */
+async function readThrough(path: string, take: (chunk: Uint8Array) => void): Promise<void> {
+  const buffer = new Uint8Array(CHUNK_BYTES);
+  await using file = await open(path, 'r');
+  for (;;) {
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, null);
+    if (bytesRead === 0) return;
+    take(buffer.subarray(0, bytesRead));
+  }
+}
+
+const CHUNK_BYTES = 1 << 20;
 
 function isSameFile(a: string, b: string): boolean {
   const first = statSync(a);
