@@ -11,7 +11,7 @@ import { createEventQueue } from './event-queue.ts';
 import { setsockopt } from './libc.ts';
 import type { NetnsRef } from './link-message.ts';
 import { withNetns } from './netns.ts';
-import { watchReadable } from './sigio.ts';
+import { type Watch, watchReadable } from './sigio.ts';
 import { int32, openNetlinkFd, readDatagram } from './socket.ts';
 import {
   NETLINK_ADD_MEMBERSHIP,
@@ -143,6 +143,8 @@ function openSource(
   });
   let isOpen = true;
   let next: NodeJS.Immediate | undefined;
+  let watch: Watch | undefined;
+  let isMuted = false;
   // Signals of one flood come by the dozen in one turn of the event loop; while the rest waits for the next, they add nothing.
   const drain = () => {
     if (next === undefined) {
@@ -153,23 +155,32 @@ function openSource(
     next = undefined;
     for (let reads = 0; isOpen && reads < READS_PER_TURN; reads++) {
       const length = readOrEnd(fd, push);
-      if (length < 0) {
+      if (length < 0 && !isMuted) {
         return;
+      }
+      if (length < 0) {
+        isMuted = false;
+        watch?.hear();
+        // What came before the signal was armed.
+        continue;
       }
       for (const event of decode(readBuffer, length)) {
         push(event);
       }
     }
     if (isOpen) {
+      if (!isMuted) {
+        watch?.mute();
+        isMuted = true;
+      }
       next = setImmediate(readSome);
     }
   };
-  let unwatch: (() => void) | undefined;
   const close = () => {
     if (isOpen) {
       isOpen = false;
       clearImmediate(next);
-      unwatch?.();
+      watch?.end();
       closeSync(fd);
     }
   };
@@ -177,7 +188,7 @@ function openSource(
     for (const group of groups) {
       setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int32(group));
     }
-    unwatch = watchReadable(fd, drain);
+    watch = watchReadable(fd, drain);
     // What came before the signal was armed.
     drain();
     return { drain, close };

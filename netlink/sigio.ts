@@ -10,21 +10,37 @@ const O_ASYNC = 0o20000;
 const drains = new Set<() => void>();
 let isListening = false;
 
+/** A descriptor that is watched. */
+export type Watch = {
+  /** No signals until `hear`: each one costs, and who reads anyway needs none. */
+  mute(): void;
+  /** Signals again; what came meanwhile must be read by then or after. */
+  hear(): void;
+  /** Ends the watch. */
+  end(): void;
+};
+
 /**
  * Calls `drain` whenever `fd` becomes readable, without a thread and without polling; it must read until EAGAIN.
- * Does not keep the process alive. @returns a function that ends it. @throws LibcError. @see fcntl(2) O_ASYNC
+ * Does not keep the process alive. @throws LibcError. @see fcntl(2) O_ASYNC
  */
-export function watchReadable(fd: number, drain: () => void): () => void {
+export function watchReadable(fd: number, drain: () => void): Watch {
   if (!isMainThread) {
     throw new TypeError('netlink monitors need signals, which reach the main thread only');
   }
   drains.add(drain);
   listenOnce();
   fcntl(fd, F_SETOWN, process.pid);
-  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) | O_ASYNC);
-  return () => {
-    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) & ~O_ASYNC);
-    drains.delete(drain);
+  const hear = () => void fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) | O_ASYNC);
+  const mute = () => void fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) & ~O_ASYNC);
+  hear();
+  return {
+    mute,
+    hear,
+    end: () => {
+      mute();
+      drains.delete(drain);
+    },
   };
 }
 
