@@ -7,7 +7,7 @@ export type Cidr = { readonly address: string; readonly prefixLength: number; re
 /** Decodes an IP address of one family into its shortest spelling, so that equal addresses are equal texts. */
 export function ipAddress(family: 4 | 6): Decoder<string> {
   return (value, path, faults) => {
-    if (typeof value === 'string' && isIP(value) === family) return canonicalIp(value, family);
+    if (typeof value === 'string' && familyOf(value) === family) return canonicalIp(value, family);
     faults.add(path, `an IPv${family} address`, value);
     return undefined;
   };
@@ -15,7 +15,7 @@ export function ipAddress(family: 4 | 6): Decoder<string> {
 
 /** Decodes an IP address of either family into its shortest spelling. */
 export const anyIpAddress: Decoder<string> = (value, path, faults) => {
-  const family = typeof value === 'string' ? isIP(value) : 0;
+  const family = typeof value === 'string' ? familyOf(value) : 0;
   if (typeof value === 'string' && (family === 4 || family === 6)) return canonicalIp(value, family);
   faults.add(path, 'an IP address', value);
   return undefined;
@@ -34,7 +34,7 @@ export function cidr(family: 4 | 6): Decoder<string> {
 /** Parses a network of either family; undefined when it is none, or has bits set beyond its length. */
 export function parseCidr(text: string): Cidr | undefined {
   const [address = '', length = '', ...rest] = text.split('/');
-  const family = isIP(address);
+  const family = familyOf(address);
   const prefixLength = Number(length);
   if ((family !== 4 && family !== 6) || rest.length > 0 || !/^\d{1,3}$/.test(length)) return undefined;
   if (prefixLength > (family === 4 ? 32 : 128)) return undefined;
@@ -50,6 +50,11 @@ export function isInCidr(ip: string, network: string): boolean {
   const list = new BlockList();
   list.addSubnet(parsed.address, parsed.prefixLength, `ipv${parsed.family}`);
   return list.check(ip, `ipv${parsed.family}`);
+}
+
+/** 0 for what is no address; one with a zone, such as fe80::1%eth0, means something on one machine only. */
+function familyOf(text: string): number {
+  return text.includes('%') ? 0 : isIP(text);
 }
 
 function canonicalIp(ip: string, family: 4 | 6): string {

@@ -29,6 +29,7 @@ for (const text of [
   '/8',
   '10.0.0.0/',
   '::ffff:10.0.0.1/104',
+  'fe80::%eth0/64',
 ]) {
   test(`parseCidr: refuses ${JSON.stringify(text)}`, cidrs, text, undefined);
 }
@@ -62,6 +63,8 @@ test('anyIpAddress: gives one spelling to one address', (t) => {
   t.is(spell('FD00:0:0::0005'), 'fd00::5');
   t.is(spell('10.0.0.5'), '10.0.0.5');
   t.is(spell('10.0.0.05'), undefined);
+  // A zone has a meaning on one machine only.
+  t.is(spell('fe80::1%eth0'), undefined);
 });
 
 function dotted(value: number): string {

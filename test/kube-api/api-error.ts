@@ -1,7 +1,7 @@
 import type { ApiResource } from './resources/api-resource.ts';
 
 /** One thing wrong with a request; `reason` as in `metav1.CauseType`. */
-export type Cause = { readonly field: string; readonly reason: string; readonly message: string };
+export type Cause = { readonly field?: string; readonly reason: string; readonly message: string };
 
 /** What a failed request is about. */
 export type ErrorDetails = {
@@ -17,9 +17,9 @@ export type ErrorDetails = {
 export class ApiError extends Error {
   readonly code: number;
   readonly reason: string;
-  readonly details: ErrorDetails;
+  readonly details: ErrorDetails | undefined;
 
-  constructor(code: number, reason: string, message: string, details: ErrorDetails = {}) {
+  constructor(code: number, reason: string, message: string, details?: ErrorDetails) {
     super(message);
     this.name = 'ApiError';
     this.code = code;
@@ -35,8 +35,8 @@ export class ApiError extends Error {
       metadata: {},
       status: 'Failure',
       message: this.message,
-      reason: this.reason,
-      ...(Object.keys(this.details).length > 0 ? { details: this.details } : {}),
+      ...(this.reason === '' ? {} : { reason: this.reason }),
+      ...(this.details === undefined ? {} : { details: this.details }),
       code: this.code,
     };
   }
@@ -51,6 +51,17 @@ export function qualified({ group, plural }: Pick<ApiResource, 'group' | 'plural
 
 function detailsOf(resource: Named, name: string): ErrorDetails {
   return { name, ...(resource.group === '' ? {} : { group: resource.group }), kind: resource.plural };
+}
+
+/** Makes the error for a path that names no resource of a group that is there. */
+export function noSuchResource(): ApiError {
+  return new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
+}
+
+/** Makes the error for options of a request that do not go together. */
+export function invalidOptions(kind: string, cause: Cause): ApiError {
+  const message = `${kind}.meta.k8s.io "" is invalid: ${cause.field}: ${cause.message}`;
+  return new ApiError(422, 'Invalid', message, { group: 'meta.k8s.io', kind, causes: [cause] });
 }
 
 /** Makes the error for an object that is not there. */
@@ -80,7 +91,11 @@ export function invalid(resource: Named, name: string, causes: readonly Cause[])
   return new ApiError(422, 'Invalid', `${kind} "${name}" is invalid: ${all}`, {
     ...detailsOf(resource, name),
     kind: resource.kind,
-    causes: causes.map(({ reason, message, field }) => ({ reason, message, field })),
+    causes: causes.map(({ reason, message, field }) => ({
+      reason,
+      message,
+      ...(field === undefined ? {} : { field }),
+    })),
   });
 }
 
@@ -96,7 +111,7 @@ export function expired(message: string): ApiError {
 
 /** Makes the error for a verb that a resource does not have. */
 export function methodNotAllowed(): ApiError {
-  return new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
+  return new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 }
 
 /** Makes the error for a body of an unknown form. */

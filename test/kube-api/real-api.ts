@@ -37,7 +37,7 @@ export async function startRealApi(assets: string): Promise<RealApi> {
     `--initial-advertise-peer-urls=http://127.0.0.1:${peerPort}`,
     `--initial-cluster=default=http://127.0.0.1:${peerPort}`,
   ]);
-  const server = new Child([
+  const argv = [
     join(assets, 'kube-apiserver'),
     `--etcd-servers=${etcdUrl}`,
     `--secure-port=${port}`,
@@ -55,7 +55,8 @@ export async function startRealApi(assets: string): Promise<RealApi> {
     '--service-cluster-ip-range=10.96.0.0/24',
     // Without controllers nobody makes the account that every Pod would have to have.
     '--disable-admission-plugins=ServiceAccount',
-  ]);
+  ];
+  let server = new Child(argv);
   const close = async () => {
     await server.stop();
     await etcd.stop();
@@ -63,7 +64,12 @@ export async function startRealApi(assets: string): Promise<RealApi> {
   };
   const api = { url: `https://127.0.0.1:${port}`, token: TOKEN, ca: pair.cert, close };
   try {
-    await untilReady(contractClient(api.url, TOKEN, pair.cert), server);
+    const client = contractClient(api.url, TOKEN, pair.cert);
+    await untilReady(client, server);
+    // Its memory of changes begins at its start: after a second one, the first revisions are too old to watch from.
+    await server.stop();
+    server = new Child(argv);
+    await untilReady(client, server);
   } catch (error) {
     await close();
     throw error;

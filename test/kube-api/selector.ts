@@ -56,6 +56,16 @@ function splitOutsideBraces(text: string): readonly string[] {
 /** Reads the fields by which a resource's objects may be selected, beside its name and namespace. */
 export type SelectableFields = Readonly<Record<string, (object: KubeObject) => string>>;
 
+/** Resources with fields of their own say it in other words than those with none. */
+function unknownField(name: string, fields: SelectableFields): string {
+  const known = Object.keys(fields).filter((field) => field !== OWN);
+  if (OWN in fields) return `field label not supported: ${name}`;
+  return `"${name}" is not a known field selector: only ${known.map((field) => `"${field}"`).join(', ')}`;
+}
+
+/** Marks the fields of a resource that has rules of its own for them. */
+export const OWN = '';
+
 /** Parses a field selector: `metadata.name=a,spec.nodeName!=b`. @throws ApiError BadRequest for any other field */
 export function parseFieldSelector(text: string, fields: SelectableFields): Selector {
   const requirements = text
@@ -65,7 +75,7 @@ export function parseFieldSelector(text: string, fields: SelectableFields): Sele
       const [, name = '', operator = '', value = ''] = /^([^=!]+)(==|!=|=)(.*)$/.exec(part) ?? [];
       if (name === '') throw badRequest(`invalid selector: '${text}'; can't understand '${part}'`);
       const read = fields[name];
-      if (read === undefined) throw badRequest(`field label not supported: ${name}`);
+      if (read === undefined) throw badRequest(unknownField(name, fields));
       return (object: KubeObject) => (read(object) === value) === (operator !== '!=');
     });
   return (object) => requirements.every((holds) => holds(object));

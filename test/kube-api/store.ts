@@ -160,9 +160,9 @@ export function keyOf({ metadata }: KubeObject): string {
 
 /** Makes the error for a read that is to be newer than anything there is. */
 export function tooLarge(asked: number, revision: number): ApiError {
-  const message = `Too large resource version: ${asked}, current: ${revision}`;
+  const message = `Timeout: Too large resource version: ${asked}, current: ${revision}`;
   return new ApiError(504, 'Timeout', message, {
-    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version', field: '' }],
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
     retryAfterSeconds: 1,
   });
 }

@@ -60,10 +60,10 @@ function findConflicts(managers: Managers, wanted: Leaves, present: Leaves, writ
     );
 }
 
-/** Who applied is named by name alone; who updated, by what and when too. */
-function nameOf({ manager, operation, subresource, apiVersion, time }: ManagedFieldsEntry): string {
+/** Who applied is named by name alone; who updated, by the version too. */
+function nameOf({ manager, operation, subresource, apiVersion }: ManagedFieldsEntry): string {
   const named = `${JSON.stringify(manager)}${subresource === undefined ? '' : ` with subresource ${JSON.stringify(subresource)}`}`;
-  return operation === 'Apply' ? named : `${named} using ${apiVersion} at ${time}`;
+  return operation === 'Apply' ? named : `${named} using ${apiVersion}`;
 }
 
 function conflictError(disputes: readonly Dispute[]): ApiError {

@@ -12,7 +12,7 @@ import { type Expression, parseCel } from './parse.ts';
 export function ruleFaults(value: unknown, old: unknown, schema: JsonSchema, path: string): readonly Cause[] {
   if (value === undefined || value === null) return [];
   return [
-    ...(schema['x-kubernetes-validations'] ?? []).flatMap((rule) => faultsOf(rule, value, old, schema, path)),
+    ...(schema['x-kubernetes-validations'] ?? []).flatMap((rule) => faultsOf(rule, value, old, path)),
     ...innerFaults(value, old, schema, path),
   ];
 }
@@ -49,16 +49,10 @@ function expressionOf(rule: string): Expression {
   return known;
 }
 
-function faultsOf(
-  rule: ValidationRule,
-  value: unknown,
-  old: unknown,
-  schema: JsonSchema,
-  path: string,
-): readonly Cause[] {
+function faultsOf(rule: ValidationRule, value: unknown, old: unknown, path: string): readonly Cause[] {
   if (/\boldSelf\b/.test(rule.rule) && (old === undefined || old === null)) return [];
   const field = path === '' ? '<nil>' : path;
-  const shown = shownValue(value, schema);
+  const shown = shownValue(value);
   try {
     if (evaluate(expressionOf(rule.rule), { self: value, oldSelf: old }) === true) return [];
   } catch (error) {
@@ -67,15 +61,15 @@ function faultsOf(
       {
         field,
         reason: 'FieldValueInvalid',
-        message: `Invalid value: ${shown}: rule evaluation error: ${error.message}`,
+        message: `Invalid value: ${shown}rule evaluation error: ${error.message}`,
       },
     ];
   }
   const message = rule.message ?? `failed rule: ${rule.rule}`;
-  return [{ field, reason: rule.reason ?? 'FieldValueInvalid', message: `Invalid value: ${shown}: ${message}` }];
+  return [{ field, reason: rule.reason ?? 'FieldValueInvalid', message: `Invalid value: ${shown}${message}` }];
 }
 
-/** Objects and lists are shown by their type alone. */
-function shownValue(value: unknown, schema: JsonSchema): string {
-  return typeof value === 'object' ? JSON.stringify(schema.type ?? 'object') : JSON.stringify(value);
+/** Objects and lists are not shown. */
+function shownValue(value: unknown): string {
+  return typeof value === 'object' ? '' : `${JSON.stringify(value)}: `;
 }

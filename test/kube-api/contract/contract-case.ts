@@ -37,5 +37,6 @@ export function faultsOf(answer: Answer): readonly unknown[] {
   const lines = Array.isArray(causes)
     ? causes.map((one) => `${String(at(one, 'field'))} ${String(at(one, 'reason'))}`)
     : [];
-  return [answer.status, answer.body['reason'], lines.sort()];
+  // Some the real server says twice.
+  return [answer.status, answer.body['reason'], [...new Set(lines)].sort()];
 }

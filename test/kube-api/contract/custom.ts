@@ -66,7 +66,7 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
       t.deepEqual(faultsOf(untyped), [
         422,
         'Invalid',
-        ['spec.versions[0].schema.openAPIV3Schema.properties[a].type FieldValueRequired'],
+        ['spec.validation.openAPIV3Schema.properties[a].type FieldValueRequired'],
       ]);
       const misnamed = await api.call('POST', DEFINITIONS, { ...head, metadata: { name: 'other.example.io' }, spec });
       t.is(misnamed.status, 422);
@@ -105,19 +105,25 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
         422,
         'Invalid',
         [
+          // Rules are not asked of what has not the right form; that is said too.
+          '<nil> FieldValueInvalid',
           'spec.desiredRouteENIIP FieldValueInvalid',
           'spec.maxRouteENI FieldValueTypeInvalid',
           'status.eniInfos[0].mac FieldValueInvalid',
-          'status.eniInfos[0].primaryIP FieldValueInvalid',
+          'status.eniInfos[0].primaryIP FieldValueTypeInvalid',
           'status.eniInfos[0].state FieldValueNotSupported',
-          'status.eniInfos[0].subnetCIDR FieldValueInvalid',
+          'status.eniInfos[0].subnetCIDR FieldValueTypeInvalid',
         ],
       ]);
       const missing = await api.call('POST', NECS, nec(ns, {}, { eniInfos: [{ eniID: 'eni-1' }] }));
       t.deepEqual(faultsOf(missing), [
         422,
         'Invalid',
-        ['status.eniInfos[0].mac FieldValueRequired', 'status.eniInfos[0].state FieldValueRequired'],
+        [
+          '<nil> FieldValueInvalid',
+          'status.eniInfos[0].mac FieldValueRequired',
+          'status.eniInfos[0].state FieldValueRequired',
+        ],
       ]);
     },
   },
@@ -153,6 +159,16 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
       const made = await api.call('POST', NECS, misspelt);
       t.deepEqual(made.body['spec'], { maxIPPerENI: 9 });
       t.regex(String(made.headers['warning']), /unknown field/);
+    },
+  },
+  {
+    title: 'custom resources: lose nulls, but not those in lists',
+    run: async (t, api, ns) => {
+      await define(api);
+      const made = await api.call('POST', NECS, nec(ns, {}, { zone: null, eniInfos: null, supplyEpoch: 1 }));
+      t.deepEqual([made.status, made.body['status']], [201, { supplyEpoch: 1 }]);
+      const listed = await api.call('POST', NECS, nec(`${ns}-b`, {}, { eniInfos: [null] }));
+      t.is(listed.status, 422);
     },
   },
   {

@@ -78,7 +78,7 @@ export const LIST_CASES: readonly ContractCase[] = [
     run: async (t, api, ns) => {
       const answer = await api.call('GET', `/api/v1/namespaces/${ns}/configmaps?resourceVersion=999999999`);
       t.deepEqual(failure(answer).slice(0, 2), [504, 'Timeout']);
-      t.regex(String(answer.body['message']), /^Too large resource version: 999999999, current: \d+$/);
+      t.regex(String(answer.body['message']), /^Timeout: Too large resource version: 999999999, current: \d+$/);
     },
   },
   {

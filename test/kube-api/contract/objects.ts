@@ -91,10 +91,12 @@ export const OBJECT_CASES: readonly ContractCase[] = [
     },
   },
   {
-    title: 'get: answers paths of no resource with 404 in plain text',
+    title: 'get: answers paths of no resource with a Status, of no group in plain text',
     run: async (t, api) => {
       const answer = await api.call('GET', '/apis/apps/v1/nonsense');
-      t.deepEqual([answer.status, answer.body['text']], [404, '404 page not found\n']);
+      t.deepEqual(failure(answer), [404, 'NotFound', 'the server could not find the requested resource']);
+      const nowhere = await api.call('GET', '/apis/no.such.group/v1/things');
+      t.deepEqual([nowhere.status, nowhere.body['text']], [404, '404 page not found\n']);
     },
   },
   {
@@ -219,6 +221,55 @@ export const OBJECT_CASES: readonly ContractCase[] = [
       const freed = await api.call('PATCH', path, { metadata: { finalizers: null } }, MERGE);
       t.is(freed.status, 200);
       t.is((await api.call('GET', path)).status, 404);
+    },
+  },
+  {
+    title: 'requests: that make no sense are refused in the same words',
+    run: async (t, api, ns) => {
+      const maps = `/api/v1/namespaces/${ns}/configmaps`;
+      await api.call('POST', maps, configMap('a'));
+      const refused = async (method: string, path: string, body?: unknown) =>
+        failure(await api.call(method, path, body));
+      t.deepEqual(await refused('POST', maps, configMap('b', {}, { resourceVersion: '5' })), [
+        500,
+        undefined,
+        'resourceVersion should not be set on objects to be created',
+      ]);
+      t.deepEqual(await refused('POST', `${maps}/a`, {}), [
+        405,
+        'MethodNotAllowed',
+        'the server does not allow this method on the requested resource',
+      ]);
+      t.deepEqual(await refused('PUT', `${maps}/a`, { metadata: {} }), [
+        400,
+        'BadRequest',
+        'the name of the object (a based on URL) was undeterminable: name must be provided',
+      ]);
+      t.deepEqual((await refused('PUT', `${maps}/a`, configMap('a', {}, { uid: 'u' }))).slice(0, 2), [409, 'Conflict']);
+      t.deepEqual((await refused('POST', maps, '{"kind":')).slice(0, 2), [400, 'BadRequest']);
+      t.deepEqual(faultsOf(await api.call('POST', maps, configMap('k', { 'a/b': '1' }))), [
+        422,
+        'Invalid',
+        ['data[a/b] FieldValueInvalid'],
+      ]);
+      t.deepEqual(await refused('GET', `${maps}?fieldSelector=spec.x%3D1`), [
+        400,
+        'BadRequest',
+        '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"',
+      ]);
+      t.deepEqual(await refused('GET', '/api/v1/pods?fieldSelector=spec.x%3D1'), [
+        400,
+        'BadRequest',
+        'field label not supported: spec.x',
+      ]);
+      t.deepEqual(faultsOf(await api.call('GET', `${maps}?resourceVersionMatch=Exact`)), [
+        422,
+        'Invalid',
+        ['resourceVersionMatch FieldValueForbidden'],
+      ]);
+      t.is((await api.call('GET', `${maps}?resourceVersion=abc`)).status, 400);
+      t.is((await api.call('GET', `${maps}?watch=1&resourceVersion=abc`)).status, 500);
+      t.is((await api.call('GET', `${maps}?labelSelector=a%3D%3D%3D`)).status, 400);
     },
   },
   {

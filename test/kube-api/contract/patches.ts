@@ -1,4 +1,4 @@
-import { at, type ContractCase, configMap, failure, versionOf } from './contract-case.ts';
+import { at, type ContractCase, configMap, failure, faultsOf, versionOf } from './contract-case.ts';
 
 const JSON_PATCH = { contentType: 'application/json-patch+json' };
 const MERGE = { contentType: 'application/merge-patch+json' };
@@ -25,21 +25,30 @@ export const PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    title: 'patch: runs JSON patches, and refuses one whose test fails',
+    title: 'patch: runs JSON patches, and refuses those that do not fit',
     run: async (t, api, ns) => {
       const path = `/api/v1/namespaces/${ns}/configmaps/a`;
-      await api.call('POST', `/api/v1/namespaces/${ns}/configmaps`, configMap('a', { 'x/y': '1' }));
+      await api.call(
+        'POST',
+        `/api/v1/namespaces/${ns}/configmaps`,
+        configMap('a', {}, { annotations: { 'x/y': '1' } }),
+      );
       const patch = [
-        { op: 'test', path: '/data/x~1y', value: '1' },
-        { op: 'replace', path: '/data/x~1y', value: '2' },
+        { op: 'test', path: '/metadata/annotations/x~1y', value: '1' },
+        { op: 'replace', path: '/metadata/annotations/x~1y', value: '2' },
         { op: 'add', path: '/metadata/labels', value: { a: 'b' } },
       ];
       const done = await api.call('PATCH', path, patch, JSON_PATCH);
-      t.deepEqual(
-        [done.status, done.body['data'], at(done.body, 'metadata', 'labels')],
-        [200, { 'x/y': '2' }, { a: 'b' }],
-      );
-      t.is((await api.call('PATCH', path, patch, JSON_PATCH)).status, 422);
+      t.is(done.status, 200);
+      t.like(done.body['metadata'], { annotations: { 'x/y': '2' }, labels: { a: 'b' } });
+      const rejected = [422, 'Invalid', 'the server rejected our request due to an error in our request'];
+      t.deepEqual(failure(await api.call('PATCH', path, patch, JSON_PATCH)), rejected);
+      const removal = [{ op: 'remove', path: '/data/absent' }];
+      t.deepEqual(failure(await api.call('PATCH', path, removal, JSON_PATCH)), rejected);
+      t.deepEqual(failure(await api.call('PATCH', path, [{ op: 'spin', path: '/data' }], JSON_PATCH)), rejected);
+      t.is((await api.call('PATCH', path, { op: 'add' }, JSON_PATCH)).status, 400);
+      t.is((await api.call('PATCH', path, [1], MERGE)).status, 400);
+      t.is((await api.call('PATCH', path, { metadata: { name: 'b' } }, MERGE)).status, 400);
     },
   },
   {
@@ -70,13 +79,13 @@ export const PATCH_CASES: readonly ContractCase[] = [
           : [],
         ['A=False', 'B=False'],
       );
+      const deleted = { status: { conditions: [{ $patch: 'delete', type: 'A' }] } };
+      const left = await api.call('PATCH', `/api/v1/nodes/${name}/status`, deleted, STRATEGIC);
+      t.deepEqual(typesOf(left.body), ['B']);
+      // Taints have no key by which they would merge: the new list is the list.
       await api.call('PATCH', `/api/v1/nodes/${name}`, taint('one'), STRATEGIC);
-      await api.call('PATCH', `/api/v1/nodes/${name}`, taint('two'), STRATEGIC);
-      const deleted = { spec: { taints: [{ $patch: 'delete', key: 'one' }] } };
-      const left = await api.call('PATCH', `/api/v1/nodes/${name}`, deleted, STRATEGIC);
-      const taints = at(left.body, 'spec', 'taints');
-      const keys = Array.isArray(taints) ? taints.map((one) => at(one, 'key')) : [];
-      t.true(keys.includes('two') && !keys.includes('one'));
+      const replaced = await api.call('PATCH', `/api/v1/nodes/${name}`, taint('two'), STRATEGIC);
+      t.deepEqual(at(replaced.body, 'spec', 'taints'), [{ key: 'two', effect: 'NoSchedule', value: 'true' }]);
       t.is(at(left.body, 'metadata', 'labels', 'keep'), 'me');
       await api.call('DELETE', `/api/v1/nodes/${name}`);
     },
@@ -132,10 +141,15 @@ export const PATCH_CASES: readonly ContractCase[] = [
     title: 'apply: wants a field manager',
     run: async (t, api, ns) => {
       const answer = await api.call('PATCH', `/api/v1/namespaces/${ns}/configmaps/a`, configMap('a'), APPLY);
-      t.is(answer.status, 400);
+      t.deepEqual(faultsOf(answer), [422, 'Invalid', ['fieldManager FieldValueRequired']]);
     },
   },
 ];
+
+function typesOf(node: unknown): readonly unknown[] {
+  const conditions = at(node, 'status', 'conditions');
+  return Array.isArray(conditions) ? conditions.map((one) => at(one, 'type')).sort() : [];
+}
 
 function status(type: string, value: string) {
   return { status: { conditions: [{ type, status: value, reason: 'Test', message: '' }] } };

@@ -94,6 +94,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
       const line = await watch.next();
       t.is(line?.type, 'ERROR');
       t.deepEqual([line?.object['code'], line?.object['reason']], [410, 'Expired']);
+      t.regex(String(line?.object['message']), /^too old resource version: 1 \(\d+\)$/);
       t.is(await watch.next(), undefined);
     },
   },
@@ -104,7 +105,13 @@ export const WATCH_CASES: readonly ContractCase[] = [
       await api.call('POST', path, { metadata: { name: 'a' } });
       const query = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
       const watch = await api.watch(`${path}?${query}`);
-      t.deepEqual(await take(watch, 1), ['ADDED a']);
+      const first = await watch.next();
+      if (first?.type === 'ERROR') {
+        // With an etcd before 3.5 the real server has no such feature, and says so.
+        t.regex(String(first.object['message']), /RequestWatchProgress is disabled/);
+        return;
+      }
+      t.deepEqual([first?.type, at(first?.object, 'metadata', 'name')], ['ADDED', 'a']);
       const line = await watch.next();
       t.is(line?.type, 'BOOKMARK');
       t.is(at(line?.object, 'metadata', 'annotations', 'k8s.io/initial-events-end'), 'true');

@@ -1,10 +1,10 @@
 import { isEqual, isObject } from '../object.ts';
 
-/** A patch that does not fit the document; `code` says whether the patch or the fit is wrong. */
+/** A patch that does not fit the document; `code` says what is wrong: its form as a whole, an operation, or the fit. */
 export class PatchError extends Error {
-  readonly code: 'MALFORMED' | 'DOES_NOT_APPLY';
+  readonly code: 'UNREADABLE' | 'MALFORMED' | 'DOES_NOT_APPLY';
 
-  constructor(code: 'MALFORMED' | 'DOES_NOT_APPLY', message: string) {
+  constructor(code: 'UNREADABLE' | 'MALFORMED' | 'DOES_NOT_APPLY', message: string) {
     super(message);
     this.name = 'PatchError';
     this.code = code;
@@ -16,7 +16,7 @@ export class PatchError extends Error {
  * @throws PatchError @see RFC 6902, RFC 6901
  */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
-  if (!Array.isArray(patch)) throw new PatchError('MALFORMED', 'a JSON patch is a list of operations');
+  if (!Array.isArray(patch)) throw new PatchError('UNREADABLE', 'a JSON patch is a list of operations');
   return patch.reduce((result: unknown, operation: unknown) => applyOperation(result, operation), document);
 }
 

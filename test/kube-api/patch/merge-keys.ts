@@ -10,7 +10,6 @@ export type MergeKeys = (path: readonly string[]) => ListMerge;
 const BUILT_IN: readonly (readonly [string, readonly string[] | 'set'])[] = [
   ['metadata.ownerReferences', ['uid']],
   ['metadata.finalizers', 'set'],
-  ['spec.taints', ['key']],
   ['status.addresses', ['type']],
   ['status.conditions', ['type']],
   ['status.podIPs', ['ip']],

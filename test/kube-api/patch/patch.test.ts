@@ -80,7 +80,7 @@ test(
   'DOES_NOT_APPLY',
 );
 test('applyJsonPatch: refuses an unknown operation', refuses, {}, [{ op: 'spin', path: '/a' }], 'MALFORMED');
-test('applyJsonPatch: refuses what is no list', refuses, {}, { op: 'add' }, 'MALFORMED');
+test('applyJsonPatch: refuses what is no list', refuses, {}, { op: 'add' }, 'UNREADABLE');
 
 // The table of RFC 7386, appendix A.
 const MERGES: readonly (readonly [unknown, unknown, unknown])[] = [

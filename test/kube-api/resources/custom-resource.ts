@@ -18,5 +18,25 @@ export function shape(object: KubeObject, schema: JsonSchema): Shaped {
 /** Lists what is wrong with a custom resource. CEL rules are asked only when the form is right, as the real server does. */
 export function customFaults(object: KubeObject, old: KubeObject | undefined, schema: JsonSchema): readonly Cause[] {
   const faults = validate(object, schema, '');
-  return faults.length > 0 ? faults : ruleFaults(object, old, schema, '');
+  if (faults.length === 0) return ruleFaults(object, old, schema, '');
+  // Duplicates alone do not stand in the way of the rules.
+  const isMalformed = faults.some((fault) => fault.reason !== 'FieldValueDuplicate');
+  return isMalformed && hasRules(schema) ? [...faults, NOT_CHECKED] : faults;
+}
+
+const NOT_CHECKED: Cause = {
+  field: '<nil>',
+  reason: 'FieldValueInvalid',
+  message:
+    'Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+};
+
+function hasRules(schema: JsonSchema): boolean {
+  const more = typeof schema.additionalProperties === 'object' ? [schema.additionalProperties] : [];
+  const inner = [
+    ...Object.values(schema.properties ?? {}),
+    ...more,
+    ...(schema.items === undefined ? [] : [schema.items]),
+  ];
+  return schema['x-kubernetes-validations'] !== undefined || inner.some(hasRules);
 }

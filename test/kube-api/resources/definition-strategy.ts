@@ -54,15 +54,18 @@ function definitionFaults(object: KubeObject): readonly Cause[] {
             'must have exactly one version marked as storage version',
           ),
         ]),
-    ...versions.flatMap((version, index) => versionFaults(version, `spec.versions[${index}]`)),
+    // The schema of an only version is the schema of all, and named so.
+    ...versions.flatMap((version, index) =>
+      versionFaults(version, versions.length === 1 ? 'spec.validation' : `spec.versions[${index}].schema`),
+    ),
   ];
 }
 
 function versionFaults(version: JsonObject, path: string): readonly Cause[] {
   const { schema } = version as { schema?: unknown };
   const root = isObject(schema) ? schema['openAPIV3Schema'] : undefined;
-  if (!isObject(root)) return [requiredValue(`${path}.schema.openAPIV3Schema`, 'schemas are required')];
-  return structuralFaults(root, `${path}.schema.openAPIV3Schema`);
+  if (!isObject(root)) return [requiredValue(`${path}.openAPIV3Schema`, 'schemas are required')];
+  return structuralFaults(root, `${path}.openAPIV3Schema`);
 }
 
 function structuralFaults(schema: JsonSchema, path: string): readonly Cause[] {

@@ -9,7 +9,7 @@ const DEFAULT_GRACE_SECONDS = 30;
 export const POD_STRATEGY: Strategy = {
   prepareCreate: (pod) => {
     const spec = withDefaults(specOf(pod));
-    return { ...pod, spec, status: { phase: 'Pending', qosClass: qosClass(spec) } };
+    return { ...pod, spec: { ...AT_ADMISSION, ...spec }, status: { phase: 'Pending', qosClass: qosClass(spec) } };
   },
   prepareUpdate: (pod) => ({ ...pod, spec: withDefaults(specOf(pod)) }),
   validate: (pod, old) => (old === undefined ? createFaults(pod) : updateFaults(pod, old)),
@@ -19,6 +19,20 @@ export const POD_STRATEGY: Strategy = {
     if (!specOf(pod)['nodeName'] || phase === 'Succeeded' || phase === 'Failed') return 0;
     return asked ?? Number(specOf(pod)['terminationGracePeriodSeconds'] ?? DEFAULT_GRACE_SECONDS);
   },
+};
+
+const UNREACHABLE_SECONDS = 300;
+
+/** What the admission plugins that are on by default add. */
+const AT_ADMISSION = {
+  priority: 0,
+  preemptionPolicy: 'PreemptLowerPriority',
+  tolerations: ['not-ready', 'unreachable'].map((name) => ({
+    key: `node.kubernetes.io/${name}`,
+    operator: 'Exists',
+    effect: 'NoExecute',
+    tolerationSeconds: UNREACHABLE_SECONDS,
+  })),
 };
 
 function specOf(pod: KubeObject): JsonObject {

@@ -1,5 +1,5 @@
 import { isObject, type KubeObject } from '../object.ts';
-import type { SelectableFields } from '../selector.ts';
+import { OWN, type SelectableFields } from '../selector.ts';
 
 const META: SelectableFields = {
   'metadata.name': (object) => object.metadata.name,
@@ -36,9 +36,14 @@ const MORE: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Returns the fields by which a resource may be selected, as the real server has them. */
-export function selectableFields(storageKey: string): SelectableFields {
+export function selectableFields(storageKey: string, isCustom: boolean): SelectableFields {
   const more = MORE[storageKey] ?? [];
-  return { ...META, ...Object.fromEntries(more.map((path) => [path, (object: KubeObject) => read(object, path)])) };
+  const own: SelectableFields = isCustom || more.length > 0 ? { [OWN]: () => '' } : {};
+  return {
+    ...META,
+    ...own,
+    ...Object.fromEntries(more.map((path) => [path, (object: KubeObject) => read(object, path)])),
+  };
 }
 
 function read(object: KubeObject, path: string): string {

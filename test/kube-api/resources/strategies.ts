@@ -1,3 +1,4 @@
+import type { Cause } from '../api-error.ts';
 import { isEqual, isObject, type JsonObject, type KubeObject, withMetadata } from '../object.ts';
 import type { Strategy } from './api-resource.ts';
 import { forbiddenValue, invalidValue, requiredValue } from './causes.ts';
@@ -102,8 +103,18 @@ export const ROLE_BINDING_STRATEGY: Strategy = {
 /** A ConfigMap that says so cannot change. */
 export const CONFIG_MAP_STRATEGY: Strategy = {
   validate: (map, old) => {
-    if (old?.['immutable'] !== true) return [];
+    const badKeys = dataKeyFaults(map);
+    if (badKeys.length > 0 || old?.['immutable'] !== true) return badKeys;
     const isChanged = !isEqual(map['data'], old['data']) || map['immutable'] !== true;
     return isChanged ? [forbiddenValue('data', 'field is immutable when `immutable` is set')] : [];
   },
 };
+
+const KEY_RULE =
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+
+function dataKeyFaults(object: KubeObject): readonly Cause[] {
+  return Object.keys(fieldOf(object, 'data'))
+    .filter((key) => !/^[-._a-zA-Z0-9]+$/.test(key))
+    .map((key) => invalidValue(`data[${key}]`, key, KEY_RULE));
+}

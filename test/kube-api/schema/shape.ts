@@ -32,7 +32,7 @@ function pruneItems(items: readonly unknown[], schema: JsonSchema, path: string)
   return { value: pruned.map((one) => one.value), unknown: pruned.flatMap((one) => one.unknown) };
 }
 
-/** Fills in the defaults of a schema; null where null is not allowed counts as absent if there is a default. Pure. */
+/** Fills in the defaults of a schema; null where null is not allowed counts as absent. Pure. */
 export function withDefaults(value: unknown, schema: JsonSchema): unknown {
   if (Array.isArray(value)) {
     const { items } = schema;
@@ -44,6 +44,7 @@ export function withDefaults(value: unknown, schema: JsonSchema): unknown {
     const present = filled[key];
     const isAbsent = present === undefined || (present === null && inner.nullable !== true);
     if (isAbsent && inner.default !== undefined) filled[key] = inner.default;
+    else if (isAbsent) delete filled[key];
     if (filled[key] !== undefined) filled[key] = withDefaults(filled[key], inner);
   }
   const more = schema.additionalProperties;

@@ -80,7 +80,7 @@ function textFaults(value: unknown, schema: JsonSchema, path: string): readonly 
       ? [fault(path, value, `should match '${pattern}'`)]
       : []),
     ...(format !== undefined && !hasFormat(value, format)
-      ? [fault(path, value, `must be of type ${format}: ${JSON.stringify(value)}`)]
+      ? [fault(path, value, `must be of type ${format}: ${JSON.stringify(value)}`, 'FieldValueTypeInvalid')]
       : []),
   ];
 }
@@ -168,6 +168,11 @@ function objectFaults(value: unknown, schema: JsonSchema, path: string): readonl
   ];
 }
 
+/** What is wrong with a value as a whole is said of no field. */
+function nameless(message: string): Cause {
+  return { field: '<nil>', reason: 'FieldValueInvalid', message: `Invalid value: "": ${message}` };
+}
+
 function junctorFaults(value: unknown, schema: JsonSchema, path: string): readonly Cause[] {
   const { allOf, anyOf, oneOf, not } = schema;
   const passes = (one: JsonSchema) => validate(value, one, path).length === 0;
@@ -175,13 +180,13 @@ function junctorFaults(value: unknown, schema: JsonSchema, path: string): readon
     ...(allOf ?? []).flatMap((one) => validate(value, one, path)),
     ...(anyOf !== undefined && !anyOf.some(passes)
       ? [
-          fault(path, value, 'must validate at least one schema (anyOf)'),
+          nameless(`"${path}" must validate at least one schema (anyOf)`),
           ...(anyOf[0] === undefined ? [] : validate(value, anyOf[0], path)),
         ]
       : []),
     ...(oneOf !== undefined && oneOf.filter(passes).length !== 1
-      ? [fault(path, value, 'must validate one and only one schema (oneOf)')]
+      ? [nameless(`"${path}" must validate one and only one schema (oneOf)`)]
       : []),
-    ...(not !== undefined && passes(not) ? [fault(path, value, 'must not validate the schema (not)')] : []),
+    ...(not !== undefined && passes(not) ? [nameless(`"${path}" must not validate the schema (not)`)] : []),
   ];
 }

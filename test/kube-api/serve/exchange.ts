@@ -26,7 +26,7 @@ export function answerJson(response: ServerResponse, status: number, body: unkno
 export function answerError(response: ServerResponse, error: unknown): void {
   if (!(error instanceof ApiError)) throw error;
   if (response.headersSent) return void response.destroy();
-  const { retryAfterSeconds } = error.details;
+  const retryAfterSeconds = error.details?.retryAfterSeconds;
   if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
   answerJson(response, error.code, error.toStatus());
 }

@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Api, ApiAnswer, ApiRequest } from '../api.ts';
-import { methodNotAllowed } from '../api-error.ts';
+import { methodNotAllowed, noSuchResource, notFound } from '../api-error.ts';
 import { type AccessRequest, forbidden, isAllowed } from '../auth/rbac.ts';
 import type { FaultAction } from '../faults.ts';
 import type { ApiResource } from '../resources/api-resource.ts';
+import { isBuiltInGroup } from '../resources/built-in.ts';
 import { nameInFieldSelector } from '../selector.ts';
 import { dispatch } from '../verbs/dispatch.ts';
 import { answerJson, type Exchange, notThere } from './exchange.ts';
@@ -30,7 +31,13 @@ export async function serveResource(
   if (!(await sufferBefore(actions, exchange))) return;
   if (authorizes) authorize(api, exchange, path, verb);
   const resource = api.registry.find(path.group, path.version, path.resource);
-  if (resource === undefined || !hasSubresource(resource, path.subresource)) return notThere(response);
+  if (resource === undefined) {
+    if (isBuiltInGroup(path.group)) throw noSuchResource();
+    return notThere(response);
+  }
+  if (!hasSubresource(resource, path.subresource)) {
+    throw resource.schema === undefined ? noSuchResource() : notFound(resource, path.name);
+  }
   const contentType = request.headers['content-type'] ?? 'application/json';
   const asked = { ...path, resource, query: url.searchParams, contentType, body, user, userAgent };
   if (verb === 'watch') {

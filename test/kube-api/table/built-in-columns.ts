@@ -45,9 +45,11 @@ function count(object: KubeObject, field: string): number {
   return typeof value === 'object' && value !== null ? Object.keys(value).length : 0;
 }
 
-function isReady(object: KubeObject): boolean {
-  return readJsonPath(object, '.status.conditions[?(@.type=="Ready")].status')[0] === 'True';
+function readiness(object: KubeObject): unknown {
+  return readJsonPath(object, '.status.conditions[?(@.type=="Ready")].status')[0];
 }
+
+const READY_WORDS: Readonly<Record<string, string>> = { True: 'Ready', False: 'NotReady' };
 
 const READY_CONTAINERS: TableColumn = {
   name: 'Ready',
@@ -72,11 +74,11 @@ const NODE_STATUS: TableColumn = {
   type: 'string',
   cell: (node) => {
     const held = readJsonPath(node, '.spec.unschedulable')[0] === true ? ',SchedulingDisabled' : '';
-    return `${isReady(node) ? 'Ready' : 'NotReady'}${held}`;
+    return `${READY_WORDS[String(readiness(node))] ?? 'Unknown'}${held}`;
   },
 };
 
-const DATA: TableColumn = { name: 'Data', type: 'integer', cell: (object) => count(object, 'data') };
+const DATA: TableColumn = { name: 'Data', type: 'string', cell: (object) => count(object, 'data') };
 const RESTARTS: TableColumn = {
   name: 'Restarts',
   type: 'string',
@@ -123,6 +125,18 @@ export const BUILT_IN_COLUMNS: Readonly<Record<string, readonly TableColumn[]>> 
     AGE_COLUMN,
     at('Version', '.status.nodeInfo.kubeletVersion'),
     at('Internal-IP', '.status.addresses[?(@.type=="InternalIP")].address', { priority: 1, empty: '<none>' }),
+  ],
+  'apps/deployments': [
+    NAME_COLUMN,
+    {
+      name: 'Ready',
+      type: 'string',
+      cell: (object) =>
+        `${String(readJsonPath(object, '.status.readyReplicas')[0] ?? 0)}/${String(readJsonPath(object, '.spec.replicas')[0] ?? 1)}`,
+    },
+    at('Up-to-date', '.status.updatedReplicas', { empty: '0' }),
+    at('Available', '.status.availableReplicas', { empty: '0' }),
+    AGE_COLUMN,
   ],
   '/namespaces': [NAME_COLUMN, at('Status', '.status.phase'), AGE_COLUMN],
   '/configmaps': [NAME_COLUMN, DATA, AGE_COLUMN],

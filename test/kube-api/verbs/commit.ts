@@ -48,7 +48,8 @@ export function commitUpdate(api: Api, request: ApiRequest, old: KubeObject, wan
   const { name } = old.metadata;
   const { resourceVersion, uid } = wanted.metadata;
   if (uid !== undefined && uid !== '' && uid !== old.metadata.uid) {
-    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`;
+    const key = `/registry/${resource.group === '' ? '' : `${resource.group}/`}${resource.plural}/${old.metadata.namespace === undefined ? '' : `${old.metadata.namespace}/`}${name}`;
+    const why = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`;
     throw conflict(resource, name, why);
   }
   if (resourceVersion !== undefined && resourceVersion !== '' && resourceVersion !== old.metadata.resourceVersion) {
@@ -63,7 +64,11 @@ export function commitUpdate(api: Api, request: ApiRequest, old: KubeObject, wan
   const next = withManagers(api, request, old, counted);
   if (isEqual(next, old)) return { object: old, warnings };
   if (isDryRun(request)) return { object: next, warnings };
-  if (isFinished(next)) return { object: removeNow(api, resource, next), warnings };
+  if (isFinished(next)) {
+    removeNow(api, resource, next);
+    // The writer gets what it wrote, not the revision of the removal.
+    return { object: next, warnings };
+  }
   return { object: api.store.put(storageKey(resource), next), warnings };
 }
 

@@ -92,7 +92,7 @@ function withIdentity(api: Api, request: ApiRequest, given: KubeObject): KubeObj
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   }
   if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== '') {
-    throw new ApiError(500, 'InternalError', 'resourceVersion should not be set on objects to be created');
+    throw new ApiError(500, '', 'resourceVersion should not be set on objects to be created');
   }
   const suffix = Array.from({ length: 5 }, () => SUFFIX_LETTERS[Math.floor(api.random() * SUFFIX_LETTERS.length)]).join(
     '',

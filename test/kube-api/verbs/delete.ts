@@ -28,16 +28,18 @@ function checkPreconditions(resource: ApiResource, object: KubeObject, options: 
     unknown
   >;
   const { name } = object.metadata;
+  // Of preconditions the real server speaks by kind, not by resource.
+  const about = { group: resource.group, plural: resource.kind, kind: resource.kind };
   if (uid !== undefined && uid !== object.metadata.uid) {
     throw conflict(
-      resource,
+      about,
       name,
       `the UID in the precondition (${String(uid)}) does not match the UID in record (${object.metadata.uid}). The object might have been deleted and then recreated`,
     );
   }
   if (resourceVersion !== undefined && resourceVersion !== object.metadata.resourceVersion) {
     throw conflict(
-      resource,
+      about,
       name,
       `the ResourceVersion in the precondition (${String(resourceVersion)}) does not match the ResourceVersion in record (${object.metadata.resourceVersion}). The object might have been modified`,
     );

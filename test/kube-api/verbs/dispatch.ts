@@ -26,6 +26,7 @@ function onResource(api: Api, verb: string, request: ApiRequest): ApiAnswer {
     case 'list':
       return list(api, request);
     case 'create':
+      if (request.name !== '') throw methodNotAllowed();
       return create(api, request);
     case 'update':
       return update(api, request);

@@ -1,7 +1,8 @@
 import type { Api, ApiAnswer, ApiRequest } from '../api.ts';
-import { badRequest, expired } from '../api-error.ts';
+import { badRequest, expired, invalidOptions } from '../api-error.ts';
 import type { KubeObject } from '../object.ts';
 import { groupVersion, storageKey } from '../resources/api-resource.ts';
+import { forbiddenValue } from '../resources/causes.ts';
 import { selectableFields } from '../resources/selectable-fields.ts';
 import { parseFieldSelector, parseLabelSelector, type Selector } from '../selector.ts';
 import { keyOf, tooLarge } from '../store.ts';
@@ -15,7 +16,10 @@ export function get(api: Api, request: ApiRequest): ApiAnswer {
 /** Makes the selector of a request: labels, fields and the name in its path. @throws ApiError BadRequest */
 export function selectorOf({ query, resource, name }: ApiRequest): Selector {
   const byLabel = parseLabelSelector(query.get('labelSelector') ?? '');
-  const byField = parseFieldSelector(query.get('fieldSelector') ?? '', selectableFields(storageKey(resource)));
+  const byField = parseFieldSelector(
+    query.get('fieldSelector') ?? '',
+    selectableFields(storageKey(resource), resource.schema !== undefined),
+  );
   return (object) => (name === '' || object.metadata.name === name) && byLabel(object) && byField(object);
 }
 
@@ -61,7 +65,10 @@ function exactRevision(api: Api, { query, resource }: ApiRequest): number | unde
   const text = query.get('resourceVersion') ?? '';
   const match = query.get('resourceVersionMatch');
   if (match !== null && text === '') {
-    throw badRequest('resourceVersionMatch is forbidden unless resourceVersion is provided');
+    throw invalidOptions(
+      'ListOptions',
+      forbiddenValue('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided'),
+    );
   }
   if (text === '' || text === '0') return undefined;
   const revision = Number(text);
@@ -88,5 +95,5 @@ function readContinue(text: string): Continue | undefined {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw badRequest('continue key is not valid');
+  throw badRequest('invalid continue token: continue key is not valid');
 }

@@ -1,10 +1,11 @@
 import type { Api, ApiAnswer, ApiRequest } from '../api.ts';
-import { ApiError, badRequest, notFound, unsupportedMediaType } from '../api-error.ts';
+import { ApiError, badRequest, invalidOptions, notFound, unsupportedMediaType } from '../api-error.ts';
 import { applyConfiguration } from '../apply/server-side-apply.ts';
 import { isObject, type KubeObject, withMetadata } from '../object.ts';
 import { applyJsonPatch, PatchError } from '../patch/json-patch.ts';
 import { applyMergePatch } from '../patch/merge-patch.ts';
 import { applyStrategicMerge } from '../patch/strategic-merge.ts';
+import { requiredValue } from '../resources/causes.ts';
 import { commitUpdate, mergeKeysFor, writerOf } from './commit.ts';
 import { commitCreate, readObject } from './create.ts';
 import { find } from './update.ts';
@@ -43,17 +44,13 @@ function patched(request: ApiRequest, kind: string, old: KubeObject): KubeObject
 function runPatch(request: ApiRequest, kind: string, old: KubeObject): unknown {
   try {
     if (kind === JSON_PATCH) return applyJsonPatch(old, request.body);
-    if (!isObject(request.body)) throw badRequest('the patch is no object');
+    if (!isObject(request.body)) throw badRequest('error decoding patch: the patch is no object');
     if (kind === MERGE_PATCH) return applyMergePatch(old, request.body);
     return applyStrategicMerge(old, request.body, mergeKeysFor(request.resource));
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;
-    if (error.code === 'MALFORMED') throw badRequest(error.message);
-    throw new ApiError(
-      422,
-      'Invalid',
-      `the server rejected our request due to an error in our request: ${error.message}`,
-    );
+    if (error.code === 'UNREADABLE') throw badRequest(`error decoding patch: ${error.message}`);
+    throw new ApiError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
   }
 }
 
@@ -62,9 +59,7 @@ function apply(api: Api, request: ApiRequest, old: KubeObject | undefined): ApiA
   const given = readObject(request);
   const manager = query.get('fieldManager');
   if (manager === null)
-    throw badRequest(
-      'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
-    );
+    throw invalidOptions('PatchOptions', requiredValue('fieldManager', 'is required for apply patch'));
   if (given.metadata.managedFields !== undefined) throw badRequest('metadata.managedFields must be nil');
   const uid = given.metadata.uid;
   if (old === undefined && uid !== undefined) {

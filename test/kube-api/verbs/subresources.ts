@@ -1,10 +1,9 @@
 import type { Api, ApiAnswer, ApiRequest } from '../api.ts';
-import { ApiError, conflict, invalid, notFound } from '../api-error.ts';
+import { ApiError, conflict, notFound } from '../api-error.ts';
 import { isAllowed } from '../auth/rbac.ts';
 import { serviceAccountUser } from '../auth/tokens.ts';
 import { isObject, type JsonObject } from '../object.ts';
 import { storageKey } from '../resources/api-resource.ts';
-import { requiredValue } from '../resources/causes.ts';
 import { timestamp } from './commit.ts';
 import { remove } from './delete.ts';
 import { findOrThrow } from './update.ts';
@@ -22,7 +21,7 @@ export function bindPod(api: Api, request: ApiRequest): ApiAnswer {
   const target = isObject(request.body) && isObject(request.body['target']) ? request.body['target'] : {};
   const node = target['name'];
   if (typeof node !== 'string' || node === '') {
-    throw invalid({ group: '', plural: 'pods', kind: 'Binding' }, request.name, [requiredValue('target.name')]);
+    throw new ApiError(500, '', 'target.name: Required value');
   }
   const spec = isObject(pod['spec']) ? pod['spec'] : {};
   const about = { group: '', plural: 'pods/binding', kind: 'Pod' };

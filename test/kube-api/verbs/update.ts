@@ -10,7 +10,8 @@ export function update(api: Api, request: ApiRequest): ApiAnswer {
   const { resource, name } = request;
   const given = readObject(request);
   const named = given.metadata.name ?? '';
-  if (named === '') throw badRequest(`the name of the object (${JSON.stringify(given)}) could not be determined`);
+  if (named === '')
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
   if (named !== name) {
     throw badRequest(`the name of the object (${named}) does not match the name on the URL (${name})`);
   }
@@ -22,7 +23,8 @@ export function update(api: Api, request: ApiRequest): ApiAnswer {
     return { status: 201, body: object, warnings };
   }
   const hasVersion = wanted.metadata.resourceVersion !== undefined && wanted.metadata.resourceVersion !== '';
-  if (resource.needsResourceVersion && !hasVersion) throw invalid(resource, name, [missingResourceVersion()]);
+  if (resource.needsResourceVersion && !hasVersion)
+    throw invalid({ ...resource, kind: resource.plural }, name, [missingResourceVersion()]);
   const { object, warnings } = commitUpdate(api, request, old, wanted);
   return { status: 200, body: object, warnings };
 }

@@ -1,7 +1,8 @@
 import type { Api, ApiRequest } from '../api.ts';
-import { ApiError, badRequest } from '../api-error.ts';
+import { ApiError, invalidOptions } from '../api-error.ts';
 import type { KubeObject, ObjectMeta } from '../object.ts';
 import { groupVersion, storageKey } from '../resources/api-resource.ts';
+import { forbiddenValue } from '../resources/causes.ts';
 import type { Selector } from '../selector.ts';
 import type { StoreEvent } from '../store.ts';
 import { selectorOf } from './list.ts';
@@ -28,8 +29,9 @@ export function watch(api: Api, request: ApiRequest, send: (event: WatchEvent) =
   const wantsBookmarks = query.get('allowWatchBookmarks') === 'true';
   const wantsInitial = query.get('sendInitialEvents') === 'true';
   if (wantsInitial && query.get('resourceVersionMatch') !== 'NotOlderThan') {
-    throw badRequest(
-      'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+    throw invalidOptions(
+      'ListOptions',
+      forbiddenValue('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
     );
   }
   const start = startRevision(query.get('resourceVersion') ?? '');
@@ -85,8 +87,10 @@ function follow(api: Api, key: string, query: URLSearchParams, { deliver, bookma
 function startRevision(text: string): number {
   if (text === '') return 0;
   const revision = Number(text);
-  if (!Number.isInteger(revision) || revision < 0)
-    throw badRequest(`invalid resource version: ${JSON.stringify(text)}`);
+  if (!Number.isInteger(revision) || revision < 0) {
+    const message = `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`;
+    throw new ApiError(500, '', message);
+  }
   return revision;
 }
 
