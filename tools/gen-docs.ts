@@ -3,10 +3,12 @@
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { renderConfigDoc } from '../agent/config/render-options.ts';
 import { renderErrorDocs } from './error-docs.ts';
 import { CRD_FILES } from './gen-crd.ts';
 
 const DOCS: Readonly<Record<string, () => string>> = {
+  'docs/agent-config.md': renderConfigDoc,
   'docs/errors.md': renderErrorDocs,
   ...CRD_FILES,
 };

@@ -43,7 +43,7 @@ export function renderConfigDoc(): string {
   const lines = [
     '# Settings of tke-eni-agent',
     '',
-    '<!-- Made from agent/config/options.ts. Change it there, then: UPDATE_DOCS=1 npx ava test/agent/config -->',
+    '<!-- Made from agent/config/options.ts. Change it there, then: make gen -->',
     '',
     'Each setting can be given as a flag (`--ip-cooldown=60s`), as a variable (`TKE_ENI_IP_COOLDOWN=60s`) or in the YAML file',
     'that `--config` or `TKE_ENI_CONFIG` names (`ip-cooldown: 60s`). Flags go before variables, variables before the file. Lists:',

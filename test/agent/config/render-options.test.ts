@@ -1,14 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { OPTIONS, type Option } from '../../../agent/config/options.ts';
 import { META_FLAGS, renderConfigDoc, renderHelp, variableOf } from '../../../agent/config/render-options.ts';
-
-const DOC = new URL('../../../docs/agent-config.md', import.meta.url);
-
-test('docs/agent-config.md: is what the table of settings renders', (t) => {
-  if (process.env['UPDATE_DOCS'] === '1') writeFileSync(DOC, renderConfigDoc());
-  t.is(readFileSync(DOC, 'utf8'), renderConfigDoc());
-});
 
 test('renderHelp: names every flag and fits 80 columns', (t) => {
   const help = renderHelp();
