@@ -1,0 +1,62 @@
+import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+
+/** The instance that a node is, as far as decisions about its ENIs need it. */
+export type NodeInstance = {
+  readonly instanceId: string;
+  readonly instanceType: string;
+  /** As the cloud names it: `ap-guangzhou-3`. */
+  readonly zone: string;
+  readonly vpcId: string;
+  /** Running or being started: may take ENIs. */
+  readonly isRunning: boolean;
+  /** ENIs besides the primary one that the instance type may have. */
+  readonly secondaryEnis: number;
+  /** Addresses of an ENI besides its primary one that the instance type may have. */
+  readonly secondaryIpsPerEni: number;
+};
+
+/** A subnet that the node's new ENIs may be made in. */
+export type SubnetChoice = {
+  readonly subnetId: string;
+  readonly cidr: string;
+  /** As last described, less what was asked for since. */
+  readonly freeIps: number;
+  /** True while its breaker is open: it was found full a moment ago. */
+  readonly isBlocked: boolean;
+};
+
+/** How far the node's ENIs are to be given back. */
+export type Leaving =
+  /** The node stays. */
+  | 'no'
+  /** Everything is drained: an ENI goes when nothing on it is in use. */
+  | 'drain'
+  /** Nothing can be in use any more (the instance is stopped or gone, or the node is long gone with its Pods): everything goes. */
+  | 'force';
+
+/** Everything that a decision about one node depends on; frozen data, no clock and no randomness in it. */
+export type NodeView = {
+  readonly nodeName: string;
+  /** Of the NodeENIConfig object. */
+  readonly uid: string;
+  readonly spec: NodeEniConfigSpec;
+  readonly status: NodeEniConfigStatus;
+  readonly leaving: Leaving;
+  /** Undefined while the instance is not known or gone: nothing new is asked for then. */
+  readonly instance: NodeInstance | undefined;
+  /** Annotations and flags put together: the most shared ENIs and addresses on one, before the instance's own limits. */
+  readonly maxRouteENI: number | undefined;
+  readonly maxIPPerENI: number | undefined;
+  /** Never less than this is kept bound: `desired-route-eni-pod-num` of the Node; 0 for none. */
+  readonly floor: number;
+  /** Used for a node whose agent has not written a demand yet. */
+  readonly initialDemand: number;
+  /** Of the node's zone, in the order of the configuration. */
+  readonly subnets: readonly SubnetChoice[];
+  /** The whole wanted list, in order; undefined leaves ENIs as they are. */
+  readonly securityGroups: readonly string[] | undefined;
+  /** Keys of open breakers: `vpc-enis`, `instance-enis`, `eni-ips/<eniId>`. */
+  readonly blocked: ReadonlySet<string>;
+  /** ENIs whose call has been under way for so long that others need not wait for it. */
+  readonly stuck: ReadonlySet<string>;
+};

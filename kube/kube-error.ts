@@ -1,0 +1,65 @@
+/**
+ * What kind of refusal or failure it was.
+ * - `CONFLICT`: the object changed since it was read (409); read again.
+ * - `ALREADY_EXISTS`: 409 on creation.
+ * - `NOT_FOUND`: no such object, or no such resource (404).
+ * - `EXPIRED`: the resourceVersion or the page's token is too old (410); list again.
+ * - `INVALID`: the object breaks its schema or a policy (422, 400); the same again fails again.
+ * - `FORBIDDEN`: the role lacks a right (403). `UNAUTHORIZED`: the token is not accepted (401).
+ * - `THROTTLED`: too many calls (429); wait `retryAfterMs`.
+ * - `UNAVAILABLE`: no connection, or 5xx: whether it happened is not known.
+ * - `TIMEOUT`: no answer in time: whether it happened is not known.
+ * - `BAD_ANSWER`: the answer is no object.
+ */
+export type KubeErrorCode =
+  | 'CONFLICT'
+  | 'ALREADY_EXISTS'
+  | 'NOT_FOUND'
+  | 'EXPIRED'
+  | 'INVALID'
+  | 'FORBIDDEN'
+  | 'UNAUTHORIZED'
+  | 'THROTTLED'
+  | 'UNAVAILABLE'
+  | 'TIMEOUT'
+  | 'BAD_ANSWER';
+
+/** What is known of a failed call. */
+export type KubeFailure = {
+  readonly code: KubeErrorCode;
+  /** `PUT nodeeniconfigs/n1` */
+  readonly request: string;
+  /** The server's own words. */
+  readonly text: string;
+  /** HTTP status; absent when there was no answer. */
+  readonly status?: number;
+  /** The server's `reason`. */
+  readonly reason?: string;
+  readonly retryAfterMs?: number;
+};
+
+/** A call to the API server that did not do what was asked. */
+export class KubeError extends Error {
+  readonly code: KubeErrorCode;
+  readonly request: string;
+  readonly text: string;
+  readonly status: number | undefined;
+  readonly reason: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(failure: KubeFailure, options?: ErrorOptions) {
+    super(`${failure.request}: ${failure.code}: ${failure.text}`, options);
+    this.name = 'KubeError';
+    this.code = failure.code;
+    this.request = failure.request;
+    this.text = failure.text;
+    this.status = failure.status;
+    this.reason = failure.reason;
+    this.retryAfterMs = failure.retryAfterMs;
+  }
+}
+
+/** Tells whether a caught value is a KubeError, of one of the given codes if any are given. */
+export function isKubeError(error: unknown, ...codes: readonly KubeErrorCode[]): error is KubeError {
+  return error instanceof KubeError && (codes.length === 0 || codes.includes(error.code));
+}

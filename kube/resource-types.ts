@@ -1,0 +1,56 @@
+import { API_GROUP, VERSION } from '../crd/names.ts';
+import type { ResourceKind } from '../crd/resource-kind.ts';
+import type { ResourceType } from './kube-client.ts';
+
+/** Pods. */
+export const PODS = core('pods', 'Pod', true);
+/** Nodes. */
+export const NODES = core('nodes', 'Node', false);
+/** ConfigMaps. */
+export const CONFIG_MAPS = core('configmaps', 'ConfigMap', true);
+/** Events of the core group: the only ones that the seeds' roles grant. */
+export const EVENTS = core('events', 'Event', true);
+/** Leases, for leader election where a role grants them. */
+export const LEASES: ResourceType = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  plural: 'leases',
+  kind: 'Lease',
+  isNamespaced: true,
+};
+/** Definitions of custom resources. */
+export const CUSTOM_RESOURCE_DEFINITIONS: ResourceType = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  plural: 'customresourcedefinitions',
+  kind: 'CustomResourceDefinition',
+  isNamespaced: false,
+};
+/** Machines of TKE's native nodes. */
+export const MACHINES: ResourceType = {
+  group: 'node.tke.cloud.tencent.com',
+  version: 'v1beta1',
+  plural: 'machines',
+  kind: 'Machine',
+  isNamespaced: false,
+};
+
+/** Makes the resource of one of our own kinds. Pure. */
+export function resourceTypeOf(kind: ResourceKind): ResourceType {
+  return {
+    group: API_GROUP,
+    version: VERSION,
+    plural: kind.plural,
+    kind: kind.kind,
+    isNamespaced: kind.scope === 'Namespaced',
+  };
+}
+
+/** Writes `apiVersion` of a resource: `v1`, `networking.tke.cloud.tencent.com/v1`. Pure. */
+export function apiVersionOf(type: ResourceType): string {
+  return type.group === '' ? type.version : `${type.group}/${type.version}`;
+}
+
+function core(plural: string, kind: string, isNamespaced: boolean): ResourceType {
+  return { group: '', version: 'v1', plural, kind, isNamespaced };
+}
