@@ -3,13 +3,14 @@ import { readFileSync } from 'node:fs';
 import { warmThreadPool } from '../netlink/netns.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
+import { openPinoLogger } from '../runtime/pino-logger.ts';
+import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
 import { removeConf, startAgent } from './agent.ts';
 import { AgentError } from './agent-error.ts';
 import { release } from './api/release.ts';
-import { EX_CONFIG, readAgentConfig } from './config/agent-config.ts';
+import { readAgentConfig } from './config/agent-config.ts';
 import type { AgentConfig } from './config/options.ts';
 import { JournalError } from './journal/journal-error.ts';
-import { openPinoLogger } from './observability/pino-logger.ts';
 
 const STDOUT = 1;
 const REMOVE_CONF = 'remove-conf';

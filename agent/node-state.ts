@@ -1,7 +1,7 @@
 import { hostVethAlias } from '../dataplane/host-veth-name.ts';
 import type { EniNetwork, PodNetwork, RuleMode } from '../dataplane/network.ts';
+import { ChangeSignal } from '../runtime/change-signal.ts';
 import { AddsUnderWay } from './adds-under-way.ts';
-import { ChangeSignal } from './change-signal.ts';
 import type { EniRecord, JournalContent } from './journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, leaseKey } from './lease.ts';
 import { IpPool } from './pool/ip-pool.ts';

@@ -1,35 +1,20 @@
+import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
-  cidrsValue,
   durationValue,
-  interfaceValue,
   listenValue,
-  markMaskValue,
-  mtuValue,
   nodeNameValue,
-  type OptionValue,
   pathsValue,
   pathValue,
   switchValue,
   wordValue,
-} from './option-value.ts';
-
-/** One setting of the agent: the only place that names it. Flags, variables, file keys, help and docs are made of this. */
-export type Option<T> = {
-  /** Without dashes; the file's key too. The variable is `TKE_ENI_` + this in capitals. */
-  readonly flag: string;
-  readonly section: 'Node' | 'Supply' | 'Runtime' | 'Data plane' | 'Times' | 'Observability';
-  readonly value: OptionValue<T>;
-  /** As it would be written; '' stands for none. */
-  readonly defaultText: string;
-  /** One sentence or two: what it does, and when to change it. */
-  readonly help: string;
-};
+} from '../../runtime/settings/option-value.ts';
+import { cidrsValue, interfaceValue, markMaskValue, mtuValue } from './agent-option-value.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** All settings of the agent, in the order of the help text. Keys are the fields of `AgentConfig`; times are in milliseconds. */
+/** All settings of the agent: the only place that names them, in the order of the help text. Keys are the fields of `AgentConfig`; times are in milliseconds. */
 export const OPTIONS = {
   socket: option(
     'Node',
@@ -236,20 +221,13 @@ export const OPTIONS = {
   ),
 } as const;
 
-/** A name of a setting. */
-export type OptionKey = keyof typeof OPTIONS;
-
-type ValueOf<O> = O extends Option<infer T> ? T : never;
-
 /** The settings that the agent runs with. Frozen. */
-export type AgentConfig = { readonly [K in OptionKey]: ValueOf<(typeof OPTIONS)[K]> };
+export type AgentConfig = SettingsOf<typeof OPTIONS>;
 
-function option<T>(
-  section: Option<T>['section'],
-  flag: string,
-  value: OptionValue<T>,
-  defaultText: string,
-  help: string,
-): Option<T> {
-  return { section, flag, value, defaultText, help };
-}
+/** The agent, for help, docs and whoever reads its settings. */
+export const AGENT_PROGRAM: SettingsProgram<typeof OPTIONS> = {
+  name: 'tke-eni-agent',
+  options: OPTIONS,
+  source: 'agent/config/options.ts',
+  example: { flag: 'ip-cooldown', text: '60s' },
+};

@@ -4,7 +4,7 @@ import { nodeEniConfig, unknownFields } from '../../crd/node-eni-config.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { decodeYaml } from '../config/read-yaml.ts';
+import { decodeYaml } from '../../runtime/settings/read-yaml.ts';
 import type { Supply, SupplyEvent, SupplySource } from './supply.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
 

@@ -1,8 +1,9 @@
 import test from 'ava';
-import { EX_CONFIG, readAgentConfig } from '../../../agent/config/agent-config.ts';
-import { OPTIONS, type Option } from '../../../agent/config/options.ts';
-import { variableOf } from '../../../agent/config/render-options.ts';
+import { readAgentConfig } from '../../../agent/config/agent-config.ts';
+import { OPTIONS } from '../../../agent/config/options.ts';
 import { ConfigError } from '../../../runtime/decode.ts';
+import { EX_CONFIG } from '../../../runtime/settings/read-settings.ts';
+import { variableOf } from '../../../runtime/settings/render-options.ts';
 
 type Given = {
   argv?: readonly string[];
@@ -214,7 +215,7 @@ test('readAgentConfig: answers --help and --version whatever else is wrong', (t)
 });
 
 test('OPTIONS: have flags of their own, and variables that no Service makes', (t) => {
-  const flags = Object.values<Option<unknown>>(OPTIONS).map((option) => option.flag);
+  const flags = Object.values(OPTIONS).map((option) => option.flag);
   t.is(new Set(flags).size, flags.length);
   t.deepEqual(
     flags.filter((flag) => /_SERVICE_|_PORT$|_PORT_\d/.test(variableOf(flag))),

@@ -1,11 +1,10 @@
 import test from 'ava';
-import { OPTIONS, type Option } from '../../../agent/config/options.ts';
-import { META_FLAGS, renderConfigDoc, renderHelp, variableOf } from '../../../agent/config/render-options.ts';
+import { AGENT_PROGRAM, OPTIONS } from '../../../agent/config/options.ts';
+import { META_FLAGS, renderConfigDoc, renderHelp, variableOf } from '../../../runtime/settings/render-options.ts';
 
 test('renderHelp: names every flag and fits 80 columns', (t) => {
-  const help = renderHelp();
-  for (const { flag } of [...Object.values<Option<unknown>>(OPTIONS), ...META_FLAGS])
-    t.true(help.includes(`  --${flag}`), flag);
+  const help = renderHelp(AGENT_PROGRAM);
+  for (const { flag } of [...Object.values(OPTIONS), ...META_FLAGS]) t.true(help.includes(`  --${flag}`), flag);
   t.deepEqual(
     help.split('\n').filter((line) => line.length > 80),
     [],
@@ -13,11 +12,11 @@ test('renderHelp: names every flag and fits 80 columns', (t) => {
 });
 
 test('renderConfigDoc: has one row for every setting', (t) => {
-  const rows = renderConfigDoc()
+  const rows = renderConfigDoc(AGENT_PROGRAM)
     .split('\n')
     .filter((line) => line.startsWith('| `--'));
   t.is(rows.length, Object.keys(OPTIONS).length);
-  for (const { flag } of Object.values<Option<unknown>>(OPTIONS)) {
+  for (const { flag } of Object.values(OPTIONS)) {
     t.is(rows.filter((row) => row.includes(`\`${variableOf(flag)}\``)).length, 1, flag);
   }
 });

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import test from 'ava';
-import { ChangeSignal } from '../../agent/change-signal.ts';
+import { ChangeSignal } from '../../runtime/change-signal.ts';
 
 test('ChangeSignal: wakes all who wait when something changed', async (t) => {
   const changed = new ChangeSignal();

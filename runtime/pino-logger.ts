@@ -1,5 +1,5 @@
 import { type Logger as PinoLogger, pino } from 'pino';
-import type { LogFields, Logger } from '../../runtime/log.ts';
+import type { LogFields, Logger } from './log.ts';
 
 /** Levels that `--log-level` takes, from most to least. */
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;

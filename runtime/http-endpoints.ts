@@ -2,9 +2,9 @@ import { createServer, type ServerResponse } from 'node:http';
 
 /** What the HTTP endpoints show; each is asked anew per request. */
 export type EndpointSources = {
-  /** Undefined when the agent works, else what hangs. */
+  /** Undefined when the process works, else what hangs. */
   readonly liveness: () => string | undefined;
-  /** Undefined when an ADD could be served, else why not. */
+  /** Undefined when it could serve, else why not. */
   readonly readiness: () => string | undefined;
   readonly metrics: () => Promise<string>;
   readonly metricsContentType: string;

@@ -1,4 +1,4 @@
-import { OPTIONS, type Option } from './options.ts';
+import type { Option, OptionTable, SettingsProgram } from './option.ts';
 
 /** Flags that are no settings: they say where settings are, or ask for a text. */
 export const META_FLAGS = [
@@ -15,13 +15,13 @@ const INDENT = '      ';
 const COLUMNS = 80;
 
 /** Renders the answer to `--help`, 80 columns wide. Pure. */
-export function renderHelp(): string {
+export function renderHelp(program: SettingsProgram): string {
   const lines = [
-    'Usage: tke-eni-agent [FLAG]...',
+    `Usage: ${program.name} [FLAG]...`,
     '',
     'A setting can also be a variable TKE_ENI_<FLAG> or a key of the --config file.',
   ];
-  for (const [section, options] of bySection()) {
+  for (const [section, options] of bySection(program.options)) {
     lines.push('', `${section}:`);
     for (const { flag, value, defaultText, help } of options) {
       const shown = defaultText === '' ? "''" : defaultText;
@@ -38,20 +38,21 @@ export function renderHelp(): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Renders docs/agent-config.md. Pure. */
-export function renderConfigDoc(): string {
+/** Renders the page of docs/ on the settings of an executable. Pure. */
+export function renderConfigDoc(program: SettingsProgram): string {
+  const { flag: shownFlag, text } = program.example;
   const lines = [
-    '# Settings of tke-eni-agent',
+    `# Settings of ${program.name}`,
     '',
-    '<!-- Made from agent/config/options.ts. Change it there, then: make gen -->',
+    `<!-- Made from ${program.source}. Change it there, then: make gen -->`,
     '',
-    'Each setting can be given as a flag (`--ip-cooldown=60s`), as a variable (`TKE_ENI_IP_COOLDOWN=60s`) or in the YAML file',
-    'that `--config` or `TKE_ENI_CONFIG` names (`ip-cooldown: 60s`). Flags go before variables, variables before the file. Lists:',
-    'the flag repeated, commas in a variable, a list in the file. Wrong settings are all reported at once, and the agent exits',
+    `Each setting can be given as a flag (\`--${shownFlag}=${text}\`), as a variable (\`${variableOf(shownFlag)}=${text}\`) or in the YAML file`,
+    `that \`--config\` or \`TKE_ENI_CONFIG\` names (\`${shownFlag}: ${text}\`). Flags go before variables, variables before the file. Lists:`,
+    `the flag repeated, commas in a variable, a list in the file. Wrong settings are all reported at once, and ${program.name} exits`,
     'with 78 (`EX_CONFIG`). Variables with the prefix that are not in this table are ignored: Kubernetes makes such ones of',
     'Service names.',
   ];
-  for (const [section, options] of bySection()) {
+  for (const [section, options] of bySection(program.options)) {
     lines.push('', `## ${section}`, '', '| flag | variable | default | what it does |', '|---|---|---|---|');
     for (const { flag, value, defaultText, help } of options) {
       const usage = `--${flag}${value.metavar === '' ? '' : `=${value.metavar}`}`;
@@ -67,8 +68,8 @@ export function variableOf(flag: string): string {
   return `TKE_ENI_${flag.replaceAll('-', '_').toUpperCase()}`;
 }
 
-function bySection(): ReadonlyMap<string, readonly Option<unknown>[]> {
-  return Map.groupBy<string, Option<unknown>>(Object.values(OPTIONS), (option) => option.section);
+function bySection(options: OptionTable): ReadonlyMap<string, readonly Option<unknown>[]> {
+  return Map.groupBy(Object.values(options), (option) => option.section);
 }
 
 function escapeCell(text: string): string {

@@ -1,5 +1,5 @@
 import { type Document, isCollection, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
-import { ConfigError, type Decoder, type Fault, Faults } from '../../runtime/decode.ts';
+import { ConfigError, type Decoder, type Fault, Faults } from '../decode.ts';
 
 /** A node of 1,000 addresses takes 150 kB. */
 const MOST_BYTES = 4 * 1024 * 1024;

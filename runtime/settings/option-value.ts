@@ -1,6 +1,4 @@
 import { isAbsolute } from 'node:path';
-import { parseCidr } from '../../crd/ip-text.ts';
-import { INTERFACE_NAME_RULE, isInterfaceName } from '../../runtime/interface-name.ts';
 
 /** How one kind of option is written and read. `parse` gets the text of a flag, a variable or a YAML scalar. */
 export type OptionValue<T> = {
@@ -56,20 +54,6 @@ function renderDuration(ms: number): string {
   return unit === undefined ? `${ms}ms` : `${ms / unit[1]}${unit[0]}`;
 }
 
-const LEAST_MTU = 1280;
-/** Largest packet that IPv4 has. */
-const LARGEST_MTU = 65_535;
-
-/** An MTU in bytes; 0 takes another's. The least is what IPv6 asks of every link. @see RFC 8200 section 5 */
-export const mtuValue: OptionValue<number> = {
-  metavar: 'NUMBER',
-  expected: `0, or a whole number from ${LEAST_MTU} to ${LARGEST_MTU}`,
-  parse: (text) => {
-    const mtu = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-    return mtu === 0 || (mtu >= LEAST_MTU && mtu <= LARGEST_MTU) ? mtu : undefined;
-  },
-};
-
 /** One of some words. */
 export function wordValue<const T extends string>(...words: readonly T[]): OptionValue<T> {
   return {
@@ -86,30 +70,6 @@ export const switchValue: OptionValue<boolean> = {
   parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
 };
 
-const MARK_BITS = 8;
-/** The mark of connections that came in by the primary interface. */
-const NODEPORT_MARK = 0x80n;
-
-/** Bits of the packet mark that name an ENI: 255 of them need eight bits in a row. */
-export const markMaskValue: OptionValue<number> = {
-  metavar: 'MASK',
-  expected: 'at least 8 bits in a row without bit 0x80, such as 0x00ff0000',
-  parse: (text) => {
-    if (!/^(0x[0-9a-f]{1,8}|\d{1,10})$/i.test(text)) return undefined;
-    const mask = BigInt(text);
-    if (mask === 0n || mask > 0xffff_ffffn || (mask & NODEPORT_MARK) !== 0n) return undefined;
-    const bits = mask.toString(2).replace(/0+$/, '');
-    return /^1+$/.test(bits) && bits.length >= MARK_BITS ? Number(mask) : undefined;
-  },
-};
-
-/** A network interface; '' to find it. */
-export const interfaceValue: OptionValue<string> = {
-  metavar: 'NAME',
-  expected: `${INTERFACE_NAME_RULE}; or '' to find it`,
-  parse: (text) => (text === '' || isInterfaceName(text) ? text : undefined),
-};
-
 /** A node name; '' when not checked. */
 export const nodeNameValue: OptionValue<string> = {
   metavar: 'NAME',
@@ -117,19 +77,11 @@ export const nodeNameValue: OptionValue<string> = {
   parse: (text) => (/^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/.test(text) ? text : undefined),
 };
 
-const cidrValue: OptionValue<string> = {
-  metavar: 'CIDR',
-  expected: 'a network such as 10.0.0.0/16',
-  parse: (text) => (parseCidr(text) === undefined ? undefined : text),
-};
-
-/** Several networks. */
-export const cidrsValue = listOf(cidrValue);
 /** Several paths. */
 export const pathsValue = listOf(pathValue());
 
 /** Makes a list out of a kind; `parse` gets the texts joined by commas, '' is the empty list. */
-function listOf(item: OptionValue<string>): OptionValue<readonly string[]> {
+export function listOf(item: OptionValue<string>): OptionValue<readonly string[]> {
   return {
     metavar: item.metavar,
     expected: `${item.expected}; several: repeat the flag, or commas between them`,

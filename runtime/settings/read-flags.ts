@@ -1,5 +1,5 @@
-import type { Faults } from '../../runtime/decode.ts';
-import { OPTIONS, type Option } from './options.ts';
+import type { Faults } from '../decode.ts';
+import type { OptionTable } from './option.ts';
 import { META_FLAGS } from './render-options.ts';
 
 /** The text of each flag that was given; of a list, all of them with commas between. */
@@ -11,8 +11,8 @@ const SWITCH_TEXTS: ReadonlySet<string> = new Set(['true', 'false']);
 type KnownFlag = { readonly isSwitch: boolean; readonly isList: boolean };
 
 /** Reads `--name value`, `--name=value`, `--switch` and `--switch false`, and notes what is none of these. Pure. */
-export function readFlags(argv: readonly string[], faults: Faults): FlagTexts {
-  const known = knownFlags();
+export function readFlags(argv: readonly string[], options: OptionTable, faults: Faults): FlagTexts {
+  const known = knownFlags(options);
   const texts = new Map<string, string>();
   for (let i = 0; i < argv.length; i++) {
     const argument = argv[i] ?? '';
@@ -41,8 +41,8 @@ export function readFlags(argv: readonly string[], faults: Faults): FlagTexts {
   return texts;
 }
 
-function knownFlags(): ReadonlyMap<string, KnownFlag> {
-  const settings = Object.values<Option<unknown>>(OPTIONS).map(({ flag, value }): [string, KnownFlag] => [
+function knownFlags(options: OptionTable): ReadonlyMap<string, KnownFlag> {
+  const settings = Object.values(options).map(({ flag, value }): [string, KnownFlag] => [
     flag,
     { isSwitch: value.metavar === '', isList: value.isList === true },
   ]);

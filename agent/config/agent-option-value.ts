@@ -1,0 +1,50 @@
+import { parseCidr } from '../../crd/ip-text.ts';
+import { INTERFACE_NAME_RULE, isInterfaceName } from '../../runtime/interface-name.ts';
+import { listOf, type OptionValue } from '../../runtime/settings/option-value.ts';
+
+const LEAST_MTU = 1280;
+/** Largest packet that IPv4 has. */
+const LARGEST_MTU = 65_535;
+
+/** An MTU in bytes; 0 takes another's. The least is what IPv6 asks of every link. @see RFC 8200 section 5 */
+export const mtuValue: OptionValue<number> = {
+  metavar: 'NUMBER',
+  expected: `0, or a whole number from ${LEAST_MTU} to ${LARGEST_MTU}`,
+  parse: (text) => {
+    const mtu = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    return mtu === 0 || (mtu >= LEAST_MTU && mtu <= LARGEST_MTU) ? mtu : undefined;
+  },
+};
+
+const MARK_BITS = 8;
+/** The mark of connections that came in by the primary interface. */
+const NODEPORT_MARK = 0x80n;
+
+/** Bits of the packet mark that name an ENI: 255 of them need eight bits in a row. */
+export const markMaskValue: OptionValue<number> = {
+  metavar: 'MASK',
+  expected: 'at least 8 bits in a row without bit 0x80, such as 0x00ff0000',
+  parse: (text) => {
+    if (!/^(0x[0-9a-f]{1,8}|\d{1,10})$/i.test(text)) return undefined;
+    const mask = BigInt(text);
+    if (mask === 0n || mask > 0xffff_ffffn || (mask & NODEPORT_MARK) !== 0n) return undefined;
+    const bits = mask.toString(2).replace(/0+$/, '');
+    return /^1+$/.test(bits) && bits.length >= MARK_BITS ? Number(mask) : undefined;
+  },
+};
+
+/** A network interface; '' to find it. */
+export const interfaceValue: OptionValue<string> = {
+  metavar: 'NAME',
+  expected: `${INTERFACE_NAME_RULE}; or '' to find it`,
+  parse: (text) => (text === '' || isInterfaceName(text) ? text : undefined),
+};
+
+const cidrValue: OptionValue<string> = {
+  metavar: 'CIDR',
+  expected: 'a network such as 10.0.0.0/16',
+  parse: (text) => (parseCidr(text) === undefined ? undefined : text),
+};
+
+/** Several networks. */
+export const cidrsValue = listOf(cidrValue);

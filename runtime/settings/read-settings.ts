@@ -1,0 +1,117 @@
+import { ConfigError, type Decoder, Faults, isRecord } from '../decode.ts';
+import type { Option, OptionTable, SettingsOf, SettingsProgram } from './option.ts';
+import { type FlagTexts, readFlags } from './read-flags.ts';
+import { decodeYaml } from './read-yaml.ts';
+import { renderHelp, variableOf } from './render-options.ts';
+
+/** Exit status of a process whose settings are wrong. @see sysexits.h EX_CONFIG */
+export const EX_CONFIG = 78;
+
+/** Where settings come from; the caller reads the process and the disk. */
+export type SettingsInput = {
+  /** Without the interpreter and the script. */
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Returns the text of a file. @throws its own error when it cannot. */
+  readonly readFile: (path: string) => string;
+};
+
+/** What the caller asked for. */
+export type SettingsOutcome<S> =
+  | { readonly kind: 'run'; readonly config: S }
+  | { readonly kind: 'help'; readonly text: string }
+  | { readonly kind: 'version' };
+
+/** Notes settings that are fine each by itself and not together. Only asked when each is fine. */
+export type TogetherCheck<S> = (settings: S, faults: Faults) => void;
+
+/**
+ * Reads the settings: flags before variables before the file before defaults. Pure but for `readFile`.
+ * @throws ConfigError with every fault of all three sources; exit with `EX_CONFIG` then.
+ */
+export function readSettings<T extends OptionTable>(
+  program: SettingsProgram<T>,
+  { argv, env, readFile }: SettingsInput,
+  checkTogether: TogetherCheck<SettingsOf<T>>,
+): SettingsOutcome<SettingsOf<T>> {
+  const faults = new Faults();
+  const flags = readFlags(argv, program.options, faults);
+  if (flags.has('help')) return { kind: 'help', text: renderHelp(program) };
+  if (flags.has('version')) return { kind: 'version' };
+  const path = flags.get('config') ?? env[variableOf('config')];
+  const file = path === undefined ? new Map() : readSettingsFile(path, program.options, readFile, faults);
+  const settings: Record<string, unknown> = {};
+  for (const [key, option] of Object.entries(program.options)) {
+    const given = findGiven(option, flags, env, file);
+    const value = option.value.parse(given.text);
+    if (value === undefined) faults.add(given.origin, option.value.expected, given.text);
+    settings[key] = value;
+  }
+  // The loop filled `settings` key by key from the same table that the type is made of.
+  const whole = settings as Record<keyof T, unknown> as SettingsOf<T>;
+  if (faults.list.length === 0) checkTogether(whole, faults);
+  faults.throwIfAny('settings');
+  return { kind: 'run', config: Object.freeze(whole) };
+}
+
+type Given = { readonly text: string; readonly origin: string };
+
+function findGiven(
+  { flag, defaultText }: Option<unknown>,
+  flags: FlagTexts,
+  env: SettingsInput['env'],
+  file: FlagTexts,
+): Given {
+  const byFlag = flags.get(flag);
+  if (byFlag !== undefined) return { text: byFlag, origin: `--${flag}` };
+  const byVariable = env[variableOf(flag)];
+  if (byVariable !== undefined) return { text: byVariable, origin: variableOf(flag) };
+  const byFile = file.get(flag);
+  if (byFile !== undefined) return { text: byFile, origin: `${flag} in the --config file` };
+  return { text: defaultText, origin: `default of --${flag}` };
+}
+
+/** Returns every setting of the file that has a name and a text, whatever is wrong with others: faults come all at once. */
+function readSettingsFile(
+  path: string,
+  table: OptionTable,
+  readFile: (path: string) => string,
+  faults: Faults,
+): FlagTexts {
+  const texts = new Map<string, string>();
+  try {
+    decodeYaml(readFile(path), path, settingsInto(texts, table));
+  } catch (error) {
+    if (error instanceof ConfigError) {
+      for (const fault of error.faults) faults.list.push({ ...fault, path: `${path}: ${fault.path || 'the whole'}` });
+    } else {
+      const got = error instanceof Error && 'code' in error ? error.code : String(error);
+      faults.add('--config', `a file that can be read, ${path}`, got);
+    }
+  }
+  return texts;
+}
+
+/** An empty file has no settings. Values are turned to texts: each setting has one way to be read. */
+function settingsInto(texts: Map<string, string>, table: OptionTable): Decoder<FlagTexts> {
+  return (value, path, faults) => {
+    if (value === null) return texts;
+    if (!isRecord(value)) {
+      faults.add(path, 'settings, one `key: value` a line', value);
+      return undefined;
+    }
+    const options = new Map(Object.values(table).map((option) => [option.flag, option]));
+    for (const [key, entry] of Object.entries(value)) {
+      const option = options.get(key);
+      const items = Array.isArray(entry) && option?.value.isList ? entry : [entry];
+      if (option === undefined) faults.add(key, 'a setting that exists; --help lists them', entry);
+      else if (!items.every(isScalar)) faults.add(key, option.value.expected, entry);
+      else texts.set(key, items.map((item) => item ?? '').join(','));
+    }
+    return texts;
+  };
+}
+
+function isScalar(value: unknown): value is string | number | boolean | null {
+  return value === null || ['string', 'number', 'boolean'].includes(typeof value);
+}
