@@ -18,6 +18,36 @@ export const NODE_ENI_CONFIG_ANNOTATION = {
   directMaxAttach: `${PREFIX}/direct-eni-max-attach`,
 } as const;
 
+/** Annotations of a Node that ipamd follows. */
+export const NODE_ANNOTATION = {
+  /** Never fewer addresses than this are kept bound. */
+  desiredPodNum: `${PREFIX}/desired-route-eni-pod-num`,
+  /** `true`: its ENIs are drained and taken off, and it gets no new ones. */
+  disableEni: `${PREFIX}/disable-node-eni`,
+  /** `yes`: the security groups of its ENIs are cleared; `no`: bound again as configured. */
+  disableSecurityGroups: `${PREFIX}/disable-node-eni-security-groups`,
+  /** `true`: its ENIs get their security groups anew; ipamd takes the annotation off when that is done. */
+  syncSecurityGroups: `${PREFIX}/need-sync-security-groups`,
+} as const;
+
+/** Label of a Node: the subnets of its shared ENIs, joined by `_` or `.`. */
+export const NODE_SUBNETS_LABEL = `${PREFIX}/route-eni-subnet-ids`;
+
+/** Label of a Node: its instance. */
+export const NODE_INSTANCE_LABEL = 'cloud.tencent.com/node-instance-id';
+
+/**
+ * Annotation of a NodeENIConfig: what ipamd last wrote to the policy fields of its spec, as JSON. A field that still says
+ * so is ipamd's to change; another value is a person's, and stays.
+ */
+export const APPLIED_POLICY_ANNOTATION = `${PREFIX}/applied-policy`;
+
+/** Taint that keeps Pods off a VPC-CNI node until its agent serves addresses. */
+export const ENI_IP_TAINT = { key: `${PREFIX}/eni-ip-unavailable`, value: 'true', effect: 'NoSchedule' } as const;
+
+/** Condition of a Node that has no addresses to give. */
+export const ENI_IP_CONDITION = 'ENIIPUnavailable';
+
 /** How long a static address outlives its Pod: on Pods, VpcIPs and VpcENIs; a Go duration. */
 export const CLAIM_EXPIRED_DURATION_ANNOTATION = `${PREFIX}/claim-expired-duration`;
 

@@ -3,6 +3,7 @@ import { CONDITIONS, condition, eniMode, id } from './common-values.ts';
 import { ownedBy, part } from './field.ts';
 import { INTENTS, intent } from './intent.ts';
 import { API_VERSION, EXTENDED_RESOURCES, NODE_ENI_CONFIG_ANNOTATION } from './names.ts';
+import { readNodeSettings } from './node-eni-config-annotations.ts';
 import { AGE_COLUMN, resourceKind } from './resource-kind.ts';
 import {
   anyIp,
@@ -83,6 +84,10 @@ export const SPEC = {
   routeENIIPMaxWarmTarget: policy.optional(ipCount, 'Spare addresses above which some are given back; default 5.'),
   directENIMinWarmTarget: policy.optional(eniCount, 'Spare exclusive ENIs below which more are asked for; default 1.'),
   directENIMaxWarmTarget: policy.optional(eniCount, 'Spare exclusive ENIs above which some are given back; default 1.'),
+  desiredRouteENIPodNum: policy.optional(
+    ipCount,
+    'Addresses that are kept bound at least, whatever the demand: from the Node annotation desired-route-eni-pod-num.',
+  ),
   enableQuickRelease: policy.optional(flag, 'Give back all surplus every 2 minutes instead of one address.'),
   securityGroups: people.optional(
     listOf(id, { maxItems: MOST_ENIS }),
@@ -153,19 +158,24 @@ export const STATUS = {
   conditions: ipamd.optional(listOf(condition, CONDITIONS), 'What holds and what does not, with the reason.'),
 };
 
-const count: Decoder<number> = (value, path, faults) => {
-  if (typeof value === 'string' && /^\d{1,5}$/.test(value)) return Number(value);
-  faults.add(path, 'a whole number in quotes', value);
-  return undefined;
-};
-const ANNOTATIONS = {
-  [WARM_TARGET_ANNOTATION.min]: optional(count),
-  [WARM_TARGET_ANNOTATION.max]: optional(count),
+/**
+ * The warm targets that people set by annotations, by the annotation's name; there only when they were accepted, and then
+ * both. What is wrong with the annotations is no fault of the object: {@link readNodeSettings} tells it.
+ */
+const warmAnnotations: Decoder<{
+  readonly [WARM_TARGET_ANNOTATION.min]?: number;
+  readonly [WARM_TARGET_ANNOTATION.max]?: number;
+}> = (value) => {
+  const { routeWarm } = readNodeSettings(value).settings;
+  if (routeWarm === undefined) return {};
+  return { [WARM_TARGET_ANNOTATION.min]: routeWarm.min, [WARM_TARGET_ANNOTATION.max]: routeWarm.max };
 };
 const METADATA = {
   name: required(text(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, 'the node name')),
+  uid: optional(text()),
   resourceVersion: optional(text()),
-  annotations: optional(record(ANNOTATIONS, 'ignore')),
+  deletionTimestamp: optional(text()),
+  annotations: optional(warmAnnotations),
 };
 
 /** The kind NodeENIConfig: where a node's demand and the cloud's supply meet. */

@@ -1,14 +1,9 @@
 import type { Faults } from '../runtime/decode.ts';
 import { isInCidr } from './ip-text.ts';
-import {
-  type NodeEniAddress,
-  type NodeEniConfigFields,
-  type NodeEniInfo,
-  WARM_TARGET_ANNOTATION,
-} from './node-eni-config-fields.ts';
+import type { NodeEniAddress, NodeEniConfigFields, NodeEniInfo } from './node-eni-config-fields.ts';
 
-/** Notes what is wrong with a NodeENIConfig whose every field has the right shape. */
-export function checkNodeEniConfig(config: NodeEniConfigFields, faults: Faults): void {
+/** Notes what is wrong with a NodeENIConfig whose every field has the right shape, its annotations aside. */
+export function checkNodeEniConfig(config: Pick<NodeEniConfigFields, 'spec' | 'status'>, faults: Faults): void {
   const enis = config.status?.eniInfos ?? [];
   checkWarmTargets(config, faults);
   checkUnique(enis, (eni) => eni.eniID, 'eniID', faults);
@@ -22,18 +17,13 @@ const FAMILY_FIELDS = {
   6: { primary: 'primaryIPv6', gateway: 'gatewayIPv6', subnet: 'subnetIPv6CIDR' },
 } as const;
 
-function checkWarmTargets(config: NodeEniConfigFields, faults: Faults): void {
-  const { spec, metadata } = config;
+function checkWarmTargets(config: Pick<NodeEniConfigFields, 'spec'>, faults: Faults): void {
+  const { spec } = config;
   if (spec?.routeENIIPMinWarmTarget !== undefined && spec.routeENIIPMaxWarmTarget !== undefined) {
     if (spec.routeENIIPMinWarmTarget > spec.routeENIIPMaxWarmTarget) {
       const least = `a number not below routeENIIPMinWarmTarget, ${spec.routeENIIPMinWarmTarget}`;
       faults.add('spec.routeENIIPMaxWarmTarget', least, spec.routeENIIPMaxWarmTarget);
     }
-  }
-  const min = metadata.annotations?.[WARM_TARGET_ANNOTATION.min];
-  const max = metadata.annotations?.[WARM_TARGET_ANNOTATION.max];
-  if (min !== undefined && max !== undefined && min > max) {
-    faults.add(`metadata.annotations.${WARM_TARGET_ANNOTATION.max}`, `a number not below the minimum, ${min}`, max);
   }
 }
 

@@ -38,7 +38,11 @@ So the API server does not keep owners apart: that is a rule of ours, and \`spec
 
 **Checks.** The schema refuses what has the wrong form, and \`x-kubernetes-validations\` what only a comparison can tell
 (Kubernetes 1.25 and newer). The decoders check more: addresses against their subnet, duplicates, host bits. Within v1
-the schema may only grow looser, or objects of an older release could no longer be written.
+the schema may only grow looser, or objects of an older release could no longer be written; a test compares it with that of
+the last release (\`test/crd/baseline/\`).
+
+**Annotations** of a NodeENIConfig (\`tke.cloud.tencent.com/route-eni-ip-min-warm-target\` and the like) go before the spec. One
+that is malformed, is half a pair, or asks for less than is in use is ignored and named by condition \`AnnotationInvalid\`.
 
 **Intents** (\`intents\`, \`intent\`). Before ipamd calls the cloud to change something, it writes here what it is about to do,
 guarded by the resourceVersion on which it decided. The intent goes in the very write that brings the result.

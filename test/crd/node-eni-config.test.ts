@@ -124,6 +124,22 @@ test('nodeEniConfig: refuses a minimum above the maximum', refuses, (o) => (o.sp
   'spec.routeENIIPMaxWarmTarget: a number not below routeENIIPMinWarmTarget, 5; 4',
 ]);
 
+test('nodeEniConfig: reads an object with a malformed annotation, and tells it apart', (t) => {
+  const pair = {
+    min: 'tke.cloud.tencent.com/route-eni-ip-min-warm-target',
+    max: 'tke.cloud.tencent.com/route-eni-ip-max-warm-target',
+  };
+  const config = decodeChanged((object) => {
+    object.metadata.annotations = { [pair.min]: 'few', [pair.max]: '5' };
+  });
+  t.deepEqual(config.metadata.annotations, {});
+  t.deepEqual(config.settings, {});
+  t.deepEqual(
+    config.annotationFaults.map(({ path, got }) => `${path} ${got}`),
+    [`metadata.annotations.${pair.min} "few"`],
+  );
+});
+
 test('nodeEniConfig: names every fault at once', (t) => {
   const faults = faultsOf(() =>
     decodeChanged((object) => {
