@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import type { Api, User } from './api.ts';
-import { Authenticator, serviceAccountUser } from './auth/tokens.ts';
-import { type FaultRule, Faults } from './faults.ts';
+import type { User } from './api.ts';
+import { serviceAccountUser } from './auth/tokens.ts';
+import type { FaultRule, Faults } from './faults.ts';
+import { type ApiOptions, makeApi } from './make-api.ts';
 import type { KubeObject } from './object.ts';
-import { type ApiResource, groupVersion, storageKey } from './resources/api-resource.ts';
-import { Registry } from './resources/registry.ts';
+import { storageKey } from './resources/api-resource.ts';
 import { Connections } from './serve/connections.ts';
 import type { Control } from './serve/control.ts';
 import { makeServer, type ServerOptions } from './serve/server.ts';
-import { type Snapshot, Store } from './store.ts';
-import { timestamp } from './verbs/commit.ts';
+import type { Snapshot, Store } from './store.ts';
 
 /** How the server is to be. Every field may be absent. */
-export type KubeApiOptions = {
+export type KubeApiOptions = ApiOptions & {
   /** Port to listen on; 0, the default, takes a free one. */
   readonly port?: number;
   /** Address to listen on; the default is 127.0.0.1. */
@@ -21,13 +20,6 @@ export type KubeApiOptions = {
   readonly tls?: ServerOptions['tls'];
   /** 'rbac': every request needs a token, and the roles in the store decide. Default: everyone may do everything. */
   readonly authorization?: 'all' | 'rbac';
-  /** Whether owned objects and the contents of namespaces go with their owner; default true. */
-  readonly collectsGarbage?: boolean;
-  readonly bookmarkIntervalMs?: number;
-  /** Changes kept of each resource, for watches that come back. */
-  readonly historyLimit?: number;
-  readonly nowMs?: () => number;
-  readonly random?: () => number;
 };
 
 /** A running API server. */
@@ -48,27 +40,10 @@ export type KubeApi = {
   readonly close: () => Promise<void>;
 };
 
-const BOOKMARK_INTERVAL_MS = 60_000;
-const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
-
 /** Starts an API server in this process. Owns a port until `close`. */
 export async function startKubeApi(options: KubeApiOptions = {}): Promise<KubeApi> {
-  const random = options.random ?? Math.random;
-  const store = new Store(options.historyLimit);
-  const faults = new Faults(random);
-  const tokens = new Authenticator();
-  const api: Api = {
-    store,
-    faults,
-    tokens,
-    random,
-    registry: new Registry(store),
-    nowMs: options.nowMs ?? Date.now,
-    newUid: randomUUID,
-    bookmarkIntervalMs: options.bookmarkIntervalMs ?? BOOKMARK_INTERVAL_MS,
-    collectsGarbage: options.collectsGarbage ?? true,
-  };
-  seed(api);
+  const api = makeApi(options);
+  const { store, faults, tokens } = api;
   const connections = new Connections();
   const partition = () => cut(faults, connections);
   const restore = (snapshot: Snapshot) => {
@@ -106,19 +81,6 @@ export async function startKubeApi(options: KubeApiOptions = {}): Promise<KubeAp
         connections.destroyAll();
       }),
   };
-}
-
-/** The namespaces that every cluster has. */
-function seed(api: Api): void {
-  const namespaces = api.registry.find('', 'v1', 'namespaces');
-  for (const name of NAMESPACES)
-    if (namespaces !== undefined) api.store.put('/namespaces', namespaceOf(api, namespaces, name));
-}
-
-function namespaceOf(api: Api, resource: ApiResource, name: string): KubeObject {
-  const metadata = { name, uid: api.newUid(), creationTimestamp: timestamp(api.nowMs()) };
-  const bare: KubeObject = { apiVersion: groupVersion(resource), kind: resource.kind, metadata };
-  return resource.strategy.prepareCreate?.(bare) ?? bare;
 }
 
 function cut(faults: Faults, connections: Connections): { readonly heal: () => void } {

@@ -104,7 +104,7 @@ function missedSince(api: Api, key: string, revision: number): readonly StoreEve
 }
 
 /** What a change is to who sees only selected objects: coming into view is ADDED, going out of it DELETED. */
-function asSeen(event: StoreEvent, selects: Selector): WatchEvent | undefined {
+export function asSeen(event: StoreEvent, selects: Selector): WatchEvent | undefined {
   const was = event.previous !== undefined && selects(event.previous);
   const is = event.type !== 'DELETED' && selects(event.object);
   if (was && is) return { type: 'MODIFIED', object: event.object };
