@@ -50,6 +50,7 @@ export class NodeState {
     if (content.supply !== undefined) this.pool.applySupply(content.supply);
     this.pool.adopt(content.leases);
     this.pool.adoptCooldowns(content.cooldowns);
+    this.pool.adoptOffers(content.offers ?? []);
     if (content.ruleMode !== undefined) this.ruleMode = content.ruleMode;
   }
 

@@ -12,6 +12,7 @@ import {
   removeAllAside,
   removeDatabase,
   rollbackPath,
+  upgradeDatabase,
 } from './journal-file.ts';
 import { type JournalMemory, readTables, TableWriter } from './journal-tables.ts';
 import { isFull, isLocked } from './sqlite-error.ts';
@@ -43,6 +44,7 @@ export function openExisting(path: string, bootId: string, log: Logger): Found {
     if (damage === '') {
       const content = readTables(database);
       if (content.bootId === bootId) {
+        upgradeDatabase(database);
         return { origin: 'existing', connection: connect(path, database), memory: content.memory };
       }
       database.close();

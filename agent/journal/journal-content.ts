@@ -15,6 +15,18 @@ export type Cooldown = {
   readonly cooldownMs: number;
 };
 
+/**
+ * An address that the agent gives back: recorded and withdrawn from use before it is published, and out of use until a
+ * guarded write of the agent took the offer out, or the supply says that it was taken.
+ */
+export type Offer = {
+  readonly ip: string;
+  readonly family: Family;
+  readonly eniId: string;
+  /** This assignment is offered, and no later one of the same address. */
+  readonly assignmentId: string;
+};
+
 /** What was decided for an ENI when it was first set up; stays for the ENI's life, whatever its ifindex does. */
 export type EniRecord = {
   readonly eniId: string;
@@ -30,6 +42,8 @@ export type JournalContent = {
   readonly leases: readonly Lease[];
   readonly cooldowns: readonly Cooldown[];
   readonly enis: readonly EniRecord[];
+  /** Absent when there is none. */
+  readonly offers?: readonly Offer[];
   /** The last supply that was put in force, with its epoch. */
   readonly supply?: Supply;
   /** The rule mode in force. */
@@ -66,6 +80,10 @@ export type Journal = {
   eraseLease(key: string, cooldowns: readonly Cooldown[]): boolean;
   /** Forgets cooldowns that are over; many take several transactions. Works on a full disk. */
   eraseCooldowns(ips: readonly string[]): void;
+  /** Records offers, before they are published. Idempotent. */
+  putOffers(offers: readonly Offer[]): void;
+  /** Forgets offers that were taken, or taken out; many take several transactions. Works on a full disk. */
+  eraseOffers(ips: readonly string[]): void;
   /** @throws JournalError JOURNAL_ENI_CONFLICT when another ENI has its table or slot. */
   putEni(record: EniRecord): void;
   eraseEni(eniId: string): void;

@@ -19,8 +19,11 @@ import { ensureFolder } from '../../runtime/folder.ts';
 // What a crash can leave: nothing, `journal.db.new` (half made, removed on the next open) or a complete `journal.db`,
 // because a new file is built beside and renamed. So a file at the path that is empty or unreadable was damaged by others.
 
-/** Raised when another layout is written; a file of any other version is replaced, and its leases adopted anew. */
-const SCHEMA_VERSION = 1;
+/**
+ * Raised when another layout is written. An older file that a step of ours leads here from is upgraded in place; one of
+ * any other version is replaced, and its leases adopted anew.
+ */
+const SCHEMA_VERSION = 2;
 /** 'tken': tells our files from other SQLite files. */
 const APPLICATION_ID = 0x746b656e;
 /** Page size of the database. */
@@ -32,6 +35,11 @@ const ROLLBACK_BYTES = 160 * 1024;
 /** Older damaged files are of no use to anybody, and /run is small. */
 const KEPT_DAMAGED = 3;
 
+const OFFER_TABLE = 'CREATE TABLE offer (ip TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;';
+
+/** What leads from the version that is its key to the next. */
+const UPGRADES: ReadonlyMap<number, string> = new Map([[1, OFFER_TABLE]]);
+
 const SCHEMA = `
   CREATE TABLE meta     (name TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE lease    (key TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -40,6 +48,7 @@ const SCHEMA = `
   CREATE TABLE cooldown (ip TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE eni      (eni_id TEXT PRIMARY KEY, table_id INTEGER NOT NULL UNIQUE, slot INTEGER NOT NULL UNIQUE,
                          body TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  ${OFFER_TABLE}
   CREATE TABLE reserve  (id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
 `;
 
@@ -111,14 +120,22 @@ export function openDatabase(path: string): DatabaseSync {
   }
 }
 
-/** Says what is wrong with an open database: empty when it is a whole journal of this schema version. */
+/** Says what is wrong with an open database: empty when it is a whole journal of a schema version that we read. */
 export function findDamage(database: DatabaseSync): string {
   const value = (sql: string) => Object.values(database.prepare(sql).get() ?? {})[0];
   if (value('PRAGMA application_id') !== APPLICATION_ID) return 'not a journal of this program';
-  const version = value('PRAGMA user_version');
-  if (version !== SCHEMA_VERSION) return `schema version ${version}, not ${SCHEMA_VERSION}`;
+  const version = Number(value('PRAGMA user_version'));
+  if (version !== SCHEMA_VERSION && !UPGRADES.has(version)) return `schema version ${version}, not ${SCHEMA_VERSION}`;
   const check = value('PRAGMA quick_check(1)');
   return check === 'ok' ? '' : String(check);
+}
+
+/** Brings a whole journal of an older schema version to this one, in one transaction. Idempotent. @throws SQLITE_FULL */
+export function upgradeDatabase(database: DatabaseSync): void {
+  const version = Number(Object.values(database.prepare('PRAGMA user_version').get() ?? {})[0]);
+  if (version === SCHEMA_VERSION) return;
+  const steps = [...UPGRADES].filter(([from]) => from >= version).map(([, sql]) => sql);
+  database.exec(`BEGIN; ${steps.join('\n')} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
 }
 
 /** Moves a damaged database aside, for people to look at, and keeps the last few. Returns its new path. */

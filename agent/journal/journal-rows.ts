@@ -12,7 +12,7 @@ import {
 } from '../../runtime/decode.ts';
 import type { Family, Lease } from '../lease.ts';
 import type { Supply } from '../supply/supply.ts';
-import type { Cooldown, EniRecord } from './journal-content.ts';
+import type { Cooldown, EniRecord, Offer } from './journal-content.ts';
 
 // Rows are JSON. They were written by an agent of the same schema version, maybe a newer release: fields that we do not
 // know are ignored. A row that does not decode means that the file is not what we wrote.
@@ -64,6 +64,11 @@ const cooldown: Decoder<Cooldown> = record(
   'ignore',
 );
 
+const offer: Decoder<Offer> = record(
+  { ip: someText, family: required(family), eniId: someText, assignmentId: someText },
+  'ignore',
+);
+
 const eniRecord: Decoder<EniRecord> = record(
   { eniId: someText, mac: someText, table: required(integer(1, 0xffff_ffff)), slot: required(integer(1, 255)) },
   'ignore',
@@ -102,7 +107,15 @@ const supply: Decoder<Supply> = record(
     epoch: required(wholeCount),
     enis: required(list(supplyEni)),
     warm: required(
-      record({ min: required(wholeCount), max: required(wholeCount), limit: optional(wholeCount) }, 'ignore'),
+      record(
+        {
+          min: required(wholeCount),
+          max: required(wholeCount),
+          limit: optional(wholeCount),
+          isQuickRelease: optional(boolean),
+        },
+        'ignore',
+      ),
     ),
   },
   'ignore',
@@ -113,6 +126,9 @@ export const decodeLease = (body: string): Lease => decodeOrThrow(lease, JSON.pa
 
 /** Decodes a row of cooldowns. @throws ConfigError, SyntaxError */
 export const decodeCooldown = (body: string): Cooldown => decodeOrThrow(cooldown, JSON.parse(body), 'cooldown');
+
+/** Decodes a row of offers. @throws ConfigError, SyntaxError */
+export const decodeOffer = (body: string): Offer => decodeOrThrow(offer, JSON.parse(body), 'offer');
 
 /** Decodes a row of ENIs. @throws ConfigError, SyntaxError */
 export const decodeEniRecord = (body: string): EniRecord => decodeOrThrow(eniRecord, JSON.parse(body), 'ENI');

@@ -2,29 +2,38 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { RuleMode } from '../../dataplane/network.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../lease.ts';
 import type { Supply } from '../supply/supply.ts';
-import type { Cooldown, EniRecord, JournalContent } from './journal-content.ts';
-import { decodeCooldown, decodeEniRecord, decodeLease, decodeSupply } from './journal-rows.ts';
+import type { Cooldown, EniRecord, JournalContent, Offer } from './journal-content.ts';
+import { decodeCooldown, decodeEniRecord, decodeLease, decodeOffer, decodeSupply } from './journal-rows.ts';
 
 /** The content of a journal by key, as the process holds it. */
 export type JournalMemory = {
   readonly leases: Map<LeaseKey, Lease>;
   readonly cooldowns: Map<string, Cooldown>;
   readonly enis: Map<string, EniRecord>;
+  readonly offers: Map<string, Offer>;
   supply: Supply | undefined;
   ruleMode: RuleMode | undefined;
 };
 
 /** Makes a memory without content. */
 export function emptyMemory(): JournalMemory {
-  return { leases: new Map(), cooldowns: new Map(), enis: new Map(), supply: undefined, ruleMode: undefined };
+  return {
+    leases: new Map(),
+    cooldowns: new Map(),
+    enis: new Map(),
+    offers: new Map(),
+    supply: undefined,
+    ruleMode: undefined,
+  };
 }
 
 /** Lists a memory's content. */
-export function contentOf({ leases, cooldowns, enis, supply, ruleMode }: JournalMemory): JournalContent {
+export function contentOf({ leases, cooldowns, enis, offers, supply, ruleMode }: JournalMemory): JournalContent {
   return {
     leases: [...leases.values()],
     cooldowns: [...cooldowns.values()],
     enis: [...enis.values()],
+    ...(offers.size === 0 ? {} : { offers: [...offers.values()] }),
     ...(supply === undefined ? {} : { supply }),
     ...(ruleMode === undefined ? {} : { ruleMode }),
   };
@@ -63,6 +72,11 @@ export function readTables(database: DatabaseSync): { readonly memory: JournalMe
         .map(decodeEniRecord)
         .map((record) => [record.eniId, record]),
     ),
+    offers: new Map(
+      (hasTable(database, 'offer') ? column('SELECT body FROM offer ORDER BY ip') : [])
+        .map(decodeOffer)
+        .map((entry) => [entry.ip, entry]),
+    ),
     supply: supply === undefined ? undefined : decodeSupply(supply),
     ruleMode,
   };
@@ -72,6 +86,11 @@ export function readTables(database: DatabaseSync): { readonly memory: JournalMe
   );
   if (owned.join() !== expected.sort().join()) throw new Error('leases and their addresses disagree');
   return { memory, bootId: meta.get('bootId') ?? '' };
+}
+
+/** Journals of schema version 1 have no offers. */
+function hasTable(database: DatabaseSync, name: string): boolean {
+  return database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(name) !== undefined;
 }
 
 /** The writes of one connection, prepared once. None of them begins or ends a transaction. */
@@ -110,6 +129,14 @@ export class TableWriter {
     this.#statements.deleteCooldown.run(ip);
   }
 
+  putOffer(offer: Offer): void {
+    this.#statements.putOffer.run(offer.ip, JSON.stringify(offer));
+  }
+
+  deleteOffer(ip: string): void {
+    this.#statements.deleteOffer.run(ip);
+  }
+
   putEni(record: EniRecord): void {
     this.#statements.putEni.run(record.eniId, record.table, record.slot, JSON.stringify(record));
   }
@@ -127,6 +154,7 @@ export class TableWriter {
     for (const lease of memory.leases.values()) this.insertLease(lease);
     for (const cooldown of memory.cooldowns.values()) this.putCooldown(cooldown);
     for (const record of memory.enis.values()) this.putEni(record);
+    for (const offer of memory.offers.values()) this.putOffer(offer);
     if (memory.supply !== undefined) this.putMeta('supply', JSON.stringify(memory.supply));
     if (memory.ruleMode !== undefined) this.putMeta('ruleMode', memory.ruleMode);
   }
@@ -148,6 +176,8 @@ function prepareAll(database: DatabaseSync): {
     deleteAddress: prepare('deleteAddress'),
     putCooldown: prepare('putCooldown'),
     deleteCooldown: prepare('deleteCooldown'),
+    putOffer: prepare('putOffer'),
+    deleteOffer: prepare('deleteOffer'),
     putEni: prepare('putEni'),
     deleteEni: prepare('deleteEni'),
     putMeta: prepare('putMeta'),
@@ -167,6 +197,8 @@ const STATEMENTS = {
   deleteAddress: 'DELETE FROM lease_address WHERE ip = ?',
   putCooldown: upsert('cooldown', 'ip', 'body'),
   deleteCooldown: 'DELETE FROM cooldown WHERE ip = ?',
+  putOffer: upsert('offer', 'ip', 'body'),
+  deleteOffer: 'DELETE FROM offer WHERE ip = ?',
   putEni: upsert('eni', 'eni_id', 'table_id', 'slot', 'body'),
   deleteEni: 'DELETE FROM eni WHERE eni_id = ?',
   putMeta: upsert('meta', 'name', 'body'),

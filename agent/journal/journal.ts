@@ -15,7 +15,15 @@ import {
   openExisting,
   transact,
 } from './journal-connection.ts';
-import type { Cooldown, EniRecord, Journal, JournalContent, JournalOrigin, LeaseDetails } from './journal-content.ts';
+import type {
+  Cooldown,
+  EniRecord,
+  Journal,
+  JournalContent,
+  JournalOrigin,
+  LeaseDetails,
+  Offer,
+} from './journal-content.ts';
 import { JournalError } from './journal-error.ts';
 import { growDatabase, identify, moveAside, openDatabase, PAGE_BYTES, rollbackPath } from './journal-file.ts';
 import { contentOf, emptyMemory, type JournalMemory, type TableWriter } from './journal-tables.ts';
@@ -129,15 +137,19 @@ class SqliteJournal implements Journal {
   }
 
   eraseCooldowns(ips: readonly string[]): void {
-    const known = ips.filter((ip) => this.#memory.cooldowns.has(ip)).sort();
-    // In order and a few at a time: what one transaction saves must fit the rollback journal on a full disk.
-    for (let start = 0; start < known.length; start += ERASED_AT_ONCE) {
-      const part = known.slice(start, start + ERASED_AT_ONCE);
-      this.#write('in-reserve', (writer) => {
-        for (const ip of part) writer.deleteCooldown(ip);
-      });
-      for (const ip of part) this.#memory.cooldowns.delete(ip);
-    }
+    this.#eraseInParts(ips, this.#memory.cooldowns, (writer, ip) => writer.deleteCooldown(ip));
+  }
+
+  putOffers(offers: readonly Offer[]): void {
+    if (offers.length === 0) return;
+    this.#write('may-grow', (writer) => {
+      for (const offer of offers) writer.putOffer(offer);
+    });
+    for (const offer of offers) this.#memory.offers.set(offer.ip, offer);
+  }
+
+  eraseOffers(ips: readonly string[]): void {
+    this.#eraseInParts(ips, this.#memory.offers, (writer, ip) => writer.deleteOffer(ip));
   }
 
   putEni(record: EniRecord): void {
@@ -187,6 +199,22 @@ class SqliteJournal implements Journal {
   #update(lease: Lease): void {
     this.#write('in-reserve', (writer) => writer.updateLease(lease));
     this.#memory.leases.set(leaseKey(lease.containerId, lease.ifName), lease);
+  }
+
+  /** In order and a few at a time: what one transaction saves must fit the rollback journal on a full disk. */
+  #eraseInParts(
+    ips: readonly string[],
+    from: Map<string, unknown>,
+    erase: (writer: TableWriter, ip: string) => void,
+  ): void {
+    const known = ips.filter((ip) => from.has(ip)).sort();
+    for (let start = 0; start < known.length; start += ERASED_AT_ONCE) {
+      const part = known.slice(start, start + ERASED_AT_ONCE);
+      this.#write('in-reserve', (writer) => {
+        for (const ip of part) erase(writer, ip);
+      });
+      for (const ip of part) from.delete(ip);
+    }
   }
 
   /** Runs one transaction. The memory is changed by the caller, after it: a failure leaves both as they were. */

@@ -6,12 +6,12 @@ import type { AddressHome, PoolAddress, PoolEni, PoolState, Step, SupplyResult }
  * Puts a new supply in force. Pure, idempotent.
  * Leased and cooling addresses stay until their lease or cooldown ends, in the supply or not; a leased one stays on its
  * ENI even when the supply has moved it. A supply with a lower epoch than the one in force is an old story (a restored
- * etcd, a stale cache) and changes nothing.
+ * etcd, a stale cache) and changes nothing; nor does one below `leastEpoch`, the highest that an agent of this node has
+ * acted upon as far as the source of the supply knows.
  */
-export function applySupply(state: PoolState, supply: Supply): Step<SupplyResult> {
-  if (supply.epoch < state.epoch) {
-    return { state, result: { kind: 'distrusted', epoch: supply.epoch, inForce: state.epoch } };
-  }
+export function applySupply(state: PoolState, supply: Supply, leastEpoch = -1): Step<SupplyResult> {
+  const inForce = Math.max(state.epoch, leastEpoch);
+  if (supply.epoch < inForce) return { state, result: { kind: 'distrusted', epoch: supply.epoch, inForce } };
   const addresses = new Map<string, PoolAddress>();
   const added: string[] = [];
   for (const eni of supply.enis) {
@@ -39,7 +39,7 @@ export function applySupply(state: PoolState, supply: Supply): Step<SupplyResult
 }
 
 function poolEni(eni: SupplyEni): PoolEni {
-  return { eniId: eni.eniId, serves: eni.attached && !eni.draining };
+  return { eniId: eni.eniId, serves: eni.attached && !eni.draining, draining: eni.draining };
 }
 
 function homeOf(offer: SupplyAddress, eni: SupplyEni): AddressHome {

@@ -1,27 +1,63 @@
+import type { Family } from '../lease.ts';
 import type { WarmTargets } from '../supply/supply.ts';
 import type { PoolAddress, PoolDemand, PoolState } from './pool-state.ts';
+
+/** Demand that the pool does not see. */
+export type OutsideDemand = {
+  /** Pods and ADDs that need an address and have none. */
+  readonly waiting: number;
+  /** Addresses in use are counted as at least so many. */
+  readonly floor: number;
+};
+
+const NO_OUTSIDE_DEMAND: OutsideDemand = { waiting: 0, floor: 0 };
 
 /**
  * Computes how many addresses the node should have and which it could give back. Pure.
  * Cooling addresses count as used, or a node that restarts many Pods would starve. Counts IPv4 addresses, or IPv6 where
  * there are no others: an IPv6 partner comes and goes with its IPv4 address. What a draining ENI has free counts as gone.
  */
-export function demand(state: PoolState, warm: WarmTargets): PoolDemand {
+export function demand(state: PoolState, warm: WarmTargets, outside?: OutsideDemand): PoolDemand {
+  const { desired, used, bound, surplus } = demandInUnits(state, warm, outside);
+  return { desired, used, bound, surplus: surplus.flat() };
+}
+
+/**
+ * Does as `demand`, with the surplus in units that go together: an address and its partner of the other family. The first
+ * `excess` of them are beyond the node's limit. Pure.
+ */
+export function demandInUnits(
+  state: PoolState,
+  warm: WarmTargets,
+  { waiting, floor }: OutsideDemand = NO_OUTSIDE_DEMAND,
+): Omit<PoolDemand, 'surplus'> & {
+  readonly surplus: readonly (readonly PoolAddress[])[];
+  readonly excess: number;
+} {
   const all = [...state.addresses.values()];
-  const family = all.some((address) => address.family === 4) ? 4 : 6;
+  const family = countedFamily(state);
   const counted = all.filter((address) => address.family === family);
   const used = counted.filter((address) => address.state === 'leased' || address.state === 'cooling').length;
   const free = counted.filter((address) => address.state === 'free' && state.enis.get(address.eniId)?.serves === true);
   const bound = used + free.length;
+  const needed = Math.max(used + waiting, floor);
   const limit = warm.limit ?? Number.POSITIVE_INFINITY;
-  const ready = Math.min(Math.max(free.length, warm.min), warm.max);
-  const surplusCount = Math.min(free.length, Math.max(0, free.length - warm.max, bound - limit));
+  const ready = Math.min(Math.max(bound - needed, warm.min), warm.max);
+  const excess = Math.min(free.length, Math.max(0, bound - limit));
+  const beyondWarm = Math.min(free.length, Math.max(0, bound - needed - warm.max));
   return {
-    desired: Math.min(used + ready, limit),
+    desired: Math.min(needed + ready, limit),
     used,
     bound,
-    surplus: withPartners(state, emptiestFirst(all, free)).slice(0, surplusCount).flat(),
+    surplus: withPartners(state, emptiestFirst(all, free)).slice(0, Math.max(excess, beyondWarm)),
+    excess,
   };
+}
+
+/** Tells in which family addresses are counted: IPv4, or IPv6 where there are no others. Pure. */
+export function countedFamily(state: PoolState): Family {
+  for (const { family } of state.addresses.values()) if (family === 4) return 4;
+  return 6;
 }
 
 /** Orders so that the ENI with the fewest users empties first and can be given back as a whole. */

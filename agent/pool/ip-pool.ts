@@ -1,9 +1,9 @@
-import type { Cooldown } from '../journal/journal-content.ts';
+import type { Cooldown, Offer } from '../journal/journal-content.ts';
 import type { Lease } from '../lease.ts';
 import type { Supply, WarmTargets } from '../supply/supply.ts';
 import { applySupply } from './apply-supply.ts';
-import { demand } from './demand.ts';
-import { adopt, adoptCooldowns, counts, forceCool, lease, release, restore, tick, withdraw } from './pool.ts';
+import { demand, type OutsideDemand } from './demand.ts';
+import { adopt, adoptCooldowns, adoptOffers, counts, forceCool, lease, release, restore, tick, withdraw } from './pool.ts';
 import {
   type AdoptConflict,
   EMPTY_POOL,
@@ -28,8 +28,8 @@ export class IpPool {
   }
 
   /** @see applySupply */
-  applySupply(supply: Supply): SupplyResult {
-    return this.#take(applySupply(this.#state, supply));
+  applySupply(supply: Supply, leastEpoch?: number): SupplyResult {
+    return this.#take(applySupply(this.#state, supply, leastEpoch));
   }
 
   /** @see lease */
@@ -62,6 +62,11 @@ export class IpPool {
     this.#take(adoptCooldowns(this.#state, cooldowns));
   }
 
+  /** @see adoptOffers */
+  adoptOffers(offers: readonly Offer[]): void {
+    this.#take(adoptOffers(this.#state, offers));
+  }
+
   /** @see withdraw */
   withdraw(ips: readonly string[]): readonly PoolAddress[] {
     return this.#take(withdraw(this.#state, ips));
@@ -73,8 +78,8 @@ export class IpPool {
   }
 
   /** @see demand */
-  demand(warm: WarmTargets): PoolDemand {
-    return demand(this.#state, warm);
+  demand(warm: WarmTargets, outside?: OutsideDemand): PoolDemand {
+    return demand(this.#state, warm, outside);
   }
 
   /** @see counts */

@@ -35,7 +35,10 @@ export type PoolAddress = {
   readonly assignmentId: string;
   readonly state: PoolAddressState;
   readonly standing: SupplyStanding;
-  /** True once the agent offered it for release: stays withdrawn until `restore`. */
+  /**
+   * True once the agent offered it for release: stays withdrawn until `restore`, or until the supply says that the offer
+   * was taken (the address is gone, or came back under another assignment id).
+   */
   readonly offered: boolean;
   /** Where the supply lists it now, while a lease still holds it on another ENI. */
   readonly next?: AddressHome;
@@ -55,6 +58,8 @@ export type PoolEni = {
   readonly eniId: string;
   /** False while it is draining or not attached: nothing new from it. */
   readonly serves: boolean;
+  /** True when ipamd wants it empty: what is free on it is given back at once. */
+  readonly draining: boolean;
 };
 
 /** All the pool knows. Frozen in spirit: each function returns a new one. */

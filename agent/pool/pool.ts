@@ -1,4 +1,4 @@
-import type { Cooldown } from '../journal/journal-content.ts';
+import type { Cooldown, Offer } from '../journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, leaseKey } from '../lease.ts';
 import { chooseAddresses, isCooled } from './choose.ts';
 import type {
@@ -147,6 +147,23 @@ export function adoptCooldowns(state: PoolState, cooldowns: readonly Cooldown[])
       return asCooling(known, { freedAtMs, coolUntilMs, cooldownMs });
     });
   return { state: { ...state, addresses: withAddresses(state, cooling) }, result: undefined };
+}
+
+/**
+ * Takes over offers from the journal: their addresses stay out of use. Pure, idempotent. One that the pool does not know
+ * yet is remembered until a supply says what became of it; one that has an owner stays with the owner; an offer of another
+ * assignment than the supply's says nothing.
+ */
+export function adoptOffers(state: PoolState, offers: readonly Offer[]): Step<void> {
+  const offered = offers.flatMap(({ ip, family, eniId, assignmentId }): readonly PoolAddress[] => {
+    const known = state.addresses.get(ip);
+    if (known === undefined) {
+      return [{ ip, family, eniId, assignmentId, state: 'withdrawn', standing: 'missing', offered: true }];
+    }
+    if (known.state === 'leased' || known.assignmentId !== assignmentId) return [];
+    return [{ ...known, state: known.state === 'free' ? 'withdrawn' : known.state, offered: true }];
+  });
+  return { state: { ...state, addresses: withAddresses(state, offered) }, result: undefined };
 }
 
 /** Takes free addresses out of use before they are offered for release; returns those it took. Pure, idempotent. */

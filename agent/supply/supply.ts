@@ -51,6 +51,8 @@ export type WarmTargets = {
   readonly max: number;
   /** maxRouteENI x maxIPPerENI; absent when nobody says. */
   readonly limit?: number;
+  /** Gives back all surplus at a time; one by one when absent. */
+  readonly isQuickRelease?: boolean;
 };
 
 /** What the agent asks for in return. */
