@@ -1,0 +1,150 @@
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { vpcIpName } from '../../crd/vpc-ip.ts';
+import { type PodFacts, podKeyOf } from './pod-facts.ts';
+import type { ClaimFacts, VipFacts } from './record-facts.ts';
+
+/** Everything that the records of one node's Pods depend on. */
+export type RecordsView = {
+  /** Pods of the node that live. */
+  readonly pods: readonly PodFacts[];
+  /** Of its NodeENIConfig; undefined when there is none or it cannot be read. */
+  readonly status: NodeEniConfigStatus | undefined;
+  /** VpcIPs and VpcIPClaims that name the node. */
+  readonly vips: readonly VipFacts[];
+  readonly claims: readonly ClaimFacts[];
+  /** Any living Pod, VpcIP and VpcIPClaim, of whatever node. */
+  readonly podOf: (key: string) => PodFacts | undefined;
+  readonly vipOf: (name: string) => VipFacts | undefined;
+  readonly claimOf: (key: string) => ClaimFacts | undefined;
+  /** Keys of claims that have been without their Pod for so long that the garbage collector will not come. */
+  readonly lingering: ReadonlySet<string>;
+};
+
+/** An address of a Pod, and where it is. */
+export type RecordedIp = {
+  readonly ip: string;
+  readonly eniId: string;
+  readonly subnetId: string | undefined;
+  readonly assignmentId: string | undefined;
+};
+
+/** A Pod and its addresses, to be written down. */
+export type PodRecord = {
+  readonly pod: PodFacts;
+  readonly mode: 'route-eni' | 'direct-eni';
+  /** At least one. */
+  readonly ips: readonly RecordedIp[];
+};
+
+/** One write. Those of a Pod are in order: the claim, then the addresses that are bound to it. */
+export type RecordWrite =
+  | { readonly kind: 'create-claim'; readonly record: PodRecord }
+  | { readonly kind: 'update-claim'; readonly record: PodRecord; readonly claim: ClaimFacts }
+  | { readonly kind: 'delete-claim'; readonly claim: ClaimFacts }
+  | { readonly kind: 'create-vip'; readonly record: PodRecord; readonly ip: RecordedIp }
+  | { readonly kind: 'update-vip'; readonly record: PodRecord; readonly ip: RecordedIp; readonly vip: VipFacts }
+  | { readonly kind: 'delete-vip'; readonly vip: VipFacts };
+
+/** What is to be written, and which claims are waiting for the garbage collector. */
+export type RecordsDecision = { readonly writes: readonly RecordWrite[]; readonly waiting: readonly string[] };
+
+/** Pods in static mode have objects of their own, which outlive them. */
+const DELETE_POLICY_ANNOTATION = 'tke.cloud.tencent.com/vpc-ip-claim-delete-policy';
+
+/**
+ * Compares the records of a node's Pods with the Pods: a claim and its addresses for each Pod that has an address of the
+ * node's ENIs, none for others. A Pod's life costs three writes: claim, address, and the address's deletion; the claim
+ * goes with its owner. Objects without the mark of a record are nobody's business here. Pure.
+ */
+export function decideRecords(view: RecordsView): RecordsDecision {
+  const homes = homesOf(view.status);
+  const records = view.pods.flatMap((pod) => recordOf(pod, homes) ?? []);
+  const held = new Set(records.flatMap((record) => record.ips.map(({ ip }) => vpcIpName(ip))));
+  const gone = view.vips.filter((vip) => vip.isRecord && !held.has(vip.name) && isOver(vip, view));
+  const abandoned = view.claims.filter((claim) => claim.isRecord && view.podOf(claim.key)?.uid !== claim.podUid);
+  const kept = new Set(records.map(({ pod }) => podKeyOf(pod)));
+  const waiting = abandoned.map((claim) => claim.key).filter((key) => !kept.has(key));
+  return {
+    writes: [
+      ...gone.map((vip): RecordWrite => ({ kind: 'delete-vip', vip })),
+      ...abandoned
+        .filter(({ key }) => !kept.has(key) && view.lingering.has(key))
+        .map((claim): RecordWrite => ({ kind: 'delete-claim', claim })),
+      ...records.flatMap((record) => writesOf(record, view)),
+    ],
+    waiting,
+  };
+}
+
+type Home = Omit<RecordedIp, 'ip'> & { readonly mode: PodRecord['mode'] };
+
+/** Where each Pod address of the node is. */
+function homesOf(status: NodeEniConfigStatus | undefined): ReadonlyMap<string, Home> {
+  const homes = new Map<string, Home>();
+  for (const eni of status?.eniInfos ?? []) {
+    const mode = eni.mode ?? 'route-eni';
+    const home = { eniId: eni.eniID, subnetId: eni.subnetID, mode };
+    if (mode === 'direct-eni') {
+      const own = [eni.primaryIP, eni.primaryIPv6].filter((ip) => ip !== undefined);
+      for (const ip of own) homes.set(vpcIpName(ip), { ...home, assignmentId: eni.assignmentID });
+    }
+    for (const { ip, pairedIP, assignmentID } of eni.addresses ?? []) {
+      homes.set(vpcIpName(ip), { ...home, assignmentId: assignmentID });
+      if (pairedIP !== undefined) homes.set(vpcIpName(pairedIP), { ...home, assignmentId: assignmentID });
+    }
+  }
+  return homes;
+}
+
+function recordOf(pod: PodFacts, homes: ReadonlyMap<string, Home>): PodRecord | undefined {
+  if (pod.annotations[DELETE_POLICY_ANNOTATION] === 'Never') return undefined;
+  const found = pod.ips.flatMap((ip) => {
+    const home = homes.get(vpcIpName(ip));
+    return home === undefined ? [] : [{ ip, ...home }];
+  });
+  const [first] = found;
+  if (first === undefined) return undefined;
+  return { pod, mode: first.mode, ips: found.map(({ mode: _, ...ip }) => ip) };
+}
+
+/** An address of a Pod that is gone, or has another; one whose sandbox is being made anew has none for a moment. */
+function isOver(vip: VipFacts, view: RecordsView): boolean {
+  const pod = view.podOf(vip.podKey);
+  if (pod === undefined || pod.uid !== vip.podUid) return true;
+  return pod.ips.length > 0 && !pod.ips.some((ip) => vpcIpName(ip) === vip.name);
+}
+
+function writesOf(record: PodRecord, view: RecordsView): readonly RecordWrite[] {
+  // Nothing is written down for an address that is on its way back; its namespace may take no new object any more.
+  if (record.pod.isLeaving) return [];
+  const claim = view.claimOf(podKeyOf(record.pod));
+  // A claim of a person or of static mode: then the addresses are not ours to write down either.
+  if (claim !== undefined && !claim.isRecord) return [];
+  return [...claimWrites(record, claim), ...record.ips.flatMap((ip) => vipWrites(record, ip, view))];
+}
+
+function claimWrites(record: PodRecord, claim: ClaimFacts | undefined): readonly RecordWrite[] {
+  if (claim === undefined) return [{ kind: 'create-claim', record }];
+  const { pod, ips } = record;
+  const isSame =
+    claim.podUid === pod.uid &&
+    claim.nodeName === pod.nodeName &&
+    claim.eniId === ips[0]?.eniId &&
+    claim.ips.length === ips.length &&
+    claim.ips.every((ip, index) => vpcIpName(ip) === vpcIpName(ips[index]?.ip ?? ''));
+  return isSame ? [] : [{ kind: 'update-claim', record, claim }];
+}
+
+function vipWrites(record: PodRecord, ip: RecordedIp, view: RecordsView): readonly RecordWrite[] {
+  const vip = view.vipOf(vpcIpName(ip.ip));
+  if (vip === undefined) return [{ kind: 'create-vip', record, ip }];
+  if (!vip.isRecord) return [];
+  const { pod } = record;
+  const isSame =
+    vip.podKey === podKeyOf(pod) &&
+    vip.podUid === pod.uid &&
+    vip.nodeName === pod.nodeName &&
+    vip.eniId === ip.eniId &&
+    vip.assignmentId === (ip.assignmentId ?? '');
+  return isSame ? [] : [{ kind: 'update-vip', record, ip, vip }];
+}

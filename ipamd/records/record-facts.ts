@@ -1,0 +1,98 @@
+import { NODE_NAME_LABEL } from '../../crd/names.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { isRecord } from '../../runtime/decode.ts';
+
+/**
+ * Marks VpcIPs and VpcIPClaims that are records of Pods: ipamd writes and deletes those that carry it, and no others.
+ * Who takes the label off an object keeps it.
+ */
+export const RECORD_LABEL = { key: 'tke.cloud.tencent.com/record', value: 'pod' } as const;
+
+/** What ipamd keeps of a VpcIP. */
+export type VipFacts = {
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Whether it carries the mark of a record. */
+  readonly isRecord: boolean;
+  readonly nodeName: string;
+  /** The Pod's key, `namespace/name`, and uid; '' when it names none. */
+  readonly podKey: string;
+  readonly podUid: string;
+  readonly ip: string;
+  readonly eniId: string;
+  readonly assignmentId: string;
+};
+
+/** What ipamd keeps of a VpcIPClaim. */
+export type ClaimFacts = {
+  /** `namespace/name`: the Pod's. */
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Whether it carries the mark of a record. */
+  readonly isRecord: boolean;
+  readonly nodeName: string;
+  readonly podUid: string;
+  readonly ips: readonly string[];
+  readonly eniId: string;
+};
+
+/** Indexes of the informers of VpcIPs and VpcIPClaims: byIndex(RECORDS_BY_NODE, nodeName). */
+export const RECORDS_BY_NODE = 'node';
+
+/** What the informer of VpcIPs indexes. */
+export const VIP_INDEXES = { [RECORDS_BY_NODE]: (vip: VipFacts): readonly string[] => [vip.nodeName] };
+
+/** What the informer of VpcIPClaims indexes. */
+export const CLAIM_INDEXES = { [RECORDS_BY_NODE]: (claim: ClaimFacts): readonly string[] => [claim.nodeName] };
+
+/** Reads a VpcIP for an informer. What is malformed reads as absent: only the mark decides whose it is. Pure. */
+export function decodeVip(object: KubeObject): VipFacts {
+  const { metadata } = object;
+  const spec = recordOf(object['spec']);
+  const status = recordOf(object['status']);
+  const pod = recordOf(spec['claimRef']);
+  return {
+    ...identityOf(object),
+    name: metadata.name,
+    nodeName: metadata.labels?.[NODE_NAME_LABEL] ?? textOf(spec['nodeName']),
+    podKey: pod['name'] === undefined ? '' : `${textOf(pod['namespace'])}/${textOf(pod['name'])}`,
+    podUid: textOf(pod['uid']),
+    ip: textOf(spec['ip']),
+    eniId: textOf(status['eniID']),
+    assignmentId: textOf(status['assignmentID']),
+  };
+}
+
+/** Reads a VpcIPClaim for an informer. What is malformed reads as absent. Pure. */
+export function decodeClaim(object: KubeObject): ClaimFacts {
+  const { metadata } = object;
+  const spec = recordOf(object['spec']);
+  const status = recordOf(object['status']);
+  const ips = Array.isArray(status['ips']) ? status['ips'].map(textOf) : [];
+  return {
+    ...identityOf(object),
+    key: `${metadata.namespace ?? ''}/${metadata.name}`,
+    nodeName: metadata.labels?.[NODE_NAME_LABEL] ?? textOf(status['nodeName']),
+    podUid: textOf(spec['podUID']),
+    ips,
+    eniId: textOf(status['eniID']),
+  };
+}
+
+function identityOf({ metadata }: KubeObject) {
+  return {
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    isRecord: metadata.labels?.[RECORD_LABEL.key] === RECORD_LABEL.value,
+  };
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,60 @@
+import { API_VERSION, NODE_NAME_LABEL } from '../../crd/names.ts';
+import { VPC_IP_KIND, vpcIpName } from '../../crd/vpc-ip.ts';
+import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import type { PodRecord, RecordedIp } from './decide-records.ts';
+import { RECORD_LABEL } from './record-facts.ts';
+
+/** Writes down a Pod's claim, whole: nothing is added to it later. It goes with its Pod. Pure. */
+export function renderClaim({ pod, mode, ips }: PodRecord): KubeObject {
+  return {
+    apiVersion: API_VERSION,
+    kind: VPC_IP_CLAIM_KIND.kind,
+    metadata: {
+      name: pod.name,
+      namespace: pod.namespace,
+      labels: labelsOf(pod.nodeName),
+      // Without blockOwnerDeletion: a Pod's deletion waits for nothing of ours.
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: pod.name, uid: pod.uid }],
+    },
+    spec: { podUID: pod.uid, mode },
+    status: {
+      phase: 'Bound',
+      vpcIPs: ips.map(({ ip }) => vpcIpName(ip)),
+      ips: ips.map(({ ip }) => ip),
+      ...(ips[0] === undefined ? {} : { eniID: ips[0].eniId }),
+      nodeName: pod.nodeName,
+    },
+  };
+}
+
+/** Writes down an address of a Pod. Nobody owns it: a cluster's object cannot go with a namespace's. Pure. */
+export function renderVip({ pod }: PodRecord, { ip, eniId, subnetId, assignmentId }: RecordedIp): KubeObject {
+  return {
+    apiVersion: API_VERSION,
+    kind: VPC_IP_KIND.kind,
+    metadata: { name: vpcIpName(ip), labels: labelsOf(pod.nodeName) },
+    spec: {
+      type: 'Pod',
+      ip,
+      claimRef: { namespace: pod.namespace, name: pod.name, uid: pod.uid },
+      ...(subnetId === undefined ? {} : { subnetID: subnetId }),
+      nodeName: pod.nodeName,
+    },
+    status: { phase: 'Assigned', eniID: eniId, ...(assignmentId === undefined ? {} : { assignmentID: assignmentId }) },
+  };
+}
+
+/**
+ * Makes the merge patch that turns an object into `wanted`, guarded by the version that was looked at. Fields that
+ * `wanted` does not have stay. Pure.
+ */
+export function renderPatch(wanted: KubeObject, resourceVersion: string): object {
+  const { labels, ownerReferences } = wanted.metadata;
+  const metadata = { resourceVersion, labels, ...(ownerReferences === undefined ? {} : { ownerReferences }) };
+  return { metadata, spec: wanted['spec'], status: wanted['status'] };
+}
+
+function labelsOf(nodeName: string): Readonly<Record<string, string>> {
+  return { [NODE_NAME_LABEL]: nodeName, [RECORD_LABEL.key]: RECORD_LABEL.value };
+}
