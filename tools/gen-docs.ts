@@ -4,12 +4,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AGENT_PROGRAM } from '../agent/config/options.ts';
+import { IPAMD_PROGRAM } from '../ipamd/config/options.ts';
 import { renderConfigDoc } from '../runtime/settings/render-options.ts';
 import { renderErrorDocs } from './error-docs.ts';
 import { CRD_FILES } from './gen-crd.ts';
 
 const DOCS: Readonly<Record<string, () => string>> = {
   'docs/agent-config.md': () => renderConfigDoc(AGENT_PROGRAM),
+  'docs/ipamd-config.md': () => renderConfigDoc(IPAMD_PROGRAM),
   'docs/errors.md': renderErrorDocs,
   ...CRD_FILES,
 };

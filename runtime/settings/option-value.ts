@@ -54,6 +54,23 @@ function renderDuration(ms: number): string {
   return unit === undefined ? `${ms}ms` : `${ms / unit[1]}${unit[0]}`;
 }
 
+/** A whole number from `min` to `max`, both included. */
+export function wholeNumberValue(min: number, max: number): OptionValue<number> {
+  return {
+    metavar: 'NUMBER',
+    expected: `a whole number from ${min} to ${max}`,
+    parse: (text) => {
+      const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+      return number >= min && number <= max ? number : undefined;
+    },
+  };
+}
+
+/** A text that `pattern` matches, described to people as `expected`. */
+export function textValue(pattern: RegExp, metavar: string, expected: string): OptionValue<string> {
+  return { metavar, expected, parse: (text) => (pattern.test(text) ? text : undefined) };
+}
+
 /** One of some words. */
 export function wordValue<const T extends string>(...words: readonly T[]): OptionValue<T> {
   return {

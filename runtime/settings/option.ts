@@ -7,7 +7,7 @@ export type Option<T> = {
   /** The heading under which help and docs show it. */
   readonly section: string;
   readonly value: OptionValue<T>;
-  /** As it would be written; '' stands for none. */
+  /** As it would be written; '' stands for none. One that `value` does not take makes the setting required. */
   readonly defaultText: string;
   /** One sentence or two: what it does, and when to change it. */
   readonly help: string;
@@ -41,4 +41,9 @@ export function option<T>(
   help: string,
 ): Option<T> {
   return { section, flag, value, defaultText, help };
+}
+
+/** Tells whether somebody has to give the setting. Pure. */
+export function isRequired({ value, defaultText }: Option<unknown>): boolean {
+  return value.parse(defaultText) === undefined;
 }

@@ -44,7 +44,7 @@ export function readSettings<T extends OptionTable>(
   for (const [key, option] of Object.entries(program.options)) {
     const given = findGiven(option, flags, env, file);
     const value = option.value.parse(given.text);
-    if (value === undefined) faults.add(given.origin, option.value.expected, given.text);
+    if (value === undefined) faults.add(given.origin, option.value.expected, given.isGiven ? given.text : undefined);
     settings[key] = value;
   }
   // The loop filled `settings` key by key from the same table that the type is made of.
@@ -54,7 +54,7 @@ export function readSettings<T extends OptionTable>(
   return { kind: 'run', config: Object.freeze(whole) };
 }
 
-type Given = { readonly text: string; readonly origin: string };
+type Given = { readonly text: string; readonly origin: string; readonly isGiven: boolean };
 
 function findGiven(
   { flag, defaultText }: Option<unknown>,
@@ -63,12 +63,12 @@ function findGiven(
   file: FlagTexts,
 ): Given {
   const byFlag = flags.get(flag);
-  if (byFlag !== undefined) return { text: byFlag, origin: `--${flag}` };
+  if (byFlag !== undefined) return { text: byFlag, origin: `--${flag}`, isGiven: true };
   const byVariable = env[variableOf(flag)];
-  if (byVariable !== undefined) return { text: byVariable, origin: variableOf(flag) };
+  if (byVariable !== undefined) return { text: byVariable, origin: variableOf(flag), isGiven: true };
   const byFile = file.get(flag);
-  if (byFile !== undefined) return { text: byFile, origin: `${flag} in the --config file` };
-  return { text: defaultText, origin: `default of --${flag}` };
+  if (byFile !== undefined) return { text: byFile, origin: `${flag} in the --config file`, isGiven: true };
+  return { text: defaultText, origin: `--${flag}`, isGiven: false };
 }
 
 /** Returns every setting of the file that has a name and a text, whatever is wrong with others: faults come all at once. */

@@ -1,4 +1,4 @@
-import type { Option, OptionTable, SettingsProgram } from './option.ts';
+import { isRequired, type Option, type OptionTable, type SettingsProgram } from './option.ts';
 
 /** Flags that are no settings: they say where settings are, or ask for a text. */
 export const META_FLAGS = [
@@ -23,11 +23,12 @@ export function renderHelp(program: SettingsProgram): string {
   ];
   for (const [section, options] of bySection(program.options)) {
     lines.push('', `${section}:`);
-    for (const { flag, value, defaultText, help } of options) {
+    for (const option of options) {
+      const { flag, value, defaultText, help } = option;
       const shown = defaultText === '' ? "''" : defaultText;
       lines.push(
         `  --${flag}${value.metavar === '' ? '' : ` ${value.metavar}`}`,
-        ...wrap(`${help} Default: ${shown}.`),
+        ...wrap(isRequired(option) ? `${help} Required.` : `${help} Default: ${shown}.`),
       );
     }
   }
@@ -54,9 +55,14 @@ export function renderConfigDoc(program: SettingsProgram): string {
   ];
   for (const [section, options] of bySection(program.options)) {
     lines.push('', `## ${section}`, '', '| flag | variable | default | what it does |', '|---|---|---|---|');
-    for (const { flag, value, defaultText, help } of options) {
+    for (const option of options) {
+      const { flag, value, defaultText, help } = option;
       const usage = `--${flag}${value.metavar === '' ? '' : `=${value.metavar}`}`;
-      const shown = defaultText === '' ? 'none' : `\`${defaultText.replaceAll(',', ', ')}\``;
+      const shown = isRequired(option)
+        ? 'required'
+        : defaultText === ''
+          ? 'none'
+          : `\`${defaultText.replaceAll(',', ', ')}\``;
       lines.push(`| ${[`\`${usage}\``, `\`${variableOf(flag)}\``, shown, help].map(escapeCell).join(' | ')} |`);
     }
   }

@@ -1,0 +1,46 @@
+import type { Faults } from '../../runtime/decode.ts';
+import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
+import { IPAMD_PROGRAM, type IpamdConfig } from './options.ts';
+
+/**
+ * Reads ipamd's settings. Pure but for `readFile`.
+ * @throws ConfigError with every fault of flags, variables and file; exit with `EX_CONFIG` then.
+ */
+export function readIpamdConfig(input: SettingsInput): SettingsOutcome<IpamdConfig> {
+  return readSettings(IPAMD_PROGRAM, input, checkTogether);
+}
+
+/** A leader must be able to miss renewals before others take its lock. */
+const RENEWALS_IN_LEASE = 2;
+
+function checkTogether(config: IpamdConfig, faults: Faults): void {
+  checkWarmTargets(config, faults);
+  if (config.credentials === 'file' && config.credentialsFile === '') {
+    faults.add('--credentials-file', 'a file, as --credentials=file wants one', undefined);
+  }
+  if (config.leaderElectLeaseMs < RENEWALS_IN_LEASE * config.leaderElectRenewMs) {
+    const least = `at most half of --leader-elect-lease, ${config.leaderElectLeaseMs} ms`;
+    faults.add('--leader-elect-renew', least, config.leaderElectRenewMs);
+  }
+  if (config.leaderElectRetryMs > config.leaderElectRenewMs) {
+    const most = `at most --leader-elect-renew, ${config.leaderElectRenewMs} ms`;
+    faults.add('--leader-elect-retry', most, config.leaderElectRetryMs);
+  }
+  if (config.kubeClientBurst < config.kubeClientQps) {
+    faults.add('--kube-client-burst', `at least --kube-client-qps, ${config.kubeClientQps}`, config.kubeClientBurst);
+  }
+  if (config.securityGroups.length > 0 && !config.enableSecurityGroups) {
+    faults.add('--enable-security-groups', 'true, as --security-groups are given', false);
+  }
+}
+
+function checkWarmTargets(config: IpamdConfig, faults: Faults): void {
+  if (config.ipMinWarmTarget > config.ipMaxWarmTarget) {
+    const most = `at most --ip-max-warm-target, ${config.ipMaxWarmTarget}`;
+    faults.add('--ip-min-warm-target', most, config.ipMinWarmTarget);
+  }
+  if (config.eniMinWarmTarget > config.eniMaxWarmTarget) {
+    const most = `at most --eni-max-warm-target, ${config.eniMaxWarmTarget}`;
+    faults.add('--eni-min-warm-target', most, config.eniMinWarmTarget);
+  }
+}

@@ -1,0 +1,352 @@
+import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
+import {
+  durationValue,
+  listenValue,
+  pathValue,
+  switchValue,
+  wholeNumberValue,
+  wordValue,
+} from '../../runtime/settings/option-value.ts';
+import {
+  clusterIdValue,
+  endpointsValue,
+  httpUrlValue,
+  masterValue,
+  objectNameValue,
+  regionValue,
+  roleArnValue,
+  securityGroupIdsValue,
+  subnetIdsValue,
+} from './ipamd-option-value.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const MOST_CALLS_PER_SECOND = 10_000;
+const MOST_ADDRESSES = 4_096;
+const MOST_ENIS = 64;
+
+/** Settings that say which cluster and which cloud. */
+const CLOUD_OPTIONS = {
+  clusterId: option(
+    'Cluster and cloud',
+    'clusterid',
+    clusterIdValue,
+    '',
+    'Id of this cluster. It marks every ENI that ipamd makes; ENIs with the mark of another cluster are never touched.',
+  ),
+  region: option(
+    'Cluster and cloud',
+    'region',
+    regionValue,
+    '',
+    "Region of the VPC; '' asks the metadata service of the instance that ipamd runs on.",
+  ),
+  endpoints: option(
+    'Cluster and cloud',
+    'endpoint',
+    endpointsValue,
+    '*.tencentcloudapi.com',
+    "Where the cloud's API is: *.DOMAIN for hosts such as vpc.DOMAIN, HOST[:PORT] for one host of all products, PRODUCT=HOST[:PORT] for one of vpc, cvm, sts. Inside a VPC without internet: *.internal.tencentcloudapi.com.",
+  ),
+  protocol: option(
+    'Cluster and cloud',
+    'protocol',
+    wordValue('https', 'http'),
+    'https',
+    "How the cloud's API is spoken to. http is for trying things: calls are signed, answers are not.",
+  ),
+  credentials: option(
+    'Cluster and cloud',
+    'credentials',
+    wordValue('auto', 'env', 'file', 'role', 'oidc'),
+    'auto',
+    "Where the key comes from. env: TENCENTCLOUD_SECRET_ID, _SECRET_KEY, _SESSION_TOKEN; file: --credentials-file; role: the instance's role; oidc: the ServiceAccount's role (TKE_* variables); auto: the first of oidc, file, env, role that gives one.",
+  ),
+  credentialsFile: option(
+    'Cluster and cloud',
+    'credentials-file',
+    pathValue(true),
+    '',
+    'File with the key: JSON with secretId, secretKey, token, or lines such as secret_id = …. Read again when it changes.',
+  ),
+  stsRoleArn: option(
+    'Cluster and cloud',
+    'sts-role-arn',
+    roleArnValue,
+    '',
+    "Role to take on with that key, by STS AssumeRole; '' to sign with the key itself.",
+  ),
+  metadataUrl: option(
+    'Cluster and cloud',
+    'metadata-url',
+    httpUrlValue,
+    'http://metadata.tencentyun.com/latest/meta-data',
+    'Metadata service of the instance: for the region, and for --credentials=role.',
+  ),
+  productQps: option(
+    'Cluster and cloud',
+    'product-qps',
+    wholeNumberValue(1, MOST_CALLS_PER_SECOND),
+    '50',
+    "Most calls a second of one product (VPC, CVM). 50 is what the product's components hold to; a single API may be slower, as the cloud lets it.",
+  ),
+  cloudTimeoutMs: option(
+    'Cluster and cloud',
+    'cloud-timeout',
+    durationValue(5 * SECOND_MS, 10 * MINUTE_MS),
+    '60s',
+    'Longest time for one cloud call, its waits and repetitions included. A new leader waits this and the lease before it resolves calls of the old one.',
+  ),
+} as const;
+
+/** Settings that say how the API server is reached and who leads. */
+const KUBERNETES_OPTIONS = {
+  kubeconfig: option(
+    'Kubernetes',
+    'kubeconfig',
+    pathValue(true),
+    '',
+    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod.",
+  ),
+  master: option(
+    'Kubernetes',
+    'master',
+    masterValue,
+    '',
+    'URL of the API server, instead of the Service address, so that ipamd does not need kube-proxy.',
+  ),
+  kubeClientQps: option(
+    'Kubernetes',
+    'kube-client-qps',
+    wholeNumberValue(1, MOST_CALLS_PER_SECOND),
+    '100',
+    'Most calls a second to the API server. A new node takes some ten writes, and the cloud lets some ten nodes a second become ready.',
+  ),
+  kubeClientBurst: option(
+    'Kubernetes',
+    'kube-client-burst',
+    wholeNumberValue(1, MOST_CALLS_PER_SECOND),
+    '200',
+    'Calls that may go at once after a quiet time.',
+  ),
+  namespace: option(
+    'Kubernetes',
+    'namespace',
+    objectNameValue,
+    'kube-system',
+    'Namespace of the ConfigMap with the subnets, and of the lock.',
+  ),
+  configMap: option(
+    'Kubernetes',
+    'config-map',
+    objectNameValue,
+    'tke-eni-ipamd',
+    'ConfigMap with the subnets (TKE_ENI_IPAMD_SUBNET_ID, a list with colons). Followed while ipamd runs.',
+  ),
+  leaderElect: option(
+    'Kubernetes',
+    'leader-elect',
+    switchValue,
+    'true',
+    'Lead only with the lock. Without it never run two.',
+  ),
+  leaderElectLock: option(
+    'Kubernetes',
+    'leader-elect-lock',
+    wordValue('configmap', 'lease'),
+    'configmap',
+    'Kind of the lock. The published ClusterRole grants ConfigMaps and no Leases.',
+  ),
+  leaderElectName: option(
+    'Kubernetes',
+    'leader-elect-name',
+    objectNameValue,
+    'tke-eni-ipamd-leader',
+    'Name of the lock.',
+  ),
+  leaderElectLeaseMs: option(
+    'Kubernetes',
+    'leader-elect-lease',
+    durationValue(5 * SECOND_MS, 10 * MINUTE_MS),
+    '30s',
+    'How long others leave a leader alone that does not renew.',
+  ),
+  leaderElectRenewMs: option(
+    'Kubernetes',
+    'leader-elect-renew',
+    durationValue(SECOND_MS, 5 * MINUTE_MS),
+    '10s',
+    'How often the leader renews. Each renewal of a ConfigMap wakes everybody who watches it.',
+  ),
+  leaderElectRetryMs: option(
+    'Kubernetes',
+    'leader-elect-retry',
+    durationValue(100, MINUTE_MS),
+    '5s',
+    'How often others look at the lock, and the leader tries again when a renewal failed.',
+  ),
+} as const;
+
+/** Settings that say what nodes get. */
+const NODE_OPTIONS = {
+  ipMinWarmTarget: option(
+    'Nodes',
+    'ip-min-warm-target',
+    wholeNumberValue(0, MOST_ADDRESSES),
+    '5',
+    'Spare addresses of a new node below which it asks for more. Existing nodes keep what their NodeENIConfig says.',
+  ),
+  ipMaxWarmTarget: option(
+    'Nodes',
+    'ip-max-warm-target',
+    wholeNumberValue(0, MOST_ADDRESSES),
+    '5',
+    'Spare addresses of a new node above which it gives some back.',
+  ),
+  eniMinWarmTarget: option(
+    'Nodes',
+    'eni-min-warm-target',
+    wholeNumberValue(0, MOST_ENIS),
+    '1',
+    'Spare exclusive ENIs of a new node below which it asks for more.',
+  ),
+  eniMaxWarmTarget: option(
+    'Nodes',
+    'eni-max-warm-target',
+    wholeNumberValue(0, MOST_ENIS),
+    '1',
+    'Spare exclusive ENIs of a new node above which it gives some back.',
+  ),
+  enableSecurityGroups: option(
+    'Nodes',
+    'enable-security-groups',
+    switchValue,
+    'false',
+    'Set the security groups of ENIs: of the NodeENIConfig, else --security-groups, else those of the primary ENI.',
+  ),
+  securityGroups: option(
+    'Nodes',
+    'security-groups',
+    securityGroupIdsValue,
+    '',
+    'Security groups of ENIs, the first has precedence; none: those of the primary ENI.',
+  ),
+  onlyNominatedEniSubnets: option(
+    'Nodes',
+    'only-nominated-eni-subnets',
+    subnetIdsValue,
+    '',
+    'Subnets that are used only for nodes that nominate them.',
+  ),
+  enableNodeCondition: option(
+    'Nodes',
+    'enable-node-condition',
+    switchValue,
+    'false',
+    'Write a condition to nodes that lack the addresses that they should have.',
+  ),
+  enableNodeTaint: option(
+    'Nodes',
+    'enable-node-taint',
+    switchValue,
+    'false',
+    'Keep Pods off nodes that lack the addresses that they should have, by a taint.',
+  ),
+  nodeReleaseGraceMs: option(
+    'Nodes',
+    'node-release-grace',
+    durationValue(0, DAY_MS),
+    '5m',
+    'How long after a Node was deleted its ENIs are taken although its agent has not given them back.',
+  ),
+  stoppedInstanceGraceMs: option(
+    'Nodes',
+    'stopped-instance-grace',
+    durationValue(0, DAY_MS),
+    '10m',
+    'How long an instance has to be shut down before its ENIs are taken off.',
+  ),
+} as const;
+
+/** Settings that say what ipamd does besides. */
+const WORK_OPTIONS = {
+  recordPods: option(
+    'Records and orphans',
+    'record-pods',
+    switchValue,
+    'true',
+    'Keep a VpcIPClaim and a VpcIP for each Pod with an address of the VPC, for people; nothing of ours reads them.',
+  ),
+  orphanGraceMs: option(
+    'Records and orphans',
+    'orphan-grace',
+    durationValue(MINUTE_MS, 7 * DAY_MS),
+    '10m',
+    "How long an ENI with this cluster's tags has to be nobody's, in look after look, before it is deleted.",
+  ),
+  orphanLimit: option(
+    'Records and orphans',
+    'orphan-limit',
+    wholeNumberValue(0, 1_000),
+    '10',
+    'Most orphaned ENIs deleted in one look; 0 deletes none.',
+  ),
+  orphanDryRun: option(
+    'Records and orphans',
+    'orphan-dry-run',
+    switchValue,
+    'false',
+    'Only say which ENIs would be deleted.',
+  ),
+  syncIntervalMs: option(
+    'Work',
+    'sync-interval',
+    durationValue(10 * SECOND_MS, DAY_MS),
+    '5m',
+    'How often all nodes are compared with the cloud, and subnets described anew.',
+  ),
+  workers: option(
+    'Work',
+    'workers',
+    wholeNumberValue(1, 10_000),
+    '500',
+    'Most nodes that are worked on at once. A worker mostly waits for the cloud, and the pacing of calls is common to all.',
+  ),
+  shutdownGraceMs: option(
+    'Work',
+    'shutdown-grace',
+    durationValue(0, 10 * MINUTE_MS),
+    '20s',
+    "How long calls under way may take to end on SIGTERM, before the lock is released. Keep it below the Pod's terminationGracePeriodSeconds.",
+  ),
+  metricsAddress: option(
+    'Observability',
+    'metrics-address',
+    listenValue,
+    '0.0.0.0:61681',
+    "Serves /metrics, /healthz and /readyz; '' for none.",
+  ),
+  logLevel: option(
+    'Observability',
+    'log-level',
+    wordValue('debug', 'info', 'warn', 'error'),
+    'info',
+    'Least important lines that are written.',
+  ),
+} as const;
+
+/** All settings of ipamd: the only place that names them, in the order of the help text. Times are in milliseconds. */
+export const IPAMD_OPTIONS = { ...CLOUD_OPTIONS, ...KUBERNETES_OPTIONS, ...NODE_OPTIONS, ...WORK_OPTIONS } as const;
+
+/** The settings that ipamd runs with. Frozen. */
+export type IpamdConfig = SettingsOf<typeof IPAMD_OPTIONS>;
+
+/** Ipamd, for help, docs and whoever reads its settings. */
+export const IPAMD_PROGRAM: SettingsProgram<typeof IPAMD_OPTIONS> = {
+  name: 'tke-eni-ipamd',
+  options: IPAMD_OPTIONS,
+  source: 'ipamd/config/options.ts',
+  example: { flag: 'sync-interval', text: '10m' },
+};

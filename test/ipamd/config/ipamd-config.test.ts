@@ -1,0 +1,154 @@
+import test from 'ava';
+import { readIpamdConfig } from '../../../ipamd/config/ipamd-config.ts';
+import { IPAMD_OPTIONS, IPAMD_PROGRAM } from '../../../ipamd/config/options.ts';
+import { ConfigError } from '../../../runtime/decode.ts';
+import { META_FLAGS, renderConfigDoc, renderHelp, variableOf } from '../../../runtime/settings/render-options.ts';
+
+const CLUSTER = '--clusterid=cls-3x5v7b9d';
+
+function configOf(...argv: readonly string[]) {
+  const outcome = readIpamdConfig({ argv: [CLUSTER, ...argv], env: {}, readFile: () => '' });
+  if (outcome.kind !== 'run') throw new Error(`got ${outcome.kind}`);
+  return outcome.config;
+}
+
+function faultsOf(argv: readonly string[], env: Readonly<Record<string, string>> = {}): readonly string[] {
+  try {
+    readIpamdConfig({ argv, env, readFile: () => '' });
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.faults.map((fault) => `${fault.path}: expected ${fault.expected}, got ${fault.got}`);
+  }
+}
+
+test('readIpamdConfig: has a default for every setting but the cluster', (t) => {
+  t.deepEqual(Object.keys(configOf()), Object.keys(IPAMD_OPTIONS));
+  t.like(configOf(), {
+    clusterId: 'cls-3x5v7b9d',
+    endpoints: { domain: 'tencentcloudapi.com', host: undefined },
+    ipMinWarmTarget: 5,
+    ipMaxWarmTarget: 5,
+    eniMinWarmTarget: 1,
+    eniMaxWarmTarget: 1,
+    enableSecurityGroups: false,
+    enableNodeCondition: false,
+    enableNodeTaint: false,
+    leaderElectLock: 'configmap',
+    configMap: 'tke-eni-ipamd',
+    productQps: 50,
+  });
+});
+
+test('readIpamdConfig: renews a ConfigMap no more often than every ten seconds by default', (t) => {
+  t.true(configOf().leaderElectRenewMs >= 10_000);
+});
+
+test('readIpamdConfig: asks for the cluster id', (t) => {
+  t.deepEqual(faultsOf([]), ['--clusterid: expected the id of the cluster, such as cls-3x5v7b9d, got nothing']);
+});
+
+test('readIpamdConfig: takes the variable of the cluster id', (t) => {
+  t.deepEqual(faultsOf([], { TKE_ENI_CLUSTERID: 'cls-a' }), []);
+});
+
+const reads = test.macro((t, argv: readonly string[], want: object) => t.like(configOf(...argv), want));
+test('readIpamdConfig: reads one host for all products', reads, ['--endpoint=127.0.0.1:8080', '--protocol=http'], {
+  endpoints: { domain: undefined, host: '127.0.0.1:8080', hosts: {} },
+  protocol: 'http',
+});
+test(
+  'readIpamdConfig: reads a domain and hosts of single products',
+  reads,
+  ['--endpoint=*.internal.tencentcloudapi.com', '--endpoint', 'vpc=10.0.0.1:443,sts=sts.example'],
+  {
+    endpoints: {
+      domain: 'internal.tencentcloudapi.com',
+      host: undefined,
+      hosts: { vpc: '10.0.0.1:443', sts: 'sts.example' },
+    },
+  },
+);
+test(
+  'readIpamdConfig: keeps the order of security groups',
+  reads,
+  ['--enable-security-groups', '--security-groups=sg-b,sg-a'],
+  { enableSecurityGroups: true, securityGroups: ['sg-b', 'sg-a'] },
+);
+
+const refuses = test.macro((t, argv: readonly string[], want: readonly string[]) =>
+  t.deepEqual(
+    faultsOf([CLUSTER, ...argv]).map((fault) => fault.split(': ')[0]),
+    want,
+  ),
+);
+test(
+  'readIpamdConfig: refuses a warm minimum above its maximum',
+  refuses,
+  ['--ip-min-warm-target=6'],
+  ['--ip-min-warm-target'],
+);
+test(
+  'readIpamdConfig: refuses a lease that one missed renewal ends, and a retry slower than the renewal',
+  refuses,
+  ['--leader-elect-renew=20s', '--leader-elect-retry=25s'],
+  ['--leader-elect-renew', '--leader-elect-retry'],
+);
+test(
+  'readIpamdConfig: refuses security groups that nothing would set',
+  refuses,
+  ['--security-groups=sg-a'],
+  ['--enable-security-groups'],
+);
+test(
+  'readIpamdConfig: asks for the file of --credentials=file',
+  refuses,
+  ['--credentials=file'],
+  ['--credentials-file'],
+);
+test('readIpamdConfig: refuses a burst below the rate', refuses, ['--kube-client-burst=5'], ['--kube-client-burst']);
+
+/** Texts that each kind of value refuses. */
+const REFUSED: Readonly<Record<string, readonly string[]>> = {
+  region: ['guangzhou', 'AP-guangzhou'],
+  endpoint: ['', 'https://vpc.example', 'clb=10.0.0.1', 'a.example,b.example', 'vpc=a,vpc=b', '*.'],
+  'sts-role-arn': ['role/x', 'qcs::cam::uin/x:roleName/y'],
+  'metadata-url': ['metadata', 'http://a/b/', 'ftp://a'],
+  master: ['10.0.0.1:6443', 'https://a/b'],
+  'only-nominated-eni-subnets': ['sub-a', 'subnet-A'],
+  'security-groups': ['default'],
+  'product-qps': ['0', '1.5', '-1', 'many'],
+  namespace: ['', 'Kube'],
+  'metrics-address': ['61681'],
+};
+for (const [flag, texts] of Object.entries(REFUSED)) {
+  for (const text of texts) {
+    test(`readIpamdConfig: refuses --${flag}=${text}`, refuses, [`--${flag}=${text}`], [`--${flag}`]);
+  }
+}
+
+test('IPAMD_OPTIONS: have flags of their own, and variables that no Service makes', (t) => {
+  const flags = Object.values(IPAMD_OPTIONS).map((option) => option.flag);
+  t.is(new Set(flags).size, flags.length);
+  t.deepEqual(
+    flags.filter((flag) => /_SERVICE_|_PORT$|_PORT_\d/.test(variableOf(flag))),
+    [],
+  );
+});
+
+test('renderHelp: names every flag of ipamd, what is required, and fits 80 columns', (t) => {
+  const help = renderHelp(IPAMD_PROGRAM);
+  for (const { flag } of [...Object.values(IPAMD_OPTIONS), ...META_FLAGS]) t.true(help.includes(`  --${flag}`), flag);
+  t.deepEqual(
+    help.split('\n').filter((line) => line.length > 80),
+    [],
+  );
+  t.is([...help.matchAll(/Required\./g)].length, 1);
+});
+
+test('renderConfigDoc: has one row for every setting of ipamd', (t) => {
+  const rows = renderConfigDoc(IPAMD_PROGRAM)
+    .split('\n')
+    .filter((line) => line.startsWith('| `--'));
+  t.is(rows.length, Object.keys(IPAMD_OPTIONS).length);
+});
