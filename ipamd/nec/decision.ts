@@ -40,8 +40,8 @@ export type IntentOutcome =
   | { readonly kind: 'done'; readonly result: IntentResult }
   /** The cloud said no, and nothing happened: the intent goes, and with it what it promised. */
   | { readonly kind: 'refused'; readonly error: IntentFailure }
-  /** Accepted, and its task still runs: looked at again later. */
-  | { readonly kind: 'accepted'; readonly taskId: string }
+  /** Accepted, and its task still runs: looked at again later. `eni` is what a creation is about to bring. */
+  | { readonly kind: 'accepted'; readonly taskId: string; readonly eni?: SeenEni }
   /** Nobody knows: it stays, marked Unclear, until the cloud was described. */
   | { readonly kind: 'unclear'; readonly error: IntentFailure };
 
@@ -80,6 +80,8 @@ export type SeenEni = {
   readonly ips: readonly string[];
   /** Secondary addresses that come or go. */
   readonly pendingIps: readonly string[];
+  /** True for an ENI that somebody else put on the instance: takes a place there, and is never touched. */
+  readonly isForeign?: boolean;
 };
 
 /** What the cloud holds for one node: described after the last call for it ended. */

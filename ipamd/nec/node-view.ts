@@ -34,6 +34,16 @@ export type Leaving =
   /** Nothing can be in use any more (the instance is stopped or gone, or the node is long gone with its Pods): everything goes. */
   | 'force';
 
+/** Something that is wrong with a node or its input, for people: reason of a condition and of an event, and its text. */
+export type NodeProblem = { readonly reason: string; readonly message: string };
+
+/** Why a key of {@link NodeView.blocked} is blocked, and for how long. */
+export type Refusal = {
+  /** The cloud's own words. */
+  readonly message: string;
+  readonly afterMs: number;
+};
+
 /** Everything that a decision about one node depends on; frozen data, no clock and no randomness in it. */
 export type NodeView = {
   readonly nodeName: string;
@@ -55,8 +65,20 @@ export type NodeView = {
   readonly subnets: readonly SubnetChoice[];
   /** The whole wanted list, in order; undefined leaves ENIs as they are. */
   readonly securityGroups: readonly string[] | undefined;
-  /** Keys of open breakers: `vpc-enis`, `instance-enis`, `eni-ips/<eniId>`. */
+  /**
+   * Keys of open breakers: `vpc-enis`, `instance-enis`, `eni-ips/<eniId>`, `subnet/<subnetId>` (of this node alone), and
+   * `call/<action>` or `call/<action>/<eniId>` for what the cloud refused for another reason.
+   */
   readonly blocked: ReadonlySet<string>;
-  /** ENIs whose call has been under way for so long that others need not wait for it. */
+  /**
+   * ENIs and intents whose call has been under way for so long that others need not wait for it; and ENIs that have been
+   * Attaching for so long, without a call, that they are given up.
+   */
   readonly stuck: ReadonlySet<string>;
+  /** By key of `blocked`, where known. */
+  readonly refusals?: ReadonlyMap<string, Refusal>;
+  /** Spare addresses that the node keeps: fewer than the demand less these means that Pods wait. Default: the spec's, or 5. */
+  readonly warmTarget?: number;
+  /** Wrong input that the decision works around; becomes the condition `ConfigValid`. */
+  readonly problems?: readonly NodeProblem[];
 };

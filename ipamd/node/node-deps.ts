@@ -1,0 +1,103 @@
+import type { Cloud } from '../../cloud/cloud.ts';
+import type { Mutation } from '../../crd/intent.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { Ids, IntentOutcome, Leader } from '../nec/decision.ts';
+import type { NodeProblem, NodeView } from '../nec/node-view.ts';
+import type { BreakerBook } from './breaker-book.ts';
+import type { NecEntry } from './nec-entry.ts';
+import type { NodeMemoryBook } from './node-memory.ts';
+
+/** What is known of a node beside its NodeENIConfig: from its Node, its instance, the configuration and the subnets. */
+export type NodeFactParts = Pick<
+  NodeView,
+  'leaving' | 'instance' | 'maxRouteENI' | 'maxIPPerENI' | 'floor' | 'initialDemand' | 'subnets' | 'securityGroups'
+> & {
+  /** Spare addresses that the node keeps; tells a call for Pods from one for the pool. Default: of the spec, or 5. */
+  readonly warmTarget?: number;
+  /** Wrong input that the decision works around: a condition, an event and a metric name each. */
+  readonly problems?: readonly NodeProblem[];
+};
+
+/** What {@link NodeFacts.viewOf} answers. `unknown`: nothing can be decided yet; looked at again after `afterMs`. */
+export type NodeFactsAnswer =
+  | { readonly kind: 'known'; readonly parts: NodeFactParts }
+  | { readonly kind: 'unknown'; readonly problem: NodeProblem; readonly afterMs: number };
+
+/** Knows nodes, instances, subnets and the configuration. Answers at once, from what it has. */
+export type NodeFacts = {
+  viewOf(name: string, entry: NecEntry): NodeFactsAnswer;
+  /** Notes that so many addresses of a subnet are asked for now; negative when they were refused or given back. */
+  subnetUsed(subnetId: string, count: number): void;
+  /** Notes that the cloud found a subnet full. */
+  subnetFull(subnetId: string): void;
+};
+
+/** The NodeENIConfigs, as a watch has them: may be behind, never ahead. */
+export type NecStore = { get(name: string): NecEntry | undefined };
+
+/** What is told to people: the part of the event recorder that a node needs. */
+export type NodeEvents = {
+  record(event: {
+    readonly involved: {
+      readonly apiVersion: string;
+      readonly kind: string;
+      readonly name: string;
+      readonly namespace?: string;
+      readonly uid?: string;
+    };
+    readonly type: 'Normal' | 'Warning';
+    readonly reason: string;
+    readonly message: string;
+  }): void;
+};
+
+/** Hears what happens to nodes; how metrics come in. */
+export type NodeObserver = {
+  /** A call ended: `code` is the cloud's, for what was refused or stayed unclear. */
+  onCall?(call: {
+    readonly node: string;
+    readonly action: Mutation;
+    readonly outcome: IntentOutcome['kind'];
+    readonly tookMs: number;
+    readonly code?: string;
+  }): void;
+  /** A guarded write of a NodeENIConfig. */
+  onWrite?(write: { readonly node: string; readonly result: 'written' | 'conflict' | 'failed' }): void;
+  /** The cloud is asked what it holds for a node. */
+  onDescribe?(describe: { readonly node: string; readonly why: string }): void;
+  /** The cloud holds something else than the object says. */
+  onDrift?(drift: { readonly node: string; readonly kinds: readonly string[] }): void;
+  /** All that is wrong with a node now; an empty list when nothing is. */
+  onProblems?(node: string, problems: readonly NodeProblem[]): void;
+};
+
+/** The time during which this process leads; a part of `Term` of leader election. */
+export type NodeTerm = {
+  /** Monotonic milliseconds at which it began. */
+  readonly startedMs: number;
+  readonly leaseMs: number;
+  /** Aborted before another may lead: nothing is called and nothing written from then on. */
+  readonly signal: AbortSignal;
+};
+
+/** What {@link reconcileNode} works with; one for each term of leadership, for `memory` is of one term. */
+export type NodeDeps = {
+  readonly cloud: Cloud;
+  readonly kube: KubeClient;
+  readonly necs: NecStore;
+  readonly facts: NodeFacts;
+  readonly leader: Leader & { readonly term: NodeTerm };
+  readonly ids: Ids;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: NodeEvents;
+  readonly observe: NodeObserver;
+  /** Of the process: outlives terms. */
+  readonly breakers: BreakerBook;
+  /** Of the term. */
+  readonly memory: NodeMemoryBook;
+  /** Puts a node in line again: a call that outlasted its turn has ended. */
+  readonly wake: (name: string) => void;
+};
