@@ -1,6 +1,7 @@
 import type { AgentErrorCode } from '../agent/agent-error.ts';
 import { CNI_CODE } from '../agent/api/cni-code.ts';
 import type { JournalErrorCode } from '../agent/journal/journal-error.ts';
+import type { IpamdErrorCode } from '../ipamd/ipamd-error.ts';
 
 type Explained = { readonly means: string; readonly cure: string };
 
@@ -92,6 +93,17 @@ const JOURNAL: Readonly<Record<JournalErrorCode, Explained>> = {
   },
 };
 
+const IPAMD: Readonly<Record<IpamdErrorCode, Explained>> = {
+  DEFINITION: {
+    means: 'a definition of our resources is not there and cannot be made, or is not what it has to be',
+    cure: 'the message names it: grant the right, apply conf/crd/, or remove what has its name',
+  },
+  REGION: {
+    means: 'the region was not given, and the metadata service of the instance does not tell it',
+    cure: 'set --region, or look at --metadata-url',
+  },
+};
+
 /** Renders `docs/errors.md`. Pure. */
 export function renderErrorDocs(): string {
   const cni = Object.entries(CNI)
@@ -122,6 +134,14 @@ export function renderErrorDocs(): string {
     '| code | means | do |',
     '|---|---|---|',
     ...coded(AGENT),
+    '',
+    '## Errors of ipamd',
+    '',
+    'A faulty configuration ends it with exit code 78; others are logged, and tried again where that can help.',
+    '',
+    '| code | means | do |',
+    '|---|---|---|',
+    ...coded(IPAMD),
     '',
     '## Errors of the journal',
     '',

@@ -1,0 +1,105 @@
+import { type CustomResourceDefinition, customResourceDefinition } from '../../crd/custom-resource-definition.ts';
+import { API_GROUP } from '../../crd/names.ts';
+import type { ResourceKind } from '../../crd/resource-kind.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { isRecord } from '../../runtime/decode.ts';
+
+/** Annotation of a definition: the number of the schema that it was made from. */
+export const SCHEMA_ANNOTATION = `${API_GROUP}/schema`;
+
+/**
+ * Number of the schemas of this release. Raise it in a release that changes one: an older replica, still running or
+ * started again, then leaves the definitions alone.
+ */
+export const SCHEMA_NUMBER = 1;
+
+/** What to do about one definition. */
+export type DefinitionStep =
+  | { readonly kind: 'create'; readonly object: KubeObject }
+  | { readonly kind: 'update'; readonly object: KubeObject }
+  | { readonly kind: 'keep' }
+  /** A newer release made it, with this number. */
+  | { readonly kind: 'keep-newer'; readonly number: number }
+  /** It can never become what we need: why, and what to do. */
+  | { readonly kind: 'clash'; readonly why: string };
+
+/** Compares a kind's definition with what is installed; undefined when nothing is. Pure. */
+export function decideDefinition(kind: ResourceKind, installed: KubeObject | undefined): DefinitionStep {
+  const wanted = customResourceDefinition(kind);
+  if (installed === undefined) {
+    const metadata = { ...wanted.metadata, annotations: { [SCHEMA_ANNOTATION]: String(SCHEMA_NUMBER) } };
+    return { kind: 'create', object: { ...wanted, metadata } };
+  }
+  const number = schemaNumberOf(installed);
+  if (number > SCHEMA_NUMBER) return { kind: 'keep-newer', number };
+  const scope = recordAt(installed, 'spec')['scope'];
+  if (scope !== wanted.spec.scope) {
+    const why = `${wanted.metadata.name} is ${String(scope)} and has to be ${wanted.spec.scope}, which cannot be changed: delete it, with its objects`;
+    return { kind: 'clash', why };
+  }
+  const merged = mergeDefinition(wanted, installed);
+  return isSame(merged, installed) ? { kind: 'keep' } : { kind: 'update', object: merged };
+}
+
+function schemaNumberOf(installed: KubeObject): number {
+  const text = installed.metadata.annotations?.[SCHEMA_ANNOTATION] ?? '';
+  return /^\d{1,9}$/.test(text) ? Number(text) : 0;
+}
+
+/**
+ * Puts what we set over what is there: names, our version, our annotation. Other labels, annotations, categories and
+ * versions stay. One thing of others goes: a status subresource, with which no write of ours would reach the status.
+ */
+function mergeDefinition(wanted: CustomResourceDefinition, installed: KubeObject): KubeObject {
+  const spec = recordAt(installed, 'spec');
+  const { annotations } = installed.metadata;
+  return {
+    ...installed,
+    metadata: {
+      ...installed.metadata,
+      annotations: { ...annotations, [SCHEMA_ANNOTATION]: String(SCHEMA_NUMBER) },
+    },
+    spec: {
+      ...spec,
+      names: { ...recordAt(spec, 'names'), ...wanted.spec.names },
+      versions: mergeVersions(wanted.spec.versions[0], spec['versions']),
+    },
+  };
+}
+
+type Version = CustomResourceDefinition['spec']['versions'][0];
+
+function mergeVersions(ours: Version, present: unknown): readonly unknown[] {
+  const versions: readonly unknown[] = Array.isArray(present) ? present : [];
+  const isOurs = (version: unknown): boolean => isRecord(version) && version['name'] === ours.name;
+  const merged = { ...withoutStatus(versions.find(isOurs)), ...ours };
+  if (!versions.some(isOurs)) return [...versions.map(notStored), merged];
+  return versions.map((version) => (isOurs(version) ? merged : notStored(version)));
+}
+
+/** Objects are stored in one version, and that is ours. */
+function notStored(version: unknown): unknown {
+  return isRecord(version) && version['storage'] === true ? { ...version, storage: false } : version;
+}
+
+function withoutStatus(version: unknown): Readonly<Record<string, unknown>> {
+  if (!isRecord(version) || !isRecord(version['subresources'])) return isRecord(version) ? version : {};
+  const { subresources, ...rest } = version;
+  const { status: _, ...others } = isRecord(subresources) ? subresources : {};
+  return Object.keys(others).length === 0 ? rest : { ...rest, subresources: others };
+}
+
+function recordAt(value: Readonly<Record<string, unknown>>, key: string): Readonly<Record<string, unknown>> {
+  const found = value[key];
+  return isRecord(found) ? found : {};
+}
+
+/** Compares values of JSON; an absent field and one that is undefined are the same. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, index) => isSame(item, b[index]));
+  }
+  if (!isRecord(a) || !isRecord(b)) return a === b;
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].every((key) => isSame(a[key], b[key]));
+}

@@ -1,0 +1,162 @@
+import test from 'ava';
+import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
+import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
+import { SCHEMA_ANNOTATION } from '../../../ipamd/crds/decide-definition.ts';
+import { installDefinitions } from '../../../ipamd/crds/install-definitions.ts';
+import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../../kube/resource-types.ts';
+import { silentLogger } from '../../../runtime/log.ts';
+import { serviceAccountUser } from '../../kube-api/auth/tokens.ts';
+import { startInProcessApi } from '../../kube-api/in-process.ts';
+import { seedClusterRole } from '../../kube-api/seed-roles.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+const NEC = { name: 'nodeeniconfigs.networking.tke.cloud.tencent.com' };
+const CLUSTER_ROLES = rbac('clusterroles', 'ClusterRole');
+const CLUSTER_ROLE_BINDINGS = rbac('clusterrolebindings', 'ClusterRoleBinding');
+
+function rbac(plural: string, kind: string) {
+  return { group: 'rbac.authorization.k8s.io', version: 'v1', plural, kind, isNamespaced: false };
+}
+
+function start(authorization: 'all' | 'rbac' = 'all') {
+  const clock = new VirtualClock();
+  const server = startInProcessApi({ clock, authorization });
+  const kube = server.client();
+  const install = (client: KubeClient = kube, kinds = RESOURCE_KINDS) =>
+    clock.run(installDefinitions({ client, clock, log: silentLogger, kinds }, new AbortController().signal));
+  const read = async () => {
+    const object = await kube.get(CUSTOM_RESOURCE_DEFINITIONS, NEC);
+    if (object === undefined) throw new Error('no definition');
+    return object;
+  };
+  return { clock, server, kube, install, read };
+}
+
+type Installed = KubeObject & {
+  readonly spec: { readonly versions: readonly Record<string, unknown>[]; readonly names: Record<string, unknown> };
+};
+
+const outcomesOf = (list: readonly { readonly outcome: string }[]) => [...new Set(list.map((one) => one.outcome))];
+
+test('installDefinitions: makes what is missing, and is done when the API server serves it', async (t) => {
+  const { kube, install } = start();
+  t.deepEqual(outcomesOf(await install()), ['created']);
+  for (const kind of RESOURCE_KINDS) t.deepEqual((await kube.listPage(resourceTypeOf(kind), {})).items, [], kind.kind);
+});
+
+test('installDefinitions: writes nothing when nothing changed', async (t) => {
+  const { install, read } = start();
+  await install();
+  const before = await read();
+  t.deepEqual(outcomesOf(await install()), ['unchanged']);
+  t.is((await read()).metadata.resourceVersion, before.metadata.resourceVersion);
+});
+
+test('installDefinitions: upgrades a definition of an older release and keeps what others set', async (t) => {
+  const { kube, install, read } = start();
+  await install();
+  const installed = (await read()) as Installed;
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  await kube.update(CUSTOM_RESOURCE_DEFINITIONS, {
+    ...installed,
+    metadata: { ...installed.metadata, labels: { team: 'net' }, annotations: { [SCHEMA_ANNOTATION]: '0', note: 'x' } },
+    spec: {
+      ...installed.spec,
+      names: { ...installed.spec.names, categories: ['network'] },
+      versions: installed.spec.versions.map((version) => ({ ...version, schema, subresources: { status: {} } })),
+    },
+  });
+  t.deepEqual([...outcomesOf(await install())].toSorted(), ['unchanged', 'updated']);
+  const upgraded = (await read()) as Installed;
+  t.like(upgraded.metadata, { labels: { team: 'net' }, annotations: { note: 'x', [SCHEMA_ANNOTATION]: '1' } });
+  t.deepEqual(upgraded.spec.names['categories'], ['network']);
+  t.deepEqual(upgraded.spec.versions[0]?.['schema'], installed.spec.versions[0]?.['schema']);
+  // With it, nothing that ipamd writes to the status would arrive.
+  t.is(upgraded.spec.versions[0]?.['subresources'], undefined);
+});
+
+test('installDefinitions: does not downgrade what a newer release installed', async (t) => {
+  const { kube, install, read } = start();
+  await install();
+  const installed = (await read()) as Installed;
+  const annotations = { [SCHEMA_ANNOTATION]: '99' };
+  const newer = { ...installed, metadata: { ...installed.metadata, annotations } };
+  const versions = newer.spec.versions.map((version) => ({ ...version, additionalPrinterColumns: [] }));
+  await kube.update(CUSTOM_RESOURCE_DEFINITIONS, { ...newer, spec: { ...newer.spec, versions } });
+  const before = await read();
+  t.deepEqual(outcomesOf(await install(kube, [NODE_ENI_CONFIG_KIND])), ['newer']);
+  t.is((await read()).metadata.resourceVersion, before.metadata.resourceVersion);
+});
+
+test('installDefinitions: lets two replicas start at once', async (t) => {
+  const clock = new VirtualClock();
+  const server = startInProcessApi({ clock, latencyMs: 10 });
+  const one = () =>
+    installDefinitions({ client: server.client(), clock, log: silentLogger }, new AbortController().signal);
+  const [first, second] = await clock.run(Promise.all([one(), one()]));
+  const created = [...first, ...second].filter(({ outcome }) => outcome === 'created').length;
+  t.is(created, RESOURCE_KINDS.length);
+});
+
+test('installDefinitions: refuses a definition of another scope', async (t) => {
+  const { kube, install } = start();
+  const spec = {
+    group: 'networking.tke.cloud.tencent.com',
+    scope: 'Namespaced',
+    names: {
+      kind: 'NodeENIConfig',
+      listKind: 'NodeENIConfigList',
+      plural: 'nodeeniconfigs',
+      singular: 'nodeeniconfig',
+    },
+    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+  };
+  await kube.create(CUSTOM_RESOURCE_DEFINITIONS, {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: NEC,
+    spec,
+  });
+  await t.throwsAsync(install(), { code: 'DEFINITION', message: /has to be Cluster.*delete it/ });
+});
+
+/** Makes a client with the published ClusterRole, less some verbs on definitions. */
+async function clientWithout(parts: ReturnType<typeof start>, ...verbs: readonly string[]): Promise<KubeClient> {
+  const role = seedClusterRole('tke-eni-ipamd') as KubeObject & { readonly rules: readonly Record<string, string[]>[] };
+  const rules = role.rules.map((rule) =>
+    rule['resources']?.includes('customresourcedefinitions') === true
+      ? { ...rule, verbs: (rule['verbs'] ?? []).filter((verb) => !verbs.includes(verb)) }
+      : rule,
+  );
+  await parts.kube.create(CLUSTER_ROLES, { ...role, rules });
+  await parts.kube.create(CLUSTER_ROLE_BINDINGS, {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name: 'ipamd' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'tke-eni-ipamd' },
+    subjects: [{ kind: 'ServiceAccount', namespace: 'kube-system', name: 'ipamd' }],
+  });
+  return parts.server.client({ user: serviceAccountUser('kube-system', 'ipamd') });
+}
+
+test('installDefinitions: needs no right that the published ClusterRole lacks', async (t) => {
+  const parts = start('rbac');
+  t.deepEqual(outcomesOf(await parts.install(await clientWithout(parts))), ['created']);
+});
+
+test('installDefinitions: names the right that is missing when a definition is not there', async (t) => {
+  const parts = start('rbac');
+  const client = await clientWithout(parts, 'create');
+  await t.throwsAsync(parts.install(client), {
+    code: 'DEFINITION',
+    message: /lacks the right to create customresourcedefinitions/,
+  });
+});
+
+test('installDefinitions: goes on with the definitions that are there when it may not look at them', async (t) => {
+  const parts = start('rbac');
+  await parts.install();
+  const client = await clientWithout(parts, 'create', 'update', 'get');
+  t.deepEqual(outcomesOf(await parts.install(client)), ['forbidden']);
+});
