@@ -106,4 +106,6 @@ export type KubeClient = {
   patch(type: ResourceType, ref: ObjectRef, patch: ObjectPatch, signal?: AbortSignal): Promise<KubeObject>;
   /** Returns false when there was none. @throws KubeError CONFLICT when a precondition does not hold */
   delete(type: ResourceType, ref: ObjectRef, only?: DeletePreconditions, signal?: AbortSignal): Promise<boolean>;
+  /** The same server past the queue of all other calls, for the few that must not wait: leader election. */
+  readonly urgent?: KubeClient;
 };

@@ -1,0 +1,143 @@
+import { readFileSync } from 'node:fs';
+import { isIPv6 } from 'node:net';
+import { dirname, isAbsolute, join } from 'node:path';
+import {
+  type Cluster,
+  newClusters,
+  newContexts,
+  newUsers,
+  type User,
+} from '@kubernetes/client-node/dist/config_types.js';
+import { ConfigError, type Decoder, isRecord } from '../runtime/decode.ts';
+import { decodeYaml } from '../runtime/settings/read-yaml.ts';
+
+/** Whom to talk to, and as whom; as client-node's KubeConfig has them. */
+export type AccessTarget = { readonly cluster: Cluster; readonly user: User };
+
+/** Where to look for the API server. */
+export type AccessSource = {
+  /** Path of a kubeconfig. */
+  readonly kubeconfig?: string | undefined;
+  /** URL; takes precedence over the kubeconfig's. */
+  readonly master?: string | undefined;
+  readonly context?: string | undefined;
+  /** The environment: a Pod finds its API server there. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where a Pod's token and authority are; default the place where the kubelet puts them. */
+  readonly serviceAccountFolder?: string | undefined;
+};
+
+/**
+ * Reads whom to talk to: the kubeconfig, a bare URL, or what the kubelet gives every Pod.
+ * @throws ConfigError that names the file and what is missing
+ */
+export function readAccessTarget(source: AccessSource): AccessTarget {
+  const { kubeconfig, master } = source;
+  const target = kubeconfig === undefined ? withoutFile(source) : fromFile(kubeconfig, source.context);
+  return master === undefined ? target : { ...target, cluster: { ...target.cluster, server: serverOf(master) } };
+}
+
+const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+function withoutFile({ master, env, serviceAccountFolder = SERVICE_ACCOUNT_FOLDER }: AccessSource): AccessTarget {
+  if (master !== undefined) {
+    return { cluster: { name: 'master', server: serverOf(master), skipTLSVerify: false }, user: { name: 'nobody' } };
+  }
+  const host = env['KUBERNETES_SERVICE_HOST'];
+  const port = env['KUBERNETES_SERVICE_PORT'];
+  if (!host || !port) {
+    throw fault('environment', 'KUBERNETES_SERVICE_HOST and _PORT, or --kubeconfig, or --master', undefined);
+  }
+  return {
+    cluster: {
+      name: 'in-cluster',
+      server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+      caFile: join(serviceAccountFolder, 'ca.crt'),
+      skipTLSVerify: false,
+    },
+    // The kubelet rotates the token in place: it is read again and again.
+    user: tokenFileUser('in-cluster', join(serviceAccountFolder, 'token')),
+  };
+}
+
+function fromFile(path: string, context: string | undefined): AccessTarget {
+  const content = readConfig(path);
+  const name = context ?? content['current-context'];
+  const { clusters, users, contexts } = entriesOf(path, content);
+  const chosen = contexts.find((one) => one.name === name);
+  if (chosen === undefined) {
+    throw fault(path, `a context named ${String(name)}; there are ${contexts.map((one) => one.name).join(', ')}`, name);
+  }
+  const cluster = clusters.find((one) => one.name === chosen.cluster);
+  if (cluster === undefined) throw fault(path, `the cluster of context ${chosen.name}`, chosen.cluster);
+  const user = users.find((one) => one.name === chosen.user);
+  if (user === undefined && chosen.user) throw fault(path, `the user of context ${chosen.name}`, chosen.user);
+  const absolute = (file: string | undefined) => (file && !isAbsolute(file) ? join(dirname(path), file) : file);
+  const tokenFile = tokenFileOf(content, chosen.user);
+  const named = user ?? { name: 'nobody' };
+  return {
+    cluster: withFile(cluster, 'caFile', absolute(cluster.caFile)),
+    user: {
+      ...withFile(withFile(named, 'certFile', absolute(named.certFile)), 'keyFile', absolute(named.keyFile)),
+      ...(tokenFile === undefined ? {} : tokenFileUser(named.name, absolute(tokenFile) ?? tokenFile)),
+    },
+  };
+}
+
+function readConfig(path: string): Readonly<Record<string, unknown>> {
+  return decodeYaml(readText(path), path, anyRecord);
+}
+
+const anyRecord: Decoder<Readonly<Record<string, unknown>>> = (value, path, faults) => {
+  if (isRecord(value)) return value;
+  faults.add(path, 'a kubeconfig', value);
+  return undefined;
+};
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw fault(path, 'a kubeconfig that can be read', error instanceof Error ? error.message : error);
+  }
+}
+
+function entriesOf(path: string, content: Readonly<Record<string, unknown>>) {
+  try {
+    return {
+      clusters: newClusters(content['clusters']),
+      users: newUsers(content['users']),
+      contexts: newContexts(content['contexts']),
+    };
+  } catch (error) {
+    throw fault(path, 'a kubeconfig', error instanceof Error ? error.message : error);
+  }
+}
+
+/** client-node knows the field under another name than kubectl, and reads it once only. */
+function tokenFileOf(content: Readonly<Record<string, unknown>>, userName: string | undefined): string | undefined {
+  const users: readonly unknown[] = Array.isArray(content['users']) ? content['users'] : [];
+  const found = users.find((one) => isRecord(one) && one['name'] === userName);
+  const user = isRecord(found) && isRecord(found['user']) ? found['user'] : {};
+  return typeof user['tokenFile'] === 'string' ? user['tokenFile'] : undefined;
+}
+
+function tokenFileUser(name: string, tokenFile: string): User {
+  return { name, authProvider: { name: 'tokenFile', config: { tokenFile } } };
+}
+
+function withFile<T extends object, K extends string>(entry: T, key: K, path: string | undefined): T {
+  return path === undefined ? entry : { ...entry, [key]: path };
+}
+
+function serverOf(master: string): string {
+  const url = URL.canParse(master) ? new URL(master) : undefined;
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
+    throw fault('--master', 'a URL: https://10.0.0.1:6443', master);
+  }
+  return master.replace(/\/$/, '');
+}
+
+function fault(source: string, expected: string, got: unknown): ConfigError {
+  return new ConfigError(source, [{ path: '', expected, got: got === undefined ? 'nothing' : String(got) }]);
+}

@@ -1,0 +1,148 @@
+import { readFileSync } from 'node:fs';
+import { Agent as HttpAgent, type OutgoingHttpHeaders } from 'node:http';
+import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
+import type { Cluster, User } from '@kubernetes/client-node/dist/config_types.js';
+import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js';
+import { FileAuth } from '@kubernetes/client-node/dist/file_auth.js';
+import type { Clock } from '../runtime/clock.ts';
+import type { AccessTarget } from './access-target.ts';
+
+/** What one request needs to be let in. */
+export type Credentials = { readonly agent: HttpAgent; readonly headers: Readonly<Record<string, string>> };
+
+/** The way to one API server: connections and credentials, read anew as they rotate. */
+export type Access = {
+  /** Without a slash at the end; may have a path. */
+  readonly server: string;
+  /** Returns what the next request needs. @throws when a file is missing or an exec plugin fails */
+  credentials(): Promise<Credentials>;
+  /** Forgets tokens and certificates: the server did not take them. */
+  renew(): void;
+  /** Closes connections that are at rest: one that hung is seldom alone. */
+  dropIdle(): void;
+  close(): void;
+};
+
+/** Files are read again after so long, as client-go does: certificates and authorities rotate in place. */
+const REREAD_MS = 60_000;
+
+/** Kernel probes on connections: a peer that is gone is noticed even where nobody waits for an answer. */
+const KEEP_ALIVE_MS = 30_000;
+
+/**
+ * Opens the way to an API server. Owns connections until `close`.
+ *
+ * client-node's authenticators do the work, but its KubeConfig is loaded only for what needs it (a proxy, OIDC, Azure,
+ * Google): it imports its generated classes of all kinds and an HTTP client of its own, 25 MiB of resident memory that
+ * an agent on each node would pay for a token file. Numbers in docs/kube.md.
+ */
+export function openAccess(target: AccessTarget, clock: Clock): Access {
+  const { cluster, user } = target;
+  let agent: { readonly key: string; readonly agent: HttpAgent } | undefined;
+  let known: { readonly options: RequestOptions; readonly readMs: number } | undefined;
+  let signIn = needsWholeConfig(target) ? wholeConfig(target) : authenticate(user);
+  const read = async (): Promise<RequestOptions> => {
+    const isFresh = known !== undefined && clock.monotonicMs() - known.readMs < REREAD_MS;
+    const base = isFresh && known !== undefined ? known.options : tlsOptions(cluster, user);
+    if (!isFresh) known = { options: base, readMs: clock.monotonicMs() };
+    const options: RequestOptions = { ...base, headers: {} };
+    await signIn(options);
+    return options;
+  };
+  const agentFor = (options: RequestOptions): HttpAgent => {
+    if (options.agent instanceof HttpAgent) return options.agent;
+    const { ca, cert, key, servername, rejectUnauthorized } = options;
+    const mark = JSON.stringify([ca, cert, key, servername, rejectUnauthorized].map((one) => String(one ?? '')));
+    if (agent?.key === mark) return agent.agent;
+    // The old one is left to its running requests; its idle connections go.
+    if (agent !== undefined) closeIdle(agent.agent);
+    const settings = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS, maxFreeSockets: 4 };
+    const tls = withoutUndefined({ ca, cert, key, servername, rejectUnauthorized });
+    const isPlain = cluster.server.startsWith('http:');
+    agent = { key: mark, agent: isPlain ? new HttpAgent(settings) : new HttpsAgent({ ...settings, ...tls }) };
+    return agent.agent;
+  };
+  return {
+    server: cluster.server,
+    credentials: async () => {
+      const options = await read();
+      return { agent: agentFor(options), headers: { ...basic(user), ...plainHeaders(options.headers) } };
+    },
+    renew: () => {
+      known = undefined;
+      signIn = needsWholeConfig(target) ? wholeConfig(target) : authenticate(user);
+    },
+    dropIdle: () => {
+      if (agent !== undefined) closeIdle(agent.agent);
+    },
+    close: () => agent?.agent.destroy(),
+  };
+}
+
+type SignIn = (options: RequestOptions) => Promise<void>;
+
+function needsWholeConfig({ cluster, user }: AccessTarget): boolean {
+  if (cluster.proxyUrl) return true;
+  return Boolean(user.authProvider) && !new FileAuth().isAuthProvider(user) && !new ExecAuth().isAuthProvider(user);
+}
+
+/** Signs in as client-node does, by the parts of it that take little. A new one has read no token yet. */
+function authenticate(user: User): SignIn {
+  const found = [new ExecAuth(), new FileAuth()].find((one) => one.isAuthProvider(user));
+  return async (options) => {
+    const headers: OutgoingHttpHeaders = {};
+    options.headers = headers;
+    if (user.impersonateUser) headers['Impersonate-User'] = user.impersonateUser;
+    await found?.applyAuthentication(user, options);
+    if (user.token) headers['Authorization'] = `Bearer ${user.token}`;
+  };
+}
+
+function wholeConfig({ cluster, user }: AccessTarget): SignIn {
+  const loaded = load();
+  // Whoever asks first hears of a failure; nobody may ask before the process ends.
+  loaded.catch(() => {});
+  return async (options) => (await loaded).applyToHTTPSOptions(options);
+  async function load() {
+    const { KubeConfig } = await import('@kubernetes/client-node/dist/config.js');
+    const config = new KubeConfig();
+    config.loadFromClusterAndUser(cluster, user);
+    return config;
+  }
+}
+
+function tlsOptions(cluster: Cluster, user: User): RequestOptions {
+  return withoutUndefined({
+    ca: fileOrText(cluster.caFile, cluster.caData),
+    cert: fileOrText(user.certFile, user.certData),
+    key: fileOrText(user.keyFile, user.keyData),
+    servername: cluster.tlsServerName || undefined,
+    rejectUnauthorized: cluster.skipTLSVerify ? false : undefined,
+  });
+}
+
+function fileOrText(path: string | undefined, base64: string | undefined): Buffer | undefined {
+  if (path) return readFileSync(path);
+  return base64 ? Buffer.from(base64, 'base64') : undefined;
+}
+
+function basic({ username, password }: User): Readonly<Record<string, string>> {
+  if (!username) return {};
+  return { Authorization: `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}` };
+}
+
+/** A token file may end with a line feed, which no header may hold. */
+function plainHeaders(headers: RequestOptions['headers']): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name, String(value).trim()]));
+}
+
+function closeIdle(agent: HttpAgent): void {
+  for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+function withoutUndefined<T extends object>(record: T): Defined<T> {
+  // Exactly the entries that are not undefined, which is what the type says.
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

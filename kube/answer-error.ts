@@ -1,0 +1,77 @@
+import { isRecord } from '../runtime/decode.ts';
+import { KubeError, type KubeErrorCode } from './kube-error.ts';
+
+/** An answer that is no success. */
+export type Refusal = {
+  readonly request: string;
+  readonly status: number;
+  /** The body, parsed when it was JSON; else its text. */
+  readonly body: unknown;
+  /** The header, as it came. */
+  readonly retryAfter?: string | undefined;
+};
+
+/**
+ * Turns a refusal into the error that says what it means. Pure.
+ * @see metav1.Status, metav1.StatusReason
+ */
+export function answerError({ request, status, body, retryAfter }: Refusal): KubeError {
+  const known = isRecord(body) ? body : {};
+  const reason = typeof known['reason'] === 'string' && known['reason'] !== '' ? known['reason'] : undefined;
+  const retryAfterMs = waitOf(known, retryAfter);
+  return new KubeError({
+    code: codeOf(status, reason),
+    request,
+    status,
+    text: textOf(known, body),
+    ...(reason === undefined ? {} : { reason }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+/**
+ * Tells whether a 404 is about the object, not about its resource: then the API server names the object. Without its
+ * definition, no object of a custom kind is known, which must not be taken for its deletion. Pure.
+ */
+export function isObjectMissing(body: unknown): boolean {
+  if (!isRecord(body) || body['reason'] !== 'NotFound' || !isRecord(body['details'])) return false;
+  return typeof body['details']['name'] === 'string' && body['details']['name'] !== '';
+}
+
+const BY_STATUS: Readonly<Record<number, KubeErrorCode>> = {
+  400: 'INVALID',
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  405: 'INVALID',
+  406: 'INVALID',
+  409: 'CONFLICT',
+  410: 'EXPIRED',
+  413: 'INVALID',
+  415: 'INVALID',
+  422: 'INVALID',
+  429: 'THROTTLED',
+  504: 'TIMEOUT',
+};
+
+function codeOf(status: number, reason: string | undefined): KubeErrorCode {
+  if (reason === 'AlreadyExists') return 'ALREADY_EXISTS';
+  const known = BY_STATUS[status];
+  if (known !== undefined) return known;
+  return status >= 500 ? 'UNAVAILABLE' : 'BAD_ANSWER';
+}
+
+const SHOWN_CHARS = 1000;
+
+function textOf(known: Readonly<Record<string, unknown>>, body: unknown): string {
+  const text = typeof known['message'] === 'string' ? known['message'] : typeof body === 'string' ? body.trim() : '';
+  if (text === '') return 'no text';
+  return text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text;
+}
+
+function waitOf(known: Readonly<Record<string, unknown>>, header: string | undefined): number | undefined {
+  const details = isRecord(known['details']) ? known['details'] : {};
+  const seconds = header === undefined ? details['retryAfterSeconds'] : Number(header);
+  // A date in the header is legal HTTP; no API server sends one, and it would need a common clock.
+  return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+}

@@ -1,0 +1,91 @@
+import type { Logger } from '../runtime/log.ts';
+import { answerError } from './answer-error.ts';
+import { callOnce, type HttpAnswer, type HttpCall, type HttpDeps } from './http-call.ts';
+import type { ResourceType } from './kube-client.ts';
+import { isKubeError } from './kube-error.ts';
+import type { KubeObserver, KubeRequestSign } from './kube-observer.ts';
+import type { TokenBucket } from './token-bucket.ts';
+
+/** A call of an object's verb. */
+export type ObjectCall = {
+  readonly verb: Exclude<KubeRequestSign['verb'], 'watch'>;
+  readonly type: ResourceType;
+  readonly path: string;
+  readonly label: string;
+  readonly body?: unknown;
+  readonly contentType?: string;
+};
+
+/** Sends a call in its turn, and returns any answer but those that were worth a repetition. */
+export type Send = (call: ObjectCall, signal?: AbortSignal) => Promise<HttpAnswer>;
+
+/** What a caller works with. */
+export type CallerDeps = {
+  readonly http: HttpDeps;
+  readonly turn: TokenBucket;
+  readonly log: Logger;
+  readonly userAgent: string;
+  readonly observer?: KubeObserver;
+};
+
+/** A server that sheds load says when to come back; after so many times its word is handed on. */
+const MOST_REPEATS = 4;
+const LONGEST_WAIT_MS = 30_000;
+const WAIT_MS = 1000;
+
+/**
+ * Creates what sends calls. Repeats only what did not happen: what the server throttled (429), after the wait that it
+ * asks for; and, once, what it did not let in (401), with credentials read anew.
+ */
+export function createCaller(deps: CallerDeps): Send {
+  const { http, turn, log, observer } = deps;
+  return async (call, signal) => {
+    let hasRenewed = false;
+    for (let repeats = 0; ; repeats++) {
+      const waitsFromMs = http.clock.monotonicMs();
+      await turn.take(signal);
+      observer?.onTurn?.(http.clock.monotonicMs() - waitsFromMs);
+      const answer = await observed(deps, call, signal);
+      if (answer.status === 401 && !hasRenewed) {
+        hasRenewed = true;
+        log.info('API server refused our credentials, reading them again', { request: call.label });
+        http.access.renew();
+        continue;
+      }
+      if (answer.status !== 429 || repeats >= MOST_REPEATS) return answer;
+      const { retryAfterMs } = answerError({ request: call.label, ...answer });
+      await http.clock.sleep(Math.min(retryAfterMs ?? WAIT_MS, LONGEST_WAIT_MS), signal);
+    }
+  };
+}
+
+async function observed(deps: CallerDeps, call: ObjectCall, signal: AbortSignal | undefined): Promise<HttpAnswer> {
+  const { http, observer } = deps;
+  const startedMs = http.clock.monotonicMs();
+  const tell = (outcome: KubeRequestSign['outcome']) => {
+    const ms = http.clock.monotonicMs() - startedMs;
+    observer?.onRequest?.({ verb: call.verb, resource: call.type.plural, outcome, ms });
+  };
+  try {
+    const answer = await callOnce(http, httpCall(deps, call), signal);
+    tell(answer.status < 300 ? 'ok' : answerError({ request: call.label, ...answer }).code);
+    return answer;
+  } catch (error) {
+    tell(isKubeError(error) ? error.code : 'aborted');
+    throw error;
+  }
+}
+
+const METHODS = { get: 'GET', list: 'GET', create: 'POST', update: 'PUT', patch: 'PATCH', delete: 'DELETE' } as const;
+
+function httpCall({ userAgent }: CallerDeps, call: ObjectCall): HttpCall {
+  return {
+    method: METHODS[call.verb],
+    path: call.path,
+    label: call.label,
+    userAgent,
+    ...(call.body === undefined
+      ? {}
+      : { body: JSON.stringify(call.body), contentType: call.contentType ?? 'application/json' }),
+  };
+}

@@ -1,0 +1,68 @@
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { WorkQueue } from './work-queue.ts';
+
+/** What is to happen to a key next. */
+export type ReconcileResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
+
+/** Hears of every reconcile, for metrics. */
+export type ControllerObserver = {
+  readonly onReconcile?: (reconcile: {
+    readonly controller: string;
+    readonly outcome: 'done' | 'again' | 'failed';
+    readonly ms: number;
+  }) => void;
+};
+
+/** A controller: what it does with a key, and how many keys at once. */
+export type ControllerOptions = {
+  /** Names it in logs and metrics. */
+  readonly name: string;
+  readonly queue: WorkQueue;
+  readonly workers: number;
+  /** Brings the world of a key closer to what it should be. What it throws is logged, and tried again after a wait. */
+  readonly reconcile: (key: string, signal: AbortSignal) => Promise<ReconcileResult>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly observer?: ControllerObserver;
+};
+
+/**
+ * Works off a queue of keys until aborted, and resolves when the last reconcile under way has ended. A failure is one
+ * key's, and its alone; it never rejects.
+ */
+export async function runController(options: ControllerOptions, signal: AbortSignal): Promise<void> {
+  await Promise.all(Array.from({ length: options.workers }, () => runWorker(options, signal)));
+}
+
+async function runWorker(options: ControllerOptions, signal: AbortSignal): Promise<void> {
+  const { queue } = options;
+  for (;;) {
+    // Aborted, or closed: either way there will be no more work.
+    const key = await queue.take(signal).catch(() => undefined);
+    if (key === undefined) return;
+    try {
+      await runOnce(options, key, signal);
+    } finally {
+      queue.done(key);
+    }
+  }
+}
+
+async function runOnce(options: ControllerOptions, key: string, signal: AbortSignal): Promise<void> {
+  const { name, queue, clock, log, observer } = options;
+  const startedMs = clock.monotonicMs();
+  const tell = (outcome: 'done' | 'again' | 'failed') =>
+    observer?.onReconcile?.({ controller: name, outcome, ms: clock.monotonicMs() - startedMs });
+  try {
+    const result = await options.reconcile(key, signal);
+    queue.forget(key);
+    if (result.kind === 'again') queue.addAfter(key, result.afterMs);
+    tell(result.kind);
+  } catch (error) {
+    if (signal.aborted) return;
+    tell('failed');
+    log.warn('reconcile failed, will try again', { controller: name, key, error });
+    queue.addRateLimited(key);
+  }
+}

@@ -1,0 +1,171 @@
+import { type IncomingMessage, request as plainRequest } from 'node:http';
+import { request as tlsRequest } from 'node:https';
+import type { Clock } from '../runtime/clock.ts';
+import type { Access } from './access.ts';
+import { isKubeError, KubeError } from './kube-error.ts';
+
+/** One HTTP request to the API server. */
+export type HttpCall = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** With its query. */
+  readonly path: string;
+  /** What it is in errors: `PUT nodeeniconfigs/n1`. */
+  readonly label: string;
+  readonly body?: string;
+  readonly contentType?: string;
+  readonly userAgent: string;
+};
+
+/** Sends requests; what HTTP is to the client. */
+export type HttpDeps = { readonly access: Access; readonly clock: Clock; readonly timeoutMs: number };
+
+/** An answer, read to its end. */
+export type HttpAnswer = {
+  readonly status: number;
+  /** Parsed where it is JSON, else its text. */
+  readonly body: unknown;
+  readonly retryAfter: string | undefined;
+};
+
+/**
+ * Sends a request and reads the whole answer. Repeats nothing, but a read once that died with a connection from the pool.
+ * @throws KubeError UNAVAILABLE, TIMEOUT, BAD_ANSWER; the signal's reason
+ */
+export async function callOnce(deps: HttpDeps, call: HttpCall, signal?: AbortSignal): Promise<HttpAnswer> {
+  return await withDeadline(deps, call, signal, async (inner) => {
+    const response = await openResponse(deps, call, inner).catch((error: unknown) => {
+      // The server closed an idle connection just as it was taken: a read may simply be sent again.
+      if (call.method === 'GET' && error instanceof PooledReset) return openResponse(deps, call, inner);
+      throw error;
+    });
+    const text = await readText(response, call.label);
+    return {
+      status: response.statusCode ?? 0,
+      body: parseBody(text, call.label, response.statusCode ?? 0),
+      retryAfter: response.headers['retry-after'],
+    };
+  });
+}
+
+/**
+ * Sends a request and returns its answer once that begins; the caller reads the body, and ends it by the signal.
+ * @throws KubeError UNAVAILABLE, TIMEOUT when it does not begin in time; the signal's reason
+ */
+export async function openStream(deps: HttpDeps, call: HttpCall, signal: AbortSignal): Promise<IncomingMessage> {
+  return await withDeadline(deps, call, signal, async (inner) => {
+    const response = await openResponse(deps, call, inner);
+    // From here on the caller's signal ends it: `inner` was for the wait.
+    const end = () => response.destroy();
+    signal.addEventListener('abort', end, { once: true });
+    response.once('close', () => signal.removeEventListener('abort', end));
+    return response;
+  });
+}
+
+/** Reads the body as an error's: JSON or text. @throws KubeError */
+export async function readRefusal(deps: HttpDeps, call: HttpCall, response: IncomingMessage): Promise<unknown> {
+  return await withDeadline(deps, call, undefined, async (inner) => {
+    inner.addEventListener('abort', () => response.destroy(), { once: true });
+    return parseBody(await readText(response, call.label), call.label, response.statusCode ?? 0);
+  });
+}
+
+/** A connection from the pool that was closed before an answer began. */
+class PooledReset extends Error {}
+
+async function withDeadline<T>(
+  { access, clock, timeoutMs }: HttpDeps,
+  call: HttpCall,
+  signal: AbortSignal | undefined,
+  run: (inner: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted();
+  const inner = new AbortController();
+  const timer = new AbortController();
+  let isLate = false;
+  const onAbort = () => inner.abort();
+  signal?.addEventListener('abort', onAbort, { once: true });
+  const onDeadline = () => {
+    isLate = true;
+    inner.abort();
+  };
+  clock.sleep(timeoutMs, timer.signal).then(onDeadline, () => {});
+  try {
+    return await run(inner.signal);
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    if (isKubeError(error)) throw error;
+    // What hung may hang for all connections to that peer.
+    access.dropIdle();
+    const text = isLate ? `no answer within ${timeoutMs} ms` : messageOf(error);
+    throw new KubeError({ code: isLate ? 'TIMEOUT' : 'UNAVAILABLE', request: call.label, text }, { cause: error });
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
+    timer.abort();
+  }
+}
+
+async function openResponse({ access }: HttpDeps, call: HttpCall, signal: AbortSignal): Promise<IncomingMessage> {
+  const { agent, headers } = await access.credentials();
+  signal.throwIfAborted();
+  const url = `${access.server}${call.path}`;
+  const body = call.body === undefined ? undefined : Buffer.from(call.body);
+  return await new Promise<IncomingMessage>((resolve, reject) => {
+    const send = url.startsWith('http:') ? plainRequest : tlsRequest;
+    const request = send(url, {
+      method: call.method,
+      agent,
+      headers: {
+        ...headers,
+        accept: 'application/json',
+        'user-agent': call.userAgent,
+        ...(body === undefined ? {} : { 'content-type': call.contentType, 'content-length': body.length }),
+      },
+    });
+    const onAbort = () => request.destroy(new Error('given up'));
+    signal.addEventListener('abort', onAbort, { once: true });
+    request.once('response', (response) => {
+      resolve(response);
+      // While its body is read, an abort must still break the connection.
+      response.once('close', () => signal.removeEventListener('abort', onAbort));
+    });
+    request.on('error', (error) => {
+      signal.removeEventListener('abort', onAbort);
+      reject(request.reusedSocket ? new PooledReset(error.message, { cause: error }) : error);
+    });
+    request.end(body);
+  });
+}
+
+/** Above this an answer is not ours: 500 objects of the largest size that etcd takes would not fit either. */
+const MOST_BODY_BYTES = 256 * 1024 * 1024;
+
+async function readText(response: IncomingMessage, label: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MOST_BODY_BYTES) {
+      throw new KubeError({ code: 'BAD_ANSWER', request: label, text: `more than ${MOST_BODY_BYTES} bytes` });
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parseBody(text: string, label: string, status: number): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // Proxies and load balancers answer errors in words of their own.
+    if (status < 200 || status > 299) return text;
+    const failure = { code: 'BAD_ANSWER', request: label, status, text: 'the answer is no JSON' } as const;
+    throw new KubeError(failure, { cause: error });
+  }
+}
+
+function messageOf(error: unknown): string {
+  // Of a host with several addresses, Node reports all failures in one error without words.
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
+  return error instanceof Error ? error.message || error.name : String(error);
+}

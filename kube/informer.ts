@@ -1,0 +1,205 @@
+import type { BackoffSettings } from '../runtime/backoff.ts';
+import { backoffMs } from '../runtime/backoff.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { KubeClient, KubeObject, ObjectQuery, ResourceType } from './kube-client.ts';
+import { isKubeError, KubeError } from './kube-error.ts';
+import { ObjectCache, type ObjectChange } from './object-cache.ts';
+
+/** What happened to an informer, for metrics. */
+export type InformerObserver = {
+  /** A whole list was read. */
+  readonly onList?: (type: ResourceType, items: number) => void;
+  /** A list or watch failed, or a watch broke. */
+  readonly onFailure?: (type: ResourceType, error: unknown) => void;
+  /** An object cannot be decoded; once for each of its versions. */
+  readonly onUndecodable?: (type: ResourceType, key: string, error: unknown) => void;
+};
+
+/** What an informer follows, and how. */
+export type InformerOptions<T> = {
+  readonly client: KubeClient;
+  readonly type: ResourceType;
+  readonly query?: ObjectQuery;
+  /**
+   * Takes from an object what is kept of it; undefined when nothing is. When it throws, the object is skipped: what was
+   * known of it before stays, for a deletion would be acted on.
+   */
+  readonly decode: (object: KubeObject) => T | undefined;
+  /** Texts by which a value is found, for each index. */
+  readonly indexes?: Readonly<Record<string, (value: T, key: string) => readonly string[]>>;
+  /** Objects a page; default 500. */
+  readonly pageSize?: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  readonly observer?: InformerObserver;
+};
+
+/** A copy of a collection that follows it. A key is `namespace/name`, or `name` where there are no namespaces. */
+export type Informer<T> = {
+  /** Follows until aborted, through any failure; never rejects. To be called once. */
+  start(signal: AbortSignal): Promise<void>;
+  /** Resolves when the collection was read once. Rejects with the signal's reason. */
+  synced(signal?: AbortSignal): Promise<void>;
+  readonly isSynced: boolean;
+  get(key: string): T | undefined;
+  keys(): Iterable<string>;
+  values(): Iterable<T>;
+  readonly size: number;
+  /** Returns what an index has under a text; nothing for an unknown text. */
+  byIndex(name: string, value: string): readonly T[];
+  /** Calls with each change, after it was made; `after` absent: deleted. After a new list with all that is there. */
+  subscribe(listener: (change: ObjectChange<T>) => void): () => void;
+  /** Monotonic milliseconds of the last word from the server; minus infinity when there was none. */
+  readonly lastContactMs: number;
+};
+
+const PAGE_SIZE = 500;
+
+/** Half of each wait is random: agents that lost one server together must not come back together. */
+const BACKOFF: BackoffSettings = { firstMs: 200, maxMs: 30_000, factor: 2, jitter: 0.5 };
+
+/** A watch that lived so long was a success; one that ends at once must not be opened in a tight loop. */
+const LIVED_MS = 5000;
+
+/**
+ * Opens an informer: list, then watch from there, again and again.
+ *
+ * A watch is only gone on with where the server ended it cleanly. After any other end the collection is listed anew: the
+ * server may have been restored from a backup, and its revisions may meanwhile have passed those that we knew of another
+ * history, in which case going on would miss changes for ever, unnoticed.
+ */
+export function openInformer<T>(options: InformerOptions<T>): Informer<T> {
+  const cache = new ObjectCache<T>(options.decode, options.indexes ?? {}, cacheReports(options));
+  const hasSynced = Promise.withResolvers<void>();
+  const state = { isSynced: false, lastContactMs: Number.NEGATIVE_INFINITY };
+  const follower: Follower<T> = {
+    options,
+    cache,
+    onContact: () => {
+      state.lastContactMs = options.clock.monotonicMs();
+    },
+    onSynced: () => {
+      state.isSynced = true;
+      hasSynced.resolve();
+    },
+  };
+  return {
+    start: (signal) => follow(follower, signal),
+    synced: (signal) => (signal === undefined ? hasSynced.promise : orAborted(hasSynced.promise, signal)),
+    get isSynced() {
+      return state.isSynced;
+    },
+    get: (key) => cache.get(key),
+    keys: () => cache.keys(),
+    values: () => cache.values(),
+    get size() {
+      return cache.size;
+    },
+    byIndex: (name, value) => cache.byIndex(name, value),
+    subscribe: (listener) => cache.subscribe(listener),
+    get lastContactMs() {
+      return state.lastContactMs;
+    },
+  };
+}
+
+type Follower<T> = {
+  readonly options: InformerOptions<T>;
+  readonly cache: ObjectCache<T>;
+  readonly onContact: () => void;
+  readonly onSynced: () => void;
+};
+
+async function follow<T>(follower: Follower<T>, signal: AbortSignal): Promise<void> {
+  const { clock, log, random, type, observer } = follower.options;
+  let version: string | undefined;
+  let attempt = 0;
+  while (!signal.aborted) {
+    const startedMs = clock.monotonicMs();
+    let waitMs = 0;
+    try {
+      version ??= await listAll(follower, signal);
+      version = await watchFrom(follower, version, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      version = undefined;
+      waitMs = isKubeError(error) ? (error.retryAfterMs ?? 0) : 0;
+      // A revision that is too old is the ordinary end of a long break, no failure.
+      if (!isKubeError(error, 'EXPIRED')) log.warn('following objects failed', { resource: type.plural, error });
+      observer?.onFailure?.(type, error);
+    }
+    attempt = clock.monotonicMs() - startedMs >= LIVED_MS ? 0 : attempt + 1;
+    // After a long life the first attempt comes at once, but for a moment that keeps many informers apart.
+    waitMs = Math.max(waitMs, backoffMs(BACKOFF, Math.max(1, attempt), random()));
+    await clock.sleep(waitMs, signal).catch(() => {});
+  }
+}
+
+/** Reads the whole collection, page by page; returns its version. What is gone is taken out only at the end. */
+async function listAll<T>(follower: Follower<T>, signal: AbortSignal): Promise<string> {
+  const { client, type, query = {}, pageSize = PAGE_SIZE, observer } = follower.options;
+  const seen = new Set<string>();
+  let continueToken: string | undefined;
+  for (;;) {
+    const token = continueToken === undefined ? {} : { continueToken };
+    const page = await client.listPage(type, { ...query, limit: pageSize, ...token }, signal);
+    signal.throwIfAborted();
+    follower.onContact();
+    for (const object of page.items) seen.add(follower.cache.put(object));
+    continueToken = page.continueToken;
+    if (continueToken !== undefined) continue;
+    follower.cache.keepOnly(seen);
+    observer?.onList?.(type, seen.size);
+    follower.onSynced();
+    return page.resourceVersion;
+  }
+}
+
+/** Follows changes until the server ends the watch; returns the version to go on from. */
+async function watchFrom<T>(follower: Follower<T>, from: string, signal: AbortSignal): Promise<string> {
+  const { client, type, query = {} } = follower.options;
+  let version = from;
+  for await (const event of client.watch(type, { ...query, resourceVersion: from }, signal)) {
+    follower.onContact();
+    const next = event.kind === 'bookmark' ? event.resourceVersion : event.object.metadata.resourceVersion;
+    if (next !== undefined && goesBack(version, next)) {
+      throw new KubeError({ code: 'EXPIRED', request: `WATCH ${type.plural}`, text: `${next} after ${version}` });
+    }
+    if (event.kind === 'deleted') follower.cache.remove(event.object);
+    else if (event.kind !== 'bookmark') follower.cache.put(event.object);
+    version = next ?? version;
+  }
+  signal.throwIfAborted();
+  return version;
+}
+
+/** A server whose revisions go back has been restored. @see KEP-5504, which lets clients compare them as numbers */
+function goesBack(before: string, after: string): boolean {
+  return /^\d+$/.test(before) && /^\d+$/.test(after) && BigInt(after) < BigInt(before);
+}
+
+function cacheReports<T>({ type, log, observer }: InformerOptions<T>) {
+  return {
+    onUndecodable: (key: string, error: unknown) => {
+      log.warn('object cannot be decoded, skipped', { resource: type.plural, key, error });
+      observer?.onUndecodable?.(type, key, error);
+    },
+    onListenerError: (key: string, error: unknown) => {
+      log.error('listener to changes failed', { resource: type.plural, key, error });
+    },
+  };
+}
+
+function orAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.reject(signal.reason);
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(() => {
+      signal.removeEventListener('abort', onAbort);
+      resolve();
+    }, reject);
+  });
+}

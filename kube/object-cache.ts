@@ -1,0 +1,145 @@
+import type { KubeObject } from './kube-client.ts';
+
+/** A change of one object; `before` absent: new, `after` absent: gone. */
+export type ObjectChange<T> = { readonly key: string; readonly before?: T; readonly after?: T };
+
+type Indexers<T> = Readonly<Record<string, (value: T, key: string) => readonly string[]>>;
+
+/** Whom a cache tells of what it cannot do. */
+export type CacheReports = {
+  readonly onUndecodable: (key: string, error: unknown) => void;
+  readonly onListenerError: (key: string, error: unknown) => void;
+};
+
+/** Writes the key of an object: `namespace/name`, or `name`. Pure. */
+export function keyOf({ metadata }: Pick<KubeObject, 'metadata'>): string {
+  return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
+}
+
+type Entry<T> = { readonly value: T; readonly marks: readonly (readonly [index: string, text: string])[] };
+
+/** What is kept of the objects of a collection, found by key and by index; tells its listeners of every change. */
+export class ObjectCache<T> {
+  readonly #decode: (object: KubeObject) => T | undefined;
+  readonly #indexers: readonly (readonly [string, Indexers<T>[string]])[];
+  readonly #reports: CacheReports;
+  readonly #entries = new Map<string, Entry<T>>();
+  readonly #indexes = new Map<string, Map<string, Map<string, T>>>();
+  readonly #listeners = new Set<(change: ObjectChange<T>) => void>();
+  /** Versions that could not be decoded, by key: each is told of once. */
+  readonly #undecodable = new Map<string, string>();
+
+  constructor(decode: (object: KubeObject) => T | undefined, indexers: Indexers<T>, reports: CacheReports) {
+    this.#decode = decode;
+    this.#indexers = Object.entries(indexers);
+    this.#reports = reports;
+    for (const [name] of this.#indexers) this.#indexes.set(name, new Map());
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: string): T | undefined {
+    return this.#entries.get(key)?.value;
+  }
+
+  keys(): Iterable<string> {
+    return this.#entries.keys();
+  }
+
+  *values(): Iterable<T> {
+    for (const entry of this.#entries.values()) yield entry.value;
+  }
+
+  byIndex(name: string, text: string): readonly T[] {
+    return [...(this.#indexes.get(name)?.get(text)?.values() ?? [])];
+  }
+
+  /** Takes an object in; returns its key. Never throws: one that cannot be decoded is told of, and skipped. */
+  put(object: KubeObject): string {
+    const key = keyOf(object);
+    const entry = this.#entryOf(key, object);
+    if (entry === 'undecodable') return key;
+    this.#undecodable.delete(key);
+    if (entry === undefined) this.#drop(key);
+    else this.#set(key, entry);
+    return key;
+  }
+
+  /** Takes an object out. */
+  remove(object: KubeObject): void {
+    const key = keyOf(object);
+    this.#undecodable.delete(key);
+    this.#drop(key);
+  }
+
+  /** Takes out all objects but those. */
+  keepOnly(keys: ReadonlySet<string>): void {
+    for (const key of [...this.#entries.keys()]) if (!keys.has(key)) this.#drop(key);
+    for (const key of [...this.#undecodable.keys()]) if (!keys.has(key)) this.#undecodable.delete(key);
+  }
+
+  /** Calls `listener` with each change. Returns how to stop. */
+  subscribe(listener: (change: ObjectChange<T>) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #entryOf(key: string, object: KubeObject): Entry<T> | undefined | 'undecodable' {
+    try {
+      const value = this.#decode(object);
+      if (value === undefined) return undefined;
+      const marks = this.#indexers.flatMap(([index, textsOf]) =>
+        textsOf(value, key).map((text) => [index, text] as const),
+      );
+      return { value, marks };
+    } catch (error) {
+      const version = object.metadata.resourceVersion ?? '';
+      if (this.#undecodable.get(key) !== version) {
+        this.#undecodable.set(key, version);
+        this.#reports.onUndecodable(key, error);
+      }
+      return 'undecodable';
+    }
+  }
+
+  #set(key: string, entry: Entry<T>): void {
+    const before = this.#entries.get(key);
+    if (before !== undefined) this.#unmark(key, before);
+    this.#entries.set(key, entry);
+    for (const [index, text] of entry.marks) {
+      const texts = this.#indexes.get(index);
+      const found = texts?.get(text) ?? new Map<string, T>();
+      texts?.set(text, found.set(key, entry.value));
+    }
+    this.#tell({ key, ...(before === undefined ? {} : { before: before.value }), after: entry.value });
+  }
+
+  #drop(key: string): void {
+    const before = this.#entries.get(key);
+    if (before === undefined) return;
+    this.#unmark(key, before);
+    this.#entries.delete(key);
+    this.#tell({ key, before: before.value });
+  }
+
+  #unmark(key: string, { marks }: Entry<T>): void {
+    for (const [index, text] of marks) {
+      const texts = this.#indexes.get(index);
+      const found = texts?.get(text);
+      found?.delete(key);
+      if (found?.size === 0) texts?.delete(text);
+    }
+  }
+
+  #tell(change: ObjectChange<T>): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(change);
+      } catch (error) {
+        this.#reports.onListenerError(change.key, error);
+      }
+    }
+  }
+}

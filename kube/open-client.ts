@@ -1,0 +1,141 @@
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
+import { openAccess } from './access.ts';
+import { type AccessSource, readAccessTarget } from './access-target.ts';
+import { answerError, isObjectMissing } from './answer-error.ts';
+import { createCaller, type Send } from './caller.ts';
+import { decodeList, decodeObject } from './decode-answer.ts';
+import type { KubeClient, ObjectPatch, ObjectQuery } from './kube-client.ts';
+import type { KubeObserver } from './kube-observer.ts';
+import { collectionPath, objectPath, requestLabel } from './request-path.ts';
+import { TokenBucket } from './token-bucket.ts';
+import { followWatch } from './watch-call.ts';
+
+/** How to reach the API server, and how fast to call it. */
+export type KubeClientOptions = AccessSource & {
+  /** Calls a second in the long run. Watches and `urgent` have a quarter more of their own. */
+  readonly qps: number;
+  /** Calls at once after a rest. */
+  readonly burst: number;
+  readonly userAgent: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly observer?: KubeObserver;
+  /** A number from 0 to below 1: spreads the ends of watches. Default: no spread. */
+  readonly random?: () => number;
+  /** How long a call may take, in milliseconds; default 30,000. */
+  readonly requestTimeoutMs?: number;
+  /** How long a watch may be silent; default 150,000. Servers send a bookmark each minute. */
+  readonly watchIdleMs?: number;
+};
+
+/** A client that owns connections. */
+export type OpenKubeClient = KubeClient & {
+  readonly urgent: KubeClient;
+  /** Closes its connections; calls under way fail. */
+  close(): void;
+};
+
+const REQUEST_TIMEOUT_MS = 30_000;
+/** Two bookmarks may be lost, or never be sent, before a silent connection is taken for dead. */
+const WATCH_IDLE_MS = 150_000;
+
+/**
+ * Opens a client of the API server that a kubeconfig, a URL or a Pod's environment names. Connects with the first call.
+ * @throws ConfigError when that names none
+ */
+export function openKubeClient(options: KubeClientOptions): OpenKubeClient {
+  const { clock, qps, burst } = options;
+  const access = openAccess(readAccessTarget(options), clock);
+  const http = { access, clock, timeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS };
+  // What keeps us in the picture and in office must not queue behind a thousand writes; neither must it flood.
+  const reserve = new TokenBucket(clock, Math.max(2, qps / 4), Math.max(10, burst / 2));
+  const ordinary = new TokenBucket(clock, qps, burst);
+  const follow = {
+    http,
+    turn: reserve,
+    random: options.random ?? (() => 0.5),
+    idleMs: options.watchIdleMs ?? WATCH_IDLE_MS,
+    ...withObserver(options),
+    userAgent: options.userAgent,
+  };
+  const clientWith = (turn: TokenBucket): KubeClient => {
+    const send = createCaller({ http, turn, log: options.log, userAgent: options.userAgent, ...withObserver(options) });
+    return { ...objectCalls(send), watch: (type, query, signal) => followWatch(follow, type, query, signal) };
+  };
+  return { ...clientWith(ordinary), urgent: clientWith(reserve), close: () => access.close() };
+}
+
+function withObserver({ observer }: KubeClientOptions): { readonly observer?: KubeObserver } {
+  return observer === undefined ? {} : { observer };
+}
+
+function objectCalls(send: Send): Omit<KubeClient, 'watch'> {
+  return {
+    get: async (type, ref, signal) => {
+      const label = requestLabel('GET', type, ref);
+      const answer = await send({ verb: 'get', type, path: objectPath(type, ref), label }, signal);
+      if (answer.status === 404 && isObjectMissing(answer.body)) return undefined;
+      return decodeObject(accepted(answer, label), label, type);
+    },
+    listPage: async (type, query, signal) => {
+      const label = requestLabel('LIST', type, withNamespace(query));
+      const path = `${collectionPath(type, query.namespace)}${listSearch(query)}`;
+      return decodeList(accepted(await send({ verb: 'list', type, path, label }, signal), label), label, type);
+    },
+    create: async (type, object, signal) => {
+      const label = requestLabel('POST', type, object.metadata);
+      const path = collectionPath(type, object.metadata.namespace);
+      const answer = await send({ verb: 'create', type, path, label, body: object }, signal);
+      return decodeObject(accepted(answer, label), label, type);
+    },
+    update: async (type, object, signal) => {
+      const label = requestLabel('PUT', type, object.metadata);
+      const path = objectPath(type, object.metadata);
+      const answer = await send({ verb: 'update', type, path, label, body: object }, signal);
+      return decodeObject(accepted(answer, label), label, type);
+    },
+    patch: async (type, ref, patch, signal) => {
+      const label = requestLabel('PATCH', type, ref);
+      const path = `${objectPath(type, ref)}${patch.subresource === undefined ? '' : `/${patch.subresource}`}`;
+      const contentType = PATCH_TYPES[patch.kind];
+      const answer = await send({ verb: 'patch', type, path, label, body: patch.body, contentType }, signal);
+      return decodeObject(accepted(answer, label), label, type);
+    },
+    delete: async (type, ref, only, signal) => {
+      const label = requestLabel('DELETE', type, ref);
+      const preconditions = only === undefined ? {} : { preconditions: only };
+      const body = { kind: 'DeleteOptions', apiVersion: 'v1', ...preconditions };
+      const answer = await send({ verb: 'delete', type, path: objectPath(type, ref), label, body }, signal);
+      if (answer.status === 404 && isObjectMissing(answer.body)) return false;
+      accepted(answer, label);
+      return true;
+    },
+  };
+}
+
+const PATCH_TYPES: Readonly<Record<ObjectPatch['kind'], string>> = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+};
+
+type Answer = { readonly status: number; readonly body: unknown; readonly retryAfter: string | undefined };
+
+function accepted(answer: Answer, request: string): unknown {
+  if (answer.status >= 200 && answer.status <= 299) return answer.body;
+  throw answerError({ request, ...answer });
+}
+
+function withNamespace({ namespace }: ObjectQuery): { readonly namespace?: string } {
+  return namespace === undefined ? {} : { namespace };
+}
+
+function listSearch(query: Parameters<KubeClient['listPage']>[1]): string {
+  const search = new URLSearchParams();
+  if (query.fieldSelector !== undefined) search.set('fieldSelector', query.fieldSelector);
+  if (query.labelSelector !== undefined) search.set('labelSelector', query.labelSelector);
+  if (query.limit !== undefined) search.set('limit', String(query.limit));
+  if (query.continueToken !== undefined) search.set('continue', query.continueToken);
+  return search.size === 0 ? '' : `?${search}`;
+}

@@ -1,0 +1,74 @@
+import type { Clock } from '../runtime/clock.ts';
+
+type Waiter = { readonly enter: () => void };
+
+/**
+ * Lets calls through at `qps` a second in the long run and up to `burst` at once, in order of arrival. A caller that
+ * gives up while it waits costs the others nothing.
+ */
+export class TokenBucket {
+  readonly #clock: Clock;
+  readonly #qps: number;
+  readonly #burst: number;
+  readonly #line = new Set<Waiter>();
+  #tokens: number;
+  #filledMs: number;
+  #isPumping = false;
+
+  /** `qps` above 0; `burst` at least 1. Full at the start. */
+  constructor(clock: Clock, qps: number, burst: number) {
+    this.#clock = clock;
+    this.#qps = Math.max(qps, 0.001);
+    this.#burst = Math.max(1, burst);
+    this.#tokens = this.#burst;
+    this.#filledMs = clock.monotonicMs();
+  }
+
+  /** Waits for a turn. Rejects with the signal's reason when aborted before. */
+  async take(signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    this.#fill();
+    if (this.#line.size === 0 && this.#tokens >= 1) {
+      this.#tokens -= 1;
+      return;
+    }
+    const turn = Promise.withResolvers<void>();
+    const waiter = { enter: turn.resolve };
+    const leave = () => {
+      this.#line.delete(waiter);
+      turn.reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', leave, { once: true });
+    this.#line.add(waiter);
+    if (!this.#isPumping) void this.#pump();
+    try {
+      await turn.promise;
+    } finally {
+      signal?.removeEventListener('abort', leave);
+    }
+  }
+
+  /** Runs while somebody waits. */
+  async #pump(): Promise<void> {
+    this.#isPumping = true;
+    while (this.#line.size > 0) {
+      this.#fill();
+      if (this.#tokens < 1) {
+        await this.#clock.sleep(Math.ceil(((1 - this.#tokens) * 1000) / this.#qps));
+        continue;
+      }
+      const [first] = this.#line;
+      if (first === undefined) break;
+      this.#line.delete(first);
+      this.#tokens -= 1;
+      first.enter();
+    }
+    this.#isPumping = false;
+  }
+
+  #fill(): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((nowMs - this.#filledMs) * this.#qps) / 1000);
+    this.#filledMs = nowMs;
+  }
+}

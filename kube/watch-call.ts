@@ -1,0 +1,141 @@
+import type { IncomingMessage } from 'node:http';
+import type { Clock } from '../runtime/clock.ts';
+import { answerError } from './answer-error.ts';
+import { type HttpCall, type HttpDeps, openStream, readRefusal } from './http-call.ts';
+import type { KubeClient, ResourceType, WatchEvent } from './kube-client.ts';
+import { isKubeError, KubeError } from './kube-error.ts';
+import type { KubeObserver, KubeRequestSign } from './kube-observer.ts';
+import { collectionPath, requestLabel } from './request-path.ts';
+import type { TokenBucket } from './token-bucket.ts';
+import { decodeWatchLine, splitLines } from './watch-stream.ts';
+
+/** What a watch works with. */
+export type WatchDeps = {
+  readonly http: HttpDeps;
+  readonly turn: TokenBucket;
+  readonly random: () => number;
+  readonly idleMs: number;
+  readonly userAgent: string;
+  readonly observer?: KubeObserver;
+};
+
+type WatchQuery = Parameters<KubeClient['watch']>[1];
+
+/** The server ends a watch after five to ten minutes: as client-go asks, and spread, so that not all come back at once. */
+const SHORTEST_SECONDS = 300;
+
+/**
+ * Follows a collection until the server ends the watch, which is the end of the iteration.
+ * @throws KubeError EXPIRED; UNAVAILABLE when the connection breaks; TIMEOUT when it is silent for too long; others
+ */
+export async function* followWatch(
+  deps: WatchDeps,
+  type: ResourceType,
+  query: WatchQuery,
+  signal: AbortSignal,
+): AsyncGenerator<WatchEvent, void, undefined> {
+  const { http, turn, observer } = deps;
+  await turn.take(signal);
+  const startedMs = http.clock.monotonicMs();
+  let outcome: KubeRequestSign['outcome'] = 'aborted';
+  try {
+    yield* eventsOf(deps, type, query, signal);
+    outcome = 'ok';
+  } catch (error) {
+    if (isKubeError(error)) outcome = error.code;
+    throw error;
+  } finally {
+    observer?.onRequest?.({ verb: 'watch', resource: type.plural, outcome, ms: http.clock.monotonicMs() - startedMs });
+  }
+}
+
+async function* eventsOf(
+  deps: WatchDeps,
+  type: ResourceType,
+  query: WatchQuery,
+  signal: AbortSignal,
+): AsyncGenerator<WatchEvent, void, undefined> {
+  const { http, idleMs } = deps;
+  const call = watchCall(deps, type, query);
+  const response = await openWatch(http, call, signal);
+  const idle = watchOverSilence(http.clock, idleMs, () => response.destroy());
+  try {
+    for await (const line of splitLines(listened(response, idle.heard), call.label)) {
+      const event = decodeWatchLine(line, call.label);
+      if (event !== undefined) yield event;
+    }
+    // An abort ends the stream as the server does; only the latter is an end to go on from.
+    signal.throwIfAborted();
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (isKubeError(error)) throw error;
+    const text = idle.isOver() ? `silent for ${idleMs} ms` : error instanceof Error ? error.message : String(error);
+    const code = idle.isOver() ? 'TIMEOUT' : 'UNAVAILABLE';
+    throw new KubeError({ code, request: call.label, text }, { cause: error });
+  } finally {
+    idle.stop();
+    response.destroy();
+  }
+}
+
+async function openWatch(http: HttpDeps, call: HttpCall, signal: AbortSignal): Promise<IncomingMessage> {
+  for (let hasRenewed = false; ; hasRenewed = true) {
+    const response = await openStream(http, call, signal);
+    const status = response.statusCode ?? 0;
+    if (status >= 200 && status <= 299) return response;
+    const body = await readRefusal(http, call, response);
+    if (status !== 401 || hasRenewed) {
+      throw answerError({ request: call.label, status, body, retryAfter: response.headers['retry-after'] });
+    }
+    http.access.renew();
+  }
+}
+
+function watchCall(deps: WatchDeps, type: ResourceType, query: WatchQuery): HttpCall {
+  const search = new URLSearchParams({
+    watch: 'true',
+    allowWatchBookmarks: 'true',
+    resourceVersion: query.resourceVersion,
+    timeoutSeconds: String(Math.round(SHORTEST_SECONDS * (1 + deps.random()))),
+  });
+  if (query.fieldSelector !== undefined) search.set('fieldSelector', query.fieldSelector);
+  if (query.labelSelector !== undefined) search.set('labelSelector', query.labelSelector);
+  return {
+    method: 'GET',
+    path: `${collectionPath(type, query.namespace)}?${search}`,
+    label: requestLabel('WATCH', type, query.namespace === undefined ? {} : { namespace: query.namespace }),
+    userAgent: deps.userAgent,
+  };
+}
+
+async function* listened(response: IncomingMessage, heard: () => void): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    heard();
+    yield chunk;
+  }
+}
+
+/**
+ * Calls `onSilence` when nothing was heard for `idleMs`: a connection whose peer vanished without a word looks like a
+ * quiet one, for ever.
+ */
+function watchOverSilence(clock: Clock, idleMs: number, onSilence: () => void) {
+  const stopped = new AbortController();
+  let heardMs = clock.monotonicMs();
+  let isOver = false;
+  const wait = async () => {
+    for (let leftMs = idleMs; leftMs > 0; leftMs = heardMs + idleMs - clock.monotonicMs()) {
+      await clock.sleep(leftMs, stopped.signal);
+    }
+    isOver = true;
+    onSilence();
+  };
+  wait().catch(() => {});
+  return {
+    heard: () => {
+      heardMs = clock.monotonicMs();
+    },
+    isOver: () => isOver,
+    stop: () => stopped.abort(),
+  };
+}

@@ -1,0 +1,97 @@
+import { isRecord } from '../runtime/decode.ts';
+import { answerError } from './answer-error.ts';
+import type { KubeObject, WatchEvent } from './kube-client.ts';
+import { KubeError } from './kube-error.ts';
+
+/** One object is at most 1.5 MB in etcd; as JSON with escapes it can be several times that. */
+const MOST_LINE_BYTES = 16 * 1024 * 1024;
+
+const LINE_FEED = 0x0a;
+
+/**
+ * Cuts a stream of bytes into lines; what is after the last line feed when the stream ends is left out: a line that
+ * broke off is no event. Holds one line at most.
+ * @throws KubeError BAD_ANSWER when a line is longer than `mostBytes`
+ */
+export async function* splitLines(
+  chunks: AsyncIterable<Uint8Array>,
+  label: string,
+  mostBytes = MOST_LINE_BYTES,
+): AsyncGenerator<string, void, undefined> {
+  let parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let at = chunk.indexOf(LINE_FEED); at >= 0; at = chunk.indexOf(LINE_FEED, from)) {
+      const line = Buffer.concat([...parts, chunk.subarray(from, at)]).toString('utf8');
+      parts = [];
+      bytes = 0;
+      from = at + 1;
+      if (line.trim() !== '') yield line;
+    }
+    if (from < chunk.length) {
+      parts.push(chunk.subarray(from));
+      bytes += chunk.length - from;
+    }
+    if (bytes > mostBytes) {
+      throw new KubeError({ code: 'BAD_ANSWER', request: label, text: `a line of more than ${mostBytes} bytes` });
+    }
+  }
+}
+
+/**
+ * Decodes one line of a watch. Undefined: of a kind that we do not know, which newer servers may send. Pure.
+ * @throws KubeError EXPIRED and others, when the line is an error; BAD_ANSWER when it is no event
+ * @see metav1.WatchEvent
+ */
+export function decodeWatchLine(line: string, label: string): WatchEvent | undefined {
+  const event = parse(line, label);
+  const object = event['object'];
+  switch (event['type']) {
+    case 'ADDED':
+      return { kind: 'added', object: objectOf(object, label) };
+    case 'MODIFIED':
+      return { kind: 'modified', object: objectOf(object, label) };
+    case 'DELETED':
+      return { kind: 'deleted', object: objectOf(object, label) };
+    case 'BOOKMARK':
+      return { kind: 'bookmark', resourceVersion: versionOf(object, label) };
+    case 'ERROR':
+      throw answerError({ request: label, status: statusOf(object), body: object });
+    default:
+      return undefined;
+  }
+}
+
+function parse(line: string, label: string): Readonly<Record<string, unknown>> {
+  try {
+    const event: unknown = JSON.parse(line);
+    if (isRecord(event)) return event;
+  } catch (error) {
+    throw bad(label, 'a line that is no JSON', error);
+  }
+  throw bad(label, 'a line that is no event');
+}
+
+function objectOf(value: unknown, label: string): KubeObject {
+  if (!isRecord(value) || !isRecord(value['metadata']) || typeof value['metadata']['name'] !== 'string') {
+    throw bad(label, 'an event without an object');
+  }
+  // What an object is made of beyond its name is for its decoder to judge.
+  return value as KubeObject;
+}
+
+function versionOf(value: unknown, label: string): string {
+  const metadata = isRecord(value) && isRecord(value['metadata']) ? value['metadata'] : {};
+  const version = metadata['resourceVersion'];
+  if (typeof version !== 'string') throw bad(label, 'a bookmark without a resourceVersion');
+  return version;
+}
+
+function statusOf(value: unknown): number {
+  return isRecord(value) && typeof value['code'] === 'number' ? value['code'] : 500;
+}
+
+function bad(label: string, text: string, cause?: unknown): KubeError {
+  return new KubeError({ code: 'BAD_ANSWER', request: label, text }, cause === undefined ? {} : { cause });
+}

@@ -1,0 +1,141 @@
+import { type BackoffSettings, backoffMs } from '../runtime/backoff.ts';
+import type { Clock } from '../runtime/clock.ts';
+
+/** What a work queue works with. */
+export type WorkQueueOptions = {
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** How `addRateLimited` waits; default 50 ms, doubled each time, at most 5 minutes. */
+  readonly backoff?: BackoffSettings;
+};
+
+const BACKOFF: BackoffSettings = { firstMs: 50, maxMs: 300_000, factor: 2, jitter: 0.3 };
+
+type Delayed = { readonly dueMs: number; readonly cancel: AbortController };
+
+/**
+ * Keys that wait for work, each once. A key that is being worked on is not handed out again before `done`; added
+ * meanwhile, it comes again after that: no change is missed, and nothing of one key runs twice at once.
+ */
+export class WorkQueue {
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #backoff: BackoffSettings;
+  readonly #ready = new Set<string>();
+  readonly #running = new Set<string>();
+  readonly #again = new Set<string>();
+  readonly #delayed = new Map<string, Delayed>();
+  readonly #failures = new Map<string, number>();
+  readonly #takers = new Set<(key: string) => void>();
+  readonly #closed = new AbortController();
+
+  constructor({ clock, random, backoff = BACKOFF }: WorkQueueOptions) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#backoff = backoff;
+  }
+
+  /** Keys that could be handed out now. */
+  get size(): number {
+    return this.#ready.size;
+  }
+
+  /** Keys that are being worked on. */
+  get runningCount(): number {
+    return this.#running.size;
+  }
+
+  /** Adds a key; no effect when it waits already, or when the queue is closed. */
+  add(key: string): void {
+    if (this.#closed.signal.aborted) return;
+    if (this.#running.has(key)) {
+      this.#again.add(key);
+      return;
+    }
+    if (this.#ready.has(key)) return;
+    const [taker] = this.#takers;
+    if (taker === undefined) {
+      this.#ready.add(key);
+      return;
+    }
+    this.#takers.delete(taker);
+    this.#running.add(key);
+    taker(key);
+  }
+
+  /** Adds a key after `ms` milliseconds; of several such times the earliest counts. */
+  addAfter(key: string, ms: number): void {
+    if (this.#closed.signal.aborted) return;
+    if (ms <= 0) {
+      this.add(key);
+      return;
+    }
+    const dueMs = this.#clock.monotonicMs() + ms;
+    const known = this.#delayed.get(key);
+    if (known !== undefined && known.dueMs <= dueMs) return;
+    known?.cancel.abort();
+    const cancel = new AbortController();
+    this.#delayed.set(key, { dueMs, cancel });
+    const onDue = () => {
+      this.#delayed.delete(key);
+      this.add(key);
+    };
+    this.#clock.sleep(ms, cancel.signal).then(onDue, () => {});
+  }
+
+  /** Adds a key after a wait that grows with each such call until `forget`. */
+  addRateLimited(key: string): void {
+    const failures = (this.#failures.get(key) ?? 0) + 1;
+    this.#failures.set(key, failures);
+    this.addAfter(key, backoffMs(this.#backoff, failures, this.#random()));
+  }
+
+  /** Ends the growth of a key's waits: its work succeeded. */
+  forget(key: string): void {
+    this.#failures.delete(key);
+  }
+
+  /** Hands out the key that has waited longest, which is running then until `done`. Rejects when aborted or closed. */
+  async take(signal: AbortSignal): Promise<string> {
+    signal.throwIfAborted();
+    this.#closed.signal.throwIfAborted();
+    const [first] = this.#ready;
+    if (first !== undefined) {
+      this.#ready.delete(first);
+      this.#running.add(first);
+      return first;
+    }
+    const turn = Promise.withResolvers<string>();
+    const leaveBy = (by: AbortSignal) => () => {
+      this.#takers.delete(turn.resolve);
+      turn.reject(by.reason);
+    };
+    const onAbort = leaveBy(signal);
+    const onClose = leaveBy(this.#closed.signal);
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#closed.signal.addEventListener('abort', onClose, { once: true });
+    this.#takers.add(turn.resolve);
+    try {
+      return await turn.promise;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      this.#closed.signal.removeEventListener('abort', onClose);
+    }
+  }
+
+  /** Says that the work on a key is over; it waits again if it was added meanwhile. */
+  done(key: string): void {
+    if (!this.#running.delete(key)) return;
+    if (this.#again.delete(key)) this.add(key);
+  }
+
+  /** Hands out nothing more, and forgets what waits. Idempotent. */
+  close(): void {
+    if (this.#closed.signal.aborted) return;
+    this.#closed.abort(new Error('the work queue is closed'));
+    for (const { cancel } of this.#delayed.values()) cancel.abort();
+    this.#delayed.clear();
+    this.#ready.clear();
+    this.#again.clear();
+  }
+}
