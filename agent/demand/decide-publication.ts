@@ -1,0 +1,183 @@
+import type { Offer } from '../journal/journal-content.ts';
+import { countedFamily, demandInUnits, type OutsideDemand } from '../pool/demand.ts';
+import type { PoolAddress, PoolState } from '../pool/pool-state.ts';
+import type { WarmTargets } from '../supply/supply.ts';
+import type { AgentSpec, AssignedIp, Publication, ReleasePacing, SeenNec } from './publication.ts';
+
+/** All that a publication depends on. */
+export type PublicationInput = {
+  readonly pool: PoolState;
+  /** Offers on record, by IP. */
+  readonly offers: ReadonlyMap<string, Offer>;
+  /** The object that will be written on: the write is guarded by its resourceVersion. */
+  readonly nec: SeenNec;
+  readonly warm: WarmTargets;
+  readonly outside: OutsideDemand;
+  readonly pacing: ReleasePacing;
+  /** Extended resources that the node serves now. */
+  readonly readyResources: readonly string[];
+  /** Name of this agent's journal. */
+  readonly life: string;
+};
+
+/** The product's pace of giving back: one address in two minutes, or all surplus every two minutes. */
+export const RELEASE_EVERY_MS = 120_000;
+
+/**
+ * Decides what the agent writes into its NodeENIConfig, and what is journaled, withdrawn and put back with it. Pure.
+ * - Offers: what draining ENIs have free and what is beyond the node's limit at once; other surplus at its pace, the
+ *   emptiest ENI first.
+ * - When more is wanted, offers that ipamd has not taken up yet come back before new addresses are asked for.
+ * - An object that is not in force (`isInForce`) changes no offer. The first write on one of another life takes out the
+ *   offers that stand there, and shuts out whatever write of that life is still under way.
+ */
+export function decidePublication(input: PublicationInput): Publication {
+  const { pool, nec, warm, outside, pacing } = input;
+  const isTrusted = isInForce(pool, nec, input.life);
+  const sorted = sortOffers(input, isTrusted);
+  const { desired, bound, surplus, excess } = demandInUnits(pool, warm, outside);
+  const back = new Set([...sorted.misplaced, ...chooseBack(input, sorted.open, Math.max(0, desired - bound))]);
+  const isPaceDue = pacing.nowMs >= pacing.lastMs + RELEASE_EVERY_MS;
+  const paced = surplus.slice(excess);
+  const pacedNow = isTrusted && isPaceDue ? (pacing.isQuick ? paced : paced.slice(0, 1)) : [];
+  const goes = [...surplus.slice(0, excess), ...pacedNow].flat();
+  const toOffer = isTrusted ? [...sorted.foreign, ...offersOf([...freeOnDraining(pool), ...goes])] : [];
+  const stays = [...input.offers.values()].filter((offer) => !sorted.ended.has(offer));
+  const own = {
+    desired,
+    observedEpoch: Math.max(0, pool.epoch, nec.spec.observedEpoch ?? 0),
+    readyResources: input.readyResources,
+    life: input.life,
+  };
+  const without = { ...own, releasable: listOf([...stays.filter((offer) => !back.has(offer)), ...toOffer]) };
+  // A write that changes nothing keeps no older one of ours from landing after it; so the offer is written first.
+  const isFence = back.size === 0 || !isSame(without, nec);
+  const spec = isFence ? without : { ...own, releasable: listOf([...stays, ...toOffer]) };
+  const isLeft = paced.length > pacedNow.length;
+  return {
+    spec,
+    isDue: !isSame(spec, nec),
+    toOffer,
+    isPaced: pacedNow.length > 0,
+    toForget: [...sorted.ended],
+    toRestore: isFence ? [...back] : [],
+    ...(isLeft
+      ? { nextReleaseMs: isPaceDue ? pacing.nowMs + RELEASE_EVERY_MS : pacing.lastMs + RELEASE_EVERY_MS }
+      : {}),
+  };
+}
+
+/**
+ * Tells whether a pool follows this object: it bears our life, and its epoch is the one in force; not a lower one (a
+ * restored etcd), nor a higher one that could not be read. Pure.
+ */
+export function isInForce(pool: PoolState, nec: SeenNec, life: string): boolean {
+  return nec.spec.life === life && nec.supplyEpoch === pool.epoch;
+}
+
+type SortedOffers = {
+  /** Taken: the address is gone from status, or came back as another assignment. */
+  readonly ended: ReadonlySet<Offer>;
+  /** Not taken up yet, and may be taken out. */
+  readonly open: readonly Offer[];
+  /** Of an address that has an owner all the same: taken out at once. */
+  readonly misplaced: readonly Offer[];
+  /** In the object and not on record, of free addresses. They count as offered, for ipamd acts on them. */
+  readonly foreign: readonly Offer[];
+};
+
+function sortOffers({ pool, offers, nec }: PublicationInput, isTrusted: boolean): SortedOffers {
+  if (!isTrusted) return { ended: new Set(), open: [], misplaced: [], foreign: [] };
+  const all = [...offers.values()];
+  const ended = new Set(all.filter(({ ip, assignmentId }) => nec.addresses.get(ip)?.assignmentId !== assignmentId));
+  const assigned = all.filter((offer) => !ended.has(offer) && nec.addresses.get(offer.ip)?.state === 'assigned');
+  const isWithdrawn = ({ ip }: Offer): boolean => pool.addresses.get(ip)?.state === 'withdrawn';
+  return {
+    ended,
+    open: assigned.filter(isWithdrawn),
+    misplaced: assigned.filter((offer) => !isWithdrawn(offer)),
+    foreign: foreignOffers(pool, offers, nec),
+  };
+}
+
+/**
+ * Finds offers that stand in the object and not on record: of a restored etcd, or of a person. ipamd honours them, so their addresses must not be given to anybody. Those that are in use already are no offers: the next
+ * write takes them out. Pure.
+ */
+export function foreignOffers(pool: PoolState, offers: ReadonlyMap<string, Offer>, nec: SeenNec): readonly Offer[] {
+  return nec.spec.releasable.flatMap(({ ip, assignmentId }) => {
+    const address = pool.addresses.get(ip);
+    const isMeant = address?.state === 'free' && address.assignmentId === assignmentId;
+    return isMeant && offers.get(ip)?.assignmentId !== assignmentId ? offersOf([address]) : [];
+  });
+}
+
+/** Chooses offers to take out: on ENIs that serve, the fullest first, an address with its partner. */
+function chooseBack({ pool, offers }: PublicationInput, open: readonly Offer[], shortage: number): readonly Offer[] {
+  const family = countedFamily(pool);
+  const users = usersByEni(pool);
+  const openIps = new Set(open.map(({ ip }) => ip));
+  const units = open
+    .filter((offer) => offer.family === family && pool.enis.get(homeOf(pool, offer))?.serves === true)
+    .toSorted(
+      (a, b) =>
+        (users.get(homeOf(pool, b)) ?? 0) - (users.get(homeOf(pool, a)) ?? 0) ||
+        compare(homeOf(pool, a), homeOf(pool, b)) ||
+        compare(a.ip, b.ip),
+    )
+    .flatMap((offer): readonly (readonly Offer[])[] => {
+      const partner = offers.get(pool.addresses.get(offer.ip)?.pairedIp ?? '');
+      if (partner === undefined) return [[offer]];
+      return openIps.has(partner.ip) ? [[offer, partner]] : [];
+    });
+  return units.slice(0, shortage).flat();
+}
+
+function freeOnDraining(pool: PoolState): readonly PoolAddress[] {
+  return [...pool.addresses.values()].filter(
+    ({ state, eniId }) => state === 'free' && pool.enis.get(eniId)?.draining === true,
+  );
+}
+
+function offersOf(addresses: readonly PoolAddress[]): readonly Offer[] {
+  return addresses.map(({ ip, family, eniId, assignmentId }) => ({ ip, family, eniId, assignmentId }));
+}
+
+function listOf(offers: readonly Offer[]): readonly AssignedIp[] {
+  const byIp = new Map(offers.map(({ ip, assignmentId }) => [ip, { ip, assignmentId }]));
+  return [...byIp.values()].sort((a, b) => compare(a.ip, b.ip));
+}
+
+/** Entries that ipamd cannot act on any more are no reason to write; the next write leaves them out. */
+function isSame(spec: AgentSpec, { spec: seen, addresses }: SeenNec): boolean {
+  const keyOf = ({ ip, assignmentId }: AssignedIp): string => `${ip} ${assignmentId}`;
+  const wanted = new Set(spec.releasable.map(keyOf));
+  const meant = seen.releasable.filter(
+    (entry) => wanted.has(keyOf(entry)) || addresses.get(entry.ip)?.assignmentId === entry.assignmentId,
+  );
+  return (
+    seen.desired === spec.desired &&
+    seen.life === spec.life &&
+    seen.observedEpoch === spec.observedEpoch &&
+    seen.readyResources.join() === spec.readyResources.join() &&
+    meant.length === wanted.size &&
+    meant.every((entry) => wanted.has(keyOf(entry)))
+  );
+}
+
+/** Where the supply has it now: it may have moved since it was offered. */
+function homeOf(pool: PoolState, offer: Offer): string {
+  return pool.addresses.get(offer.ip)?.eniId ?? offer.eniId;
+}
+
+function usersByEni(pool: PoolState): ReadonlyMap<string, number> {
+  const users = new Map<string, number>();
+  for (const { state, eniId } of pool.addresses.values()) {
+    if (state === 'leased' || state === 'cooling') users.set(eniId, (users.get(eniId) ?? 0) + 1);
+  }
+  return users;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
