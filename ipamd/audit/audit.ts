@@ -1,0 +1,271 @@
+import type { CallContext, Cloud, Eni } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { CloudSight, SeenEni } from '../nec/decision.ts';
+import type { Drift } from '../nec/find-drift.ts';
+import { collectOrphan, type OrphanOutcome } from './collect-orphan.ts';
+import { collectEniNames, type EniNames, type NamingObject } from './eni-names.ts';
+import { areTooMany, ENI_TAG, findOrphans, type Orphan } from './find-orphans.ts';
+import { OrphanBook } from './orphan-book.ts';
+import { sightsOf } from './sights.ts';
+
+/** A NodeENIConfig as the cache has it. */
+export type AuditedNec = { readonly object: KubeObject; readonly decoded: NodeEniConfig | undefined };
+
+/** What people are told of orphans. */
+export type AuditEvents = {
+  record(event: {
+    readonly involved: {
+      readonly apiVersion: string;
+      readonly kind: string;
+      readonly name: string;
+      readonly namespace?: string;
+    };
+    readonly type: 'Normal' | 'Warning';
+    readonly reason: string;
+    readonly message: string;
+  }): void;
+};
+
+/** Why a look at the whole came to nothing. */
+export type AuditSkip = 'NotSynced' | 'SweepFailed' | 'SweepInconsistent';
+
+/** What one look at the whole found and did. */
+export type AuditReport =
+  | { readonly kind: 'skipped'; readonly why: AuditSkip }
+  | {
+      readonly kind: 'done';
+      /** ENIs of the cluster in the cloud, primary ones not counted. */
+      readonly enis: number;
+      /** Nodes that were asked to describe themselves. */
+      readonly drifted: readonly string[];
+      readonly orphans: readonly Orphan[];
+      /** Too many to be true: none was touched. */
+      readonly isAlarming: boolean;
+      /** What was done, by ENI; of a dry run `later`. */
+      readonly outcomes: ReadonlyMap<string, OrphanOutcome>;
+    };
+
+/** Hears of each look; how metrics come in. */
+export type AuditObserver = { onAudit(report: AuditReport, tookMs: number): void };
+
+/** What the audit works with; one for each term of leadership. */
+export type AuditDeps = {
+  readonly cloud: Pick<Cloud, 'enis' | 'tasks'>;
+  /** Every NodeENIConfig of the cache, those that cannot be read too. */
+  readonly necs: { values(): Iterable<AuditedNec>; get(name: string): AuditedNec | undefined };
+  /** Other objects that may name ENIs or have intents (VpcENIs); none by default. */
+  readonly others?: () => Iterable<KubeObject>;
+  /** Instances of the cluster's nodes, whether they have a NodeENIConfig or not. */
+  readonly instanceIds: () => Iterable<string>;
+  /** Whether every cache that the above read has been filled. */
+  readonly isSynced: () => boolean;
+  /** Reads a NodeENIConfig from the API server itself: the cache may be behind. */
+  readonly readNec: (name: string, signal: AbortSignal) => Promise<KubeObject | undefined>;
+  /** An ENI in the words of the NodeENIConfig, as the nodes themselves see it. */
+  readonly see: (eni: Eni) => SeenEni;
+  readonly findDrift: (status: NodeEniConfigStatus, sight: CloudSight) => readonly Drift[];
+  /** Has a node describe itself and mend its object. */
+  readonly suspect: (name: string) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: AuditEvents;
+  readonly observe?: AuditObserver;
+};
+
+/** How the audit goes about it. */
+export type AuditSettings = {
+  readonly clusterId: string;
+  readonly syncIntervalMs: number;
+  readonly orphanGraceMs: number;
+  readonly orphanLimit: number;
+  readonly isDryRun: boolean;
+  /** Of ipamd: what events of ENIs that are nobody's are told of. */
+  readonly namespace: string;
+};
+
+/** Pages of a large VPC at the lowest priority take their time. */
+const SWEEP_TIMEOUT_MS = 600_000;
+const COLLECT_TIMEOUT_MS = 120_000;
+/** What was in vain is tried again before the next interval, but not at once. */
+const RETRY_SHARE = 0.2;
+/** Orphans named in one line of the log. */
+const NAMED = 20;
+
+/**
+ * Compares all the cluster's objects with all its ENIs, now and then, by one paged sweep: nodes that differ describe
+ * themselves, ENIs that are nobody's are deleted in the end.
+ */
+export class Audit {
+  #deps: AuditDeps;
+  #settings: AuditSettings;
+  #book = new OrphanBook();
+
+  constructor(deps: AuditDeps, settings: AuditSettings) {
+    this.#deps = deps;
+    this.#settings = settings;
+  }
+
+  /** Looks once an interval until aborted; the first time after one interval. Rejects with the signal's reason. */
+  async run(signal: AbortSignal): Promise<never> {
+    const { clock } = this.#deps;
+    let waitMs = this.#settings.syncIntervalMs;
+    for (;;) {
+      await clock.sleep(waitMs, signal);
+      const report = await this.look(signal);
+      waitMs = this.#settings.syncIntervalMs * (report.kind === 'skipped' ? RETRY_SHARE : 1);
+    }
+  }
+
+  /** Looks once. Nothing is done after a look that cannot be relied on. Rejects with the signal's reason only. */
+  async look(signal: AbortSignal): Promise<AuditReport> {
+    const { clock, observe, log } = this.#deps;
+    const startedMs = clock.monotonicMs();
+    const report = await this.#look(signal);
+    observe?.onAudit(report, clock.monotonicMs() - startedMs);
+    if (report.kind === 'skipped') log.warn('audit skipped', { why: report.why });
+    return report;
+  }
+
+  async #look(signal: AbortSignal): Promise<AuditReport> {
+    const { cloud, isSynced, log } = this.#deps;
+    if (!isSynced()) return { kind: 'skipped', why: 'NotSynced' };
+    const before = this.#versions();
+    const tag = { key: ENI_TAG.cluster, value: this.#settings.clusterId };
+    let enis: readonly Eni[];
+    try {
+      const sweep = await cloud.enis.sweep({ tag }, contextOf(signal, SWEEP_TIMEOUT_MS));
+      if (!sweep.isConsistent) return { kind: 'skipped', why: 'SweepInconsistent' };
+      enis = sweep.enis.filter((eni) => !eni.isPrimary);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isCloudError(error)) throw error;
+      log.warn('audit: the sweep failed', { error: error.message });
+      return { kind: 'skipped', why: 'SweepFailed' };
+    }
+    if (!isSynced()) return { kind: 'skipped', why: 'NotSynced' };
+    const drifted = this.#suspectDrifted(enis, before);
+    const orphans = findOrphans(this.#settings.clusterId, enis, this.#names());
+    const isAlarming = areTooMany(orphans.length, enis.length);
+    if (isAlarming) this.#alarm(orphans, enis.length);
+    const ripe = isAlarming ? [] : this.#ripe(orphans);
+    const outcomes = await this.#collect(ripe, signal);
+    return { kind: 'done', enis: enis.length, drifted, orphans, isAlarming, outcomes };
+  }
+
+  #versions(): ReadonlyMap<string, string | undefined> {
+    const versions = new Map<string, string | undefined>();
+    for (const { object } of this.#deps.necs.values()) {
+      versions.set(object.metadata.name, object.metadata.resourceVersion);
+    }
+    return versions;
+  }
+
+  /** A node whose object changed during the sweep may differ for that reason alone; the next look tells. */
+  #suspectDrifted(enis: readonly Eni[], before: ReadonlyMap<string, string | undefined>): readonly string[] {
+    const { necs, see, findDrift, suspect, log } = this.#deps;
+    const all = [...necs.values()];
+    const owners = all.map(({ object, decoded }) => ({
+      name: object.metadata.name,
+      instanceId: decoded?.status?.instanceID,
+    }));
+    const sights = sightsOf(enis, owners);
+    const still = all.filter(({ object: { metadata } }) => before.get(metadata.name) === metadata.resourceVersion);
+    const drifted: string[] = [];
+    for (const { object, decoded } of still) {
+      if (decoded === undefined) continue;
+      const { name } = object.metadata;
+      const seen = (sights.get(name) ?? []).map((eni) => [eni.eniId, see(eni)] as const);
+      const drifts = findDrift(decoded.status ?? {}, { enis: new Map(seen), isComplete: true });
+      if (drifts.length === 0) continue;
+      log.warn('object and cloud differ', { node: name, drifts: drifts.slice(0, NAMED), count: drifts.length });
+      drifted.push(name);
+      suspect(name);
+    }
+    return drifted;
+  }
+
+  #names(): EniNames {
+    const { necs, others, instanceIds } = this.#deps;
+    const objects = [...necs.values()].map(namingNec);
+    const more = [...(others?.() ?? [])].map((object) => ({ name: object.metadata.name, object, isTrusted: true }));
+    return collectEniNames([...objects, ...more], instanceIds());
+  }
+
+  #ripe(orphans: readonly Orphan[]): readonly Orphan[] {
+    const { orphanGraceMs, orphanLimit } = this.#settings;
+    return this.#book.note(orphans, this.#deps.clock.monotonicMs(), orphanGraceMs).slice(0, orphanLimit);
+  }
+
+  #alarm(orphans: readonly Orphan[], eniCount: number): void {
+    this.#book.clear();
+    const text = `${orphans.length} of the ${eniCount} ENIs of this cluster seem to be nobody's; none is deleted. Were NodeENIConfigs lost, or is --clusterid that of another cluster?`;
+    this.#deps.log.error('too many orphaned ENIs', { orphans: orphans.slice(0, NAMED), enis: eniCount });
+    this.#tell('Warning', 'TooManyOrphanENIs', text);
+  }
+
+  async #collect(ripe: readonly Orphan[], signal: AbortSignal): Promise<ReadonlyMap<string, OrphanOutcome>> {
+    const outcomes = new Map<string, OrphanOutcome>();
+    for (const { eniId } of ripe) {
+      const orphan = await this.#confirm(eniId, signal);
+      if (orphan === undefined) continue;
+      const outcome: OrphanOutcome = this.#settings.isDryRun
+        ? { kind: 'later', why: 'dry run' }
+        : await collectOrphan(this.#deps.cloud, orphan, contextOf(signal, COLLECT_TIMEOUT_MS));
+      outcomes.set(eniId, outcome);
+      this.#deps.log.info('orphaned ENI', { ...orphan, ...outcome, outcome: outcome.kind });
+      this.#tellOutcome(orphan, outcome);
+    }
+    return outcomes;
+  }
+
+  /** Looks once more, at the ENI, the cache and the object that its tag names: undefined when it has an owner now. */
+  async #confirm(eniId: string, signal: AbortSignal): Promise<Orphan | undefined> {
+    const { cloud, readNec, isSynced, log } = this.#deps;
+    try {
+      const enis = await cloud.enis.describe([eniId], contextOf(signal, COLLECT_TIMEOUT_MS));
+      const [orphan] = findOrphans(this.#settings.clusterId, enis, this.#names());
+      if (orphan === undefined || orphan.nodeName === undefined) return isSynced() ? orphan : undefined;
+      const object = await readNec(orphan.nodeName, signal);
+      const own = object === undefined ? [] : [{ name: orphan.nodeName, object, isTrusted: true }];
+      const [left] = findOrphans(this.#settings.clusterId, enis, collectEniNames(own, []));
+      // The cache is asked again: an answer took its time.
+      const [last] = findOrphans(this.#settings.clusterId, enis, this.#names());
+      return left === undefined || !isSynced() ? undefined : last;
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn('an orphaned ENI could not be looked at', { eniId, error: String(error) });
+      return undefined;
+    }
+  }
+
+  #tellOutcome(orphan: Orphan, outcome: OrphanOutcome): void {
+    const whose = orphan.nodeName === undefined ? '' : `, made for node ${orphan.nodeName}`;
+    const what = `ENI ${orphan.eniId} (${orphan.name}${whose})`;
+    if (outcome.kind === 'deleted') this.#tell('Normal', 'OrphanENIDeleted', `${what} was nobody's and is deleted`);
+    else if (outcome.kind === 'later') this.#tell('Warning', 'OrphanENI', `${what} is nobody's: ${outcome.why}`);
+    else this.#tell('Warning', 'OrphanENI', `${what} is nobody's and could not be deleted: ${outcome.message}`);
+  }
+
+  /** No object of the cluster is left that such an ENI belongs to: told of ipamd's namespace. */
+  #tell(type: 'Normal' | 'Warning', reason: string, message: string): void {
+    const involved = { apiVersion: 'v1', kind: 'Namespace', name: this.#settings.namespace };
+    this.#deps.events.record({ involved, type, reason, message });
+  }
+}
+
+function namingNec({ object, decoded }: AuditedNec): NamingObject {
+  const { spec, status } = decoded ?? {};
+  // An epoch that the agent has seen and the object has not: an older state was restored.
+  const isRestored = (spec?.observedSupplyEpoch ?? 0) > (status?.supplyEpoch ?? 0);
+  return { name: object.metadata.name, object, isTrusted: decoded !== undefined && !isRestored };
+}
+
+/** Nobody in particular waits for it; its owner is one among the nodes. */
+function contextOf(signal: AbortSignal, timeoutMs: number): CallContext {
+  return { priority: 'gc', owner: 'audit', signal, timeoutMs };
+}

@@ -1,0 +1,58 @@
+import type { CallContext, Cloud, CloudTask } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import type { Orphan } from './find-orphans.ts';
+
+/** What became of an orphan. `later`: a call was accepted and its task still runs, or came to nothing. */
+export type OrphanOutcome =
+  | { readonly kind: 'deleted' }
+  | { readonly kind: 'later'; readonly why: string }
+  | { readonly kind: 'refused'; readonly code: string; readonly message: string };
+
+/**
+ * Detaches an orphan from the foreign instance that it is on, if it is on one, and deletes it. Needs no intent: it is
+ * named by id, a second deletion finds nothing, and nothing that may not be repeated is asked for (ADR 0017).
+ */
+export async function collectOrphan(
+  cloud: Pick<Cloud, 'enis' | 'tasks'>,
+  orphan: Orphan,
+  context: CallContext,
+): Promise<OrphanOutcome> {
+  try {
+    const detached = await detach(cloud, orphan, context);
+    if (detached !== undefined) return detached;
+    return await settle(cloud, await cloud.enis.delete(orphan.eniId, context), context);
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (!isCloudError(error)) throw error;
+    if (error.retry === 'gone') return { kind: 'deleted' };
+    return { kind: 'refused', code: error.code, message: error.message };
+  }
+}
+
+/** Undefined when nothing stands in the way of the deletion any more. */
+async function detach(
+  cloud: Pick<Cloud, 'enis' | 'tasks'>,
+  { eniId, instanceId }: Orphan,
+  context: CallContext,
+): Promise<OrphanOutcome | undefined> {
+  if (instanceId === undefined) return undefined;
+  try {
+    const outcome = await settle(cloud, await cloud.enis.detach(eniId, instanceId, context), context);
+    return outcome.kind === 'deleted' ? undefined : outcome;
+  } catch (error) {
+    // The ENI or its attachment went meanwhile; the deletion tells which.
+    if (isCloudError(error, 'gone')) return undefined;
+    throw error;
+  }
+}
+
+async function settle(
+  cloud: Pick<Cloud, 'tasks'>,
+  task: CloudTask,
+  context: CallContext,
+): Promise<Exclude<OrphanOutcome, { readonly kind: 'refused' }>> {
+  const outcome = await cloud.tasks.settle(task, context);
+  if (outcome.kind === 'done') return { kind: 'deleted' };
+  const why = outcome.kind === 'failed' ? outcome.reason : outcome.kind;
+  return { kind: 'later', why: `${task.action}, task ${task.taskId}: ${why}` };
+}

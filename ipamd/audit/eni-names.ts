@@ -1,0 +1,58 @@
+import { isRecord } from '../../runtime/decode.ts';
+
+/** What the cluster's objects say of the cloud: an ENI that any of this fits is somebody's. */
+export type EniNames = {
+  /** Ids of ENIs, of objects' status and of intents. */
+  readonly eniIds: ReadonlySet<string>;
+  /** Deterministic names of ENIs that an intent may be making. */
+  readonly resourceNames: ReadonlySet<string>;
+  /** Instances of the cluster's nodes. */
+  readonly instanceIds: ReadonlySet<string>;
+  /** Nodes whose object cannot be read or trusted now: whatever carries their tag may be theirs. */
+  readonly blindNodes: ReadonlySet<string>;
+};
+
+/** An object that may name ENIs: a NodeENIConfig, or another kind that has intents. */
+export type NamingObject = {
+  readonly name: string;
+  /** As the API server has it, whole. */
+  readonly object: unknown;
+  /** False when what it says of the node is not the truth now: it cannot be decoded, or an old state was restored. */
+  readonly isTrusted: boolean;
+};
+
+const ENI_ID = /^eni-[a-z0-9]+$/;
+const INSTANCE_ID = /^ins-[a-z0-9]+$/;
+/** Objects are no deeper; a cycle cannot come out of JSON. */
+const MOST_DEPTH = 32;
+
+/**
+ * Collects every id of an ENI or instance, and every resource name, that stands anywhere in the objects: in fields that
+ * we know or do not know, right or wrong. To miss one would cost a Pod its network; to take one too many costs an ENI
+ * that stays. Pure.
+ */
+export function collectEniNames(objects: Iterable<NamingObject>, instanceIds: Iterable<string>): EniNames {
+  const names = {
+    eniIds: new Set<string>(),
+    resourceNames: new Set<string>(),
+    instanceIds: new Set(instanceIds),
+    blindNodes: new Set<string>(),
+  };
+  const visit = (value: unknown, key: string, depth: number): void => {
+    if (depth > MOST_DEPTH) return;
+    if (typeof value === 'string') {
+      if (key === 'resourceName') names.resourceNames.add(value);
+      else if (ENI_ID.test(value)) names.eniIds.add(value);
+      else if (INSTANCE_ID.test(value)) names.instanceIds.add(value);
+    } else if (Array.isArray(value)) {
+      for (const item of value) visit(item, key, depth + 1);
+    } else if (isRecord(value)) {
+      for (const [name, item] of Object.entries(value)) if (name !== 'managedFields') visit(item, name, depth + 1);
+    }
+  };
+  for (const { name, object, isTrusted } of objects) {
+    visit(object, '', 0);
+    if (!isTrusted) names.blindNodes.add(name);
+  }
+  return names;
+}

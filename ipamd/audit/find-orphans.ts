@@ -1,0 +1,53 @@
+import type { Eni } from '../../cloud/cloud.ts';
+import type { EniNames } from './eni-names.ts';
+
+/** Tags of ENIs that ipamd makes. */
+export const ENI_TAG = { cluster: 'tke-clusterId', created: 'tke-created-eni', node: 'tke-node' } as const;
+
+/** An ENI of this cluster that nothing in it names. */
+export type Orphan = {
+  readonly eniId: string;
+  readonly name: string;
+  /** The node that it was made for, as its tag says; undefined when it says none. */
+  readonly nodeName: string | undefined;
+  /** The instance that it has to be detached from first; none of the cluster's. */
+  readonly instanceId: string | undefined;
+};
+
+/**
+ * Finds the ENIs that ipamd made for this cluster and that no object and no intent names, neither by id nor by the name
+ * that it was made with. One on an instance of the cluster is no orphan: it is a difference between an object and the
+ * cloud, and the object is mended. One that is being changed is left for the next look. Pure.
+ */
+export function findOrphans(clusterId: string, enis: readonly Eni[], names: EniNames): readonly Orphan[] {
+  return enis
+    .filter((eni) => isOurs(eni, clusterId) && eni.state === 'AVAILABLE' && !isNamed(eni, names))
+    .map((eni) => ({
+      eniId: eni.eniId,
+      name: eni.name,
+      nodeName: eni.tags[ENI_TAG.node],
+      instanceId: eni.attachment?.instanceId,
+    }));
+}
+
+/** Orphans up to this many are believed whatever their share: a small cluster may lose half its nodes. */
+const BELIEVED = 10;
+const MOST_SHARE = 0.5;
+
+/**
+ * Tells whether so many orphans among so many ENIs are more likely a list of objects that was lost (a wrong cluster id,
+ * an emptied etcd, a namespace mix-up) than ENIs that were. Pure.
+ */
+export function areTooMany(orphanCount: number, eniCount: number): boolean {
+  return orphanCount > BELIEVED && orphanCount > eniCount * MOST_SHARE;
+}
+
+function isOurs(eni: Eni, clusterId: string): boolean {
+  return !eni.isPrimary && eni.tags[ENI_TAG.cluster] === clusterId && eni.tags[ENI_TAG.created] === 'true';
+}
+
+function isNamed(eni: Eni, names: EniNames): boolean {
+  if (names.eniIds.has(eni.eniId) || names.resourceNames.has(eni.name)) return true;
+  if (eni.attachment !== undefined && names.instanceIds.has(eni.attachment.instanceId)) return true;
+  return names.blindNodes.has(eni.tags[ENI_TAG.node] ?? '');
+}

@@ -1,0 +1,181 @@
+import test from 'ava';
+import { AuditWorld, CLUSTER, intentOf, statusOf } from './audit-world.ts';
+
+test('Audit: deletes what nobody names once it was nobody’s in two looks and for the grace', async (t) => {
+  const world = new AuditWorld();
+  const instanceId = world.addNode('n1');
+  const orphan = world.addEni();
+  const named = world.addEni({ on: instanceId });
+  world.setNec('n1', { status: { instanceID: instanceId, ...statusOf([named]) } });
+  const audit = world.audit();
+  t.like(await world.look(audit), { orphans: { length: 1 }, isAlarming: false });
+  t.true(world.has(orphan));
+  const report = await world.look(audit);
+  t.like(report, { kind: 'done' });
+  t.deepEqual(report.kind === 'done' ? [...report.outcomes] : [], [[orphan, { kind: 'deleted' }]]);
+  t.false(world.has(orphan));
+  t.true(world.has(named));
+  t.deepEqual(
+    world.events.map((event) => event.reason),
+    ['OrphanENIDeleted'],
+  );
+});
+
+test('Audit: waits for the grace, from its own first look on', async (t) => {
+  const world = new AuditWorld();
+  const orphan = world.addEni();
+  await world.clock.advance(3_600_000);
+  const audit = world.audit({ orphanGraceMs: 14 * 60_000 });
+  for (let look = 1; look <= 3; look++) await world.look(audit);
+  t.true(world.has(orphan));
+  await world.look(audit);
+  t.false(world.has(orphan));
+});
+
+test('Audit: leaves what others made, what is primary, and what is being changed', async (t) => {
+  const world = new AuditWorld();
+  const instanceId = world.addNode('n1');
+  const kept = [
+    world.addEni({ tags: { 'tke-clusterId': 'cls-other', 'tke-created-eni': 'true' } }),
+    world.addEni({ tags: { 'tke-clusterId': CLUSTER } }),
+    world.addEni({ tags: {} }),
+    world.addEni(),
+  ];
+  const moving = world.host.model.state.enis.get(kept[3] ?? '');
+  if (moving !== undefined) moving.state = 'DELETING';
+  const audit = world.audit();
+  for (let look = 1; look <= 3; look++) t.like(await world.look(audit), { orphans: [] });
+  t.true(kept.every((eniId) => world.has(eniId)));
+  t.is(world.host.model.state.enisOf(instanceId).length, 1);
+});
+
+test('Audit: an ENI is somebody’s by intent, by name, by instance, and by an object that cannot be read or trusted', async (t) => {
+  const world = new AuditWorld();
+  const [byIntent, byName] = [world.addEni(), world.addEni({ name: 'tke-cls-test-abc' })];
+  const bare = world.addNode('bare');
+  world.necs.delete('bare');
+  const byInstance = world.addEni({ on: bare });
+  world.addNode('n1');
+  const intents = [
+    intentOf({ action: 'DeleteNetworkInterface', eniID: byIntent }),
+    intentOf({ id: 'i2', action: 'CreateNetworkInterface', resourceName: 'tke-cls-test-abc' }),
+  ];
+  world.setNec('n1', { status: { intents } });
+  const tagsOf = (node: string) => ({ 'tke-clusterId': CLUSTER, 'tke-created-eni': 'true', 'tke-node': node });
+  const [byWrong, byText, byRestored] = [
+    world.addEni({ tags: tagsOf('wrong') }),
+    world.addEni(),
+    world.addEni({ tags: tagsOf('restored') }),
+  ];
+  world.setNec('wrong', { status: { eniInfos: 'nonsense', left: [{ over: byText }] } });
+  t.is(world.necs.get('wrong')?.decoded, undefined);
+  world.setNec('restored', { spec: { observedSupplyEpoch: 9 }, status: { supplyEpoch: 3 } });
+  const audit = world.audit();
+  for (let look = 1; look <= 3; look++) t.like(await world.look(audit), { orphans: [] });
+  for (const eniId of [byIntent, byName, byInstance, byWrong, byText, byRestored]) t.true(world.has(eniId));
+});
+
+test('Audit: an owner that comes at the last moment is heard of, from the cache or from the API server alone', async (t) => {
+  const world = new AuditWorld();
+  world.addNode('n1');
+  const tags = { 'tke-clusterId': CLUSTER, 'tke-created-eni': 'true', 'tke-node': 'n1' };
+  const orphan = world.addEni({ tags });
+  const audit = world.audit();
+  await world.look(audit);
+  const object = world.necs.get('n1')?.object;
+  t.truthy(object);
+  if (object === undefined) return;
+  world.live.set('n1', { ...object, status: statusOf([orphan]) });
+  t.like(await world.look(audit), { outcomes: { size: 0 } });
+  t.true(world.has(orphan));
+});
+
+test('Audit: an orphan on an instance that is none of the cluster’s is detached first', async (t) => {
+  const world = new AuditWorld();
+  world.host.model.state.addInstance({ instanceId: 'ins-foreign0', cores: 2, subnetId: 'subnet-a0000000' });
+  const orphan = world.addEni({ on: 'ins-foreign0' });
+  const audit = world.audit();
+  await world.look(audit);
+  await world.look(audit);
+  t.false(world.has(orphan));
+  t.is(world.host.counts()['DetachNetworkInterface'], 1);
+});
+
+test('Audit: deletes at most the limit a look, and in a dry run nothing', async (t) => {
+  const world = new AuditWorld();
+  const orphans = Array.from({ length: 7 }, () => world.addEni());
+  const left = (): number => orphans.filter((eniId) => world.has(eniId)).length;
+  const dry = world.audit({ isDryRun: true });
+  await world.look(dry);
+  t.like(await world.look(dry), { outcomes: { size: 7 } });
+  t.is(left(), 7);
+  t.true(world.events.every((event) => event.reason === 'OrphanENI'));
+  const audit = world.audit({ orphanLimit: 3 });
+  const counts: number[] = [];
+  for (let look = 1; look <= 4; look++) {
+    await world.look(audit);
+    counts.push(left());
+  }
+  t.deepEqual(counts, [7, 4, 1, 0]);
+});
+
+test('Audit: does nothing before caches are synced, nor after a sweep that failed or that ENIs moved under', async (t) => {
+  const world = new AuditWorld();
+  const orphan = world.addEni();
+  const audit = world.audit();
+  await world.look(audit);
+  world.isSynced = false;
+  t.deepEqual(await world.look(audit), { kind: 'skipped', why: 'NotSynced' });
+  world.isSynced = true;
+  const mend = world.host.faults.add({
+    fault: { kind: 'error', code: 'AuthFailure.UnauthorizedOperation' },
+    actions: ['DescribeNetworkInterfaces'],
+  });
+  t.deepEqual(await world.look(audit), { kind: 'skipped', why: 'SweepFailed' });
+  mend();
+  const enis = { ...world.cloud.enis, sweep: async () => ({ enis: [], isConsistent: false }) };
+  const shaky = world.audit({}, { cloud: { ...world.cloud, enis } });
+  t.deepEqual(await world.look(shaky), { kind: 'skipped', why: 'SweepInconsistent' });
+  t.true(world.has(orphan));
+  await world.look(audit);
+  t.false(world.has(orphan));
+});
+
+test('Audit: stops and raises an alarm when most ENIs seem to be nobody’s', async (t) => {
+  const world = new AuditWorld();
+  const orphans = Array.from({ length: 11 }, () => world.addEni());
+  const audit = world.audit();
+  for (let look = 1; look <= 4; look++) t.like(await world.look(audit), { isAlarming: true, outcomes: { size: 0 } });
+  t.true(orphans.every((eniId) => world.has(eniId)));
+  t.is(world.events[0]?.reason, 'TooManyOrphanENIs');
+});
+
+test('Audit: asks a node to describe itself when it differs, but not when its object changed during the sweep', async (t) => {
+  const world = new AuditWorld();
+  const instanceId = world.addNode('n1');
+  world.setNec('n1', { status: { instanceID: instanceId, ...statusOf(['eni-00000gone']) } });
+  t.like(await world.look(world.audit()), { drifted: ['n1'] });
+  t.deepEqual(world.suspected, ['n1']);
+  const { sweep } = world.cloud.enis;
+  const enis = {
+    ...world.cloud.enis,
+    sweep: async (...args: Parameters<typeof sweep>) => {
+      const found = await sweep(...args);
+      world.setNec('n1', { status: { instanceID: instanceId, ...statusOf(['eni-00000gone']) } }, '2');
+      return found;
+    },
+  };
+  t.like(await world.look(world.audit({}, { cloud: { ...world.cloud, enis } })), { drifted: [] });
+});
+
+test('Audit: run looks once an interval until it is aborted', async (t) => {
+  const world = new AuditWorld();
+  const controller = new AbortController();
+  const reports: string[] = [];
+  const audit = world.audit({}, { observe: { onAudit: (report) => reports.push(report.kind) } });
+  const run = audit.run(controller.signal).catch((error: unknown) => error);
+  await world.clock.advance(16 * 60_000);
+  controller.abort(new Error('the term is over'));
+  t.regex(String(await run), /the term is over/);
+  t.deepEqual(reports, ['done', 'done', 'done']);
+});
