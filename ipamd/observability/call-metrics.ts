@@ -1,0 +1,120 @@
+import type { CallObserver } from '../../cloud/tencent/caller.ts';
+import { productOf } from '../../cloud/tencent/requests.ts';
+import type { TencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
+import type { ControllerObserver } from '../../kube/controller.ts';
+import type { InformerObserver } from '../../kube/informer.ts';
+import type { KubeObserver } from '../../kube/kube-observer.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { type MetricFactory, MS_PER_S } from './metric-factory.ts';
+import type { RateMeter } from './rate-meter.ts';
+
+const CALL_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const WAIT_BUCKETS_S = [0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300];
+const WORK_BUCKETS_S = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60];
+
+/** How fast the cloud may be called, as its adapter tells. */
+export type Pacing = TencentCloud['pacing'];
+
+/** Counts every attempt of a cloud call. */
+export function createCloudObserver(factory: MetricFactory, clock: Clock, meter: RateMeter): CallObserver {
+  const calls = factory.counter('cloud_calls_total', 'Attempts of cloud calls, by error code; ok went well.', [
+    'action',
+    'code',
+  ]);
+  const retries = factory.counter('cloud_retries_total', 'Attempts that were not the first of their call.', ['action']);
+  const took = factory.histogram('cloud_call_seconds', 'Time that an attempt was under way.', CALL_BUCKETS_S, [
+    'action',
+  ]);
+  const waited = factory.histogram('cloud_wait_seconds', 'Time that an attempt waited for its turn.', WAIT_BUCKETS_S, [
+    'action',
+  ]);
+  return {
+    onAttempt: ({ action, attempt, waitedMs, tookMs, code }) => {
+      calls.inc({ action, code: code ?? 'ok' });
+      if (attempt > 1) retries.inc({ action });
+      took.observe({ action }, tookMs / MS_PER_S);
+      waited.observe({ action }, waitedMs / MS_PER_S);
+      meter.note(action, clock.monotonicMs());
+    },
+  };
+}
+
+/** Shows what of the allowed rates is left. */
+export function showPacing(
+  factory: MetricFactory,
+  clock: Clock,
+  meter: RateMeter,
+  pacing: () => Pacing | undefined,
+): void {
+  factory.gauge('cloud_calls_waiting', 'Cloud calls that wait for their turn.', [], (gauge) =>
+    gauge.set(pacing()?.waiting ?? 0),
+  );
+  const rates = (): readonly { readonly action: string; readonly allowed: number; readonly used: number }[] =>
+    [...meter.keys()].flatMap((action) => {
+      // Only names of APIs are ever noted.
+      const allowed = pacing()?.perSecond(productOf(action as Parameters<typeof productOf>[0]), action);
+      return allowed === undefined ? [] : [{ action, allowed, used: meter.perSecond(action, clock.monotonicMs()) }];
+    });
+  factory.gauge('cloud_rate_allowed', 'Calls a second that the pacing allows an API now.', ['action'], (gauge) => {
+    for (const { action, allowed } of rates()) gauge.set({ action }, allowed);
+  });
+  factory.gauge('cloud_budget_left', 'Calls a second that are allowed and were not made.', ['action'], (gauge) => {
+    for (const { action, allowed, used } of rates()) gauge.set({ action }, Math.max(0, allowed - used));
+  });
+}
+
+/** When the API server last did what was asked; monotonic milliseconds, minus infinity before. */
+export type KubeContact = { lastOkMs: number };
+
+/** Counts every request to the API server. */
+export function createKubeObserver(factory: MetricFactory, clock: Clock, contact: KubeContact): KubeObserver {
+  const requests = factory.counter('kube_requests_total', 'Requests to the API server.', [
+    'verb',
+    'resource',
+    'outcome',
+  ]);
+  const took = factory.histogram(
+    'kube_request_seconds',
+    'Time that a request took; watches left out.',
+    CALL_BUCKETS_S,
+    ['verb'],
+  );
+  const waited = factory.histogram(
+    'kube_wait_seconds',
+    'Time that a request waited for its turn, under --kube-client-qps.',
+    WAIT_BUCKETS_S,
+  );
+  return {
+    onRequest: ({ verb, resource, outcome, ms }) => {
+      requests.inc({ verb, resource, outcome });
+      if (verb !== 'watch') took.observe({ verb }, ms / MS_PER_S);
+      if (outcome === 'ok') contact.lastOkMs = clock.monotonicMs();
+    },
+    onTurn: (waitedMs) => waited.observe(waitedMs / MS_PER_S),
+  };
+}
+
+/** Counts what happens to informers. */
+export function createInformerObserver(factory: MetricFactory): InformerObserver {
+  const lists = factory.counter('informer_lists_total', 'Whole lists that were read.', ['resource']);
+  const failures = factory.counter('informer_failures_total', 'Lists and watches that failed or broke.', ['resource']);
+  const undecodable = factory.counter('informer_undecodable_total', 'Objects skipped, once for each version.', [
+    'resource',
+  ]);
+  return {
+    onList: ({ plural }) => lists.inc({ resource: plural }),
+    onFailure: ({ plural }) => failures.inc({ resource: plural }),
+    onUndecodable: ({ plural }) => undecodable.inc({ resource: plural }),
+  };
+}
+
+/** Counts what controllers do. */
+export function createControllerObserver(factory: MetricFactory): ControllerObserver {
+  const took = factory.histogram('reconcile_seconds', 'Time of one look at one key, by how it ended.', WORK_BUCKETS_S, [
+    'controller',
+    'outcome',
+  ]);
+  return {
+    onReconcile: ({ controller, outcome, ms }) => took.observe({ controller, outcome }, ms / MS_PER_S),
+  };
+}

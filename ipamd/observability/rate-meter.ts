@@ -1,0 +1,39 @@
+const WINDOW_S = 10;
+const MS_PER_S = 1000;
+
+type Counts = { readonly perSecond: number[]; latestS: number };
+
+/** Counts what happened in the last ten whole seconds, by key. */
+export class RateMeter {
+  readonly #counts = new Map<string, Counts>();
+
+  /** Notes that something happened; `nowMs` is monotonic. */
+  note(key: string, nowMs: number): void {
+    const second = Math.floor(nowMs / MS_PER_S);
+    const counts = this.#counts.get(key) ?? { perSecond: Array.from({ length: WINDOW_S }, () => 0), latestS: second };
+    this.#counts.set(key, counts);
+    forget(counts, second);
+    const slot = second % WINDOW_S;
+    counts.perSecond[slot] = (counts.perSecond[slot] ?? 0) + 1;
+  }
+
+  /** Tells how often a second it happened. */
+  perSecond(key: string, nowMs: number): number {
+    const counts = this.#counts.get(key);
+    if (counts === undefined) return 0;
+    forget(counts, Math.floor(nowMs / MS_PER_S));
+    return counts.perSecond.reduce((sum, count) => sum + count, 0) / WINDOW_S;
+  }
+
+  /** Everything that ever happened. */
+  keys(): Iterable<string> {
+    return this.#counts.keys();
+  }
+}
+
+/** Empties the slots of the seconds that have passed since something was counted. */
+function forget(counts: Counts, second: number): void {
+  const passed = Math.min(WINDOW_S, second - counts.latestS);
+  for (let back = 0; back < passed; back++) counts.perSecond[(second - back) % WINDOW_S] = 0;
+  counts.latestS = Math.max(counts.latestS, second);
+}

@@ -1,0 +1,158 @@
+import test from 'ava';
+import { decodeNec } from '../../../ipamd/nec-cache.ts';
+import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
+import { ProblemBook } from '../../../ipamd/observability/problem-book.ts';
+import { RateMeter } from '../../../ipamd/observability/rate-meter.ts';
+import { NO_STATE } from '../../../ipamd/observability/state-metrics.ts';
+import type { KubeObject } from '../../../kube/kube-client.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+const START_MS = Date.UTC(2026, 0, 1);
+
+function nec(name: string, status: Readonly<Record<string, unknown>> | string): KubeObject {
+  return {
+    apiVersion: 'networking.tke.cloud.tencent.com/v1',
+    kind: 'NodeENIConfig',
+    metadata: { name, uid: `uid-${name}`, creationTimestamp: new Date(START_MS).toISOString() },
+    status,
+  };
+}
+
+function ready(status: 'True' | 'False', reason: string) {
+  const lastTransitionTime = new Date(START_MS).toISOString();
+  return { conditions: [{ type: 'Ready', status, reason, lastTransitionTime }] };
+}
+
+const ENI = {
+  eniID: 'eni-1',
+  mac: '52:54:00:00:00:01',
+  state: 'Attached',
+  primaryIP: '10.0.8.2',
+  gateway: '10.0.8.1',
+  subnetID: 'subnet-a',
+  subnetCIDR: '10.0.8.0/24',
+  addresses: [
+    { ip: '10.0.8.17', assignmentID: 'a1', state: 'Assigned' },
+    { ip: '10.0.8.18', assignmentID: 'a2', state: 'Assigned' },
+    { ip: '10.0.8.19', assignmentID: 'a3', state: 'Releasing' },
+  ],
+};
+
+function make() {
+  const clock = new VirtualClock(START_MS);
+  const metrics = createIpamdMetrics(clock, { release: '1.2.3' });
+  /** The values of a metric, by its labels as they are written. */
+  const valuesOf = async (name: string): Promise<Readonly<Record<string, number>>> => {
+    const lines = (await metrics.render()).split('\n').filter((line) => !line.startsWith('#'));
+    const found = lines.map((line) => new RegExp(`^tke_eni_ipamd_${name}(\\{.*\\})? (\\S+)$`).exec(line));
+    return Object.fromEntries(found.flatMap((match) => (match === null ? [] : [[match[1] ?? '', Number(match[2])]])));
+  };
+  return { clock, metrics, valuesOf };
+}
+
+test('createIpamdMetrics: counts addresses, ENIs, nodes and intents of all nodes when scraped', async (t) => {
+  const { clock, metrics, valuesOf } = make();
+  const intent = {
+    id: 'i1',
+    action: 'AttachNetworkInterface',
+    phase: 'Accepted',
+    leaderEpoch: 1,
+    requestTimeoutSeconds: 60,
+    recordedAt: new Date(START_MS - 30_000).toISOString(),
+  };
+  const necs = [
+    decodeNec(nec('n1', { ...ready('True', 'Supplied'), eniInfos: [ENI], intents: [intent] })),
+    decodeNec(nec('n2', { ...ready('False', 'ENILimit'), eniInfos: [{ ...ENI, draining: true }] })),
+    decodeNec(nec('n3', 'nonsense')),
+    decodeNec(nec('n4', {})),
+  ];
+  metrics.show({ ...NO_STATE, necs: () => necs }, undefined);
+  t.deepEqual(await valuesOf('addresses'), {
+    '{subnet="subnet-a",state="Assigned"}': 4,
+    '{subnet="subnet-a",state="Releasing"}': 2,
+  });
+  t.deepEqual(await valuesOf('enis'), {
+    '{subnet="subnet-a",state="Attached"}': 1,
+    '{subnet="subnet-a",state="Draining"}': 1,
+  });
+  t.deepEqual(await valuesOf('nodes'), {
+    '{ready="True",reason="Supplied"}': 1,
+    '{ready="False",reason="ENILimit"}': 1,
+    '{ready="Unknown",reason="ObjectInvalid"}': 1,
+    '{ready="Unknown",reason=""}': 1,
+  });
+  t.deepEqual(await valuesOf('intents'), { '{action="AttachNetworkInterface",phase="Accepted"}': 1 });
+  t.deepEqual(await valuesOf('intent_oldest_seconds'), { '{action="AttachNetworkInterface"}': 30 });
+  await clock.advance(1_000);
+  metrics.show({ ...NO_STATE, necs: () => [] }, undefined);
+  t.deepEqual(await valuesOf('addresses'), {});
+});
+
+test('createIpamdMetrics: counts attempts, repetitions and what is left of the allowed rate', async (t) => {
+  const { clock, metrics, valuesOf } = make();
+  const attempt = { action: 'CreateNetworkInterface', waitedMs: 200, tookMs: 100 } as const;
+  metrics.cloud.onAttempt({ ...attempt, attempt: 1, code: 'RequestLimitExceeded' });
+  for (let count = 0; count < 19; count++) metrics.cloud.onAttempt({ ...attempt, attempt: 2, code: undefined });
+  metrics.show(NO_STATE, { waiting: 7, perSecond: (_product, action) => (action === attempt.action ? 10 : undefined) });
+  t.deepEqual(await valuesOf('cloud_calls_total'), {
+    '{action="CreateNetworkInterface",code="RequestLimitExceeded"}': 1,
+    '{action="CreateNetworkInterface",code="ok"}': 19,
+  });
+  t.deepEqual(await valuesOf('cloud_retries_total'), { '{action="CreateNetworkInterface"}': 19 });
+  t.deepEqual(await valuesOf('cloud_budget_left'), { '{action="CreateNetworkInterface"}': 8 });
+  t.deepEqual(await valuesOf('cloud_calls_waiting'), { '': 7 });
+  await clock.advance(11_000);
+  t.deepEqual(await valuesOf('cloud_budget_left'), { '{action="CreateNetworkInterface"}': 10 });
+});
+
+test('createIpamdMetrics: measures the time to warm once for each object', async (t) => {
+  const { clock, metrics, valuesOf } = make();
+  const [cold, warm] = [decodeNec(nec('n1', {})), decodeNec(nec('n1', ready('True', 'Supplied')))];
+  metrics.necChanged({ key: 'n1', after: cold });
+  await clock.advance(12_000);
+  metrics.necChanged({ key: 'n1', before: cold, after: warm });
+  metrics.necChanged({ key: 'n1', before: warm, after: cold });
+  metrics.necChanged({ key: 'n1', before: cold, after: warm });
+  // Ready when first seen: this process does not know since when.
+  metrics.necChanged({ key: 'n2', after: decodeNec(nec('n2', ready('True', 'Supplied'))) });
+  t.deepEqual(await valuesOf('node_warm_seconds_count'), { '': 1 });
+  t.deepEqual(await valuesOf('node_warm_seconds_sum'), { '': 12 });
+});
+
+test('createIpamdMetrics: shows problems of nodes until they are over', async (t) => {
+  const { metrics, valuesOf } = make();
+  metrics.node.onProblems?.('n1', [{ reason: 'InstanceTypeUnknown', message: 'x' }]);
+  t.deepEqual(await valuesOf('problem'), { '{kind="InstanceTypeUnknown",name="n1"}': 1 });
+  metrics.node.onProblems?.('n1', []);
+  t.deepEqual(await valuesOf('problem'), {});
+});
+
+test('createIpamdMetrics: leads with an epoch, and not without', async (t) => {
+  const { metrics, valuesOf } = make();
+  t.deepEqual(await valuesOf('leader'), { '': 0 });
+  metrics.show({ ...NO_STATE, leaderEpoch: () => 0 }, undefined);
+  t.deepEqual(await valuesOf('leader'), { '': 1 });
+  t.deepEqual(await valuesOf('info'), { '{release="1.2.3"}': 1 });
+});
+
+test('ProblemBook: names some and counts the rest, however many nodes have one problem', (t) => {
+  const book = new ProblemBook();
+  for (let node = 0; node < 1_000; node++) book.report(`node/n${node}`, [{ kind: 'ENILimit', name: `n${node}` }]);
+  const samples = book.samples();
+  t.true(samples.length < 300);
+  t.is(
+    samples.reduce((sum, { count }) => sum + count, 0),
+    1_000,
+  );
+  book.forgetAll('node/');
+  t.deepEqual(book.samples(), []);
+});
+
+test('RateMeter: forgets what is longer ago than its window', (t) => {
+  const meter = new RateMeter();
+  for (let atMs = 0; atMs < 10_000; atMs += 100) meter.note('a', atMs);
+  t.is(meter.perSecond('a', 9_999), 10);
+  t.is(meter.perSecond('a', 14_500), 5);
+  t.is(meter.perSecond('a', 3_600_000), 0);
+  t.is(meter.perSecond('b', 0), 0);
+});
