@@ -52,9 +52,12 @@ export type InProcessApi = {
 
 /** Starts an API server that clients reach by function calls: for virtual clocks and large runs. Owns nothing. */
 export function startInProcessApi(options: InProcessOptions): InProcessApi {
-  const { clock } = options;
-  const api = makeApi({ nowMs: () => clock.nowMs(), ...options });
-  const hub = new WatchHub(api, clock);
+  return connectInProcess(makeApi({ nowMs: () => options.clock.nowMs(), ...options }), options);
+}
+
+/** Reaches an API server, one that others reach over HTTP too, by function calls. */
+export function connectInProcess(api: Api, options: Omit<InProcessOptions, keyof ApiOptions>): InProcessApi {
+  const hub = new WatchHub(api, options.clock);
   const caller = new Caller(api, options);
   return {
     api,

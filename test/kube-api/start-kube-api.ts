@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
-import type { User } from './api.ts';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Api, User } from './api.ts';
 import { serviceAccountUser } from './auth/tokens.ts';
 import type { FaultRule, Faults } from './faults.ts';
 import { type ApiOptions, makeApi } from './make-api.ts';
@@ -25,6 +25,7 @@ export type KubeApiOptions = ApiOptions & {
 /** A running API server. */
 export type KubeApi = {
   readonly url: string;
+  readonly api: Api;
   readonly store: Store;
   readonly faults: Faults;
   /** Accepts a token for a ServiceAccount or user; returns the token. */
@@ -37,6 +38,8 @@ export type KubeApi = {
   readonly partition: () => { readonly heal: () => void };
   /** Reads all objects of a resource from the store, past all faults. */
   readonly objects: (plural: string, group?: string) => readonly KubeObject[];
+  /** Serves a connection that was accepted elsewhere: at an address in another network namespace. */
+  readonly accept: (socket: Socket) => void;
   readonly close: () => Promise<void>;
 };
 
@@ -67,6 +70,7 @@ export async function startKubeApi(options: KubeApiOptions = {}): Promise<KubeAp
   const { port } = server.address() as AddressInfo;
   return {
     url: `${options.tls === undefined ? 'http' : 'https'}://${options.host ?? '127.0.0.1'}:${port}`,
+    api,
     store,
     faults,
     addToken,
@@ -75,6 +79,7 @@ export async function startKubeApi(options: KubeApiOptions = {}): Promise<KubeAp
     restore,
     partition,
     objects: (plural, group = '') => store.list(storageKey({ group, plural })),
+    accept: (socket) => void server.emit('connection', socket),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

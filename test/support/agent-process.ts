@@ -17,7 +17,7 @@ export type AgentOptions = {
   readonly netns: NetnsView;
   /** Folder of this node's files: socket, state, CNI folders. */
   readonly dir: string;
-  /** NodeENIConfig file; default `<dir>/node.yaml`. */
+  /** NodeENIConfig file; default `<dir>/node.yaml`, 'none' for no such flag. */
   readonly supplyFile?: string;
   /** Runtime's socket; default none. */
   readonly criSocket?: string;
@@ -103,7 +103,7 @@ function flagsOf(options: AgentOptions, places: Places): readonly string[] {
   const flags: Record<string, string | boolean | readonly string[]> = {
     socket: places.socketPath,
     'state-dir': places.stateDir,
-    'supply-file': options.supplyFile ?? join(options.dir, 'node.yaml'),
+    ...(options.supplyFile === 'none' ? {} : { 'supply-file': options.supplyFile ?? join(options.dir, 'node.yaml') }),
     'cni-bin-dir': places.cniBinDir,
     'cni-conf-dir': places.cniConfDir,
     // Tests exec the packaged file itself; an installation is asked for where it is the subject.

@@ -82,6 +82,9 @@ type SceneNodeParts = {
   readonly enis: readonly AttachedEni[];
   readonly flags: NonNullable<AgentOptions['flags']>;
   readonly wrap?: readonly string[];
+  /** Default: the folder's own file, from the VPC; 'none' for an agent that gets its supply elsewhere. */
+  readonly supplyFile?: string;
+  readonly criSocket?: string;
 };
 
 /** A node with its agent, and the runtime's part of CNI. */
@@ -94,6 +97,7 @@ export class SceneNode {
   readonly netns: NetnsView;
   readonly flags: NonNullable<AgentOptions['flags']>;
   #wrap: readonly string[];
+  #places: Pick<AgentOptions, 'supplyFile' | 'criSocket'>;
   #agent: AgentProcess | undefined;
   #attached = new Map<string, ScenePod>();
 
@@ -105,6 +109,11 @@ export class SceneNode {
     this.enis = parts.enis;
     this.flags = parts.flags;
     this.#wrap = parts.wrap ?? [];
+    const { supplyFile, criSocket } = parts;
+    this.#places = {
+      ...(supplyFile === undefined ? {} : { supplyFile }),
+      ...(criSocket === undefined ? {} : { criSocket }),
+    };
     this.netns = parts.vpc.node(parts.name).netns;
   }
 
@@ -124,6 +133,7 @@ export class SceneNode {
     this.#agent = await startAgent({
       netns: this.netns,
       dir: this.dir,
+      ...this.#places,
       until: options.until ?? 'ready',
       wrap: this.#wrap,
       flags: { ...this.flags, ...options.flags },

@@ -28,6 +28,13 @@ export type HostAnswer =
   | { readonly kind: 'reset' }
   | { readonly kind: 'hang' };
 
+/** A moment of a request: before, or after, it had its effect. */
+export type RequestMoment = {
+  readonly action: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly moment: 'before' | 'after';
+};
+
 /** A request that the host saw, for those who count calls. */
 export type SeenRequest = { readonly action: string; readonly atMs: number; readonly code: string };
 
@@ -51,6 +58,8 @@ export class CloudHost {
   readonly clock: Clock;
   /** Every request since the start or the last `forget`. */
   readonly seen: SeenRequest[] = [];
+  /** Asked at each moment of each request; 'lose' breaks the connection there. For tests that stop the world. */
+  gate: ((request: RequestMoment) => Promise<'go' | 'lose'>) | undefined;
   #settings: HostSettings;
   #random: () => number;
   #startMs: number;
@@ -99,10 +108,22 @@ export class CloudHost {
     const slowMs = faults.reduce((sum, fault) => sum + (fault.kind === 'latency' ? fault.ms : 0), 0);
     const latencyMs = between(this.#settings.latencyMs ?? [0, 0], this.#random()) + slowMs;
     if (latencyMs > 0) await this.clock.sleep(latencyMs / 2);
-    const answer = await this.#answer(product, action, params, requestId, faults);
+    const answer = await this.#throughGate(action, params, () =>
+      this.#answer(product, action, params, requestId, faults),
+    );
     if (latencyMs > 0) await this.clock.sleep(latencyMs / 2);
     this.seen.push({ action, atMs: this.clock.nowMs() - this.#startMs, code: codeOf(answer) });
     return answer;
+  }
+
+  async #throughGate(
+    action: string,
+    params: Readonly<Record<string, unknown>>,
+    serve: () => Promise<HostAnswer>,
+  ): Promise<HostAnswer> {
+    if ((await this.gate?.({ action, params, moment: 'before' })) === 'lose') return { kind: 'reset' };
+    const answer = await serve();
+    return (await this.gate?.({ action, params, moment: 'after' })) === 'lose' ? { kind: 'reset' } : answer;
   }
 
   async #answer(

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { CredentialBook, type IssuedKey } from './credential-book.ts';
 import type { CloudHost, HostAnswer } from './host.ts';
 import { answerMetadata, type MetadataSettings } from './metadata.ts';
@@ -65,6 +65,11 @@ export class CloudServer {
   /** Where an instance's metadata service answers; ends like the real one. */
   metadataUrl(instanceId: string): string {
     return `http://${this.endpoint}/instances/${instanceId}/latest/meta-data`;
+  }
+
+  /** Serves a connection that was accepted elsewhere: at an address in another network namespace. */
+  accept(socket: Socket): void {
+    this.#server.emit('connection', socket);
   }
 
   /** Breaks every connection and frees the port. */

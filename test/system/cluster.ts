@@ -1,0 +1,143 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { NODE_INSTANCE_LABEL } from '../../crd/names.ts';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { CONFIG_MAPS, NODES, PODS } from '../../kube/resource-types.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { ADMIN } from '../kube-api/auth/tokens.ts';
+import { connectInProcess } from '../kube-api/in-process.ts';
+import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
+import { type SeedRole, seedClusterRole } from '../kube-api/seed-roles.ts';
+import { type KubeApi, startKubeApi } from '../kube-api/start-kube-api.ts';
+
+/** The API server of a system, with the rights that the components run with. */
+export type Cluster = {
+  readonly server: KubeApi;
+  /** Past all faults of connections: what people and the kubelet do. */
+  readonly admin: KubeClient;
+  /** Makes a kubeconfig for a component, with a token of its own ServiceAccount; returns its path and the token. */
+  kubeconfig(role: SeedRole, dir: string, address: string): { readonly path: string; readonly token: string };
+  /** Makes a Node as a kubelet does. */
+  addNode(node: NodeFacts): Promise<KubeObject>;
+  /** Makes a Pod that is bound to a node. */
+  addPod(name: string, nodeName: string, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
+  /** Says that a Pod runs, and with which address. */
+  setPodRunning(name: string, ip: string): Promise<void>;
+  /** Removes a Pod at once, as a kubelet does when the sandbox is gone. */
+  removePod(name: string): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** What a kubelet knows of its node. */
+export type NodeFacts = {
+  readonly name: string;
+  readonly instanceId: string;
+  readonly ip: string;
+  readonly cores: number;
+  readonly zone: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+};
+
+/** Namespace of the Pods. */
+export const POD_NAMESPACE = 'default';
+const ROLES: readonly SeedRole[] = ['tke-eni-agent', 'tke-eni-ipamd'];
+const SYSTEM = 'kube-system';
+
+/** Starts an API server in which every request needs a right, with the published roles bound. The caller closes it. */
+export async function startCluster(settings: Readonly<Record<string, string>>): Promise<Cluster> {
+  const server = await startKubeApi({ authorization: 'rbac', bookmarkIntervalMs: 5_000 });
+  const admin = connectInProcess(server.api, { clock: systemClock }).client({ userAgent: 'kubelet' });
+  for (const role of ROLES) await bindRole(admin, role);
+  await admin.create(CONFIG_MAPS, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'tke-eni-ipamd', namespace: SYSTEM },
+    data: settings,
+  });
+  const token = server.addToken(ADMIN);
+  return {
+    server,
+    admin,
+    kubeconfig: (role, dir, address) => {
+      const own = server.addToken({ namespace: SYSTEM, serviceAccount: role });
+      const path = join(dir, 'kubeconfig');
+      writeFileSync(path, renderKubeconfig({ url: `http://${address}`, token: own }));
+      return { path, token: own };
+    },
+    addNode: (node) => admin.create(NODES, nodeObject(node)),
+    addPod: (name, nodeName, annotations = {}) =>
+      admin.create(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name, namespace: POD_NAMESPACE, annotations },
+        spec: { nodeName, containers: [{ name: 'main', image: 'none', resources: REQUESTS }] },
+      }),
+    setPodRunning: async (name, ip) => {
+      const body = { status: { phase: 'Running', podIP: ip, podIPs: [{ ip }] } };
+      const patch = { kind: 'merge', body, subresource: 'status' } as const;
+      await admin.patch(PODS, { namespace: POD_NAMESPACE, name }, patch);
+    },
+    removePod: (name) => removeNow(server.url, token, `/api/v1/namespaces/${POD_NAMESPACE}/pods/${name}`),
+    close: () => server.close(),
+  };
+}
+
+const RESOURCE = { 'tke.cloud.tencent.com/eni-ip': '1' };
+const REQUESTS = { requests: RESOURCE, limits: RESOURCE };
+
+async function bindRole(admin: KubeClient, role: SeedRole): Promise<void> {
+  const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', isNamespaced: false } as const;
+  // A ClusterRole of the file: an object with a name.
+  const clusterRole = seedClusterRole(role) as KubeObject;
+  await admin.create({ ...rbac, plural: 'clusterroles', kind: 'ClusterRole' }, clusterRole);
+  await admin.create(
+    { ...rbac, plural: 'clusterrolebindings', kind: 'ClusterRoleBinding' },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: role },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+      subjects: [{ kind: 'ServiceAccount', name: role, namespace: SYSTEM }],
+    },
+  );
+}
+
+function nodeObject({ name, instanceId, ip, cores, zone, labels, annotations }: NodeFacts): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: {
+      name,
+      labels: {
+        [NODE_INSTANCE_LABEL]: instanceId,
+        'kubernetes.io/hostname': name,
+        'node.kubernetes.io/instance-type': `S5.${cores}CORE`,
+        // TKE writes a number here; the cloud's own name of the zone is asked of the cloud.
+        'topology.kubernetes.io/zone': zone === 'ap-guangzhou-3' ? '100003' : '100004',
+        ...labels,
+      },
+      ...(annotations === undefined ? {} : { annotations }),
+    },
+    spec: { providerID: `qcloud:///100003/${instanceId}` },
+    status: {
+      addresses: [
+        { type: 'InternalIP', address: ip },
+        { type: 'Hostname', address: name },
+      ],
+      capacity: { cpu: String(cores), memory: '8Gi', pods: '61' },
+      conditions: [
+        { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' },
+      ],
+    },
+  };
+}
+
+async function removeNow(url: string, token: string, path: string): Promise<void> {
+  const answer = await fetch(`${url}${path}`, {
+    method: 'DELETE',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ gracePeriodSeconds: 0 }),
+  });
+  if (!answer.ok && answer.status !== 404) throw new Error(`DELETE ${path}: ${answer.status} ${await answer.text()}`);
+}

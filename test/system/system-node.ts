@@ -1,0 +1,184 @@
+import { join } from 'node:path';
+import { PODS } from '../../kube/resource-types.ts';
+import { SceneNode, type ScenePod } from '../e2e/support/scene-node.ts';
+import { type CriServer, startCriServer } from '../support/cri-server.ts';
+import { findViolations } from '../support/invariants.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type Cluster, POD_NAMESPACE } from './cluster.ts';
+import type { Door } from './door.ts';
+import type { VpcCloud } from './vpc-cloud.ts';
+
+/** What a node of a system is made of. */
+export type SystemNodeParts = {
+  readonly name: string;
+  readonly cores: number;
+  readonly dir: string;
+  readonly cloud: VpcCloud;
+  readonly cluster: Cluster;
+  /** Where the agent reaches the API server. */
+  readonly kube: Door;
+  readonly cri: CriServer;
+  readonly kubeconfig: string;
+  readonly flags: Readonly<Record<string, string | boolean>>;
+};
+
+/** A Pod as Kubernetes and the runtime have it. */
+export type SystemPod = { readonly name: string; readonly sandbox: ScenePod; readonly ip: string };
+
+/** Milliseconds that a Pod may wait for its network, sandbox after sandbox, as a kubelet tries. */
+const POD_WAIT_MS = 40_000;
+
+/** A node with its agent in cluster mode, its runtime and its kubelet. */
+export class SystemNode {
+  readonly name: string;
+  readonly cores: number;
+  readonly kube: Door;
+  readonly scene: SceneNode;
+  readonly cri: CriServer;
+  #cloud: VpcCloud;
+  #cluster: Cluster;
+  #pods = new Map<string, SystemPod>();
+  #hasAgent = false;
+
+  constructor(parts: SystemNodeParts) {
+    this.name = parts.name;
+    this.cores = parts.cores;
+    this.kube = parts.kube;
+    this.cri = parts.cri;
+    this.#cloud = parts.cloud;
+    this.#cluster = parts.cluster;
+    this.scene = new SceneNode({
+      vpc: parts.cloud.vpc,
+      name: parts.name,
+      dir: parts.dir,
+      ruleMode: 'compact',
+      enis: [],
+      supplyFile: 'none',
+      criSocket: parts.cri.socketPath,
+      flags: {
+        'node-name': parts.name,
+        kubeconfig: parts.kubeconfig,
+        'rule-mode': 'compact',
+        'metrics-address': '127.0.0.1:61680',
+        ...parts.flags,
+      },
+    });
+  }
+
+  /** Starts the agent, or starts it again; by default it is not waited for: it is ready when it has addresses. */
+  async startAgent(until: 'ready' | 'listening' | 'started' = 'listening'): Promise<void> {
+    await this.scene.startAgent({ until });
+    this.#hasAgent = true;
+  }
+
+  /** Ends the agent without a chance to tidy up. */
+  async killAgent(): Promise<void> {
+    await this.scene.killAgent();
+  }
+
+  /** Waits until an ADD could be served. */
+  async awaitReady(timeoutMs = 30_000): Promise<void> {
+    await this.scene.agent.awaitUntil('ready', timeoutMs);
+  }
+
+  /** The agent's log. */
+  logs(): string {
+    return this.#hasAgent ? this.scene.agent.logs() : '';
+  }
+
+  /** The Pods that run here. */
+  get pods(): readonly SystemPod[] {
+    return [...this.#pods.values()];
+  }
+
+  /**
+   * Does what a scheduler, a kubelet and a runtime do for a Pod: the object, the sandbox, ADD, and the address in its
+   * status. A failed ADD is followed by DEL and another sandbox. @throws Error with the last answer
+   */
+  async runPod(
+    name: string,
+    options: { readonly waitMs?: number; readonly isOffline?: boolean } = {},
+  ): Promise<SystemPod> {
+    if (options.isOffline !== true) await this.#cluster.addPod(name, this.name);
+    const object = await this.#cluster.admin.get(PODS, { namespace: POD_NAMESPACE, name });
+    const { waitMs = POD_WAIT_MS } = options;
+    let last = '';
+    const pod = await waitUntil(() => this.#tryPod(name, object?.metadata.uid, (text) => (last = text)), {
+      what: `network of Pod ${name} on ${this.name}`,
+      timeoutMs: waitMs,
+      everyMs: 200,
+      explain: () => `${last}\n${this.logs().slice(-3_000)}`,
+    });
+    this.#pods.set(name, pod);
+    if (options.isOffline !== true) await this.#cluster.setPodRunning(name, pod.ip);
+    return pod;
+  }
+
+  async #tryPod(name: string, uid: string | undefined, tell: (text: string) => void): Promise<SystemPod | undefined> {
+    const sandbox = await this.scene.newPod({ name, namespace: POD_NAMESPACE });
+    const about = { podName: name, podNamespace: POD_NAMESPACE, ...(uid === undefined ? {} : { podUid: uid }) };
+    this.cri.addSandbox({ id: sandbox.containerId, ...about, netns: sandbox.netns.path });
+    try {
+      const { ip } = await this.scene.add(sandbox);
+      this.cri.addSandbox({ id: sandbox.containerId, ...about, netns: sandbox.netns.path, ips: [ip] });
+      return { name, sandbox, ip };
+    } catch (error) {
+      tell(String(error));
+      await this.scene.delete(sandbox).catch(() => undefined);
+      this.cri.removeSandbox(sandbox.containerId);
+      await sandbox.netns.close();
+      return undefined;
+    }
+  }
+
+  /** Takes a Pod away: its network, its sandbox, its object. @throws Error with the answer when DEL fails */
+  async removePod(name: string, options: { readonly isOffline?: boolean } = {}): Promise<void> {
+    const pod = this.#pods.get(name);
+    if (pod === undefined) throw new Error(`${name}: no such Pod on ${this.name}`);
+    await this.scene.delete(pod.sandbox);
+    this.cri.removeSandbox(pod.sandbox.containerId);
+    await pod.sandbox.netns.close();
+    this.#pods.delete(name);
+    if (options.isOffline !== true) await this.#cluster.removePod(name);
+  }
+
+  /** Removes the object of a Pod whose network was taken away while the API server could not be reached. */
+  forgetPod(name: string): Promise<void> {
+    return this.#cluster.removePod(name);
+  }
+
+  /** What the invariant checker finds wrong on this node, judged by the ENIs that the VPC has attached to it now. */
+  async violations(): Promise<readonly string[]> {
+    if (!this.#hasAgent) return [];
+    const { vpc } = this.#cloud;
+    const enis = await Promise.all(vpc.enisOf(this.name).map((eniId) => vpc.eni(eniId)));
+    const found = await findViolations({
+      netns: this.scene.netns,
+      ruleMode: 'compact',
+      enis,
+      stateDir: this.scene.agent.stateDir,
+      sandboxes: this.pods.map(({ sandbox, ip }) => ({
+        id: sandbox.containerId,
+        ips: [ip],
+        netns: sandbox.netns.path,
+      })),
+    });
+    return found.map((line) => `${this.name}: ${line}`);
+  }
+
+  /** Where the agent keeps its journal. */
+  get journalPath(): string {
+    return join(this.scene.agent.stateDir, 'journal.db');
+  }
+
+  /** Ends the agent and the runtime. */
+  async close(): Promise<void> {
+    await this.scene.killAgent();
+    await this.cri.close();
+  }
+}
+
+/** Starts the runtime's stand-in of a node. */
+export function startRuntime(dir: string): Promise<CriServer> {
+  return startCriServer(join(dir, 'cri.sock'));
+}

@@ -1,0 +1,248 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  NODE_ENI_CONFIG_KIND,
+  type NodeEniConfigSpec,
+  type NodeEniConfigStatus,
+} from '../../crd/node-eni-config-fields.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { CONFIG_MAPS, NODES, resourceTypeOf } from '../../kube/resource-types.ts';
+import { buildExecutables } from '../../tools/build.ts';
+import { installKinds } from '../kube-api/install-kinds.ts';
+import { createTempDir, type TempDir } from '../support/temp-dir.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type Cluster, startCluster } from './cluster.ts';
+import { openDoor } from './door.ts';
+import { IpamdProcess } from './ipamd-process.ts';
+import { SystemNode, startRuntime } from './system-node.ts';
+import { createVpcCloud, POD_SUBNET, type PodSubnet, type VpcCloud, ZONE } from './vpc-cloud.ts';
+
+/** What a whole system consists of. */
+export type SystemSpec = {
+  readonly nodes: readonly { readonly name: string; readonly cores?: number }[];
+  /** Default: one of 253 addresses. */
+  readonly subnets?: readonly PodSubnet[];
+  readonly vpcEnis?: number;
+  readonly taskMs?: readonly [number, number];
+  /** Replicas of ipamd; default 2. */
+  readonly ipamds?: number;
+  readonly ipamdFlags?: Readonly<Record<string, string>>;
+  readonly agentFlags?: Readonly<Record<string, string | boolean>>;
+  /** Default true: every node joins at once. Otherwise `join` is called for each. */
+  readonly joinsAll?: boolean;
+};
+
+/** A NodeENIConfig as tests read it: what the store has, not what our decoder makes of it. */
+export type SeenNec = KubeObject & {
+  readonly spec?: NodeEniConfigSpec;
+  readonly status?: NodeEniConfigStatus;
+};
+
+const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
+const KUBE_PORT = 6_443;
+const CLOUD_PORT = 8_443;
+
+/**
+ * Brings up cloud, API server, ipamd and nodes with their agents: real processes in network namespaces, each with a
+ * loopback that leads to the servers of this process. The caller closes it.
+ */
+export async function createSystem(spec: SystemSpec): Promise<System> {
+  await buildExecutables(['tke-route-eni', 'tke-eni-agent']);
+  const subnets = spec.subnets ?? [POD_SUBNET];
+  const nodes = spec.nodes.map(({ name, cores = 4 }) => ({ name, cores }));
+  const { vpcEnis, taskMs } = spec;
+  const cloud = await createVpcCloud({
+    nodes,
+    subnets,
+    ...(vpcEnis === undefined ? {} : { vpcEnis }),
+    ...(taskMs === undefined ? {} : { taskMs }),
+  });
+  const dir = createTempDir('system');
+  const cluster = await startCluster({
+    TKE_ENI_IPAMD_SUBNET_ID: subnets.map(({ subnetId }) => subnetId).join(':'),
+    TKE_ENI_IPAMD_VPC_ID: cloud.vpcId,
+  });
+  const system = new System(spec, { cloud, cluster, dir });
+  try {
+    await system.start();
+    return system;
+  } catch (error) {
+    const logs = system.logs();
+    await system.close();
+    throw new Error(`the system did not come up: ${logs.slice(-4_000)}`, { cause: error });
+  }
+}
+
+type Parts = { readonly cloud: VpcCloud; readonly cluster: Cluster; readonly dir: TempDir };
+
+/** A running system. Made by `createSystem`. */
+export class System {
+  readonly cloud: VpcCloud;
+  readonly cluster: Cluster;
+  readonly nodes: SystemNode[] = [];
+  readonly ipamds: IpamdProcess[] = [];
+  #spec: SystemSpec;
+  #dir: TempDir;
+  #doors: (() => void)[] = [];
+
+  constructor(spec: SystemSpec, { cloud, cluster, dir }: Parts) {
+    this.#spec = spec;
+    this.cloud = cloud;
+    this.cluster = cluster;
+    this.#dir = dir;
+  }
+
+  /** Starts everything. Called once, by `createSystem`. */
+  async start(): Promise<void> {
+    for (let index = 0; index < (this.#spec.ipamds ?? 2); index++) await this.#addIpamd(`ipamd${index}`);
+    for (const ipamd of this.ipamds) ipamd.start();
+    for (const { name, cores = 4 } of this.#spec.nodes) await this.#addNode(name, cores);
+    await this.#awaitKinds();
+    if (this.#spec.joinsAll !== false) await Promise.all(this.nodes.map((node) => this.join(node.name)));
+  }
+
+  /** The node of that name. @throws Error when there is none */
+  node(name: string): SystemNode {
+    const found = this.nodes.find((node) => node.name === name);
+    if (found === undefined) throw new Error(`${name}: no such node in this system`);
+    return found;
+  }
+
+  /** Lets a node join: its kubelet makes the Node, its agent starts. */
+  async join(name: string, more: { readonly annotations?: Readonly<Record<string, string>> } = {}): Promise<void> {
+    const node = this.node(name);
+    await this.cluster.addNode({
+      name,
+      instanceId: this.cloud.instanceOf(name),
+      ip: this.cloud.vpc.node(name).primary.primaryIp,
+      cores: node.cores,
+      zone: ZONE,
+      ...more,
+    });
+    await node.startAgent();
+  }
+
+  /** The NodeENIConfig of a node as the store has it; undefined when there is none. */
+  async nec(name: string): Promise<SeenNec | undefined> {
+    return this.cluster.admin.get(NECS, { name });
+  }
+
+  /** Changes a NodeENIConfig as a person with kubectl does. */
+  async patchNec(name: string, body: object): Promise<void> {
+    await this.cluster.admin.patch(NECS, { name }, { kind: 'merge', body });
+  }
+
+  /** Changes annotations of a Node or takes them off (null). */
+  async annotateNode(name: string, annotations: Readonly<Record<string, string | null>>): Promise<void> {
+    await this.cluster.admin.patch(NODES, { name }, { kind: 'merge', body: { metadata: { annotations } } });
+  }
+
+  /** Changes the cluster's ConfigMap. */
+  async configure(data: Readonly<Record<string, string>>): Promise<void> {
+    const ref = { namespace: 'kube-system', name: 'tke-eni-ipamd' };
+    await this.cluster.admin.patch(CONFIG_MAPS, ref, { kind: 'merge', body: { data } });
+  }
+
+  /** Waits until a NodeENIConfig is as wanted, and returns it. */
+  async awaitNec(
+    name: string,
+    what: string,
+    isWanted: (nec: SeenNec) => boolean,
+    timeoutMs = 30_000,
+  ): Promise<SeenNec> {
+    return waitUntil(
+      async () => {
+        const nec = await this.nec(name);
+        return nec !== undefined && isWanted(nec) && nec;
+      },
+      {
+        what: `${what} (${name})`,
+        timeoutMs,
+        everyMs: 50,
+        explain: () => `${this.#tell(name)}\n${this.logs().slice(-3_000)}`,
+      },
+    );
+  }
+
+  /** The replica that holds the lock. @throws Error when none does within 20 s */
+  async leader(): Promise<IpamdProcess> {
+    return waitUntil(
+      async () => {
+        const holder = await this.#holder();
+        return this.ipamds.find((ipamd) => ipamd.isRunning && holder.includes(ipamd.identity));
+      },
+      { what: 'a leader of ipamd', timeoutMs: 20_000, everyMs: 50, explain: () => this.logs().slice(-3_000) },
+    );
+  }
+
+  /** Everything that ipamd and the agents wrote. */
+  logs(): string {
+    const ofIpamd = this.ipamds.map((ipamd) => `== ${ipamd.name}\n${ipamd.logs().slice(-4_000)}`);
+    return [...ofIpamd, ...this.nodes.map((node) => `== ${node.name}\n${node.logs().slice(-2_000)}`)].join('\n');
+  }
+
+  /** Ends every process and removes every namespace and file. */
+  async close(): Promise<void> {
+    await Promise.all([...this.ipamds.map((ipamd) => ipamd.kill()), ...this.nodes.map((node) => node.close())]);
+    for (const close of this.#doors) close();
+    await this.cluster.close();
+    await this.cloud.close();
+    this.#dir.close();
+  }
+
+  async #addIpamd(name: string): Promise<void> {
+    const room = await this.cloud.createRoom(name);
+    const kube = openDoor(room, KUBE_PORT, this.cluster.server.accept);
+    const cloud = openDoor(room, CLOUD_PORT, (socket) => this.cloud.server.accept(socket));
+    this.#doors.push(kube.close, cloud.close);
+    const dir = join(this.#dir.path, name);
+    mkdirSync(dir);
+    const { path } = this.cluster.kubeconfig('tke-eni-ipamd', dir, kube.address);
+    const { key } = this.cloud;
+    const flags = { 'node-release-grace': '2s', 'orphan-grace': '1m', ...this.#spec.ipamdFlags };
+    this.ipamds.push(
+      new IpamdProcess({ name, room, dir, kube, cloud, kubeconfig: path, key, program: 'sources', flags }),
+    );
+  }
+
+  async #addNode(name: string, cores: number): Promise<void> {
+    const { cloud, cluster } = this;
+    const dir = join(this.#dir.path, name);
+    mkdirSync(dir);
+    const kube = openDoor(cloud.vpc.node(name).netns, KUBE_PORT, cluster.server.accept);
+    this.#doors.push(kube.close);
+    const { path } = cluster.kubeconfig('tke-eni-agent', dir, kube.address);
+    const cri = await startRuntime(dir);
+    const flags = { ...AGENT_FLAGS, ...this.#spec.agentFlags };
+    this.nodes.push(new SystemNode({ name, cores, dir, cloud, cluster, kube, cri, kubeconfig: path, flags }));
+  }
+
+  /** Agents only read definitions; they come with the first leader. */
+  async #awaitKinds(): Promise<void> {
+    if (this.ipamds.length === 0) return installKinds(this.cluster.admin);
+    await waitUntil(() => this.cluster.server.objects('customresourcedefinitions', 'apiextensions.k8s.io').length > 0, {
+      what: 'definitions of our kinds',
+      timeoutMs: 20_000,
+      everyMs: 50,
+      explain: () => this.logs(),
+    });
+  }
+
+  async #holder(): Promise<string> {
+    const ref = { namespace: 'kube-system', name: 'tke-eni-ipamd-leader' };
+    const lock = await this.cluster.admin.get(CONFIG_MAPS, ref);
+    return lock?.metadata.annotations?.['control-plane.alpha.kubernetes.io/leader'] ?? '';
+  }
+
+  #tell(name: string): string {
+    const necs = this.cluster.server.objects(NECS.plural, NECS.group);
+    return JSON.stringify(necs.find((nec) => nec.metadata.name === name) ?? 'no NodeENIConfig');
+  }
+}
+
+const AGENT_FLAGS = {
+  'ip-cooldown': '1s',
+  'gc-interval': '5s',
+  'add-wait': '5s',
+  'force-reuse-after': '500ms',
+} as const;

@@ -1,0 +1,96 @@
+import { systemClock } from '../../runtime/clock.ts';
+import { NetnsView } from '../support/netns.ts';
+import { run } from '../support/run.ts';
+import type { IssuedKey } from '../vpc/api/credential-book.ts';
+import { CloudHost } from '../vpc/api/host.ts';
+import { CloudServer } from '../vpc/api/http-server.ts';
+import { createVpcFabric } from '../vpc/api/vpc-fabric.ts';
+import { createTestVpc, type TestVpc } from '../vpc/vpc.ts';
+
+/** The zone that everything is in unless told otherwise. */
+export const ZONE = 'ap-guangzhou-3';
+/** The subnet of the nodes' primary NICs. */
+export const NODE_SUBNET = 'subnet-nodes000';
+
+/** A subnet for Pods. */
+export type PodSubnet = { readonly subnetId: string; readonly cidr: string; readonly zone?: string };
+
+/** The subnet for Pods where a system names none. */
+export const POD_SUBNET: PodSubnet = { subnetId: 'subnet-pods000a', cidr: '10.0.1.0/24' };
+
+/** What the cloud of a system consists of. */
+export type VpcCloudSpec = {
+  readonly nodes: readonly { readonly name: string; readonly cores: number }[];
+  readonly subnets: readonly PodSubnet[];
+  /** ENIs in the VPC, primary ones not counted; default 1000. */
+  readonly vpcEnis?: number;
+  /** How long tasks last, milliseconds; default 20 to 80. */
+  readonly taskMs?: readonly [number, number];
+};
+
+/** The cloud: its API, served in this process, and its packets, in network namespaces. */
+export type VpcCloud = {
+  readonly vpc: TestVpc;
+  readonly host: CloudHost;
+  readonly server: CloudServer;
+  readonly vpcId: string;
+  readonly key: IssuedKey;
+  /** The instance that a node is. */
+  instanceOf(nodeName: string): string;
+  /** Makes a network namespace with nothing but a loopback; it goes with the VPC. */
+  createRoom(name: string): Promise<NetnsView>;
+  close(): Promise<void>;
+};
+
+const NODE_CIDR = '10.0.0.0/24';
+const VPC_ID = 'vpc-system00';
+
+/** Brings up the cloud with an instance for each node. The caller closes it. */
+export async function createVpcCloud(spec: VpcCloudSpec): Promise<VpcCloud> {
+  const vpc = await createTestVpc({
+    vpcCidrs: ['10.0.0.0/16'],
+    subnets: [
+      { id: NODE_SUBNET, cidr: NODE_CIDR },
+      ...spec.subnets.map(({ subnetId, cidr }) => ({ id: subnetId, cidr })),
+    ],
+    nodes: spec.nodes.map(({ name }) => ({ name, primarySubnet: NODE_SUBNET })),
+  });
+  const names = new Map(spec.nodes.map(({ name }) => [instanceIdOf(name), name]));
+  const nodeOf = (instanceId: string): string => names.get(instanceId) ?? instanceId;
+  const subnets = [{ subnetId: NODE_SUBNET, cidr: NODE_CIDR }, ...spec.subnets];
+  const host = new CloudHost(
+    {
+      vpcId: VPC_ID,
+      subnets: subnets.map((subnet) => ({ zone: ZONE, ...subnet })),
+      ...(spec.vpcEnis === undefined ? {} : { vpcEnis: spec.vpcEnis }),
+    },
+    systemClock,
+    { taskMs: spec.taskMs ?? [20, 80], fabric: createVpcFabric(vpc, nodeOf) },
+  );
+  for (const { name, cores } of spec.nodes) {
+    const { mac, primaryIp } = vpc.node(name).primary;
+    const primary = { mac, ip: primaryIp };
+    host.model.state.addInstance({ instanceId: instanceIdOf(name), cores, subnetId: NODE_SUBNET, primary });
+  }
+  const server = new CloudServer(host);
+  const key = server.credentials.add('AKIDsystem', 'secret-0');
+  return {
+    vpc,
+    host,
+    server,
+    vpcId: VPC_ID,
+    key,
+    instanceOf: instanceIdOf,
+    createRoom: async (name) => {
+      const room = new NetnsView(`${vpc.prefix}${name}`);
+      await run(['ip', 'netns', 'add', room.name]);
+      await room.ip('link', 'set', 'lo', 'up');
+      return room;
+    },
+    close: () => vpc.close(),
+  };
+}
+
+function instanceIdOf(nodeName: string): string {
+  return `ins-${nodeName.padEnd(8, '0')}`;
+}
