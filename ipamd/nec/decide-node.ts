@@ -1,7 +1,69 @@
+import { INTENTS } from '../../crd/intent.ts';
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { decideDraining } from './decide-draining.ts';
+import { decideGrowth } from './decide-growth.ts';
+import { decideRelease } from './decide-release.ts';
+import { decideRemoval } from './decide-removal.ts';
+import { decideSecurityGroups } from './decide-security-groups.ts';
 import type { Decision, Ids, Leader } from './decision.ts';
+import { withReady } from './judge-ready.ts';
 import type { NodeView } from './node-view.ts';
+import { isSameData } from './same-data.ts';
+import { CALL_UNDER_WAY, type Hold, type Scene, type Step, sceneOf } from './scene.ts';
 
-/** Decides the next step of one node. Pure, but for the ids that it takes. */
-export function decideNode(_view: NodeView, _leader: Leader, _ids: Ids): Decision {
-  throw new Error('not built yet');
+/**
+ * Decides the next step of one node. Pure, but for the ids that it takes: the same view and ids give the same decision.
+ * More addresses come before fewer, as Pods wait for them; and a call for one ENI never waits for another ENI's, but for
+ * creations, attachments and detachments, of which an instance takes one at a time.
+ */
+export function decideNode(view: NodeView, leader: Leader, ids: Ids): Decision {
+  const { spec, status, leaving } = view;
+  const seen = spec.observedSupplyEpoch ?? 0;
+  if (seen > (status.supplyEpoch ?? 0)) {
+    return {
+      kind: 'describe',
+      why: `the agent has seen supply epoch ${seen}, the object says ${status.supplyEpoch ?? 0}`,
+    };
+  }
+  const intents = status.intents ?? [];
+  if (leaving !== 'no' && (status.eniInfos ?? []).length === 0 && intents.length === 0) return { kind: 'released' };
+  const marked = decideDraining(view, withInstance(view));
+  const scene = sceneOf(view, marked, leader, ids);
+  const growth = decideGrowth(scene);
+  const growthHold = growth?.kind === 'hold' ? growth : undefined;
+  const { step, holds } = firstBegin(growth, scene);
+  if (step !== undefined && intents.length < INTENTS.maxItems) {
+    return { ...step, status: withReady(step.status, view, scene.supply, growthHold, ids) };
+  }
+  const next = withReady(marked, view, scene.supply, growthHold, ids);
+  if (!isSameData(next, status)) return { kind: 'write', status: next };
+  return holdOf(holds, intents.length > 0) ?? { kind: 'idle' };
+}
+
+type Begin = Extract<Step, { readonly kind: 'begin' }>;
+
+function firstBegin(growth: Step, scene: Scene): { readonly step?: Begin; readonly holds: readonly Hold[] } {
+  const holds: Hold[] = [];
+  const parts = [() => growth, decideRemoval, decideRelease, decideSecurityGroups];
+  for (const decide of parts) {
+    const step = decide(scene);
+    if (step?.kind === 'begin') return { step, holds };
+    if (step !== undefined) holds.push(step);
+  }
+  return { holds };
+}
+
+/** The first tells why; the soonest tells when to look again. */
+function holdOf(holds: readonly Hold[], hasIntents: boolean): Hold | undefined {
+  const first = holds.find((hold) => hold.reason !== 'CallUnderWay') ?? holds[0];
+  if (first === undefined) return hasIntents ? CALL_UNDER_WAY : undefined;
+  return { ...first, afterMs: Math.min(...holds.map((hold) => hold.afterMs)) };
+}
+
+/** What the instance is, for people and for the calls of a later leader. */
+function withInstance({ status, instance }: NodeView): NodeEniConfigStatus {
+  if (instance === undefined) return status;
+  const { instanceId: instanceID, instanceType, zone, vpcId: vpcID } = instance;
+  const next = { ...status, instanceID, instanceType, zone, vpcID };
+  return isSameData(next, status) ? status : next;
 }

@@ -1,5 +1,7 @@
-import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import type { CloudSight } from './decision.ts';
+import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { CloudSight, Ids } from './decision.ts';
+import { rebuildStatus } from './rebuild-status.ts';
+import { isSameData } from './same-data.ts';
 
 /** One difference between what the object says and what the cloud holds. */
 export type Drift = {
@@ -15,7 +17,45 @@ export type Drift = {
   readonly ip?: string;
 };
 
-/** Names each difference between object and cloud that no call under way explains. Pure. */
-export function findDrift(_status: NodeEniConfigStatus, _sight: CloudSight): readonly Drift[] {
-  throw new Error('not built yet');
+/** What a comparison makes of ids: none of them is ever written. */
+const NO_IDS: Ids = { next: () => 'compared', now: () => '1970-01-01T00:00:00Z' };
+
+/**
+ * Names each difference between object and cloud that no call under way explains: exactly what {@link rebuildStatus}
+ * would mend. Pure.
+ */
+export function findDrift(status: NodeEniConfigStatus, sight: CloudSight): readonly Drift[] {
+  const rebuilt = rebuildStatus(status, {}, sight, NO_IDS);
+  if (rebuilt === status) return [];
+  const before = new Map((status.eniInfos ?? []).map((eni) => [eni.eniID, eni]));
+  const after = new Map((rebuilt.eniInfos ?? []).map((eni) => [eni.eniID, eni]));
+  const gone = [...before.keys()].filter((eniID) => !after.has(eniID));
+  return [
+    ...gone.map((eniID): Drift => ({ kind: 'eni-missing', eniID })),
+    ...[...after].flatMap(([eniID, eni]): readonly Drift[] => {
+      const held = before.get(eniID);
+      return held === undefined ? [{ kind: 'eni-unknown', eniID }] : compare(held, eni);
+    }),
+  ];
+}
+
+function compare(held: NodeEniInfo, mended: NodeEniInfo): readonly Drift[] {
+  const { eniID } = held;
+  const heldIps = new Set((held.addresses ?? []).map((address) => address.ip));
+  const mendedIps = new Set((mended.addresses ?? []).map((address) => address.ip));
+  const missing = [...heldIps].filter((ip) => !mendedIps.has(ip));
+  const unknown = [...mendedIps].filter((ip) => !heldIps.has(ip));
+  const drifts: readonly Drift[] = [
+    ...(held.state === mended.state ? [] : [{ kind: 'eni-state' as const, eniID }]),
+    ...(isSameData(held.securityGroups, mended.securityGroups) ? [] : [{ kind: 'security-groups' as const, eniID }]),
+    ...missing.map((ip) => ({ kind: 'address-missing' as const, eniID, ip })),
+    ...unknown.map((ip) => ({ kind: 'address-unknown' as const, eniID, ip })),
+  ];
+  if (drifts.length > 0 || isSameData(held, mended)) return drifts;
+  return [{ kind: 'eni-fields', eniID }];
+}
+
+/** Writes a difference as a word, to tell it from others. Pure. */
+export function driftKey({ kind, eniID, ip }: Drift): string {
+  return [kind, eniID, ...(ip === undefined ? [] : [ip])].join('/');
 }

@@ -1,12 +1,107 @@
-import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import type { Ids, Intent, IntentOutcome } from './decision.ts';
+import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { Ids, Intent, IntentFailure, IntentOutcome, IntentResult, SeenEni } from './decision.ts';
+import { eniInfoOf, withAssigned } from './seen-eni.ts';
+import { detachingEni, unboundEni, withEni, withEnis } from './with-enis.ts';
 
-/** Returns the status with what came of an intent's call, and the intent gone or marked. Pure. */
+/**
+ * Returns the status with what came of an intent's call. An end takes the intent out in the same status that has its
+ * result; what was taken out of use stays so when the cloud refused, and is asked for again by a new intent. Twice the
+ * same end is once: an intent that is not on record changes nothing. Pure, takes ids.
+ */
 export function finishIntent(
-  _status: NodeEniConfigStatus,
-  _intent: Intent,
-  _outcome: IntentOutcome,
-  _ids: Ids,
+  status: NodeEniConfigStatus,
+  intent: Intent,
+  outcome: IntentOutcome,
+  ids: Ids,
 ): NodeEniConfigStatus {
-  throw new Error('not built yet');
+  const held = status.intents?.find((candidate) => candidate.id === intent.id);
+  if (held === undefined) return status;
+  switch (outcome.kind) {
+    case 'done':
+      return withResult(without(status, held), held, outcome.result, ids);
+    case 'refused':
+      return withoutPromise(without(status, held), held);
+    case 'accepted': {
+      const { eni, taskId } = outcome;
+      const accepted = eni === undefined ? {} : { eniID: eni.eniID };
+      const marked = withIntent(status, { ...held, ...accepted, phase: 'Accepted', taskID: taskId });
+      return eni === undefined ? marked : withCreated(marked, eni, ids);
+    }
+    case 'unclear': {
+      const lastError = errorOf(outcome.error, ids);
+      return withIntent(status, { ...held, phase: 'Unclear', lastError, tries: (held.tries ?? 0) + 1 });
+    }
+  }
+}
+
+/** Returns the status with the intent ready to be sent again by the leader of `epoch`. Pure. */
+export function resendIntent(status: NodeEniConfigStatus, intent: Intent, epoch: number): NodeEniConfigStatus {
+  const { taskID: _old, ...rest } = intent;
+  return withIntent(status, { ...rest, phase: 'Recorded', leaderEpoch: epoch, tries: (intent.tries ?? 0) + 1 });
+}
+
+const LONGEST = { code: 128, message: 1024, requestId: 64 } as const;
+
+function errorOf({ code, message, requestId }: IntentFailure, ids: Ids): NonNullable<Intent['lastError']> {
+  return {
+    code: code.slice(0, LONGEST.code),
+    message: message.slice(0, LONGEST.message),
+    ...(requestId === undefined ? {} : { requestID: requestId.slice(0, LONGEST.requestId) }),
+    at: ids.now(),
+  };
+}
+
+function without(status: NodeEniConfigStatus, intent: Intent): NodeEniConfigStatus {
+  return { ...status, intents: (status.intents ?? []).filter((candidate) => candidate.id !== intent.id) };
+}
+
+function withIntent(status: NodeEniConfigStatus, intent: Intent): NodeEniConfigStatus {
+  return { ...status, intents: (status.intents ?? []).map((held) => (held.id === intent.id ? intent : held)) };
+}
+
+function withResult(status: NodeEniConfigStatus, intent: Intent, result: IntentResult, ids: Ids): NodeEniConfigStatus {
+  const eniID = intent.eniID ?? '';
+  switch (result.action) {
+    case 'CreateNetworkInterface':
+      return withCreated(status, result.eni, ids);
+    case 'AttachNetworkInterface':
+      return withEni(status, eniID, (eni) => attached(status, eni, result.eni, ids));
+    case 'DetachNetworkInterface':
+      return withEni(status, eniID, (eni) => unboundEni(detachingEni(eni)));
+    case 'DeleteNetworkInterface':
+      return withEni(status, eniID, () => undefined);
+    case 'AssignPrivateIpAddresses':
+      return withEni(status, eniID, (eni) => withAssigned(status, eni, result.ips, ids));
+    case 'UnassignPrivateIpAddresses':
+      return withEni(status, eniID, (eni) => withoutIps(eni, result.ips));
+    case 'ModifyNetworkInterfaceAttribute':
+      return withEni(status, eniID, (eni) => ({ ...eni, securityGroups: result.securityGroups }));
+  }
+}
+
+/** What a refusal takes back: the ENI of a creation that was accepted and came to nothing. */
+function withoutPromise(status: NodeEniConfigStatus, intent: Intent): NodeEniConfigStatus {
+  if (intent.action !== 'CreateNetworkInterface' || intent.eniID === undefined) return status;
+  return withEni(status, intent.eniID, () => undefined);
+}
+
+function withCreated(status: NodeEniConfigStatus, seen: SeenEni, ids: Ids): NodeEniConfigStatus {
+  const enis = status.eniInfos ?? [];
+  if (enis.some((eni) => eni.eniID === seen.eniID)) {
+    return withEni(status, seen.eniID, (eni) => withAssigned(status, eni, seen.ips, ids));
+  }
+  const bare = unboundEni(eniInfoOf(seen, 'Attaching'));
+  return withEnis(status, [...enis, withAssigned(status, bare, seen.ips, ids)]);
+}
+
+function attached(status: NodeEniConfigStatus, eni: NodeEniInfo, seen: SeenEni, ids: Ids): NodeEniInfo {
+  const place = seen.deviceIndex === undefined ? {} : { deviceIndex: seen.deviceIndex };
+  const { securityGroups } = seen;
+  const bound: NodeEniInfo = { ...eni, ...place, state: 'Attached', assignmentID: ids.next(), securityGroups };
+  return withAssigned(status, bound, seen.ips, ids);
+}
+
+function withoutIps(eni: NodeEniInfo, ips: readonly string[]): NodeEniInfo {
+  const gone = new Set(ips);
+  return { ...eni, addresses: (eni.addresses ?? []).filter((address) => !gone.has(address.ip)) };
 }

@@ -1,11 +1,109 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import type { CloudSight, Intent, IntentOutcome } from './decision.ts';
+import type { CloudSight, Intent, IntentOutcome, IntentResult, SeenEni } from './decision.ts';
+import { isSameData } from './same-data.ts';
 
-/** Judges from a description what became of a call whose answer we do not have. Pure. */
-export function judgeIntent(
-  _intent: Intent,
-  _sight: CloudSight,
-  _status: NodeEniConfigStatus,
-): IntentOutcome | 'repeat' {
-  throw new Error('not built yet');
+/** What a description says of a call: how it ended, or that it is still to be done and may be sent again. */
+export type Judgement = IntentOutcome | 'repeat';
+
+/**
+ * Judges from a description what became of a call whose answer we do not have. `repeat` is said where sending it again
+ * does no harm: with the same ClientToken, or of what the description shows not to be done. An ENI between two states
+ * stays unclear until it stands. Pure.
+ */
+export function judgeIntent(intent: Intent, sight: CloudSight, status: NodeEniConfigStatus): Judgement {
+  if (intent.action === 'CreateNetworkInterface') return judgeCreation(intent, sight);
+  const eniID = intent.eniID ?? '';
+  const eni = sight.enis.get(eniID);
+  if (eni === undefined) return judgeWithoutEni(intent);
+  switch (intent.action) {
+    case 'AttachNetworkInterface':
+      return judgeAttachment(intent, eni);
+    case 'DetachNetworkInterface':
+      return judgeDetachment(intent, eni);
+    case 'DeleteNetworkInterface':
+      if (eni.state !== 'AVAILABLE') return moving(eni);
+      if (eni.instanceID === undefined) return 'repeat';
+      return refused('STILL_ATTACHED', `${eniID} is on instance ${eni.instanceID}`);
+    case 'AssignPrivateIpAddresses':
+      return judgeAssignment(eni, status);
+    case 'UnassignPrivateIpAddresses':
+      return judgeUnassignment(intent, eni);
+    case 'ModifyNetworkInterfaceAttribute': {
+      const securityGroups = intent.securityGroups ?? [];
+      return isSameData(eni.securityGroups, securityGroups)
+        ? done({ action: intent.action, securityGroups })
+        : 'repeat';
+    }
+    default:
+      return refused('UNKNOWN_ACTION', `this release makes no ${intent.action} for a node`);
+  }
+}
+
+function judgeCreation(intent: Intent, { enis }: CloudSight): Judgement {
+  const eni = [...enis.values()].find((one) => one.eniID === intent.eniID || one.name === intent.resourceName);
+  // The token makes the cloud do it once, even if the first request is only late.
+  if (eni === undefined) return 'repeat';
+  return eni.state === 'PENDING' || eni.state === 'DELETING'
+    ? moving(eni)
+    : done({ action: 'CreateNetworkInterface', eni });
+}
+
+function judgeWithoutEni({ action, ips = [], eniID = '' }: Intent): Judgement {
+  switch (action) {
+    case 'DetachNetworkInterface':
+    case 'DeleteNetworkInterface':
+      return done({ action });
+    case 'UnassignPrivateIpAddresses':
+      return done({ action, ips });
+    default:
+      return refused('ENI_GONE', `${eniID} does not exist any more`);
+  }
+}
+
+function judgeAttachment(intent: Intent, eni: SeenEni): Judgement {
+  if (eni.state !== 'AVAILABLE') return moving(eni);
+  if (eni.instanceID === intent.instanceID) return done({ action: 'AttachNetworkInterface', eni });
+  if (eni.instanceID === undefined) return 'repeat';
+  return refused('ATTACHED_ELSEWHERE', `${eni.eniID} is on instance ${eni.instanceID}`);
+}
+
+function judgeDetachment(intent: Intent, eni: SeenEni): Judgement {
+  if (eni.state !== 'AVAILABLE') return moving(eni);
+  return eni.instanceID === intent.instanceID ? 'repeat' : done({ action: 'DetachNetworkInterface' });
+}
+
+/** The addresses that the object does not know are those that the call brought. */
+function judgeAssignment(eni: SeenEni, status: NodeEniConfigStatus): Judgement {
+  const entry = status.eniInfos?.find((candidate) => candidate.eniID === eni.eniID);
+  const known = new Set((entry?.addresses ?? []).map((address) => address.ip));
+  const isNew = (ip: string) => !known.has(ip);
+  if (eni.pendingIps.some(isNew)) return moving(eni);
+  const ips = eni.ips.filter(isNew);
+  return ips.length > 0 ? done({ action: 'AssignPrivateIpAddresses', ips }) : 'repeat';
+}
+
+/** What is gone is done; what is left is asked for by the next intent. */
+function judgeUnassignment({ action, ips = [] }: Intent, eni: SeenEni): Judgement {
+  if (action !== 'UnassignPrivateIpAddresses') return 'repeat';
+  if (ips.some((ip) => eni.pendingIps.includes(ip))) return moving(eni);
+  const gone = ips.filter((ip) => !eni.ips.includes(ip));
+  return gone.length > 0 || ips.length === 0 ? done({ action, ips: gone }) : 'repeat';
+}
+
+function done(result: IntentResult): IntentOutcome {
+  return { kind: 'done', result };
+}
+
+function refused(code: string, message: string): IntentOutcome {
+  return { kind: 'refused', error: { code, message } };
+}
+
+/** The code of an outcome that waits for the cloud to come to rest: look again soon, nothing was sent meanwhile. */
+export const MOVING_CODE = 'ENI_MOVING';
+
+function moving(eni: SeenEni): IntentOutcome {
+  return {
+    kind: 'unclear',
+    error: { code: MOVING_CODE, message: `${eni.eniID} is between two states (${eni.state})` },
+  };
 }

@@ -1,12 +1,159 @@
-import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import type { CloudSight, Ids } from './decision.ts';
+import { isInCidr } from '../../crd/ip-text.ts';
+import type {
+  NodeEniAddress,
+  NodeEniConfigSpec,
+  NodeEniConfigStatus,
+  NodeEniInfo,
+} from '../../crd/node-eni-config-fields.ts';
+import type { CloudSight, Ids, SeenEni } from './decision.ts';
+import { assignedNow, eniInfoOf, isSoundEni } from './seen-eni.ts';
+import { detachingEni, isIpv4, unboundEni, withEnis } from './with-enis.ts';
 
-/** Makes the status anew from what the cloud holds. Pure. */
+/**
+ * Makes the status anew from what the cloud holds.
+ *
+ * After a restore (the agent has seen a later epoch than the object has) nothing that the object says is taken for
+ * granted: no intent is kept, every assignment gets a new id, so that no offer of before counts, and the epoch goes above
+ * both. Otherwise what agrees is kept with its ids, and what a call is under way for is left alone.
+ * `only` limits it to these ENIs. Returns the same status when there is nothing to mend. Takes ids.
+ */
 export function rebuildStatus(
-  _status: NodeEniConfigStatus,
-  _spec: NodeEniConfigSpec,
-  _sight: CloudSight,
-  _ids: Ids,
+  status: NodeEniConfigStatus,
+  spec: NodeEniConfigSpec,
+  sight: CloudSight,
+  ids: Ids,
+  only?: ReadonlySet<string>,
 ): NodeEniConfigStatus {
-  throw new Error('not built yet');
+  const epoch = status.supplyEpoch ?? 0;
+  const observed = spec.observedSupplyEpoch ?? 0;
+  const isRestore = observed > epoch;
+  const mender = new Mender(status, isRestore, sight, ids, only);
+  const next = withEnis(status, mender.enis());
+  if (!isRestore) return next === status ? status : { ...next, describedAt: ids.now() };
+  return { ...next, supplyEpoch: Math.max(next.supplyEpoch ?? 0, observed + 1), intents: [], describedAt: ids.now() };
+}
+
+/** Goes through the ENIs of object and cloud; notes what is taken, for one address and one MAC are in one place. */
+class Mender {
+  #status: NodeEniConfigStatus;
+  #isRestore: boolean;
+  #sight: CloudSight;
+  #ids: Ids;
+  #only: ReadonlySet<string> | undefined;
+  #taken = new Set<string>();
+
+  constructor(
+    status: NodeEniConfigStatus,
+    isRestore: boolean,
+    sight: CloudSight,
+    ids: Ids,
+    only: ReadonlySet<string> | undefined,
+  ) {
+    this.#status = status;
+    this.#isRestore = isRestore;
+    this.#sight = sight;
+    this.#ids = ids;
+    this.#only = only;
+  }
+
+  enis(): readonly NodeEniInfo[] {
+    const held = this.#status.eniInfos ?? [];
+    for (const eni of held) if (this.#isLeftAlone(eni)) this.#take(eni);
+    const kept = held.flatMap((eni) => {
+      if (this.#isLeftAlone(eni)) return [eni];
+      const seen = this.#sight.enis.get(eni.eniID);
+      if (seen === undefined) return this.#sight.isComplete ? [] : [this.#unseen(eni)];
+      return this.#mend(seen, eni);
+    });
+    const known = new Set(held.map((eni) => eni.eniID));
+    const found = [...this.#sight.enis.values()]
+      .filter((seen) => !known.has(seen.eniID) && !this.#isExpected(seen) && this.#isMeant(seen.eniID))
+      .sort((one, other) => (one.eniID < other.eniID ? -1 : 1))
+      .flatMap((seen) => this.#mend(seen, undefined));
+    return [...kept, ...found];
+  }
+
+  #isMeant(eniID: string): boolean {
+    return this.#only?.has(eniID) ?? true;
+  }
+
+  #isLeftAlone({ eniID, mode }: NodeEniInfo): boolean {
+    if (this.#isRestore) return false;
+    const isBusy = this.#status.intents?.some((intent) => intent.eniID === eniID || intent.targetENIID === eniID);
+    return isBusy === true || mode === 'direct-eni' || !this.#isMeant(eniID);
+  }
+
+  /** A creation on record brings it. */
+  #isExpected(seen: SeenEni): boolean {
+    if (this.#isRestore) return false;
+    return this.#status.intents?.some((intent) => intent.resourceName === seen.name) ?? false;
+  }
+
+  #take(eni: NodeEniInfo): void {
+    const addresses = (eni.addresses ?? []).map((address) => address.ip);
+    for (const one of [eni.mac, eni.primaryIP, eni.primaryIPv6, ...addresses])
+      if (one !== undefined) this.#taken.add(one);
+  }
+
+  /** Nobody knows whether it is there: it stays, and after a restore as something new. */
+  #unseen(eni: NodeEniInfo): NodeEniInfo {
+    const next = this.#isRestore ? { ...eni, addresses: (eni.addresses ?? []).map((one) => this.#renewed(one)) } : eni;
+    this.#take(next);
+    return next;
+  }
+
+  #mend(seen: SeenEni, held: NodeEniInfo | undefined): readonly NodeEniInfo[] {
+    const state = this.#stateOf(seen, held);
+    if (state === undefined || !isSoundEni(seen) || this.#taken.has(seen.mac) || this.#taken.has(seen.primaryIP))
+      return [];
+    this.#taken.add(seen.mac).add(seen.primaryIP);
+    const isBound = seen.instanceID !== undefined;
+    const fresh = eniInfoOf(seen, state);
+    const merged: NodeEniInfo = held === undefined ? fresh : { ...held, ...fresh, ...nameOf(seen, held) };
+    const isNewlyBound = state === 'Attached' && (this.#isRestore || held?.state !== 'Attached');
+    const bound: NodeEniInfo = {
+      ...merged,
+      ...(isNewlyBound || (state === 'Attached' && merged.assignmentID === undefined)
+        ? { assignmentID: this.#ids.next() }
+        : {}),
+      addresses: this.#addressesOf(seen, held),
+    };
+    const placed = isBound ? bound : unboundEni(bound);
+    return [state === 'Detaching' ? detachingEni(placed) : placed];
+  }
+
+  /** Undefined for what is none of this node's. */
+  #stateOf(seen: SeenEni, held: NodeEniInfo | undefined): NodeEniInfo['state'] | undefined {
+    const { instanceID } = this.#status;
+    const isElsewhere = seen.instanceID !== undefined && instanceID !== undefined && seen.instanceID !== instanceID;
+    if (seen.isForeign === true || isElsewhere) return undefined;
+    if (seen.state === 'DETACHING' || seen.state === 'DELETING') return 'Detaching';
+    if (held?.state === 'Detaching' && !this.#isRestore) return 'Detaching';
+    return seen.state === 'AVAILABLE' && seen.instanceID !== undefined ? 'Attached' : 'Attaching';
+  }
+
+  #addressesOf(seen: SeenEni, held: NodeEniInfo | undefined): readonly NodeEniAddress[] {
+    const there = new Set(seen.ips.filter((ip) => isInCidr(ip, seen.subnetCIDR)));
+    const going = new Set(seen.pendingIps);
+    const isKept = ({ ip, state }: NodeEniAddress) =>
+      !isIpv4(ip) || there.has(ip) || (state === 'Releasing' && going.has(ip) && !this.#isRestore);
+    const kept = (held?.addresses ?? []).filter(isKept).filter(({ ip }) => this.#claim(ip));
+    const more = [...there].filter((ip) => this.#claim(ip)).map((ip) => assignedNow(ip, this.#ids));
+    return [...kept.map((address) => (this.#isRestore ? this.#renewed(address) : address)), ...more];
+  }
+
+  #renewed(address: NodeEniAddress): NodeEniAddress {
+    return { ...address, ...assignedNow(address.ip, this.#ids) };
+  }
+
+  #claim(ip: string): boolean {
+    if (this.#taken.has(ip)) return false;
+    this.#taken.add(ip);
+    return true;
+  }
+}
+
+/** An ENI without a name in the cloud, and one whose name did not change, leave the entry as it is. */
+function nameOf(seen: SeenEni, held: NodeEniInfo): Pick<NodeEniInfo, 'name'> {
+  return seen.name === '' && held.name !== undefined ? { name: held.name } : {};
 }

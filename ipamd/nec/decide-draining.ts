@@ -1,0 +1,35 @@
+import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { NodeView } from './node-view.ts';
+import { supplyOf } from './supply.ts';
+import { ipv4CountOf, isShared, withEnis } from './with-enis.ts';
+
+/**
+ * Marks the ENIs that are to go and unmarks those that may stay: all of a node that leaves, else as many as there are
+ * above the limit, those that drain already first and then the emptiest. Returns the same status when nothing changes. Pure.
+ */
+export function decideDraining(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
+  const enis = status.eniInfos ?? [];
+  const staying = enis.filter((eni) => isShared(eni) && eni.state !== 'Detaching');
+  const surplus = view.leaving === 'no' ? staying.length - supplyOf(view, status).mostEnis : staying.length;
+  const going = new Set([...staying].sort(compareToGo).slice(0, Math.max(0, surplus)));
+  const isGoing = (eni: NodeEniInfo) => (isShared(eni) ? going.has(eni) : view.leaving === 'force');
+  const marked = enis.map((eni) => (eni.state === 'Detaching' ? eni : marking(eni, isGoing(eni))));
+  return withEnis(status, marked);
+}
+
+/** Which goes sooner: what drains already, what never served, what has fewest addresses. */
+function compareToGo(one: NodeEniInfo, other: NodeEniInfo): number {
+  return rankOf(one) - rankOf(other) || ipv4CountOf(one) - ipv4CountOf(other);
+}
+
+function rankOf(eni: NodeEniInfo): number {
+  if (eni.draining === true) return 0;
+  return eni.state === 'Attaching' && eni.assignmentID === undefined ? 1 : 2;
+}
+
+function marking(eni: NodeEniInfo, isGoing: boolean): NodeEniInfo {
+  if (isGoing) return eni.draining === true ? eni : { ...eni, draining: true };
+  if (eni.draining === undefined) return eni;
+  const { draining: _over, ...rest } = eni;
+  return rest;
+}

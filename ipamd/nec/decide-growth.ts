@@ -1,0 +1,152 @@
+import { IPS_PER_CALL } from '../../cloud/batches.ts';
+import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { chooseEni, roomLater } from './choose-eni.ts';
+import { chooseSubnet } from './choose-subnet.ts';
+import { begin, CALL_UNDER_WAY, type Hold, holdIfBlocked, LOOK_AGAIN_MS, type Scene, type Step } from './scene.ts';
+import { isCappedForPods, isUsable, unseenCreations } from './supply.ts';
+
+/** Decides what brings the node closer to its demand: an ENI attached, addresses assigned, a new ENI. Pure, takes ids. */
+export function decideGrowth(scene: Scene): Step {
+  const { have, coming, want } = scene.supply;
+  const attach = decideAttach(scene);
+  if (attach?.kind === 'begin') return attach;
+  const need = want - have - coming;
+  if (need <= 0) {
+    if (attach !== undefined) return attach;
+    return isCappedForPods(scene.view, scene.supply) ? nodeIpLimit(scene) : undefined;
+  }
+  const free = chooseEni(scene);
+  if (free !== undefined) {
+    const { eni, room } = free;
+    const freeIps = scene.view.subnets.find((subnet) => subnet.subnetId === eni.subnetID)?.freeIps ?? room;
+    const ipCount = Math.min(IPS_PER_CALL, need, room, freeIps);
+    return begin(scene, 'AssignPrivateIpAddresses', { eniID: eni.eniID, ipCount });
+  }
+  return decideCreate(scene, need) ?? attach;
+}
+
+/** Attaches an ENI that was made and is on no instance yet. */
+function decideAttach(scene: Scene): Step {
+  const eni = (scene.status.eniInfos ?? []).find((one) => isToAttach(scene, one));
+  if (eni === undefined) return undefined;
+  const { instance } = scene.view;
+  if (instance === undefined || !instance.isRunning) return instanceHold(scene);
+  if (scene.isInstanceBusy) return CALL_UNDER_WAY;
+  return (
+    placeHold(scene) ??
+    holdIfBlocked(scene, [`call/AttachNetworkInterface/${eni.eniID}`], 'CloudRefused', `cannot attach ${eni.eniID}`) ??
+    begin(scene, 'AttachNetworkInterface', { eniID: eni.eniID, instanceID: instance.instanceId })
+  );
+}
+
+function isToAttach({ busy, view }: Scene, eni: NodeEniInfo): boolean {
+  if (eni.state !== 'Attaching' || !isUsable(eni) || busy.has(eni.eniID)) return false;
+  return !view.stuck.has(eni.eniID) && view.leaving === 'no';
+}
+
+/** Makes a new ENI, born with as many addresses as one call gives. */
+function decideCreate(scene: Scene, need: number): Step {
+  const { view, supply } = scene;
+  const later = roomLater(scene);
+  if (need <= later) return CALL_UNDER_WAY;
+  const { instance } = view;
+  if (instance === undefined || !instance.isRunning) return instanceHold(scene);
+  if (scene.isInstanceBusy) return CALL_UNDER_WAY;
+  const hold = limitHold(scene) ?? placeHold(scene) ?? quotaHold(scene);
+  if (hold !== undefined) return hold;
+  const subnet = chooseSubnet(view);
+  if (subnet === undefined) return subnetHold(scene);
+  const ipCount = Math.min(IPS_PER_CALL, need - later, supply.perEni, subnet.freeIps - 1);
+  const { vpcId, instanceId, instanceType, zone } = instance;
+  const status = { ...scene.status, instanceID: instanceId, instanceType, zone, vpcID: vpcId };
+  const groups = view.securityGroups ?? [];
+  const securityGroups = groups.length === 0 ? {} : { securityGroups: groups };
+  return begin(scene, 'CreateNetworkInterface', { subnetID: subnet.subnetId, ipCount, ...securityGroups }, status);
+}
+
+function instanceHold({ view }: Scene): Hold {
+  const { instance } = view;
+  if (instance === undefined) {
+    const message = 'the instance of this node is not known to the cloud';
+    return { kind: 'hold', reason: 'InstanceUnknown', message, afterMs: LOOK_AGAIN_MS };
+  }
+  const message = `instance ${instance.instanceId} does not run`;
+  return { kind: 'hold', reason: 'InstanceNotRunning', message, afterMs: LOOK_AGAIN_MS };
+}
+
+/** As many ENIs as the node may have: what is missing is room on them. */
+function limitHold(scene: Scene): Hold | undefined {
+  const { view, status, supply } = scene;
+  const enis = status.eniInfos ?? [];
+  const coming = unseenCreations(status).length;
+  const serving = enis.filter((eni) => eni.state !== 'Detaching' && isUsable(eni)).length;
+  // One that was detached takes no place on the instance, though it is still there.
+  const placed = enis.filter((eni) => eni.state !== 'Detaching' || eni.deviceIndex !== undefined).length;
+  const places = view.instance?.secondaryEnis ?? 0;
+  if (serving + coming < supply.mostEnis && placed + coming < places && enis.length + coming < MOST_ENTRIES)
+    return undefined;
+  if (serving + coming < supply.mostEnis) {
+    const message = `all ${places} places for ENIs are taken, some by ENIs that are being given back`;
+    return { kind: 'hold', reason: 'InstanceENILimit', message, afterMs: LOOK_AGAIN_MS };
+  }
+  return fullHold(scene);
+}
+
+/** Every ENI is there, and none takes more: the subnets or the cloud say why. */
+function fullHold(scene: Scene): Hold {
+  const { view, status } = scene;
+  const usable = (status.eniInfos ?? []).filter((eni) => isUsable(eni) && eni.state !== 'Detaching');
+  const stuck = usable.find((eni) => view.stuck.has(eni.eniID));
+  if (stuck !== undefined) {
+    const message = `ENI ${stuck.eniID} does not get ready`;
+    return { kind: 'hold', reason: 'CloudRefused', message, afterMs: LOOK_AGAIN_MS };
+  }
+  const isFull = (id: string) => view.subnets.some((one) => one.subnetId === id && (one.isBlocked || one.freeIps < 1));
+  for (const { eniID, subnetID = '' } of usable) {
+    const refused = holdIfBlocked(
+      scene,
+      [`call/AssignPrivateIpAddresses/${eniID}`, `eni-ips/${eniID}`],
+      'CloudRefused',
+      `ENI ${eniID} takes no more addresses`,
+    );
+    const full = holdIfBlocked(scene, [`subnet/${subnetID}`], 'SubnetExhausted', `subnet ${subnetID} is full`);
+    if (full !== undefined || isFull(subnetID)) return full ?? exhausted(`subnet ${subnetID} is full`);
+    if (refused !== undefined) return refused;
+  }
+  return nodeIpLimit(scene);
+}
+
+function nodeIpLimit({ supply }: Scene): Hold {
+  const message = `${supply.demand} addresses are wanted, the node may have ${supply.perEni} on each of ${supply.mostEnis} ENIs`;
+  return { kind: 'hold', reason: 'NodeIPLimit', message, afterMs: 600_000 };
+}
+
+function placeHold(scene: Scene): Hold | undefined {
+  return holdIfBlocked(scene, ['instance-enis'], 'InstanceENILimit', 'the instance takes no more ENIs');
+}
+
+function quotaHold(scene: Scene): Hold | undefined {
+  return (
+    holdIfBlocked(scene, ['vpc-enis'], 'ENILimit', 'the VPC takes no more ENIs') ??
+    holdIfBlocked(scene, ['call/CreateNetworkInterface'], 'CloudRefused', 'cannot create an ENI')
+  );
+}
+
+function subnetHold(scene: Scene): Hold {
+  const { subnets } = scene.view;
+  if (subnets.length === 0) {
+    const message = `no subnet is configured in zone ${scene.view.instance?.zone ?? 'of the node'}`;
+    return { kind: 'hold', reason: 'NoSubnetInZone', message, afterMs: LOOK_AGAIN_MS };
+  }
+  const names = subnets.map((subnet) => subnet.subnetId);
+  const text = `every subnet is full: ${names.join(', ')}`;
+  const keys = names.map((name) => `subnet/${name}`);
+  return holdIfBlocked(scene, keys, 'SubnetExhausted', text) ?? exhausted(text);
+}
+
+function exhausted(message: string): Hold {
+  return { kind: 'hold', reason: 'SubnetExhausted', message, afterMs: LOOK_AGAIN_MS };
+}
+
+/** The most entries that `status.eniInfos` takes. */
+const MOST_ENTRIES = 64;

@@ -1,0 +1,45 @@
+import { IPS_PER_CALL } from '../../cloud/batches.ts';
+import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { removableEnis } from './decide-removal.ts';
+import { type Offers, offersOf } from './offers.ts';
+import { begin, type Hold, holdIfBlocked, type Scene, type Step } from './scene.ts';
+import { ipv4CountOf, isIpv4, isShared, releasing, withEni } from './with-enis.ts';
+
+/**
+ * Decides which addresses go back: those that are on their way out without a call, then what is offered and not needed,
+ * of one ENI, the emptiest first. They become Releasing in the write that records the call. Pure, takes ids.
+ */
+export function decideRelease(scene: Scene): Step {
+  const offers = offersOf(scene.view);
+  const goingWhole = new Set(removableEnis(scene).map((eni) => eni.eniID));
+  const candidates = (scene.status.eniInfos ?? [])
+    .filter((eni) => eni.state === 'Attached' && isShared(eni))
+    .filter((eni) => !scene.busy.has(eni.eniID) && !goingWhole.has(eni.eniID))
+    .map((eni) => ({ eni, ips: releasableIps(scene, offers, eni) }))
+    .filter(({ ips }) => ips.length > 0)
+    .sort((one, other) => ipv4CountOf(one.eni) - ipv4CountOf(other.eni));
+  let hold: Hold | undefined;
+  for (const { eni, ips } of candidates) {
+    const { eniID } = eni;
+    const key = `call/UnassignPrivateIpAddresses/${eniID}`;
+    const blocked = holdIfBlocked(scene, [key], 'CloudRefused', `cannot take addresses off ${eniID}`);
+    if (blocked === undefined) {
+      const status = withEni(scene.status, eniID, (one) => ({
+        ...one,
+        addresses: (one.addresses ?? []).map((address) => (ips.includes(address.ip) ? releasing(address) : address)),
+      }));
+      return begin(scene, 'UnassignPrivateIpAddresses', { eniID, ips }, status);
+    }
+    hold ??= blocked;
+  }
+  return hold;
+}
+
+/** At most ten addresses of an ENI. Of one that stays no more than the node has above its demand. */
+function releasableIps({ supply }: Scene, offers: Offers, eni: NodeEniInfo): readonly string[] {
+  const addresses = (eni.addresses ?? []).filter((address) => isIpv4(address.ip));
+  const left = addresses.filter((address) => address.state === 'Releasing');
+  const offered = addresses.filter((address) => offers.isOffered(address));
+  const surplus = eni.draining === true ? offered.length : Math.max(0, supply.have - supply.want);
+  return [...left, ...offered.slice(0, surplus)].slice(0, IPS_PER_CALL).map((address) => address.ip);
+}

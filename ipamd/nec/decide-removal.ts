@@ -1,0 +1,62 @@
+import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { offersOf } from './offers.ts';
+import { begin, CALL_UNDER_WAY, holdIfBlocked, type Scene, type Step } from './scene.ts';
+import { assignedIpv4Of, detachingEni, ipv4CountOf, isShared, withEni } from './with-enis.ts';
+
+/**
+ * Decides which ENI goes: one that is on its way out already, else a vacant one that drains or is not needed. It becomes
+ * Detaching, its addresses Releasing, in the write that records the call. Pure, takes ids.
+ */
+export function decideRemoval(scene: Scene): Step {
+  const free = (scene.status.eniInfos ?? []).filter((eni) => !scene.busy.has(eni.eniID));
+  const leaving = free.filter((eni) => eni.state === 'Detaching');
+  const vacant = removableEnis(scene).filter((eni) => !scene.busy.has(eni.eniID));
+  let hold: Step;
+  for (const eni of [...leaving, ...vacant]) {
+    const step = removeEni(scene, eni);
+    if (step?.kind === 'begin') return step;
+    hold ??= step;
+  }
+  return hold;
+}
+
+/** Lists the ENIs that are vacant and not needed, those to go first in front: no address of theirs is taken one by one. */
+export function removableEnis(scene: Scene): readonly NodeEniInfo[] {
+  const offers = offersOf(scene.view);
+  return (scene.status.eniInfos ?? [])
+    .filter((eni) => eni.state !== 'Detaching' && offers.isVacant(eni) && isUnneeded(scene, eni))
+    .sort((one, other) => Number(isGoing(other)) - Number(isGoing(one)) || ipv4CountOf(one) - ipv4CountOf(other));
+}
+
+function isGoing(eni: NodeEniInfo): boolean {
+  return eni.draining === true;
+}
+
+function isUnneeded({ view, supply }: Scene, eni: NodeEniInfo): boolean {
+  if (view.leaving === 'force') return true;
+  if (!isShared(eni)) return false;
+  if (isGoing(eni)) return true;
+  if (eni.state === 'Attaching' && view.stuck.has(eni.eniID)) return true;
+  // What is only coming does not make an ENI that serves superfluous.
+  const counted = supply.have + (eni.state === 'Attaching' ? supply.coming : 0);
+  return counted - assignedIpv4Of(eni).length >= supply.want;
+}
+
+/** Unbinds the ENI, or deletes it when it is on no instance. */
+function removeEni(scene: Scene, eni: NodeEniInfo): Step {
+  const { eniID } = eni;
+  const status = withEni(scene.status, eniID, detachingEni);
+  const { instanceID } = scene.status;
+  if (eni.deviceIndex === undefined || instanceID === undefined) {
+    const hold = holdIfBlocked(
+      scene,
+      [`call/DeleteNetworkInterface/${eniID}`],
+      'CloudRefused',
+      `cannot delete ${eniID}`,
+    );
+    return hold ?? begin(scene, 'DeleteNetworkInterface', { eniID }, status);
+  }
+  if (scene.isInstanceBusy) return CALL_UNDER_WAY;
+  const hold = holdIfBlocked(scene, [`call/DetachNetworkInterface/${eniID}`], 'CloudRefused', `cannot detach ${eniID}`);
+  return hold ?? begin(scene, 'DetachNetworkInterface', { eniID, instanceID }, status);
+}

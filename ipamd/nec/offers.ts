@@ -1,0 +1,23 @@
+import type { NodeEniAddress, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { NodeView } from './node-view.ts';
+
+/** Tells which addresses the agent gives back. */
+export type Offers = {
+  /** Offered, with the id of this very assignment, and still assigned. */
+  isOffered(address: NodeEniAddress): boolean;
+  /** Nothing on the ENI is in use: each address is offered or on its way out, or nothing can be in use any more. */
+  isVacant(eni: NodeEniInfo): boolean;
+};
+
+/** Reads the agent's offers. An offer of an earlier assignment of the same address is void. Pure. */
+export function offersOf({ spec, leaving }: NodeView): Offers {
+  const offered = new Map((spec.releasableIPs ?? []).map(({ ip, assignmentID }) => [ip, assignmentID]));
+  const isOffered = ({ ip, assignmentID, state }: NodeEniAddress) =>
+    state === 'Assigned' && offered.get(ip) === assignmentID;
+  const isFree = (address: NodeEniAddress) => address.state === 'Releasing' || isOffered(address);
+  const hasNeverServed = (eni: NodeEniInfo) => eni.state === 'Attaching' && eni.assignmentID === undefined;
+  return {
+    isOffered,
+    isVacant: (eni) => leaving === 'force' || hasNeverServed(eni) || (eni.addresses ?? []).every(isFree),
+  };
+}

@@ -1,0 +1,13 @@
+import { isRecord } from '../../runtime/decode.ts';
+
+/** Tells whether two values of plain data are alike; a field that is undefined counts as absent. Pure. */
+export function isSameData(one: unknown, other: unknown): boolean {
+  if (Object.is(one, other)) return true;
+  if (Array.isArray(one) || Array.isArray(other)) {
+    if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
+    return one.every((item: unknown, index) => isSameData(item, other[index]));
+  }
+  if (!isRecord(one) || !isRecord(other)) return false;
+  const keys = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...keys].every((key) => isSameData(one[key], other[key]));
+}

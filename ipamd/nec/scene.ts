@@ -1,0 +1,132 @@
+import type { CallPriority } from '../../cloud/cloud.ts';
+import { MUTATIONS, type Mutation } from '../../crd/intent.ts';
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { HoldReason, Ids, Intent, Leader } from './decision.ts';
+import type { NodeView } from './node-view.ts';
+import { isShortForPods, type Supply, supplyOf } from './supply.ts';
+
+/** What the parts of a decision look at: the view, and the status with the marks that this decision makes. */
+export type Scene = {
+  readonly view: NodeView;
+  readonly status: NodeEniConfigStatus;
+  readonly supply: Supply;
+  readonly leader: Leader;
+  readonly ids: Ids;
+  /** ENIs that an intent is under way for. */
+  readonly busy: ReadonlySet<string>;
+  /** A creation, attachment or detachment is under way and not stuck: the instance takes one at a time. */
+  readonly isInstanceBusy: boolean;
+};
+
+/** What one part of a decision leads to; undefined when there is nothing to do. */
+export type Step =
+  | {
+      readonly kind: 'begin';
+      readonly status: NodeEniConfigStatus;
+      readonly intent: Intent;
+      readonly priority: CallPriority;
+    }
+  | Hold
+  | undefined;
+
+/** Why something that should be done is not done now. */
+export type Hold = {
+  readonly kind: 'hold';
+  readonly reason: HoldReason;
+  readonly message: string;
+  readonly afterMs: number;
+};
+
+/** One change of these at a time on an instance: each waits for the instance's own lock in the cloud. */
+const OF_INSTANCE: readonly Mutation[] = ['CreateNetworkInterface', 'AttachNetworkInterface', 'DetachNetworkInterface'];
+
+/** Looks at a node: counts its supply, and finds what is busy. Pure. */
+export function sceneOf(view: NodeView, status: NodeEniConfigStatus, leader: Leader, ids: Ids): Scene {
+  const intents = status.intents ?? [];
+  const isStuck = (intent: Intent) => view.stuck.has(intent.id) || view.stuck.has(intent.eniID ?? '');
+  return {
+    view,
+    status,
+    supply: supplyOf(view, status),
+    leader,
+    ids,
+    busy: new Set(intents.flatMap(({ eniID, targetENIID }) => [eniID, targetENIID].filter((id) => id !== undefined))),
+    isInstanceBusy: intents.some((intent) => OF_INSTANCE.includes(intent.action) && !isStuck(intent)),
+  };
+}
+
+/** Begins a call: the intent with a new id, and the status that has it on record. Takes ids. */
+export function begin(
+  scene: Scene,
+  action: Mutation,
+  fields: Partial<Intent>,
+  status: NodeEniConfigStatus = scene.status,
+): Step {
+  const id = scene.ids.next();
+  const intent: Intent = {
+    ...fields,
+    id,
+    action,
+    phase: 'Recorded',
+    leaderEpoch: scene.leader.epoch,
+    ...(MUTATIONS[action].takesClientToken ? { clientToken: id } : {}),
+    ...(action === 'CreateNetworkInterface' ? bornAs(scene, id) : {}),
+    requestTimeoutSeconds: scene.leader.requestTimeoutSeconds,
+    recordedAt: scene.ids.now(),
+  };
+  const next = { ...status, intents: [...(status.intents ?? []), intent] };
+  return { kind: 'begin', status: next, intent, priority: priorityOf(scene, action) };
+}
+
+/** Makes the hold of what is blocked; undefined when none of the keys is. */
+export function holdIfBlocked(
+  scene: Scene,
+  keys: readonly string[],
+  reason: HoldReason,
+  text: string,
+): Hold | undefined {
+  const key = keys.find((candidate) => scene.view.blocked.has(candidate));
+  if (key === undefined) return undefined;
+  const refusal = scene.view.refusals?.get(key);
+  const message = refusal === undefined || refusal.message === '' ? text : `${text}: ${refusal.message}`;
+  return { kind: 'hold', reason, message, afterMs: refusal?.afterMs ?? LOOK_AGAIN_MS };
+}
+
+/** The hold of what waits for another call of ours. */
+export const CALL_UNDER_WAY: Hold = {
+  kind: 'hold',
+  reason: 'CallUnderWay',
+  message: 'a call to the cloud is under way',
+  afterMs: 5_000,
+};
+
+/** How long a hold lasts whose end nobody knows. */
+export const LOOK_AGAIN_MS = 30_000;
+
+const LONGEST_NAME = 60;
+/** Longest value of a tag. @see https://cloud.tencent.com/document/product/651/13354 (limits of tags) */
+const LONGEST_TAG = 127;
+
+/** How a new ENI is named and tagged: by this it is found again when its id never arrived. */
+function bornAs({ view, leader }: Scene, id: string): Pick<Intent, 'resourceName' | 'tags'> {
+  return {
+    resourceName: `tke-${leader.clusterId}`.slice(0, LONGEST_NAME - id.length - 1).concat('-', id),
+    tags: {
+      'tke-clusterId': leader.clusterId,
+      'tke-created-eni': 'true',
+      'tke-node': view.nodeName.slice(0, LONGEST_TAG),
+      'tke-nec-uid': view.uid,
+    },
+  };
+}
+
+function priorityOf({ view, supply }: Scene, action: Mutation): CallPriority {
+  switch (action) {
+    case 'DetachNetworkInterface':
+    case 'DeleteNetworkInterface':
+    case 'UnassignPrivateIpAddresses':
+      return 'gc';
+    default:
+      return isShortForPods(view, supply) ? 'pod' : 'warm';
+  }
+}

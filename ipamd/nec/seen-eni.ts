@@ -1,0 +1,62 @@
+import { isInCidr } from '../../crd/ip-text.ts';
+import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { Ids, SeenEni } from './decision.ts';
+
+/** Makes the entry of an ENI that the status does not have yet, without its addresses. Pure. */
+export function eniInfoOf(seen: SeenEni, state: NodeEniInfo['state']): NodeEniInfo {
+  return {
+    eniID: seen.eniID,
+    mac: seen.mac,
+    name: seen.name,
+    primaryIP: seen.primaryIP,
+    gateway: seen.gateway,
+    subnetID: seen.subnetID,
+    subnetCIDR: seen.subnetCIDR,
+    ...(seen.deviceIndex === undefined ? {} : { deviceIndex: seen.deviceIndex }),
+    state,
+    securityGroups: seen.securityGroups,
+    addresses: [],
+  };
+}
+
+const MAC = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/;
+
+/** Tells whether a description has all that an entry must have, and nothing that contradicts itself. Pure. */
+export function isSoundEni({ mac, primaryIP, gateway, subnetCIDR }: SeenEni): boolean {
+  return (
+    MAC.test(mac) && subnetCIDR !== '' && [primaryIP, gateway].every((ip) => ip !== '' && isInCidr(ip, subnetCIDR))
+  );
+}
+
+/**
+ * Returns the ENI with addresses that the cloud has just given it. Left out is what the object has already, here or on
+ * another ENI, and what is not of the subnet: one address is in one place, whatever the cloud says. Takes ids.
+ */
+export function withAssigned(
+  status: NodeEniConfigStatus,
+  eni: NodeEniInfo,
+  ips: readonly string[],
+  ids: Ids,
+): NodeEniInfo {
+  const taken = takenIps(status);
+  for (const { ip } of eni.addresses ?? []) taken.add(ip);
+  const subnet = eni.subnetCIDR;
+  const fresh = [...new Set(ips)].filter((ip) => !taken.has(ip) && subnet !== undefined && isInCidr(ip, subnet));
+  if (fresh.length === 0) return eni;
+  return { ...eni, addresses: [...(eni.addresses ?? []), ...fresh.map((ip) => assignedNow(ip, ids))] };
+}
+
+/** Makes an address that was assigned just now. Takes an id. */
+export function assignedNow(ip: string, ids: Ids): NodeEniAddress {
+  return { ip, assignmentID: ids.next(), state: 'Assigned' };
+}
+
+/** Every address that the object has somewhere. */
+export function takenIps(status: NodeEniConfigStatus): Set<string> {
+  const ips = (status.eniInfos ?? []).flatMap((eni) => [
+    eni.primaryIP,
+    eni.primaryIPv6,
+    ...(eni.addresses ?? []).map((address) => address.ip),
+  ]);
+  return new Set(ips.filter((ip) => ip !== undefined));
+}

@@ -1,0 +1,68 @@
+import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { isSameData } from './same-data.ts';
+
+/**
+ * Returns the status with these ENIs: the epoch grows by one and the counts follow, unless nothing changes, and then it
+ * is the same object. Every change of eniInfos goes through here. Pure.
+ */
+export function withEnis(status: NodeEniConfigStatus, enis: readonly NodeEniInfo[]): NodeEniConfigStatus {
+  const same = isSameData(status.eniInfos ?? [], enis);
+  if (same && status.routeENIs !== undefined) return status;
+  const attached = enis.filter((eni) => isShared(eni) && eni.state === 'Attached');
+  return {
+    ...status,
+    eniInfos: enis,
+    supplyEpoch: (status.supplyEpoch ?? 0) + (same ? 0 : 1),
+    routeENIs: attached.length,
+    routeENIIPs: attached.reduce((sum, eni) => sum + assignedIpv4Of(eni).length, 0),
+  };
+}
+
+/** Returns the status with one ENI changed; undefined takes it out. The same object when there is no such ENI. Pure. */
+export function withEni(
+  status: NodeEniConfigStatus,
+  eniID: string,
+  change: (eni: NodeEniInfo) => NodeEniInfo | undefined,
+): NodeEniConfigStatus {
+  const enis = (status.eniInfos ?? []).flatMap((eni) => {
+    const changed = eni.eniID === eniID ? change(eni) : eni;
+    return changed === undefined ? [] : [changed];
+  });
+  return withEnis(status, enis);
+}
+
+/** Returns the ENI without its number on an instance: it is bound to none. Pure. */
+export function unboundEni(eni: NodeEniInfo): NodeEniInfo {
+  const { deviceIndex: _gone, ...rest } = eni;
+  return rest;
+}
+
+/** Returns the ENI on its way out: nothing on it serves any more. Pure. */
+export function detachingEni(eni: NodeEniInfo): NodeEniInfo {
+  return { ...eni, state: 'Detaching', addresses: (eni.addresses ?? []).map(releasing) };
+}
+
+/** Returns the address out of use. Pure. */
+export function releasing(address: NodeEniAddress): NodeEniAddress {
+  return address.state === 'Releasing' ? address : { ...address, state: 'Releasing' };
+}
+
+/** Tells whether Pods share the ENI; the others are handed to one Pod and are none of the supply of addresses. */
+export function isShared(eni: NodeEniInfo): boolean {
+  return eni.mode !== 'direct-eni';
+}
+
+/** Tells the families apart. */
+export function isIpv4(ip: string): boolean {
+  return !ip.includes(':');
+}
+
+/** Lists the IPv4 addresses of an ENI that may serve Pods. */
+export function assignedIpv4Of(eni: NodeEniInfo): readonly NodeEniAddress[] {
+  return (eni.addresses ?? []).filter((address) => address.state === 'Assigned' && isIpv4(address.ip));
+}
+
+/** Counts the IPv4 addresses that an ENI has, those that go included: they take room until they are gone. */
+export function ipv4CountOf(eni: NodeEniInfo): number {
+  return (eni.addresses ?? []).filter((address) => isIpv4(address.ip)).length;
+}
