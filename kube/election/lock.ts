@@ -1,0 +1,60 @@
+import type { Clock } from '../../runtime/clock.ts';
+import type { KubeClient, KubeObject } from '../kube-client.ts';
+import { CONFIG_MAPS, LEASES } from '../resource-types.ts';
+import type { LockSeen } from './decide-candidacy.ts';
+import { type LockRecord, type LockRef, lockTime, readLockRecord, writeLockRecord } from './lock-record.ts';
+
+/** A lock as it is stored, with what a guarded write of it needs. */
+export type StoredLock = NonNullable<LockSeen> & { readonly object: KubeObject };
+
+/** A lock in the API server: read and written by its name only, never listed or watched. */
+export type Lock = {
+  /** Undefined when there is none. */
+  read(): Promise<StoredLock | undefined>;
+  /** Writes on condition that nobody did since `before` was read. @throws KubeError CONFLICT, ALREADY_EXISTS */
+  write(before: StoredLock | undefined, record: LockRecord): Promise<StoredLock>;
+  /** Writes now as the lock's kind has it. */
+  now(): string;
+};
+
+/** What a lock works with. */
+export type LockDeps = { readonly client: KubeClient; readonly clock: Clock; readonly attemptMs: number };
+
+/** Opens a lock. An attempt that takes longer than `attemptMs` is given up: it must not hold up the next. */
+export function openLock({ client, clock, attemptMs }: LockDeps, ref: LockRef): Lock {
+  const type = ref.kind === 'lease' ? LEASES : CONFIG_MAPS;
+  // The lock alone says who leads: it must not queue behind what the leader does.
+  const calls = client.urgent ?? client;
+  const stored = (object: KubeObject): StoredLock => ({
+    object,
+    resourceVersion: object.metadata.resourceVersion ?? '',
+    record: readLockRecord(ref.kind, object),
+  });
+  const limited = <T>(run: (signal: AbortSignal) => Promise<T>) => withLimit(clock, attemptMs, run);
+  return {
+    read: async () => {
+      const object = await limited((signal) => calls.get(type, ref, signal));
+      return object === undefined ? undefined : stored(object);
+    },
+    write: async (before, record) => {
+      const wanted = writeLockRecord(ref, before?.object, record);
+      const write = before === undefined ? calls.create : calls.update;
+      return stored(await limited((signal) => write(type, wanted, signal)));
+    },
+    now: () => lockTime(ref.kind, clock.nowMs()),
+  };
+}
+
+async function withLimit<T>(clock: Clock, ms: number, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const giveUp = new AbortController();
+  const done = new AbortController();
+  clock.sleep(ms, done.signal).then(
+    () => giveUp.abort(new Error(`no answer within ${ms} ms`)),
+    () => {},
+  );
+  try {
+    return await run(giveUp.signal);
+  } finally {
+    done.abort();
+  }
+}

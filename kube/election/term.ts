@@ -1,0 +1,150 @@
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { isKubeError } from '../kube-error.ts';
+import type { LeaderObserver, Term, WonLock } from '../leader-election.ts';
+import type { Lock, StoredLock } from './lock.ts';
+
+/** What a term works with. */
+export type TermDeps = {
+  readonly lock: Lock;
+  readonly holder: string;
+  readonly leaseMs: number;
+  /** How long after a renewal was sent the lease is trusted. */
+  readonly trustedMs: number;
+  readonly renewMs: number;
+  readonly retryMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly observer?: LeaderObserver;
+};
+
+/**
+ * Leads until the lease may be lost ('lost'), or until aborted or `lead` ends by itself ('over'), which releases the
+ * lock. Returns only when `lead` has ended. @throws whatever `lead` throws, after the release
+ */
+export async function holdTerm(
+  deps: TermDeps,
+  won: WonLock,
+  lead: (term: Term) => Promise<void>,
+  signal: AbortSignal,
+): Promise<'lost' | 'over'> {
+  const { clock, log, leaseMs, observer } = deps;
+  const epoch = won.stored.record.transitions;
+  const ended = new AbortController();
+  const lease = new Lease(deps, won, (why) => {
+    log.warn('lease lost, standing back', { epoch, why });
+    ended.abort(new Error(`the lease is lost: ${why}`));
+  });
+  const onAbort = () => ended.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  log.info('leading', { epoch, holder: deps.holder });
+  observer?.onLeading?.(true);
+  try {
+    await lead({ epoch, startedMs: clock.monotonicMs(), leaseMs, signal: ended.signal });
+  } catch (error) {
+    // What it throws because its term is over is no failure.
+    if (!ended.signal.aborted) throw error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    observer?.onLeading?.(false);
+    await lease.end();
+  }
+  return lease.isLost && !signal.aborted ? 'lost' : 'over';
+}
+
+/** A lease that is renewed until it is lost or ended. */
+class Lease {
+  readonly #deps: TermDeps;
+  readonly #onLost: (why: string) => void;
+  readonly #stopped = new AbortController();
+  readonly #epoch: number;
+  readonly #running: Promise<unknown>;
+  #stored: StoredLock;
+  #untilMs: number;
+  isLost = false;
+
+  constructor(deps: TermDeps, won: WonLock, onLost: (why: string) => void) {
+    this.#deps = deps;
+    this.#onLost = onLost;
+    this.#stored = won.stored;
+    this.#epoch = won.stored.record.transitions;
+    this.#untilMs = won.sentMs + deps.trustedMs;
+    this.#running = Promise.all([this.#watchTime(), this.#renewAgain()]);
+  }
+
+  /** Stops renewing and releases the lock, if it is still ours. Never throws. */
+  async end(): Promise<void> {
+    const hadIt = !this.isLost;
+    this.#stopped.abort();
+    await this.#running;
+    if (!hadIt) return;
+    const { lock, log } = this.#deps;
+    try {
+      // Guarded: where another has it after all, nothing is released.
+      await lock.write(this.#stored, { ...this.#stored.record, holder: '', leaseSeconds: 1, renewTime: lock.now() });
+      log.info('released the lock', { epoch: this.#epoch });
+    } catch (error) {
+      log.warn('releasing the lock failed, others wait for its lease', { epoch: this.#epoch, error });
+    }
+  }
+
+  #lose(why: string): void {
+    if (this.isLost || this.#stopped.signal.aborted) return;
+    this.isLost = true;
+    this.#stopped.abort();
+    this.#onLost(why);
+  }
+
+  async #watchTime(): Promise<void> {
+    const { clock } = this.#deps;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      const leftMs = this.#untilMs - clock.monotonicMs();
+      if (leftMs <= 0) this.#lose('it was not renewed in time');
+      else await clock.sleep(leftMs, signal).catch(() => {});
+    }
+  }
+
+  async #renewAgain(): Promise<void> {
+    const { clock, renewMs, retryMs, log, observer } = this.#deps;
+    const { signal } = this.#stopped;
+    let waitMs = renewMs;
+    let isSure = true;
+    while (!signal.aborted) {
+      await clock.sleep(waitMs, signal).catch(() => {});
+      if (signal.aborted) return;
+      try {
+        // After a failure we do not know what is stored: our own write may have come through.
+        if (!isSure && !(await this.#isStillOurs())) return;
+        await this.#renew();
+        isSure = true;
+        waitMs = renewMs;
+      } catch (error) {
+        isSure = false;
+        waitMs = isKubeError(error, 'CONFLICT') ? 0 : retryMs;
+        log.warn('renewing the lease failed', { epoch: this.#epoch, error });
+        observer?.onFailure?.(error);
+      }
+    }
+  }
+
+  async #isStillOurs(): Promise<boolean> {
+    const { lock, holder } = this.#deps;
+    const found = await lock.read();
+    if (found?.record.holder !== holder || found.record.transitions !== this.#epoch) {
+      this.#lose(found === undefined ? 'the lock is gone' : `${found.record.holder || 'nobody'} has the lock`);
+      return false;
+    }
+    this.#stored = found;
+    return true;
+  }
+
+  async #renew(): Promise<void> {
+    const { lock, clock, trustedMs } = this.#deps;
+    const sentMs = clock.monotonicMs();
+    const stored = await lock.write(this.#stored, { ...this.#stored.record, renewTime: lock.now() });
+    this.#stored = stored;
+    this.#untilMs = sentMs + trustedMs;
+  }
+}
