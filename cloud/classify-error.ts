@@ -13,5 +13,6 @@ export type RawFailure = {
 export function classifyError(failure: RawFailure, cause?: unknown): CloudError {
   const rule = findErrorRule(failure.code, failure.action);
   const scope = rule.scope === undefined ? {} : { scope: rule.scope };
-  return new CloudError({ ...failure, retry: rule.retry, afterMs: rule.afterMs, ...scope }, { cause });
+  const { retry, afterMs, isAccountWide = false } = rule;
+  return new CloudError({ ...failure, retry, afterMs, isAccountWide, ...scope }, { cause });
 }

@@ -26,6 +26,8 @@ export type CloudFailure = {
   readonly retry: Retry;
   /** Set if and only if `retry` is `quota`. */
   readonly scope?: QuotaScope;
+  /** Set for `throttled` when the limit is the account's: every API of the product must be called less often. */
+  readonly isAccountWide?: boolean;
   /** Wait this long before the same request; 0 when waiting does not help. Milliseconds. */
   readonly afterMs: number;
 };
@@ -37,6 +39,7 @@ export class CloudError extends Error {
   readonly requestId: string | undefined;
   readonly retry: Retry;
   readonly scope: QuotaScope | undefined;
+  readonly isAccountWide: boolean;
   readonly afterMs: number;
   /** The provider's own words, without what `message` adds. */
   readonly text: string;
@@ -50,6 +53,7 @@ export class CloudError extends Error {
     this.requestId = failure.requestId;
     this.retry = failure.retry;
     this.scope = failure.scope;
+    this.isAccountWide = failure.isAccountWide ?? false;
     this.afterMs = failure.afterMs;
     this.text = failure.text;
   }

@@ -8,6 +8,8 @@ export type ErrorRule = {
   readonly actions?: readonly string[];
   readonly retry: Retry;
   readonly scope?: QuotaScope;
+  /** A limit over all APIs of a product. */
+  readonly isAccountWide?: true;
   /** Milliseconds to wait before the same request. */
   readonly afterMs: number;
   readonly means: string;
@@ -34,7 +36,28 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
     code: 'RequestLimitExceeded.*',
     retry: 'throttled',
     afterMs: SOON_MS,
-    means: 'the same, per account, address or object',
+    means: 'the same, per object',
+  },
+  {
+    code: 'RequestLimitExceeded.UinLimitExceeded',
+    retry: 'throttled',
+    isAccountWide: true,
+    afterMs: SOON_MS,
+    means: 'the same for all APIs together: the account calls too often',
+  },
+  {
+    code: 'RequestLimitExceeded.GlobalRegionUinLimitExceeded',
+    retry: 'throttled',
+    isAccountWide: true,
+    afterMs: SOON_MS,
+    means: 'the same over all regions',
+  },
+  {
+    code: 'RequestLimitExceeded.IPLimitExceeded',
+    retry: 'throttled',
+    isAccountWide: true,
+    afterMs: SOON_MS,
+    means: 'the same for the address that calls',
   },
   {
     code: 'LimitExceeded.ActionLimited',

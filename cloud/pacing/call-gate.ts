@@ -18,8 +18,18 @@ export type CallReport = {
   readonly isThrottled: boolean;
   /** Monotonic milliseconds. */
   readonly startedMs: number;
+  /** Whether the refusal was for all APIs of the product together. */
+  readonly isProductWide: boolean;
   /** Pause that a refusal asks for, milliseconds. */
   readonly afterMs: number;
+};
+
+/** How fast an API, or without `action` all of a product, may be called now. */
+export type PacedRate = {
+  readonly product: string;
+  readonly action?: string;
+  readonly perSecond: number;
+  readonly waiting: number;
 };
 
 /** What paces the calls. */
@@ -41,7 +51,13 @@ type Api<T> = {
   readonly queue: FairQueue<Waiting<T>>;
   servedSerial: number;
 };
-type Product<T> = { rate: Rate; inFlight: number; turns: number; readonly apis: Map<string, Api<T>> };
+type Product<T> = {
+  readonly settings: RateSettings;
+  rate: Rate;
+  inFlight: number;
+  turns: number;
+  readonly apis: Map<string, Api<T>>;
+};
 type Waiting<T> = { readonly item: T };
 
 const RANK: Readonly<Record<CallPriority, number>> = { pod: 2, warm: 1, gc: 0 };
@@ -57,7 +73,7 @@ export type TicketPlace<T> = { readonly ticket: Ticket; readonly place: Place<Wa
 
 /**
  * Decides which calls may start: per API an adaptive rate (additive growth, multiplicative cut on refusal), per product
- * a fixed ceiling, and in line Pod before warm pool before garbage collection, owners of equal rank in turn. A state
+ * another below a ceiling, cut when the account as a whole is refused, and in line Pod before warm pool before garbage collection, owners of equal rank in turn. A state
  * machine: time comes in with each call, nothing in it waits.
  */
 export class CallGate<T> {
@@ -97,14 +113,28 @@ export class CallGate<T> {
     const product = this.#product(report.product, nowMs);
     const api = this.#api(report.product, report.action, nowMs);
     product.inFlight -= 1;
-    api.rate = report.isThrottled
-      ? cutRate(api.rate, api.settings, report, nowMs)
-      : growRate(api.rate, api.settings, nowMs);
+    if (!report.isThrottled) {
+      api.rate = growRate(api.rate, api.settings, nowMs);
+      product.rate = growRate(product.rate, product.settings, nowMs);
+    } else if (report.isProductWide) product.rate = cutRate(product.rate, product.settings, report, nowMs);
+    else api.rate = cutRate(api.rate, api.settings, report, nowMs);
   }
 
   /** Calls a second that an API is allowed now; undefined when it was never called. */
   perSecond(product: string, action: string): number | undefined {
     return this.#products.get(product)?.apis.get(action)?.rate.perSecond;
+  }
+
+  /** What each product and API that was ever called is allowed now, and how many calls of it wait. */
+  *rates(): Iterable<PacedRate> {
+    for (const [name, product] of this.#products) {
+      const apis = [...product.apis];
+      const waiting = apis.reduce((sum, [, api]) => sum + api.queue.size, 0);
+      yield { product: name, perSecond: product.rate.perSecond, waiting };
+      for (const [action, { rate, queue }] of apis) {
+        yield { product: name, action, perSecond: rate.perSecond, waiting: queue.size };
+      }
+    }
   }
 
   /** Number of calls in line. */
@@ -142,8 +172,8 @@ export class CallGate<T> {
   #product(name: string, nowMs: number): Product<T> {
     const known = this.#products.get(name);
     if (known !== undefined) return known;
-    const rate = createRate(this.#rateSettings(this.#settings.productPerSecond), nowMs);
-    const made: Product<T> = { rate, inFlight: 0, turns: 0, apis: new Map() };
+    const settings = this.#rateSettings(this.#settings.productPerSecond);
+    const made: Product<T> = { settings, rate: createRate(settings, nowMs), inFlight: 0, turns: 0, apis: new Map() };
     this.#products.set(name, made);
     return made;
   }

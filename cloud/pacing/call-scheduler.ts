@@ -1,8 +1,13 @@
 import type { Clock } from '../../runtime/clock.ts';
-import { CallGate, type GateSettings, type Ticket } from './call-gate.ts';
+import { CallGate, type GateSettings, type PacedRate, type Ticket } from './call-gate.ts';
 
 /** How a scheduled call is to be counted: a refusal slows its API down. */
-export type CallVerdict = { readonly isThrottled: boolean; readonly afterMs: number };
+export type CallVerdict = {
+  readonly isThrottled: boolean;
+  /** Whether the refusal was for all APIs of the product together; false by default. */
+  readonly isProductWide?: boolean;
+  readonly afterMs: number;
+};
 
 const NOT_THROTTLED: CallVerdict = { isThrottled: false, afterMs: 0 };
 
@@ -23,6 +28,11 @@ export class CallScheduler {
   /** Calls a second that an API is allowed now; undefined when it was never called. */
   perSecond(product: string, action: string): number | undefined {
     return this.#gate.perSecond(product, action);
+  }
+
+  /** What each product and API that was ever called is allowed now. */
+  rates(): Iterable<PacedRate> {
+    return this.#gate.rates();
   }
 
   /** Number of calls that wait to start. */
@@ -49,7 +59,7 @@ export class CallScheduler {
       verdict = judge(error);
       throw error;
     } finally {
-      this.#gate.report({ ...ticket, ...verdict, startedMs }, this.#clock.monotonicMs());
+      this.#gate.report({ isProductWide: false, ...ticket, ...verdict, startedMs }, this.#clock.monotonicMs());
       this.#pump();
     }
   }

@@ -1,22 +1,37 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { classifyError } from '../classify-error.ts';
-import type { CallContext } from '../cloud.ts';
+import type { CallContext, CallPriority } from '../cloud.ts';
 import { CloudError, isCloudError } from '../cloud-error.ts';
 import type { CallScheduler, CallVerdict } from '../pacing/call-scheduler.ts';
 import { decideRetry } from './decide-retry.ts';
-import { type Action, productOf, type Requests, type TencentApi } from './requests.ts';
+import { type Action, type Product, productOf, type Requests, type TencentApi } from './requests.ts';
 import { withTimeout } from './with-timeout.ts';
 
 /** A number in [0, 1); how jitter comes in. */
 export type Random = () => number;
 
-/** Hears of every attempt; how metrics and logs come in. */
+/** Hears of every attempt and every call; how metrics and logs come in. Rates are in `TencentCloud.pacing`. */
 export type CallObserver = {
-  /** `waitedMs` in line, `tookMs` under way; `code` of its error, undefined when it went well. */
+  /**
+   * After each attempt that was sent: `attempt` counts from 1, `waitedMs` in line before it, `tookMs` under way; `code`
+   * of its error, undefined when it went well.
+   */
   onAttempt(attempt: {
     readonly action: Action;
     readonly attempt: number;
     readonly waitedMs: number;
+    readonly tookMs: number;
+    readonly code: string | undefined;
+  }): void;
+  /**
+   * When a call is over, its attempts and waits included; `attempts` is 0 when it never had its turn. `code` of the
+   * error that its caller gets, ABORTED when the caller left, undefined when it went well.
+   */
+  onCall?(call: {
+    readonly product: Product;
+    readonly action: Action;
+    readonly priority: CallPriority;
+    readonly attempts: number;
     readonly tookMs: number;
     readonly code: string | undefined;
   }): void;
@@ -42,35 +57,51 @@ export const DEFAULT_TIMEOUT_MS = 60_000;
 
 /** Makes the caller that every part of the adapter shares. */
 export function createCaller(deps: CallerDeps): Caller {
-  return (action, request, context) => {
+  return async (action, request, context) => {
     const timeoutMs = context.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    let last: CloudError | undefined;
+    const startedMs = deps.clock.monotonicMs();
+    const progress: Progress = { last: undefined, attempts: 0 };
     // The call's own last error says more than that time ran out; without one it never left the line.
-    const reason = (): Error => last ?? deadlineError(action, timeoutMs);
-    return withTimeout(deps.clock, timeoutMs, context.signal, reason, (signal) =>
-      repeat(deps, action, request, { ...context, signal }, (error) => {
-        last = error;
-      }),
-    );
+    const reason = (): Error => progress.last ?? deadlineError(action, timeoutMs);
+    let code: string | undefined;
+    try {
+      return await withTimeout(deps.clock, timeoutMs, context.signal, reason, (signal) =>
+        repeat(deps, action, request, { ...context, signal }, progress),
+      );
+    } catch (error) {
+      code = isCloudError(error) ? error.code : 'ABORTED';
+      throw error;
+    } finally {
+      const { attempts } = progress;
+      const tookMs = deps.clock.monotonicMs() - startedMs;
+      const { priority } = context;
+      deps.observer?.onCall?.({ product: productOf(action), action, priority, attempts, tookMs, code });
+    }
   };
 }
+
+/** What a call has come to so far. */
+type Progress = { last: CloudError | undefined; attempts: number };
 
 async function repeat<A extends Action>(
   deps: CallerDeps,
   action: A,
   request: Requests[A],
   context: CallContext,
-  onError: (error: CloudError) => void,
+  progress: Progress,
 ): Promise<unknown> {
   const nature = { isRead: action.startsWith('Describe'), hasToken: hasToken(request) };
   for (let attempt = 1; ; attempt++) {
     // What is under way when time runs out may have happened: from here on that is what the deadline means.
-    const underWay = (): void => onError(timeoutError(action));
+    const underWay = (): void => {
+      progress.last = timeoutError(action);
+      progress.attempts = attempt;
+    };
     try {
       return await once(deps, action, request, context, attempt, underWay);
     } catch (error) {
       if (!isCloudError(error)) throw error;
-      onError(error);
+      progress.last = error;
       const waitMs = decideRetry(error, nature, attempt, deps.random());
       if (waitMs === undefined) throw error;
       if (error.retry === 'credentials') deps.api.renewCredentials();
@@ -119,7 +150,7 @@ async function once<A extends Action>(
 
 function judgeRate(error: unknown): CallVerdict {
   if (!isCloudError(error, 'throttled')) return { isThrottled: false, afterMs: 0 };
-  return { isThrottled: true, afterMs: error.afterMs };
+  return { isThrottled: true, isProductWide: error.isAccountWide, afterMs: error.afterMs };
 }
 
 function hasToken(request: object): boolean {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { IDS_PER_CALL } from '../batches.ts';
 import type { Cloud, Eip, Eni, EniSweep, Instance, Subnet } from '../cloud.ts';
+import type { PacedRate } from '../pacing/call-gate.ts';
 import { CallScheduler } from '../pacing/call-scheduler.ts';
 import { type CallObserver, createCaller, type Random } from './caller.ts';
 import { decodeEniPage } from './decode/eni.ts';
@@ -39,6 +40,8 @@ export type TencentCloud = Cloud & {
     readonly waiting: number;
     /** Calls a second that an API is allowed now; undefined when it was never called. */
     perSecond(product: string, action: string): number | undefined;
+    /** What each product and each API that was ever called is allowed now, and how many calls of it wait. */
+    rates(): Iterable<PacedRate>;
   };
 };
 
@@ -96,6 +99,7 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
         return scheduler.waiting;
       },
       perSecond: (product, action) => scheduler.perSecond(product, action),
+      rates: () => scheduler.rates(),
     },
   };
 }
