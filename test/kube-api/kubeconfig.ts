@@ -2,6 +2,8 @@
 export type Kubeconfig = {
   readonly url: string;
   readonly token?: string;
+  /** Instead of `token`: read again while the client runs. */
+  readonly tokenFile?: string;
   readonly ca?: string;
   readonly clientCert?: string;
   readonly clientKey?: string;
@@ -9,10 +11,11 @@ export type Kubeconfig = {
 };
 
 /** Makes a kubeconfig with one cluster and one user; JSON, which is YAML. Pure. */
-export function renderKubeconfig({ url, token, ca, clientCert, clientKey, namespace }: Kubeconfig): string {
+export function renderKubeconfig({ url, token, tokenFile, ca, clientCert, clientKey, namespace }: Kubeconfig): string {
   const base64 = (text: string) => Buffer.from(text).toString('base64');
   const user = {
     ...(token === undefined ? {} : { token }),
+    ...(tokenFile === undefined ? {} : { tokenFile }),
     ...(clientCert === undefined ? {} : { 'client-certificate-data': base64(clientCert) }),
     ...(clientKey === undefined ? {} : { 'client-key-data': base64(clientKey) }),
   };

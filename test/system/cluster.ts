@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { NODE_INSTANCE_LABEL } from '../../crd/names.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS } from '../../kube/resource-types.ts';
+import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { ADMIN } from '../kube-api/auth/tokens.ts';
 import { connectInProcess } from '../kube-api/in-process.ts';
@@ -15,8 +16,8 @@ export type Cluster = {
   readonly server: KubeApi;
   /** Past all faults of connections: what people and the kubelet do. */
   readonly admin: KubeClient;
-  /** Makes a kubeconfig for a component, with a token of its own ServiceAccount; returns its path and the token. */
-  kubeconfig(role: SeedRole, dir: string, address: string): { readonly path: string; readonly token: string };
+  /** Makes a kubeconfig for a component, with a token of its own ServiceAccount in a file; `rotate` makes another. */
+  kubeconfig(role: SeedRole, dir: string, address: string): { readonly path: string; readonly rotate: () => void };
   /** Makes a Node as a kubelet does. */
   addNode(node: NodeFacts): Promise<KubeObject>;
   /** Makes a Pod that is bound to a node. */
@@ -60,10 +61,17 @@ export async function startCluster(settings: Readonly<Record<string, string>>): 
     server,
     admin,
     kubeconfig: (role, dir, address) => {
-      const own = server.addToken({ namespace: SYSTEM, serviceAccount: role });
-      const path = join(dir, 'kubeconfig');
-      writeFileSync(path, renderKubeconfig({ url: `http://${address}`, token: own }));
-      return { path, token: own };
+      const [path, tokenFile] = [join(dir, 'kubeconfig'), join(dir, 'token')];
+      let token = '';
+      const rotate = (): void => {
+        const old = token;
+        token = server.addToken({ namespace: SYSTEM, serviceAccount: role });
+        writeFileAtomically(tokenFile, token);
+        server.revokeToken(old);
+      };
+      rotate();
+      writeFileSync(path, renderKubeconfig({ url: `http://${address}`, tokenFile }));
+      return { path, rotate };
     },
     addNode: (node) => admin.create(NODES, nodeObject(node)),
     addPod: (name, nodeName, annotations = {}) =>

@@ -6,7 +6,7 @@ import {
   type NodeEniConfigStatus,
 } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { CONFIG_MAPS, NODES, resourceTypeOf } from '../../kube/resource-types.ts';
+import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { installKinds } from '../kube-api/install-kinds.ts';
 import { createTempDir, type TempDir } from '../support/temp-dir.ts';
@@ -75,6 +75,18 @@ export async function createSystem(spec: SystemSpec): Promise<System> {
 
 type Parts = { readonly cloud: VpcCloud; readonly cluster: Cluster; readonly dir: TempDir };
 
+/** Addresses that a node has to give: assigned, on attached ENIs. Pure. */
+export function assignedIps(nec: SeenNec): readonly string[] {
+  const infos = (nec.status?.eniInfos ?? []).filter((info) => info.state === 'Attached');
+  const addresses = infos.flatMap((info) => info.addresses ?? []);
+  return addresses.filter(({ state }) => state === 'Assigned').map(({ ip }) => ip);
+}
+
+/** How many there are. Pure. */
+export function countAssigned(nec: SeenNec): number {
+  return assignedIps(nec).length;
+}
+
 /** A running system. Made by `createSystem`. */
 export class System {
   readonly cloud: VpcCloud;
@@ -84,6 +96,8 @@ export class System {
   #spec: SystemSpec;
   #dir: TempDir;
   #doors: (() => void)[] = [];
+  #tokens: (() => void)[] = [];
+  #joined = new Set<string>();
 
   constructor(spec: SystemSpec, { cloud, cluster, dir }: Parts) {
     this.#spec = spec;
@@ -110,16 +124,9 @@ export class System {
 
   /** Lets a node join: its kubelet makes the Node, its agent starts. */
   async join(name: string, more: { readonly annotations?: Readonly<Record<string, string>> } = {}): Promise<void> {
-    const node = this.node(name);
-    await this.cluster.addNode({
-      name,
-      instanceId: this.cloud.instanceOf(name),
-      ip: this.cloud.vpc.node(name).primary.primaryIp,
-      cores: node.cores,
-      zone: ZONE,
-      ...more,
-    });
-    await node.startAgent();
+    this.#joined.add(name);
+    await this.#register(name, more);
+    await this.node(name).startAgent();
   }
 
   /** The NodeENIConfig of a node as the store has it; undefined when there is none. */
@@ -164,15 +171,51 @@ export class System {
     );
   }
 
-  /** The replica that holds the lock. @throws Error when none does within 20 s */
-  async leader(): Promise<IpamdProcess> {
+  /** Waits until a node has no NodeENIConfig any more. */
+  async awaitGone(name: string, timeoutMs = 30_000): Promise<void> {
+    await waitUntil(async () => (await this.nec(name)) === undefined, {
+      what: `no NodeENIConfig ${name}`,
+      timeoutMs,
+      everyMs: 50,
+      explain: () => `${this.#tell(name)}\n${this.logs().slice(-3_000)}`,
+    });
+  }
+
+  /** The replica that holds the lock, other than one that did. @throws Error when none does within 20 s */
+  async leader(other: { readonly not?: IpamdProcess } = {}): Promise<IpamdProcess> {
     return waitUntil(
       async () => {
         const holder = await this.#holder();
-        return this.ipamds.find((ipamd) => ipamd.isRunning && holder.includes(ipamd.identity));
+        const isIt = (ipamd: IpamdProcess): boolean => ipamd.isRunning && holder.includes(ipamd.identity);
+        return this.ipamds.find((ipamd) => ipamd !== other.not && isIt(ipamd));
       },
       { what: 'a leader of ipamd', timeoutMs: 20_000, everyMs: 50, explain: () => this.logs().slice(-3_000) },
     );
+  }
+
+  /**
+   * Does what kubelets do when the API server came back with an older state: Nodes are registered again, Pods that run
+   * are there with their addresses, Pods that do not run are not.
+   */
+  async restoreKubelets(): Promise<void> {
+    const { admin } = this.cluster;
+    for (const name of this.#joined) {
+      if ((await admin.get(NODES, { name })) === undefined) await this.#register(name, {});
+      const node = this.node(name);
+      const there = await admin.listPage(PODS, { fieldSelector: `spec.nodeName=${name}` });
+      const objects = there.items.map(({ metadata }) => metadata.name);
+      const running = node.pods.map((pod) => pod.name);
+      for (const gone of objects.filter((one) => !running.includes(one))) await this.cluster.removePod(gone);
+      for (const pod of node.pods) {
+        if (!objects.includes(pod.name)) await this.cluster.addPod(pod.name, name);
+        await this.cluster.setPodRunning(pod.name, pod.ip);
+      }
+    }
+  }
+
+  /** Gives every component another token for the API server and refuses the old ones, as a rotation does. */
+  rotateTokens(): void {
+    for (const rotate of this.#tokens) rotate();
   }
 
   /** Everything that ipamd and the agents wrote. */
@@ -190,6 +233,17 @@ export class System {
     this.#dir.close();
   }
 
+  async #register(name: string, more: { readonly annotations?: Readonly<Record<string, string>> }): Promise<void> {
+    await this.cluster.addNode({
+      name,
+      instanceId: this.cloud.instanceOf(name),
+      ip: this.cloud.vpc.node(name).primary.primaryIp,
+      cores: this.node(name).cores,
+      zone: ZONE,
+      ...more,
+    });
+  }
+
   async #addIpamd(name: string): Promise<void> {
     const room = await this.cloud.createRoom(name);
     const kube = openDoor(room, KUBE_PORT, this.cluster.server.accept);
@@ -197,7 +251,8 @@ export class System {
     this.#doors.push(kube.close, cloud.close);
     const dir = join(this.#dir.path, name);
     mkdirSync(dir);
-    const { path } = this.cluster.kubeconfig('tke-eni-ipamd', dir, kube.address);
+    const { path, rotate } = this.cluster.kubeconfig('tke-eni-ipamd', dir, kube.address);
+    this.#tokens.push(rotate);
     const { key } = this.cloud;
     const flags = { 'node-release-grace': '2s', 'orphan-grace': '1m', ...this.#spec.ipamdFlags };
     this.ipamds.push(
@@ -211,7 +266,8 @@ export class System {
     mkdirSync(dir);
     const kube = openDoor(cloud.vpc.node(name).netns, KUBE_PORT, cluster.server.accept);
     this.#doors.push(kube.close);
-    const { path } = cluster.kubeconfig('tke-eni-agent', dir, kube.address);
+    const { path, rotate } = cluster.kubeconfig('tke-eni-agent', dir, kube.address);
+    this.#tokens.push(rotate);
     const cri = await startRuntime(dir);
     const flags = { ...AGENT_FLAGS, ...this.#spec.agentFlags };
     this.nodes.push(new SystemNode({ name, cores, dir, cloud, cluster, kube, cri, kubeconfig: path, flags }));

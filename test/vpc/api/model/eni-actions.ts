@@ -113,7 +113,7 @@ function createEni({ state, params, begin }: ModelCall): object {
   const count = params.integer('SecondaryPrivateIpAddressCount', 0, 0, 10);
   const wanted = params.textsOf('PrivateIpAddresses', 'PrivateIpAddress', 10);
   const given = knownGroups(state.spec.securityGroupIds, params.texts('SecurityGroupIds', 100));
-  if (state.secondaryEnis >= (state.spec.vpcEnis ?? 1000)) {
+  if (state.secondaryEnis >= state.vpcEniQuota) {
     throw new ApiError(
       'LimitExceeded.NetworkInterfaceLimitExceeded',
       'The number of ENIs exceeds the quota of the VPC.',

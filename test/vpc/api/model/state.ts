@@ -56,6 +56,8 @@ export class CloudState {
   /** What happened to the packets' side, in order; whoever drives that side takes it. */
   readonly events: FabricEvent[] = [];
   nowMs = 0;
+  /** ENIs that the VPC may have, primary ones not counted. May be changed, as a quota is raised. */
+  vpcEniQuota: number;
   /** ENIs by the instance that they are bound to, or on their way to or from. */
   #bound = new Map<string, Set<ModelEni>>();
   #secondaryEnis = 0;
@@ -67,6 +69,7 @@ export class CloudState {
 
   constructor(spec: CloudSpec) {
     this.spec = spec;
+    this.vpcEniQuota = spec.vpcEnis ?? 1000;
     this.keepsPast = spec.keepsPast ?? true;
     this.subnets = new Map(
       spec.subnets.map((subnet) => [
