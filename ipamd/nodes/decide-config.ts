@@ -1,0 +1,46 @@
+import type { Presence } from './decide-presence.ts';
+
+/** What there is under one node name. */
+export type ConfigFacts = {
+  /** Undefined: no Node of this name. */
+  readonly node: { readonly isInstance: boolean; readonly isDisabled: boolean } | undefined;
+  /** Of the Node; undefined when nobody knows it. */
+  readonly instanceId: string | undefined;
+  readonly presence: Presence;
+  /** The limits of the instance are known. */
+  readonly hasLimits: boolean;
+  /** Undefined: no NodeENIConfig of this name. */
+  readonly config: { readonly instanceId: string | undefined; readonly isLeaving: boolean } | undefined;
+};
+
+/** What to do about the NodeENIConfig of a node. */
+export type ConfigStep =
+  | { readonly kind: 'create' }
+  /** Ask for its deletion: its finalizer keeps it until everything is given back. */
+  | { readonly kind: 'remove'; readonly why: 'NodeGone' | 'InstanceReplaced' }
+  /** It is there and stays; its policy fields are kept up. */
+  | { readonly kind: 'keep' }
+  /** Nothing can be decided yet. */
+  | { readonly kind: 'wait'; readonly why: 'InstanceUnknown' | 'NotDescribed' }
+  | { readonly kind: 'none' };
+
+/** Decides whether a node gets, keeps or loses its NodeENIConfig. Pure. */
+export function decideConfig(facts: ConfigFacts): ConfigStep {
+  return facts.config === undefined ? decideNew(facts) : decideOld(facts, facts.config);
+}
+
+function decideNew({ node, instanceId, presence, hasLimits }: ConfigFacts): ConfigStep {
+  if (node === undefined || !node.isInstance || node.isDisabled) return { kind: 'none' };
+  if (instanceId === undefined) return { kind: 'wait', why: 'InstanceUnknown' };
+  if (presence === 'gone') return { kind: 'wait', why: 'InstanceUnknown' };
+  if (presence === 'unknown' || !hasLimits) return { kind: 'wait', why: 'NotDescribed' };
+  return presence === 'running' ? { kind: 'create' } : { kind: 'none' };
+}
+
+function decideOld({ node, instanceId }: ConfigFacts, config: NonNullable<ConfigFacts['config']>): ConfigStep {
+  if (config.isLeaving) return { kind: 'none' };
+  if (node === undefined) return { kind: 'remove', why: 'NodeGone' };
+  // A name is often the node's address, and addresses are used again: the ENIs are still the old instance's.
+  const isReplaced = config.instanceId !== undefined && instanceId !== undefined && config.instanceId !== instanceId;
+  return isReplaced ? { kind: 'remove', why: 'InstanceReplaced' } : { kind: 'keep' };
+}

@@ -1,0 +1,27 @@
+import { ENI_IP_CONDITION } from '../../crd/names.ts';
+import type { EniIpCondition } from './node-entry.ts';
+
+/** The body of a strategic patch of `nodes/status`; conditions merge by type, so others stay. */
+export type NodeConditionPatch = {
+  readonly status: { readonly conditions: readonly Readonly<Record<string, string>>[] };
+};
+
+const SERVING = { status: 'False', reason: 'Serving', message: 'the agent serves addresses of ENIs' } as const;
+const NOT_SERVING = {
+  status: 'True',
+  reason: 'NotServing',
+  message: 'the agent does not serve addresses of ENIs; see the NodeENIConfig of the node',
+} as const;
+
+/** Decides the condition ENIIPUnavailable of a VPC-CNI node. Undefined: it is as it should be. Pure. */
+export function decideNodeCondition(
+  current: EniIpCondition | undefined,
+  isServing: boolean,
+  nowText: string,
+): NodeConditionPatch | undefined {
+  const wanted = isServing ? SERVING : NOT_SERVING;
+  if (current?.status === wanted.status && current.reason === wanted.reason) return undefined;
+  const since = current?.status === wanted.status ? current.lastTransitionTime : undefined;
+  const times = { lastHeartbeatTime: nowText, lastTransitionTime: since ?? nowText };
+  return { status: { conditions: [{ type: ENI_IP_CONDITION, ...wanted, ...times }] } };
+}

@@ -1,0 +1,131 @@
+import { APPLIED_POLICY_ANNOTATION, NODE_ANNOTATION } from '../../crd/names.ts';
+import type { NodeSettings } from '../../crd/node-eni-config-annotations.ts';
+import type { NodeEniConfigSpec } from '../../crd/node-eni-config-fields.ts';
+import { isRecord } from '../../runtime/decode.ts';
+
+/** The fields of the spec that policy writes, and people may. */
+export type PolicyFields = Pick<NodeEniConfigSpec, 'maxRouteENI' | 'maxIPPerENI' | 'desiredRouteENIPodNum'>;
+
+/** What policy wrote last; beside the fields, the warm targets that were last told of. */
+export type AppliedPolicy = PolicyFields & { readonly routeWarm?: string };
+
+/** What policy depends on. */
+export type PolicyFacts = {
+  /** What the instance may have. */
+  readonly limits: { readonly secondaryEnis: number; readonly secondaryIpsPerEni: number };
+  /** Accepted annotations of the NodeENIConfig. */
+  readonly settings: NodeSettings;
+  /** From the Node's annotation; undefined when there is none. */
+  readonly desiredPodNum: number | undefined;
+  readonly spec: NodeEniConfigSpec;
+  readonly applied: AppliedPolicy;
+};
+
+/** What policy wants in force: undefined fields are absent. */
+export type Policy = {
+  readonly fields: { readonly [K in keyof PolicyFields]-?: number | undefined };
+  readonly applied: AppliedPolicy;
+};
+
+/**
+ * Decides the policy fields of a spec: the instance's limits, narrowed by annotations, and the Node's least number of
+ * addresses. A field that does not say what policy wrote last is a person's: it stays, but not above what the instance
+ * may have. Pure; the same facts again change nothing.
+ */
+export function decidePolicy(facts: PolicyFacts): Policy {
+  const { limits, settings, spec, applied } = facts;
+  const enis = resolve(spec.maxRouteENI, applied.maxRouteENI, least(limits.secondaryEnis, settings.routeMaxAttach));
+  const ips = resolve(spec.maxIPPerENI, applied.maxIPPerENI, least(limits.secondaryIpsPerEni, settings.maxIpPerEni));
+  const pods = resolve(spec.desiredRouteENIPodNum, applied.desiredRouteENIPodNum, facts.desiredPodNum);
+  const fields = {
+    maxRouteENI: bounded(enis.value, limits.secondaryEnis),
+    maxIPPerENI: bounded(ips.value, limits.secondaryIpsPerEni),
+    desiredRouteENIPodNum: pods.value,
+  };
+  const own: AppliedPolicy = {
+    ...present('maxRouteENI', enis.isOurs ? enis.value : undefined),
+    ...present('maxIPPerENI', ips.isOurs ? ips.value : undefined),
+    ...present('desiredRouteENIPodNum', pods.isOurs ? pods.value : undefined),
+    ...present('routeWarm', renderWarm(settings)),
+  };
+  return { fields, applied: own };
+}
+
+type Resolved = { readonly value: number | undefined; readonly isOurs: boolean };
+
+function resolve(current: number | undefined, applied: number | undefined, wanted: number | undefined): Resolved {
+  const isOurs = current === undefined || current === applied;
+  return { value: isOurs ? wanted : current, isOurs };
+}
+
+function least(limit: number, annotated: number | undefined): number {
+  return Math.min(limit, annotated ?? limit);
+}
+
+function bounded(value: number | undefined, most: number): number | undefined {
+  return value === undefined ? undefined : Math.min(value, most);
+}
+
+function renderWarm({ routeWarm }: NodeSettings): string | undefined {
+  return routeWarm === undefined ? undefined : `${routeWarm.min}/${routeWarm.max}`;
+}
+
+function present<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T } {
+  // Either nothing, or exactly the one key.
+  return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: T };
+}
+
+/** Tells whether policy would change anything. Pure. */
+export function isPolicyInForce(spec: NodeEniConfigSpec, applied: AppliedPolicy, policy: Policy): boolean {
+  const { fields } = policy;
+  return (
+    spec.maxRouteENI === fields.maxRouteENI &&
+    spec.maxIPPerENI === fields.maxIPPerENI &&
+    spec.desiredRouteENIPodNum === fields.desiredRouteENIPodNum &&
+    renderApplied(applied) === renderApplied(policy.applied)
+  );
+}
+
+/** Writes what policy applied, as {@link APPLIED_POLICY_ANNOTATION} has it. Pure. */
+export function renderApplied({ maxRouteENI, maxIPPerENI, desiredRouteENIPodNum, routeWarm }: AppliedPolicy): string {
+  return JSON.stringify({ maxRouteENI, maxIPPerENI, desiredRouteENIPodNum, routeWarm });
+}
+
+/** Reads what policy applied; what cannot be read was applied by nobody, and the spec stays as people have it. Pure. */
+export function readApplied(annotations: Readonly<Record<string, unknown>> | undefined): AppliedPolicy {
+  const read = parsed(annotations?.[APPLIED_POLICY_ANNOTATION]);
+  const number = (key: string): number | undefined => {
+    const value = read[key];
+    return typeof value === 'number' ? value : undefined;
+  };
+  const routeWarm = read['routeWarm'];
+  return {
+    ...present('maxRouteENI', number('maxRouteENI')),
+    ...present('maxIPPerENI', number('maxIPPerENI')),
+    ...present('desiredRouteENIPodNum', number('desiredRouteENIPodNum')),
+    ...present('routeWarm', typeof routeWarm === 'string' ? routeWarm : undefined),
+  };
+}
+
+function parsed(text: unknown): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = typeof text === 'string' ? JSON.parse(text) : undefined;
+    return isRecord(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** More than any node holds. */
+const MOST_PODS = 64 * 4096;
+
+/** Reads how many addresses a Node wants at least; `isGood` is false when the annotation says no number. Pure. */
+export function readDesiredPodNum(annotations: Readonly<Record<string, string>>): {
+  readonly value: number | undefined;
+  readonly isGood: boolean;
+} {
+  const text = annotations[NODE_ANNOTATION.desiredPodNum];
+  if (text === undefined) return { value: undefined, isGood: true };
+  const isGood = /^[0-9]{1,6}$/.test(text) && Number(text) <= MOST_PODS;
+  return { value: isGood ? Number(text) : undefined, isGood };
+}

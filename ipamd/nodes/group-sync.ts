@@ -1,0 +1,66 @@
+import { NODE_ANNOTATION } from '../../crd/names.ts';
+import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
+import { updateGuarded } from '../../kube/guarded-update.ts';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { NODES } from '../../kube/resource-types.ts';
+import { isRecord } from '../../runtime/decode.ts';
+import type { NecEntry } from '../node/nec-entry.ts';
+import { decideGroupSync } from './decide-group-sync.ts';
+import type { NodeEntry } from './node-entry.ts';
+import type { KnownNodeFacts } from './node-facts.ts';
+import { NODE_ENI_CONFIGS } from './release-config.ts';
+import { GROUP_SYNC_MARK, withAnnotation } from './render-config.ts';
+
+/** A node whose security groups may be wanted anew. */
+export type SyncedNode = {
+  readonly name: string;
+  readonly node: NodeEntry;
+  readonly entry: NecEntry;
+  readonly config: NodeEniConfig;
+};
+
+/**
+ * Takes the Node annotation need-sync-security-groups one step further: what ENIs were seen with is forgotten, so that each
+ * is set anew; when all are, the annotation goes off the Node. Idempotent.
+ * @throws whatever the client throws
+ */
+export async function continueGroupSync(
+  { kube, facts }: { readonly kube: KubeClient; readonly facts: Pick<KnownNodeFacts, 'securityGroupsOf'> },
+  { name, node, entry, config }: SyncedNode,
+  signal: AbortSignal,
+): Promise<void> {
+  const isWanted = node.annotations[NODE_ANNOTATION.syncSecurityGroups] === 'true';
+  const isBegun = entry.object.metadata.annotations?.[GROUP_SYNC_MARK] !== undefined;
+  if (!isWanted && !isBegun) return;
+  const groups = facts.securityGroupsOf(name, config);
+  const step = decideGroupSync({ isWanted, isBegun, groups, status: config.status });
+  if (step.kind === 'none') return;
+  const ref = { name };
+  // The wish first: a mark without a wish is taken off next time, a wish without its mark would be begun once more.
+  if (step.kind === 'finish' && isWanted) await kube.patch(NODES, ref, forgetWish(), signal);
+  const change = (current: KubeObject): KubeObject | undefined => {
+    if (step.kind === 'finish') {
+      const isMarked = current.metadata.annotations?.[GROUP_SYNC_MARK] !== undefined;
+      return isMarked ? withAnnotation(current, GROUP_SYNC_MARK, undefined) : undefined;
+    }
+    return withAnnotation(withoutGroups(current), GROUP_SYNC_MARK, 'true');
+  };
+  await updateGuarded(kube, NODE_ENI_CONFIGS, ref, change, { current: entry.object, signal });
+}
+
+function forgetWish() {
+  const annotations = { [NODE_ANNOTATION.syncSecurityGroups]: null };
+  return { kind: 'merge', body: { metadata: { annotations } } } as const;
+}
+
+/** Forgets what the ENIs were last seen with; everything else stays as it is written, known or not. */
+function withoutGroups(object: KubeObject): KubeObject {
+  const status = object['status'];
+  if (!isRecord(status) || !Array.isArray(status['eniInfos'])) return object;
+  const eniInfos = status['eniInfos'].map((eni: unknown) => {
+    if (!isRecord(eni)) return eni;
+    const { securityGroups: _, ...rest } = eni;
+    return rest;
+  });
+  return { ...object, status: { ...status, eniInfos } };
+}

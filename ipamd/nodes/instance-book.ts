@@ -1,0 +1,156 @@
+import type { CallContext, Cloud, Instance } from '../../cloud/cloud.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { type InstanceRecord, type Presence, presenceOf, recordSight } from './decide-presence.ts';
+
+/** Knows the instances behind the nodes. */
+export type InstanceBook = {
+  /** Undefined: never described. */
+  find(instanceId: string): InstanceRecord | undefined;
+  /** `unknown` also for no id. */
+  presence(instanceId: string | undefined): Presence;
+  /** The VPCs of all instances that are known. */
+  vpcIds(): Iterable<string>;
+  /** Describes an instance whose facts are not all known; those that wait together share a call. @throws CloudError */
+  look(instanceId: string, signal: AbortSignal): Promise<void>;
+  /** Describes all wanted instances again and again until aborted, and forgets the others. Never rejects. */
+  run(wanted: () => Iterable<string>, signal: AbortSignal): Promise<void>;
+  /** Calls with the id of each instance of which something else is known than before. */
+  subscribe(listener: (instanceId: string) => void): () => void;
+};
+
+/** What an instance book works with. */
+export type InstanceBookDeps = {
+  readonly cloud: Pick<Cloud, 'instances'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How long an instance is STOPPED until its ENIs may be taken off. */
+  readonly stoppedGraceMs: number;
+  /** Default: three minutes. */
+  readonly refreshMs?: number;
+  readonly onRefresh?: (refresh: { readonly instances: number; readonly isFailed: boolean }) => void;
+};
+
+const REFRESH_MS = 180_000;
+/** An instance that was missed once is asked for again soon, and not with the next round. */
+const SECOND_LOOK_MS = 15_000;
+
+/** Opens an instance book. Owns no timer but while `run` goes. */
+export function openInstanceBook(deps: InstanceBookDeps): InstanceBook {
+  return new Book(deps);
+}
+
+class Book implements InstanceBook {
+  readonly #deps: InstanceBookDeps;
+  readonly #records = new Map<string, InstanceRecord>();
+  /** What listeners were told last, by id: a presence changes by time alone, too. */
+  readonly #told = new Map<string, string>();
+  readonly #listeners = new Set<(instanceId: string) => void>();
+
+  constructor(deps: InstanceBookDeps) {
+    this.#deps = deps;
+  }
+
+  find(instanceId: string): InstanceRecord | undefined {
+    return this.#records.get(instanceId);
+  }
+
+  presence(instanceId: string | undefined): Presence {
+    const record = instanceId === undefined ? undefined : this.#records.get(instanceId);
+    return presenceOf(record, this.#deps.clock.monotonicMs(), this.#deps.stoppedGraceMs);
+  }
+
+  vpcIds(): Iterable<string> {
+    const ids = [...this.#records.values()].map(({ instance }) => instance?.vpcId ?? '');
+    return new Set(ids.filter((id) => id !== ''));
+  }
+
+  async look(instanceId: string, signal: AbortSignal): Promise<void> {
+    const known = this.#records.get(instanceId);
+    if (known?.limits !== undefined || this.presence(instanceId) === 'gone') return;
+    await this.#describe([instanceId], { priority: 'pod', owner: instanceId, signal });
+  }
+
+  async run(wanted: () => Iterable<string>, signal: AbortSignal): Promise<void> {
+    const { clock, refreshMs = REFRESH_MS } = this.#deps;
+    // Nodes that join are looked at as they come: the first round is for those that change afterwards.
+    let waitMs = refreshMs;
+    while (await slept(clock, waitMs, signal)) {
+      const ids = new Set(wanted());
+      this.#forgetAllBut(ids);
+      const missed = [...ids].filter((id) => this.#isMissedOnce(id));
+      const isSecondLook = waitMs < refreshMs && missed.length > 0;
+      await this.#refresh(isSecondLook ? missed : [...ids], signal);
+      const isAnyMissed = [...ids].some((id) => this.#isMissedOnce(id));
+      waitMs = isAnyMissed ? Math.min(SECOND_LOOK_MS, refreshMs) : refreshMs;
+    }
+  }
+
+  subscribe(listener: (instanceId: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #isMissedOnce(id: string): boolean {
+    const missed = this.#records.get(id)?.missed ?? 0;
+    return missed > 0 && this.presence(id) !== 'gone';
+  }
+
+  async #refresh(ids: readonly string[], signal: AbortSignal): Promise<void> {
+    let isFailed = false;
+    try {
+      if (ids.length > 0) await this.#describe(ids, { priority: 'gc', owner: 'instances', signal });
+    } catch (error) {
+      if (signal.aborted) return;
+      // What is known stays: an instance is not gone because the cloud does not answer.
+      isFailed = true;
+      this.#deps.log.warn('instances could not be described, will try again', { instances: ids.length, error });
+    }
+    this.#deps.onRefresh?.({ instances: ids.length, isFailed });
+  }
+
+  async #describe(ids: readonly string[], context: CallContext): Promise<void> {
+    const seen = new Map(
+      (await this.#deps.cloud.instances.describe(ids, context)).map((one) => [one.instanceId, one] as const),
+    );
+    for (const id of ids) {
+      this.#records.set(id, recordSight(this.#records.get(id), seen.get(id), this.#deps.clock.monotonicMs()));
+    }
+    for (const instance of seen.values()) await this.#learnLimits(instance, context);
+    for (const id of ids) this.#tell(id);
+  }
+
+  /** Asked each time: the port remembers the cloud's own answer, and asks again for one of the built-in table. */
+  async #learnLimits(instance: Instance, context: CallContext): Promise<void> {
+    const limits = await this.#deps.cloud.instances.eniLimits(instance, context);
+    const record = this.#records.get(instance.instanceId);
+    if (record !== undefined) this.#records.set(instance.instanceId, { ...record, limits });
+  }
+
+  #tell(id: string): void {
+    const { instance, limits } = this.#records.get(id) ?? {};
+    const now = JSON.stringify([this.presence(id), instance, limits]);
+    if (this.#told.get(id) === now) return;
+    this.#told.set(id, now);
+    for (const listener of this.#listeners) listener(id);
+  }
+
+  #forgetAllBut(wanted: ReadonlySet<string>): void {
+    for (const id of this.#records.keys()) {
+      if (wanted.has(id)) continue;
+      this.#records.delete(id);
+      this.#told.delete(id);
+    }
+  }
+}
+
+/** Returns false once aborted. */
+async function slept(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    await clock.sleep(ms, signal);
+    return !signal.aborted;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,304 @@
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import { NODE_ANNOTATION } from '../../crd/names.ts';
+import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { NODES } from '../../kube/resource-types.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { NodeProblem } from '../nec/node-view.ts';
+import type { NecEntry } from '../node/nec-entry.ts';
+import type { NodeEvents } from '../node/node-deps.ts';
+import { type ConfigStep, decideConfig } from './decide-config.ts';
+import { type AppliedPolicy, decidePolicy, type Policy, readDesiredPodNum } from './decide-policy.ts';
+import { ENI_IP_RESOURCE } from './decide-taint.ts';
+import { continueGroupSync } from './group-sync.ts';
+import type { InstanceBook } from './instance-book.ts';
+import { InstanceOwners } from './instance-owners.ts';
+import { keepPolicy } from './keep-policy.ts';
+import type { NodeEntry } from './node-entry.ts';
+import { annotationNotes, type KnownNodeFacts } from './node-facts.ts';
+import type { NodeSettingsFlags } from './node-flags.ts';
+import { NODE_ENI_CONFIGS } from './release-config.ts';
+import { newConfig } from './render-config.ts';
+import { ensureServingMarks } from './serving-marks.ts';
+
+/** Hears what the node controller does; how metrics come in. */
+export type NodesObserver = {
+  /** A NodeENIConfig was made, or its deletion asked for. */
+  readonly onConfig?: (step: { readonly node: string; readonly kind: 'created' | 'removed' }) => void;
+  readonly onTaint?: (change: { readonly node: string; readonly kind: 'put-on' | 'taken-off' }) => void;
+  /** What is wrong with a node that has no NodeENIConfig; an empty list when nothing is any more. */
+  readonly onProblems?: (node: string, problems: readonly NodeProblem[]) => void;
+};
+
+/** What the node controller works with. */
+export type NodeControllerDeps = {
+  readonly kube: KubeClient;
+  readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced'>;
+  readonly necs: { get(name: string): NecEntry | undefined };
+  readonly instances: InstanceBook;
+  readonly facts: KnownNodeFacts;
+  readonly flags: NodeSettingsFlags;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: NodeEvents;
+  readonly observe: NodesObserver;
+  /** Puts a node in line for its supply: something that its decisions depend on has changed without a write. */
+  readonly wake: (name: string) => void;
+};
+
+/** Keeps NodeENIConfigs in step with Nodes, and marks on Nodes in step with their agents. */
+export type NodeController = {
+  /** Of one node, by its name. Idempotent. */
+  reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult>;
+  /** Instances of all nodes and NodeENIConfigs that were reconciled: what the instance book is to describe. */
+  instanceIds(): Iterable<string>;
+  /** Nodes and NodeENIConfigs that hang on an instance. */
+  nodesOf(instanceId: string): Iterable<string>;
+};
+
+/** Informers are being read. */
+const STARTING_MS = 1_000;
+/** A new instance that the cloud does not list yet is asked for again after this. */
+const UNLISTED_MS = 10_000;
+/** What only people or the cloud's administrators can mend is looked at again after this. */
+const MENDED_BY_PEOPLE_MS = 60_000;
+
+/** Makes the node controller. It remembers which problems it has told of, and whose instances are whose. */
+export function createNodeController(deps: NodeControllerDeps): NodeController {
+  const context: Context = { ...deps, told: new Map(), owners: new InstanceOwners() };
+  return {
+    reconcile: (name, signal) => reconcileOne(context, name, signal),
+    instanceIds: () => context.owners.instanceIds(),
+    nodesOf: (instanceId) => context.owners.nodesOf(instanceId),
+  };
+}
+
+type Context = NodeControllerDeps & { readonly told: Map<string, string>; readonly owners: InstanceOwners };
+
+async function reconcileOne(context: Context, name: string, signal: AbortSignal): Promise<ReconcileResult> {
+  const { nodes, necs, facts } = context;
+  if (!nodes.isSynced) return { kind: 'again', afterMs: STARTING_MS };
+  const node = nodes.get(name);
+  const entry = necs.get(name);
+  const instanceId = facts.instanceIdOf(node);
+  const ids = [instanceId, entry?.decoded?.status?.instanceID].filter((id) => id !== undefined);
+  context.owners.set(name, ids);
+  const look = await lookAtInstances(context, ids, signal);
+  const step = stepOf(context, node, entry, instanceId);
+  const problems = entry === undefined ? [...look.refused, ...problemsOf(step, instanceId, node)] : [];
+  tellProblems(context, name, node, problems);
+  const result = await takeStep(context, step, { name, node, entry, instanceId }, signal);
+  // Everything that needs no cloud is done by now: taints come off while it is away.
+  if (look.error !== undefined) throw look.error;
+  if (look.refused.length > 0) return { kind: 'again', afterMs: MENDED_BY_PEOPLE_MS };
+  return result;
+}
+
+type Subject = {
+  readonly name: string;
+  readonly node: NodeEntry | undefined;
+  readonly entry: NecEntry | undefined;
+  readonly instanceId: string | undefined;
+};
+
+type Look = { readonly refused: readonly NodeProblem[]; readonly error?: unknown };
+
+/** Tells apart what the cloud refused for good, and what is tried again with a wait. */
+async function lookAtInstances({ instances }: Context, ids: readonly string[], signal: AbortSignal): Promise<Look> {
+  try {
+    await Promise.all([...new Set(ids)].map((id) => instances.look(id, signal)));
+    return { refused: [] };
+  } catch (error) {
+    if (isCloudError(error, 'never', 'credentials'))
+      return { refused: [{ reason: 'Forbidden', message: error.message }] };
+    return { refused: [], error };
+  }
+}
+
+function stepOf(
+  { instances }: Context,
+  node: NodeEntry | undefined,
+  entry: NecEntry | undefined,
+  instanceId: string | undefined,
+): ConfigStep {
+  const isDisabled = node?.annotations[NODE_ANNOTATION.disableEni] === 'true';
+  return decideConfig({
+    node: node === undefined ? undefined : { isInstance: node.isInstance, isDisabled },
+    instanceId,
+    presence: instances.presence(instanceId),
+    hasLimits: instanceId !== undefined && instances.find(instanceId)?.limits !== undefined,
+    config:
+      entry === undefined
+        ? undefined
+        : {
+            instanceId: entry.decoded?.status?.instanceID,
+            isLeaving: entry.object.metadata.deletionTimestamp !== undefined,
+          },
+  });
+}
+
+function problemsOf(
+  step: ConfigStep,
+  instanceId: string | undefined,
+  node: NodeEntry | undefined,
+): readonly NodeProblem[] {
+  const notes = annotationNotes(node).map((message): NodeProblem => ({ reason: 'AnnotationInvalid', message }));
+  if (step.kind !== 'wait' || step.why !== 'InstanceUnknown') return notes;
+  const message =
+    instanceId === undefined
+      ? 'neither spec.providerID, the label cloud.tencent.com/node-instance-id nor a Machine tells its instance; it gets no ENI'
+      : `the cloud has no instance ${instanceId}; it gets no ENI`;
+  return [...notes, { reason: 'InstanceUnknown', message }];
+}
+
+/** Tells each state of affairs once. */
+function tellProblems(context: Context, name: string, node: NodeEntry | undefined, problems: readonly NodeProblem[]) {
+  const { told, events, observe } = context;
+  const now = JSON.stringify(problems);
+  if ((told.get(name) ?? '[]') === now) return;
+  if (problems.length === 0) told.delete(name);
+  else told.set(name, now);
+  observe.onProblems?.(name, problems);
+  if (node === undefined) return;
+  for (const { reason, message } of problems)
+    events.record({ involved: involvedOf(node), type: 'Warning', reason, message });
+}
+
+async function takeStep(
+  context: Context,
+  step: ConfigStep,
+  subject: Subject,
+  signal: AbortSignal,
+): Promise<ReconcileResult> {
+  switch (step.kind) {
+    case 'create':
+      await createConfig(context, subject, signal);
+      return { kind: 'done' };
+    case 'remove':
+      await removeConfig(context, subject, step.why, signal);
+      return { kind: 'done' };
+    case 'keep':
+      return await keepConfig(context, subject, signal);
+    case 'wait':
+      if (subject.instanceId === undefined) return { kind: 'again', afterMs: MENDED_BY_PEOPLE_MS };
+      return { kind: 'again', afterMs: step.why === 'NotDescribed' ? UNLISTED_MS : MENDED_BY_PEOPLE_MS };
+    case 'none':
+      return watchGrace(context, subject);
+  }
+}
+
+async function createConfig(context: Context, { name, node, instanceId }: Subject, signal: AbortSignal): Promise<void> {
+  const { kube, instances, flags, log, observe } = context;
+  const { instance, limits } = (instanceId === undefined ? undefined : instances.find(instanceId)) ?? {};
+  if (instance === undefined || limits === undefined || node === undefined) return;
+  const desiredPodNum = readDesiredPodNum(node.annotations).value;
+  const policy = decidePolicy({ limits, settings: {}, desiredPodNum, spec: {}, applied: {} });
+  try {
+    await kube.create(NODE_ENI_CONFIGS, newConfig(name, instance, policy, flags), signal);
+  } catch (error) {
+    // The watch is behind: its event brings us here again.
+    if (isKubeError(error, 'ALREADY_EXISTS')) return;
+    throw error;
+  }
+  log.info('a node joined', { node: name, instanceId, instanceType: instance.instanceType, zone: instance.zone });
+  observe.onConfig?.({ node: name, kind: 'created' });
+}
+
+async function removeConfig(
+  context: Context,
+  { name, entry }: Subject,
+  why: 'NodeGone' | 'InstanceReplaced',
+  signal: AbortSignal,
+): Promise<void> {
+  const { kube, log, observe } = context;
+  const { uid } = entry?.object.metadata ?? {};
+  if (uid === undefined) return;
+  if (why === 'NodeGone') {
+    // The watch may have lost it; draining a node that lives costs its Pods their addresses.
+    const node = await kube.get(NODES, { name }, signal);
+    if (node !== undefined) return;
+  }
+  await kube.delete(NODE_ENI_CONFIGS, { name }, { uid }, signal);
+  log.info('a node left', { node: name, why });
+  observe.onConfig?.({ node: name, kind: 'removed' });
+}
+
+async function keepConfig(context: Context, subject: Subject, signal: AbortSignal): Promise<ReconcileResult> {
+  const { name, node, entry, instanceId } = subject;
+  const config = entry?.decoded;
+  if (node === undefined || entry === undefined) return { kind: 'done' };
+  await markNode(context, node, entry, signal);
+  // Where nothing can be read, nothing is written: the object waits for a person.
+  if (config === undefined || instanceId === undefined) return { kind: 'done' };
+  const { instance, limits } = context.instances.find(instanceId) ?? {};
+  if (instance !== undefined && limits !== undefined && context.instances.presence(instanceId) !== 'gone') {
+    const policyOf = (current: NodeEniConfig, applied: AppliedPolicy): Policy =>
+      decidePolicy({
+        limits,
+        settings: context.facts.settingsOf(name, current).settings,
+        desiredPodNum: readDesiredPodNum(node.annotations).value,
+        spec: current.spec ?? {},
+        applied,
+      });
+    const change = await keepPolicy(context.kube, { name, object: entry.object, config }, policyOf, instance, signal);
+    if (change.warm !== undefined) tellWarmTarget(context, node, change.warm);
+  }
+  await continueGroupSync(context, { name, node, entry, config }, signal);
+  return watchGrace(context, subject);
+}
+
+function tellWarmTarget({ events }: Context, node: NodeEntry, warm: string): void {
+  const message = warm === '' ? 'back to the spec of the NodeENIConfig' : `minimum/maximum ${warm}`;
+  const reason = 'SucceedSetRouteENIWarmTarget';
+  events.record({
+    involved: involvedOf(node),
+    type: 'Normal',
+    reason,
+    message: `warm target of shared ENIs: ${message}`,
+  });
+}
+
+async function markNode(context: Context, node: NodeEntry, entry: NecEntry, signal: AbortSignal): Promise<void> {
+  const { kube, flags, clock, observe, log } = context;
+  const isServing = entry.decoded?.spec?.readyResources?.includes(ENI_IP_RESOURCE) ?? false;
+  const wanted = {
+    isServing,
+    putsTaintOn: flags.enableNodeTaint,
+    writesCondition: flags.enableNodeCondition,
+    nowText: new Date(clock.nowMs()).toISOString(),
+  };
+  try {
+    const done = await ensureServingMarks(kube, node, wanted, signal);
+    if (done === 'unchanged') return;
+    log.info('taint of a node changed', { node: node.name, change: done });
+    observe.onTaint?.({ node: node.name, kind: done });
+  } catch (error) {
+    // The Node went meanwhile: its event brings us here again.
+    if (!isKubeError(error, 'NOT_FOUND')) throw error;
+  }
+}
+
+/** A node that is gone is looked at again when its grace ends: nothing else happens to it then. */
+function watchGrace(context: Context, { name, entry }: Subject): ReconcileResult {
+  if (entry === undefined) {
+    context.facts.goneForMs(name, undefined);
+    return { kind: 'done' };
+  }
+  const goneForMs = context.facts.goneForMs(name, entry.decoded);
+  const isGone = goneForMs > 0 || context.nodes.get(name) === undefined;
+  if (!isGone) return { kind: 'done' };
+  const leftMs = context.flags.nodeReleaseGraceMs - goneForMs;
+  if (leftMs > 0) return { kind: 'again', afterMs: leftMs };
+  // Its last Pod may go at any time from now on.
+  context.wake(name);
+  return { kind: 'again', afterMs: MENDED_BY_PEOPLE_MS };
+}
+
+/** Events of Nodes name them by name, where kubectl describe looks for them. */
+function involvedOf({ name, uid }: NodeEntry) {
+  return { apiVersion: 'v1', kind: 'Node', name, ...(uid === '' ? {} : { uid }) };
+}

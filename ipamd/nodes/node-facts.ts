@@ -1,0 +1,247 @@
+import { NODE_ANNOTATION } from '../../crd/names.ts';
+import { annotationsOf, type NodeEniConfig } from '../../crd/node-eni-config.ts';
+import { type ReadNodeSettings, readNodeSettings } from '../../crd/node-eni-config-annotations.ts';
+import { nodeUsageOf } from '../../crd/node-usage.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Leaving, NodeInstance, NodeProblem } from '../nec/node-view.ts';
+import type { NecEntry } from '../node/nec-entry.ts';
+import type { NodeFactParts, NodeFacts, NodeFactsAnswer } from '../node/node-deps.ts';
+import { PODS_BY_NODE, type PodFacts } from '../records/pod-facts.ts';
+import { readSubnetLabel } from '../subnets/decide-subnet-config.ts';
+import type { Subnets } from '../subnets/open-subnets.ts';
+import { decideLeaving } from './decide-leaving.ts';
+import { readDesiredPodNum } from './decide-policy.ts';
+import { decideSecurityGroups } from './decide-security-groups.ts';
+import type { InstanceBook } from './instance-book.ts';
+import { findInstanceId, type MachineView } from './machine-entry.ts';
+import type { NodeEntry } from './node-entry.ts';
+import type { NodeSettingsFlags } from './node-flags.ts';
+
+/** What facts about nodes are made of. */
+export type NodeFactsDeps = {
+  readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced'>;
+  /** Absent where the cluster has no Machines. */
+  readonly machines?: MachineView;
+  /** With {@link PODS_BY_NODE} as an index. */
+  readonly pods: Pick<Informer<PodFacts>, 'byIndex' | 'isSynced'>;
+  readonly instances: InstanceBook;
+  readonly subnets: Subnets;
+  readonly clock: Clock;
+  readonly flags: NodeSettingsFlags;
+};
+
+/** What the node controller asks, beside what every node's reconcile asks. */
+export type KnownNodeFacts = NodeFacts & {
+  /** The instance of the Node of this name; undefined when nobody knows it. */
+  instanceIdOf(node: NodeEntry | undefined): string | undefined;
+  /** Annotations of the NodeENIConfig, judged by what the node's Pods use. */
+  settingsOf(name: string, config: NodeEniConfig): ReadNodeSettings;
+  /** Milliseconds since the Node was first seen gone, or replaced by another instance's; 0 when it is there. */
+  goneForMs(name: string, config: NodeEniConfig | undefined): number;
+  securityGroupsOf(name: string, config: NodeEniConfig): readonly string[] | undefined;
+};
+
+/** Looked at again after this while informers or the subnets are being read. */
+const STARTING_MS = 1_000;
+/** While the instance was not described. */
+const DESCRIBING_MS = 5_000;
+/** An object that nothing can be read from; a change of it wakes earlier. */
+const UNREADABLE_MS = 60_000;
+
+/** Makes the facts about nodes from what is watched and described. Remembers since when Nodes are gone, and no more. */
+export function createNodeFacts(deps: NodeFactsDeps): KnownNodeFacts {
+  return new WatchedFacts(deps);
+}
+
+class WatchedFacts implements KnownNodeFacts {
+  readonly #deps: NodeFactsDeps;
+  readonly #goneSinceMs = new Map<string, number>();
+
+  constructor(deps: NodeFactsDeps) {
+    this.#deps = deps;
+  }
+
+  viewOf(name: string, entry: NecEntry): NodeFactsAnswer {
+    const config = entry.decoded;
+    if (config === undefined) return unknown('ObjectInvalid', 'nothing can be read from its status', UNREADABLE_MS);
+    const { nodes, subnets, instances } = this.#deps;
+    if (!nodes.isSynced || !subnets.isReady)
+      return unknown('InstanceUnknown', 'nodes and subnets are being read', STARTING_MS);
+    const instanceId = config.status?.instanceID ?? this.instanceIdOf(nodes.get(name));
+    if (instanceId !== undefined && instances.presence(instanceId) === 'unknown')
+      return unknown('InstanceUnknown', `the cloud was not asked for ${instanceId} yet, or had none`, DESCRIBING_MS);
+    return { kind: 'known', parts: this.#partsOf(name, config, instanceId) };
+  }
+
+  subnetUsed(subnetId: string, count: number): void {
+    this.#deps.subnets.use(subnetId, count);
+  }
+
+  subnetFull(subnetId: string): void {
+    this.#deps.subnets.block(subnetId);
+  }
+
+  instanceIdOf(node: NodeEntry | undefined): string | undefined {
+    return node === undefined ? undefined : findInstanceId(node, this.#deps.machines);
+  }
+
+  settingsOf(name: string, config: NodeEniConfig): ReadNodeSettings {
+    const used = this.#ipsInUse(name);
+    const usage = nodeUsageOf(config.status, (ip) => used.has(ip));
+    return readNodeSettings(annotationsOf(config.object), usage);
+  }
+
+  goneForMs(name: string, config: NodeEniConfig | undefined): number {
+    const node = this.#deps.nodes.get(name);
+    if (node !== undefined && !this.#isReplaced(node, config)) {
+      this.#goneSinceMs.delete(name);
+      return 0;
+    }
+    const nowMs = this.#deps.clock.monotonicMs();
+    const since = this.#goneSinceMs.get(name) ?? nowMs;
+    if (config === undefined) this.#goneSinceMs.delete(name);
+    else this.#goneSinceMs.set(name, since);
+    return nowMs - since;
+  }
+
+  securityGroupsOf(name: string, config: NodeEniConfig): readonly string[] | undefined {
+    const { flags, instances, nodes } = this.#deps;
+    const node = nodes.get(name);
+    const instanceId = config.status?.instanceID ?? this.instanceIdOf(node);
+    return decideSecurityGroups({
+      isEnabled: flags.enableSecurityGroups,
+      groups: flags.securityGroups,
+      ofConfig: config.spec?.securityGroups,
+      ofInstance: instanceId === undefined ? undefined : instances.find(instanceId)?.instance?.securityGroupIds,
+      isCleared: node?.annotations[NODE_ANNOTATION.disableSecurityGroups] === 'yes',
+    });
+  }
+
+  #partsOf(name: string, config: NodeEniConfig, instanceId: string | undefined): NodeFactParts {
+    const { instances, subnets, flags, nodes } = this.#deps;
+    const node = nodes.get(name);
+    const { settings, faults } = this.settingsOf(name, config);
+    const { spec } = config;
+    const instance = instanceId === undefined ? undefined : instanceOf(instances, instanceId);
+    const label = readSubnetLabel(node?.subnetsLabel);
+    const place = { zone: instance?.zone ?? '', vpcId: instance?.vpcId ?? '' };
+    const choices = subnets.choicesOf({ ofConfig: spec?.subnetIDs, ofLabel: label.subnetIds, ...place });
+    const warm = settings.routeWarm?.min ?? spec?.routeENIIPMinWarmTarget ?? flags.ipMinWarmTarget;
+    const notes = [
+      ...faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`),
+      ...annotationNotes(node),
+    ];
+    return {
+      leaving: this.#leavingOf(name, config, instanceId),
+      instance,
+      maxRouteENI: least(spec?.maxRouteENI, settings.routeMaxAttach),
+      maxIPPerENI: least(spec?.maxIPPerENI, settings.maxIpPerEni),
+      floor: spec?.desiredRouteENIPodNum ?? 0,
+      initialDemand: warm,
+      warmTarget: warm,
+      subnets: choices.subnets,
+      securityGroups: this.securityGroupsOf(name, config),
+      problems: [
+        ...problem('AnnotationInvalid', notes.join('; ')),
+        ...problem('SubnetUnknown', unknownSubnets([...choices.unknown, ...label.wrong])),
+        ...problem('InstanceTypeUnknown', this.#guessedLimits(instanceId)),
+        ...subnets.problems(),
+      ],
+    };
+  }
+
+  #leavingOf(name: string, config: NodeEniConfig, instanceId: string | undefined): Leaving {
+    const { flags, instances, nodes } = this.#deps;
+    const node = nodes.get(name);
+    const isReplaced = node !== undefined && this.#isReplaced(node, config);
+    return decideLeaving(
+      {
+        presence: instances.presence(instanceId),
+        isNodeGone: node === undefined || isReplaced,
+        goneForMs: this.goneForMs(name, config),
+        isConfigLeaving: config.metadata.deletionTimestamp !== undefined,
+        isDisabled: node?.annotations[NODE_ANNOTATION.disableEni] === 'true',
+        hasLivePods: this.#hasLivePods(name, isReplaced ? config : undefined),
+      },
+      flags.nodeReleaseGraceMs,
+    );
+  }
+
+  /** Of a node that another instance took the name of: only Pods on the ENIs of the old one are its own. */
+  #hasLivePods(name: string, replaced: NodeEniConfig | undefined): boolean | undefined {
+    const { pods } = this.#deps;
+    if (!pods.isSynced) return undefined;
+    const live = pods.byIndex(PODS_BY_NODE, name);
+    if (replaced === undefined) return live.length > 0;
+    const ips = new Set((replaced.status?.eniInfos ?? []).flatMap((eni) => (eni.addresses ?? []).map(({ ip }) => ip)));
+    return live.some((pod) => pod.ips.some((ip) => ips.has(ip)));
+  }
+
+  #isReplaced(node: NodeEntry, config: NodeEniConfig | undefined): boolean {
+    const held = config?.status?.instanceID;
+    const own = this.instanceIdOf(node);
+    return held !== undefined && own !== undefined && held !== own;
+  }
+
+  #ipsInUse(name: string): ReadonlySet<string> {
+    return new Set(this.#deps.pods.byIndex(PODS_BY_NODE, name).flatMap(({ ips }) => ips));
+  }
+
+  #guessedLimits(instanceId: string | undefined): string {
+    const record = instanceId === undefined ? undefined : this.#deps.instances.find(instanceId);
+    if (record?.limits?.source !== 'table' || record.instance === undefined) return '';
+    const { instanceType, cores } = record.instance;
+    const { secondaryEnis, secondaryIpsPerEni } = record.limits;
+    const taken = `${secondaryEnis} ENIs of ${secondaryIpsPerEni} addresses are taken from the table, by its ${cores} cores`;
+    return `the cloud does not tell the limits of instance type ${JSON.stringify(instanceType)}; ${taken}`;
+  }
+}
+
+function instanceOf(instances: InstanceBook, instanceId: string): NodeInstance | undefined {
+  const { instance, limits } = instances.find(instanceId) ?? {};
+  const presence = instances.presence(instanceId);
+  if (instance === undefined || limits === undefined || presence === 'gone') return undefined;
+  const { instanceType, zone, vpcId } = instance;
+  const { secondaryEnis, secondaryIpsPerEni } = limits;
+  return {
+    instanceId,
+    instanceType,
+    zone,
+    vpcId,
+    isRunning: presence === 'running',
+    secondaryEnis,
+    secondaryIpsPerEni,
+  };
+}
+
+/** What is wrong with the annotations of the Node itself. */
+export function annotationNotes(node: NodeEntry | undefined): readonly string[] {
+  const annotations = node?.annotations ?? {};
+  const wrong = (name: string, expected: string) =>
+    `annotation ${name} of the Node: expected ${expected}, got ${JSON.stringify(annotations[name])}`;
+  const { desiredPodNum, disableSecurityGroups, disableEni, syncSecurityGroups } = NODE_ANNOTATION;
+  const isOneOf = (name: string, words: readonly string[]) => words.includes(annotations[name] ?? words[0] ?? '');
+  return [
+    ...(readDesiredPodNum(annotations).isGood ? [] : [wrong(desiredPodNum, 'a whole number in quotes')]),
+    ...(isOneOf(disableSecurityGroups, ['yes', 'no']) ? [] : [wrong(disableSecurityGroups, 'yes or no')]),
+    ...(isOneOf(disableEni, ['true', 'false']) ? [] : [wrong(disableEni, 'true or false')]),
+    ...(isOneOf(syncSecurityGroups, ['true', 'false']) ? [] : [wrong(syncSecurityGroups, 'true or false')]),
+  ];
+}
+
+function unknownSubnets(ids: readonly string[]): string {
+  return ids.length === 0 ? '' : `named for this node, and not known to the cloud: ${ids.join(', ')}`;
+}
+
+function problem(reason: string, message: string): readonly NodeProblem[] {
+  return message === '' ? [] : [{ reason, message }];
+}
+
+function unknown(reason: string, message: string, afterMs: number): NodeFactsAnswer {
+  return { kind: 'unknown', problem: { reason, message }, afterMs };
+}
+
+function least(first: number | undefined, second: number | undefined): number | undefined {
+  return first === undefined || second === undefined ? (first ?? second) : Math.min(first, second);
+}

@@ -1,0 +1,15 @@
+import type { IpamdConfig } from '../config/options.ts';
+
+/** The flags that nodes depend on. */
+export type NodeSettingsFlags = Pick<
+  IpamdConfig,
+  | 'ipMinWarmTarget'
+  | 'ipMaxWarmTarget'
+  | 'eniMinWarmTarget'
+  | 'eniMaxWarmTarget'
+  | 'enableSecurityGroups'
+  | 'securityGroups'
+  | 'enableNodeCondition'
+  | 'enableNodeTaint'
+  | 'nodeReleaseGraceMs'
+>;

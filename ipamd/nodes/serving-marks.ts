@@ -1,0 +1,64 @@
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { NODES } from '../../kube/resource-types.ts';
+import { decideNodeCondition } from './decide-node-condition.ts';
+import { decideTaints, taintPatch } from './decide-taint.ts';
+import { decodeNode, type NodeEntry } from './node-entry.ts';
+
+/** Which marks a Node shall bear. */
+export type WantedMarks = {
+  /** The agent serves addresses. */
+  readonly isServing: boolean;
+  /** --enable-node-taint */
+  readonly putsTaintOn: boolean;
+  /** --enable-node-condition */
+  readonly writesCondition: boolean;
+  /** RFC 3339 */
+  readonly nowText: string;
+};
+
+/** Somebody else works on the same taints: kubelets and autoscalers settle within two rounds. */
+const ATTEMPTS = 4;
+
+/**
+ * Brings the taint and the condition of a VPC-CNI node in line. Idempotent; writes nothing when they are. Returns what was
+ * done to the taint.
+ * @throws KubeError when others keep changing the taints, and whatever the client throws
+ */
+export async function ensureServingMarks(
+  kube: KubeClient,
+  node: NodeEntry,
+  wanted: WantedMarks,
+  signal: AbortSignal,
+): Promise<'put-on' | 'taken-off' | 'unchanged'> {
+  const done = await ensureTaint(kube, node, wanted, signal);
+  const patch = wanted.writesCondition
+    ? decideNodeCondition(node.eniIpCondition, wanted.isServing, wanted.nowText)
+    : undefined;
+  if (patch !== undefined)
+    await kube.patch(NODES, { name: node.name }, { kind: 'strategic', body: patch, subresource: 'status' }, signal);
+  return done;
+}
+
+async function ensureTaint(
+  kube: KubeClient,
+  node: NodeEntry,
+  { isServing, putsTaintOn }: WantedMarks,
+  signal: AbortSignal,
+): Promise<'put-on' | 'taken-off' | 'unchanged'> {
+  let current = node;
+  for (let attempt = 1; ; attempt++) {
+    const taints = decideTaints(current.taints, isServing, putsTaintOn);
+    if (taints === undefined) return 'unchanged';
+    try {
+      await kube.patch(NODES, { name: node.name }, { kind: 'json', body: taintPatch(current, taints) }, signal);
+      return isServing ? 'taken-off' : 'put-on';
+    } catch (error) {
+      // A patch whose test fails is INVALID to the server.
+      if (!isKubeError(error, 'CONFLICT', 'INVALID') || attempt >= ATTEMPTS) throw error;
+    }
+    const read = await kube.get(NODES, { name: node.name }, signal);
+    if (read === undefined || read.metadata.uid !== node.uid) return 'unchanged';
+    current = decodeNode(read);
+  }
+}

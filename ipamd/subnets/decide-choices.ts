@@ -1,0 +1,47 @@
+import type { SubnetChoice } from '../nec/node-view.ts';
+
+/** A subnet as it is known. */
+export type KnownSubnet = SubnetChoice & { readonly zone: string; readonly vpcId: string };
+
+/** What the subnets of one node's new ENIs depend on. */
+export type ChoiceFacts = {
+  /** Of the cluster, in order. */
+  readonly configured: readonly string[];
+  /** --only-nominated-eni-subnets. */
+  readonly onlyNominated: ReadonlySet<string>;
+  /** `spec.subnetIDs` of the NodeENIConfig. */
+  readonly ofConfig: readonly string[] | undefined;
+  /** The Node's label. */
+  readonly ofLabel: readonly string[];
+  readonly zone: string;
+  readonly vpcId: string;
+  /** Undefined for a subnet that the cloud does not have, or that was not described yet. */
+  readonly find: (subnetId: string) => KnownSubnet | undefined;
+};
+
+/** The subnets of one node. */
+export type Choices = {
+  /** In order; empty when none is in the node's zone. */
+  readonly subnets: readonly SubnetChoice[];
+  /** Named for this node, and not known. */
+  readonly unknown: readonly string[];
+};
+
+/**
+ * Decides in which subnets a node's new ENIs may be: those that are named for it, in the spec before the label, else the
+ * cluster's without those that must be named; of its own zone and VPC. Pure.
+ */
+export function decideChoices(facts: ChoiceFacts): Choices {
+  const named = namedOf(facts);
+  const ids = named ?? facts.configured.filter((id) => !facts.onlyNominated.has(id));
+  const known = ids.flatMap((id) => facts.find(id) ?? []);
+  const subnets = known
+    .filter((subnet) => subnet.zone === facts.zone && subnet.vpcId === facts.vpcId)
+    .map(({ subnetId, cidr, freeIps, isBlocked }) => ({ subnetId, cidr, freeIps, isBlocked }));
+  return { subnets, unknown: (named ?? []).filter((id) => facts.find(id) === undefined) };
+}
+
+function namedOf({ ofConfig = [], ofLabel }: ChoiceFacts): readonly string[] | undefined {
+  if (ofConfig.length > 0) return ofConfig;
+  return ofLabel.length > 0 ? ofLabel : undefined;
+}

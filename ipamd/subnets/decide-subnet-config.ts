@@ -1,0 +1,82 @@
+import type { Fault } from '../../runtime/decode.ts';
+
+/** What the ConfigMap `tke-eni-ipamd` says. */
+export type SubnetConfig = {
+  /** In the order of the list, each once. */
+  readonly subnetIds: readonly string[];
+  readonly vpcId?: string;
+};
+
+/** What a ConfigMap was read as. */
+export type ReadSubnetConfig = {
+  readonly config: SubnetConfig;
+  /** What is wrong; `config` has the rest. */
+  readonly faults: readonly Fault[];
+  /** What is accepted and has no effect, said once. */
+  readonly notes: readonly string[];
+};
+
+/** The keys of the ConfigMap. */
+export const CONFIG_KEY = {
+  subnets: 'TKE_ENI_IPAMD_SUBNET_ID',
+  vpc: 'TKE_ENI_IPAMD_VPC_ID',
+  zone: 'TKE_ENI_IPAMD_ZONE',
+} as const;
+
+const SUBNET = /^subnet-[a-z0-9]{4,32}$/;
+const VPC = /^vpc-[a-z0-9]{4,32}$/;
+
+/** Reads the subnets of the ConfigMap, a list joined by colons, and notes every fault. Pure. */
+export function readSubnetConfig(data: Readonly<Record<string, unknown>> | undefined): ReadSubnetConfig {
+  const faults: Fault[] = [];
+  const text = data?.[CONFIG_KEY.subnets];
+  const items = typeof text === 'string' ? text.split(':').map((item) => item.trim()) : [];
+  const subnetIds = [...new Set(items.filter((item) => SUBNET.test(item)))];
+  const path = `data.${CONFIG_KEY.subnets}`;
+  // A colon at the end, or two of them, is no subnet and harms nobody.
+  for (const item of items.filter((one) => one !== '' && !SUBNET.test(one)))
+    faults.push({ path, expected: 'a list of subnets such as subnet-a1b2c3d4:subnet-e5f6a7b8', got: quoted(item) });
+  if (subnetIds.length === 0 && faults.length === 0)
+    faults.push({ path, expected: 'at least one subnet', got: text === undefined ? 'nothing' : quoted(text) });
+  const vpc = data?.[CONFIG_KEY.vpc];
+  const isVpc = typeof vpc === 'string' && VPC.test(vpc.trim());
+  if (!isVpc && vpc !== undefined && vpc !== '')
+    faults.push({ path: `data.${CONFIG_KEY.vpc}`, expected: 'a VPC such as vpc-a1b2c3d4', got: quoted(vpc) });
+  const notes =
+    data?.[CONFIG_KEY.zone] === undefined ? [] : [`${CONFIG_KEY.zone} has no effect: each subnet tells its own zone`];
+  return { config: { subnetIds, ...(isVpc ? { vpcId: vpc.trim() } : {}) }, faults, notes };
+}
+
+const SHOWN_CHARS = 80;
+
+function quoted(value: unknown): string {
+  return JSON.stringify(value).slice(0, SHOWN_CHARS);
+}
+
+/** Reads the label of a Node that names subnets, joined by `_` or `.`; what is no subnet is given apart. Pure. */
+export function readSubnetLabel(label: string | undefined): {
+  readonly subnetIds: readonly string[];
+  readonly wrong: readonly string[];
+} {
+  const items = (label ?? '').split(/[_.]/).filter((item) => item !== '');
+  return {
+    subnetIds: [...new Set(items.filter((item) => SUBNET.test(item)))],
+    wrong: items.filter((item) => !SUBNET.test(item)),
+  };
+}
+
+/** Writes what is wrong with a ConfigMap, for people; `stays` are the subnets that stay in force because of it. Pure. */
+export function renderConfigProblems(
+  faults: readonly Fault[],
+  unknown: readonly string[],
+  stays: readonly string[] | undefined,
+): readonly { readonly reason: 'ConfigInvalid' | 'SubnetUnknown'; readonly message: string }[] {
+  const effect = stays === undefined ? 'the rest is used' : `${stays.join(', ')} stay in force`;
+  const wrong = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`).join('; ');
+  return [
+    ...(faults.length === 0 ? [] : [{ reason: 'ConfigInvalid', message: `${wrong}; ${effect}` } as const]),
+    ...(unknown.length === 0
+      ? []
+      : [{ reason: 'SubnetUnknown', message: `the cloud has no ${unknown.join(', ')}; ${effect}` } as const]),
+  ];
+}

@@ -1,0 +1,93 @@
+import { type Breakers, isBreakerOpen, resetBreaker, tripBreaker } from '../../cloud/circuit-breaker.ts';
+import type { Cloud, Subnet } from '../../cloud/cloud.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { KnownSubnet } from './decide-choices.ts';
+
+/** A subnet for metrics. */
+export type SubnetState = KnownSubnet & { readonly totalIps: number };
+
+/** What is to be described: whole VPCs where they are known, else subnets by id. */
+export type SubnetScope = { readonly vpcIds: readonly string[]; readonly subnetIds: readonly string[] };
+
+/** A subnet found full is tried again after this, unless a description shows room before. */
+const FULL_MS = 60_000;
+
+/**
+ * Knows how many addresses the subnets have left: as last described, less what was asked for since. A subnet that the
+ * cloud found full is blocked until a description that began later shows room, or its time is over.
+ */
+export class SubnetBook {
+  readonly #cloud: Pick<Cloud, 'subnets'>;
+  readonly #clock: Clock;
+  readonly #subnets = new Map<string, Subnet>();
+  /** Asked for since the last description began; negative when more was refused than asked. */
+  readonly #asked = new Map<string, number>();
+  readonly #fullAtMs = new Map<string, number>();
+  #breakers: Breakers = new Map();
+
+  constructor(cloud: Pick<Cloud, 'subnets'>, clock: Clock) {
+    this.#cloud = cloud;
+    this.#clock = clock;
+  }
+
+  /** Undefined: not described, or the cloud has none. */
+  find(subnetId: string): SubnetState | undefined {
+    const subnet = this.#subnets.get(subnetId);
+    if (subnet === undefined) return undefined;
+    const freeIps = Math.max(0, subnet.freeIps - (this.#asked.get(subnetId) ?? 0));
+    const isBlocked = isBreakerOpen(this.#breakers, subnetId, this.#clock.monotonicMs());
+    const { cidr, zone, vpcId, totalIps } = subnet;
+    return { subnetId, cidr, zone, vpcId, totalIps, freeIps, isBlocked };
+  }
+
+  /** All that are known. */
+  all(): readonly SubnetState[] {
+    return [...this.#subnets.keys()].flatMap((id) => this.find(id) ?? []);
+  }
+
+  /** Notes that so many addresses are asked for now; negative when they were refused or given back. */
+  use(subnetId: string, count: number): void {
+    this.#asked.set(subnetId, (this.#asked.get(subnetId) ?? 0) + count);
+  }
+
+  /** Notes that the cloud found a subnet full. */
+  block(subnetId: string): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.#fullAtMs.set(subnetId, nowMs);
+    // Calls that were under way together find out together: that is one trip.
+    if (!isBreakerOpen(this.#breakers, subnetId, nowMs))
+      this.#breakers = tripBreaker(this.#breakers, subnetId, FULL_MS, nowMs);
+  }
+
+  /**
+   * Describes the subnets in one sweep for each VPC. Returns whether any has room now that had none. What is absent from
+   * the answer is forgotten.
+   * @throws CloudError, and then everything is as it was
+   */
+  async describe(scope: SubnetScope, signal: AbortSignal): Promise<boolean> {
+    const startedMs = this.#clock.monotonicMs();
+    const askedBefore = new Map(this.#asked);
+    const roomBefore = new Set(this.all().flatMap((one) => (hasRoom(one) ? [one.subnetId] : [])));
+    const subnets = await this.#ask(scope, signal);
+    this.#subnets.clear();
+    for (const subnet of subnets) this.#subnets.set(subnet.subnetId, subnet);
+    // What was asked for before is in the description by now; what came while it ran may not be.
+    for (const [id, count] of askedBefore) this.use(id, -count);
+    for (const { subnetId, freeIps } of subnets) {
+      const wasFullBefore = (this.#fullAtMs.get(subnetId) ?? Number.NEGATIVE_INFINITY) < startedMs;
+      if (freeIps > 0 && wasFullBefore) this.#breakers = resetBreaker(this.#breakers, subnetId);
+    }
+    return this.all().some((one) => hasRoom(one) && !roomBefore.has(one.subnetId));
+  }
+
+  async #ask({ vpcIds, subnetIds }: SubnetScope, signal: AbortSignal): Promise<readonly Subnet[]> {
+    const context = { priority: 'pod', owner: 'subnets', signal } as const;
+    const { subnets } = this.#cloud;
+    if (vpcIds.length > 0) return (await Promise.all(vpcIds.map((id) => subnets.sweep(id, context)))).flat();
+    return subnetIds.length > 0 ? await subnets.describe(subnetIds, context) : [];
+  }
+}
+
+function hasRoom({ freeIps, isBlocked }: SubnetState): boolean {
+  return freeIps > 0 && !isBlocked;
+}
