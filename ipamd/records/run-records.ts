@@ -1,0 +1,82 @@
+import { type ControllerObserver, runController } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { TokenBucket } from '../../kube/token-bucket.ts';
+import { WorkQueue } from '../../kube/work-queue.ts';
+import type { NecEntry } from '../nec-cache.ts';
+import { RecordKeeper, type RecordsDeps } from './keep-records.ts';
+import type { PodFacts } from './pod-facts.ts';
+import type { ClaimFacts, VipFacts } from './record-facts.ts';
+
+/** What records are kept with, once informers are there. */
+export type RunRecordsDeps = Omit<RecordsDeps, 'turn' | 'pods' | 'vips' | 'claims' | 'necs'> & {
+  readonly pods: Informer<PodFacts>;
+  readonly vips: Informer<VipFacts>;
+  readonly claims: Informer<ClaimFacts>;
+  readonly necs: Informer<NecEntry>;
+  readonly random: () => number;
+  /**
+   * Writes a second, over all. Three are needed for each Pod that comes and goes. They wait for turns of `kube` besides:
+   * a client of its own keeps them out of the way of everything else.
+   */
+  readonly writesPerSecond: number;
+  readonly observer?: ControllerObserver;
+};
+
+/** Writes wait for answers most of the time; the rate is what bounds them. */
+const WORKERS = 4;
+/** What happens to one node within this is looked at once. */
+const GATHER_MS = 500;
+
+/** Keeps the records of all Pods until aborted, from when every informer has its first list. For the leader alone. */
+export async function runRecords(deps: RunRecordsDeps, signal: AbortSignal): Promise<void> {
+  const { clock, log, random, pods, vips, claims, necs, observer, writesPerSecond } = deps;
+  await Promise.all([pods, vips, claims, necs].map((informer) => informer.synced(signal)));
+  const bucket = new TokenBucket(clock, writesPerSecond, 1);
+  const keeper = new RecordKeeper({ ...deps, turn: (ended) => bucket.take(ended) });
+  const queue = new WorkQueue({ clock, random });
+  const unsubscribe = followChanges(deps, (nodeName) => queue.addAfter(nodeName, GATHER_MS));
+  for (const nodeName of keeper.nodes()) queue.add(nodeName);
+  try {
+    const reconcile = (nodeName: string, ended: AbortSignal) => keeper.reconcile(nodeName, ended);
+    await runController(
+      { name: 'records', queue, workers: WORKERS, reconcile, clock, log, ...(observer && { observer }) },
+      signal,
+    );
+  } finally {
+    unsubscribe();
+    queue.close();
+  }
+}
+
+/** Tells of each node whose records may not be right any more. */
+function followChanges({ pods, vips, claims, necs }: RunRecordsDeps, touch: (nodeName: string) => void): () => void {
+  const ends = [
+    pods.subscribe(({ before, after }) => {
+      for (const pod of [before, after]) if (pod !== undefined) touch(pod.nodeName);
+    }),
+    vips.subscribe(({ before, after }) => {
+      for (const vip of [before, after]) {
+        if (vip === undefined) continue;
+        touch(vip.nodeName);
+        const holder = pods.get(vip.podKey);
+        if (holder !== undefined) touch(holder.nodeName);
+      }
+    }),
+    claims.subscribe(({ key, before, after }) => {
+      for (const nodeName of [before?.nodeName, after?.nodeName, pods.get(key)?.nodeName]) {
+        if (nodeName !== undefined) touch(nodeName);
+      }
+    }),
+    necs.subscribe(({ key, before, after }) => {
+      // The agent writes its demand all the time; the epoch alone says that addresses came or went.
+      if (epochOf(before) !== epochOf(after)) touch(key);
+    }),
+  ];
+  return () => {
+    for (const end of ends) end();
+  };
+}
+
+function epochOf(entry: NecEntry | undefined): number | undefined {
+  return entry?.decoded?.status?.supplyEpoch;
+}
