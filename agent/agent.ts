@@ -8,12 +8,14 @@ import { openSysctl } from '../sysctl/sysctl.ts';
 import { adoptIfUnknown } from './adopt/adopt-at-start.ts';
 import { attach } from './attach.ts';
 import { check } from './check.ts';
+import { NO_EVENTS } from './cluster/node-events.ts';
 import { collectInvalid } from './collect.ts';
 import type { AgentConfig } from './config/options.ts';
 import { decideRuleMode } from './decide-rule-mode.ts';
 import { detach } from './detach.ts';
 import { removeConflist } from './install/conflist.ts';
 import { openInstallation } from './installation.ts';
+import { intakeOf, joinCluster } from './join-cluster.ts';
 import { openJournal } from './journal/journal.ts';
 import { livenessOf } from './liveness.ts';
 import { startMaintenance } from './maintenance.ts';
@@ -30,7 +32,6 @@ import { serveGrpc } from './server/grpc-server.ts';
 import { refuseLiveSocket } from './server/unix-socket.ts';
 import { drainSpool, type SpoolDeps, watchSpool } from './spool.ts';
 import { statusOf } from './status.ts';
-import type { SupplySource } from './supply/supply.ts';
 import { openSupplyFile } from './supply/supply-file.ts';
 import { takeSupply } from './supply-intake.ts';
 
@@ -65,21 +66,18 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const kernel: Kernel = { rtnetlink: openRtnetlink(), sysctl: openSysctl(), nft: openNft() };
   const hasNftables = await probeNftables(kernel.nft, clock);
   const parts = createParts(config, runtime, { journal, kernel, hasNftables });
-  const { state, metrics, useCases } = parts;
+  const { state, useCases } = parts;
   const gate: Gate = { hold: 'the agent is starting' };
   const endpoints = await openEndpoints(config, parts, gate);
 
-  const supply = openSupplyFile(config.supplyFile, { clock, log });
+  const cluster = joinCluster(config, parts, runtime);
+  const supply = cluster?.supply ?? openSupplyFile(config.supplyFile, { clock, log });
   state.restore(journal.load());
   await adoptIfUnknown(config, parts, { journal, kernel, supply, signal: down.signal });
-  chooseRuleMode(config, parts, hasNftables);
+  chooseRuleMode(config, parts, hasNftables, runtime.events);
   const loop = openRepairLoop(config, parts, gate);
-  const unsubscribe = supply.subscribe((event) =>
-    takeSupply(
-      { state, journal, metrics, log, nodeName: config.nodeName, supplyChanged: () => loop.kick('supply') },
-      event,
-    ),
-  );
+  const intake = intakeOf(config, parts, cluster, () => loop.kick('supply'));
+  const unsubscribe = supply.subscribe((event) => takeSupply(intake, event));
   const monitor = followKernel(loop, runtime);
   await recover(useCases);
   await loop.pass('start').catch((error: unknown) => log.error('the node is not set up yet', { error }));
@@ -95,7 +93,11 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   log.info('serving', { socket: config.socket, release: runtime.release, ruleMode: state.ruleMode });
   const spool = watchSpool(spoolDeps);
   const installation = openInstallation(config, log);
-  const maintenance = startMaintenance({ parts, config, installation, drainSpool: spool.drain, signal: down.signal });
+  const maintenance = startMaintenance({
+    ...{ parts, config, installation, cluster },
+    drainSpool: spool.drain,
+    signal: down.signal,
+  });
   void followReadiness(parts, gate, down.signal, {
     turned: (isReady) => server.health.setServing(isReady),
     look: async (isReady) => {
@@ -104,7 +106,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
       await installation.putConflist();
     },
   });
-  void followDemand(parts, supply, down.signal);
+  void cluster?.publish(() => statusOf(state, gate.hold) === undefined, down.signal);
 
   return {
     close: async () => {
@@ -114,6 +116,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
       await server.drain(DRAIN_MS);
       unsubscribe();
       supply.close();
+      cluster?.close();
       spool.close();
       maintenance.close();
       monitor.close();
@@ -152,12 +155,18 @@ async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: 
 }
 
 /** The mode in force stays recorded until a pass has led all the way to the new one. */
-function chooseRuleMode(config: AgentConfig, { state, useCases }: AgentParts, hasNftables: boolean): void {
+function chooseRuleMode(
+  config: AgentConfig,
+  { state, useCases }: AgentParts,
+  hasNftables: boolean,
+  events = NO_EVENTS,
+): void {
   const before = useCases.journal.load().ruleMode;
   const ciliumConflists = findCiliumConflists(config.cniConfDir);
   const { mode, why } = decideRuleMode(config.ruleMode, { hasNftables, ciliumConflists });
   state.ruleMode = mode;
   useCases.log.info(before === undefined || before === mode ? 'rule mode' : 'rule mode changes', { before, mode, why });
+  if (before !== mode) events.tell('Normal', 'RuleMode', `policy rules are laid out as ${mode}: ${why}`);
 }
 
 function openRepairLoop(config: AgentConfig, parts: AgentParts, gate: Gate): RepairLoop {
@@ -262,20 +271,5 @@ async function followReadiness(
     listener.turned(isReady);
     await listener.look(isReady);
     await state.changed.wait(SUPPLY_POLL_MS * 5, signal);
-  }
-}
-
-/** Publishes how many addresses the node wants, a little after it changed: a burst of Pods is one request. */
-async function followDemand({ state, useCases }: AgentParts, supply: SupplySource, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    await state.demandChanged.wait(60_000, signal);
-    const inForce = state.supply;
-    if (signal.aborted || inForce === undefined) continue;
-    try {
-      const { desired } = state.pool.demand(inForce.warm);
-      await supply.request({ desiredIps: desired, releasable: [], observedEpoch: inForce.epoch });
-    } catch (error) {
-      useCases.log.warn('demand not published, will be tried again', { error });
-    }
   }
 }

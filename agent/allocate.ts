@@ -21,8 +21,22 @@ const LOOK_EVERY_MS = 1_000;
  * @throws CniFailureError 101 with numbers, 102, 103 when ENIs are the problem, 11 when the caller gave up.
  */
 export async function allocate(deps: UseCaseDeps, command: AttachCommand, signal: AbortSignal): Promise<Allocation> {
-  const { clock, state, settings } = deps;
   const key = leaseKey(command.containerId, command.ifName);
+  try {
+    return await allocateInTime(deps, key, command, signal);
+  } finally {
+    // One that gave up wants no more.
+    if (deps.state.addsWaiting.delete(key)) deps.demandChanged();
+  }
+}
+
+async function allocateInTime(
+  deps: UseCaseDeps,
+  key: LeaseKey,
+  command: AttachCommand,
+  signal: AbortSignal,
+): Promise<Allocation> {
+  const { clock, state, settings } = deps;
   const startMs = clock.bootMs();
   const callerWaitMs =
     command.deadlineAtMs > 0 ? command.deadlineAtMs - ANSWER_MARGIN_MS - clock.nowMs() : Number.POSITIVE_INFINITY;
@@ -42,6 +56,8 @@ export async function allocate(deps: UseCaseDeps, command: AttachCommand, signal
       continue;
     }
     if (nowMs >= untilMs) throw exhausted(deps, taken, nowMs - startMs);
+    const { podNamespace, podName } = command;
+    state.addsWaiting.set(key, { podNamespace, podName });
     deps.demandChanged();
     const nextMs = nowMs < forceAtMs ? Math.min(forceAtMs, untilMs) : untilMs;
     await state.changed.wait(Math.max(1, Math.min(nextMs - nowMs, LOOK_EVERY_MS)), signal);
@@ -107,7 +123,11 @@ function exhausted(deps: UseCaseDeps, result: Exhausted | undefined, waitedMs: n
     if (problems.length > 0) {
       return new CniFailureError(CNI_CODE.eniGone, `no ENI of this node is there (${waited})`, details);
     }
-    return new CniFailureError(CNI_CODE.poolExhausted, `this node has no ENI yet (${waited})`, 'waiting for supply');
+    return new CniFailureError(
+      CNI_CODE.poolExhausted,
+      `this node has no ENI yet (${waited})`,
+      state.supplyWaitsFor() ?? 'waiting for supply',
+    );
   }
   const counts = state.pool.counts();
   const want = (result?.want ?? []).map((family) => `IPv${family}`).join('+') || 'an address';

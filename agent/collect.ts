@@ -1,8 +1,9 @@
 import type { SandboxView } from './cri/sandbox-view.ts';
-import { decideCollect } from './decide-collect.ts';
+import { decideCollect, decideVeto } from './decide-collect.ts';
 import { detachKey } from './detach.ts';
 import { type LeaseKey, leaseKey } from './lease.ts';
 import { keyOf } from './node-state.ts';
+import type { PodView } from './pods/pod-view.ts';
 import type { UseCaseDeps } from './ports.ts';
 
 /**
@@ -30,22 +31,39 @@ export async function collectInvalid(
 /**
  * Releases leases whose sandbox the runtime no longer has. When the runtime cannot be asked nothing is released, and
  * the metric says so. Never throws.
+ * @param pods The API server's word: it may keep a lease, never end one. Absent, or not fresh: it has no say.
  */
-export async function collectGone(deps: UseCaseDeps, view: SandboxView, signal: AbortSignal): Promise<number> {
+export async function collectGone(
+  deps: UseCaseDeps,
+  view: SandboxView,
+  signal: AbortSignal,
+  pods?: PodView,
+): Promise<number> {
   try {
     const askedAtMs = deps.clock.bootMs();
     const sandboxes = await view.list(signal);
     deps.metrics.criReachable(true);
     const leases = [...deps.state.leases.values()].filter(({ state }) => state !== 'releasing');
     const gone = decideCollect(leases, sandboxes, askedAtMs, (lease) => deps.sandboxes.isGone(lease.netns));
-    if (gone.length > 0) deps.log.info('releasing leases whose sandbox is gone', { keys: gone });
-    const { released } = await releaseAll(deps, gone, askedAtMs);
+    const { released } = await releaseAll(deps, withoutVetoed(deps, gone, pods), askedAtMs);
     return released;
   } catch (error) {
     deps.metrics.criReachable(false);
     deps.log.warn('container runtime not reachable, nothing is collected', { error });
     return 0;
   }
+}
+
+function withoutVetoed(deps: UseCaseDeps, gone: readonly LeaseKey[], pods: PodView | undefined): readonly LeaseKey[] {
+  const all = [...deps.state.leases.values()];
+  const known = pods?.isFresh() === true ? [...pods.pods()] : [];
+  const kept = new Set(decideVeto(gone, all, known));
+  const released = gone.filter((key) => !kept.has(key));
+  if (kept.size > 0) {
+    deps.log.warn('sandbox is gone, and its Pod runs by the API server: leases kept', { keys: [...kept] });
+  }
+  if (released.length > 0) deps.log.info('releasing leases whose sandbox is gone', { keys: released });
+  return released;
 }
 
 async function releaseAll(

@@ -1,5 +1,6 @@
 import type { CriSandbox } from './cri/sandbox-view.ts';
 import { type Lease, type LeaseKey, leaseKey } from './lease.ts';
+import type { PodRecord } from './pods/pod-record.ts';
 
 /** The runtime lists a sandbox only some time after its ADD began. */
 export const COLLECT_GRACE_MS = 60_000;
@@ -31,4 +32,29 @@ export function decideCollect(
     return state === 'not-ready' && netnsGone(lease);
   };
   return leases.filter(isOrphan).map((lease) => leaseKey(lease.containerId, lease.ifName));
+}
+
+/**
+ * Decides which leases that are said to be gone are kept all the same: the API server's Pod of that very uid runs with
+ * the lease's address, and has no other sandbox here that could be the one that runs. Pure.
+ * @param gone Keys of leases whose sandbox is gone.
+ */
+export function decideVeto(
+  gone: readonly LeaseKey[],
+  leases: readonly Lease[],
+  pods: readonly PodRecord[],
+): readonly LeaseKey[] {
+  const runningByUid = new Map(pods.filter(({ isRunning }) => isRunning).map((pod) => [pod.uid, pod]));
+  const wanted = new Set(gone);
+  const isOfPod = (lease: Lease, { podUid, podNamespace, podName }: Lease): boolean =>
+    lease.podUid === podUid ||
+    (lease.podUid === '' && lease.podNamespace === podNamespace && lease.podName === podName);
+  return leases.flatMap((lease): readonly LeaseKey[] => {
+    const key = leaseKey(lease.containerId, lease.ifName);
+    if (!wanted.has(key) || lease.podUid === '') return [];
+    const pod = runningByUid.get(lease.podUid);
+    if (pod === undefined || !lease.addresses.some(({ ip }) => pod.ips.includes(ip))) return [];
+    const hasOther = leases.some((other) => other.containerId !== lease.containerId && isOfPod(other, lease));
+    return hasOther ? [] : [key];
+  });
 }

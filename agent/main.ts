@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { openKubeClient } from '../kube/open-client.ts';
 import { warmThreadPool } from '../netlink/netns.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
+import type { Logger } from '../runtime/log.ts';
 import { openPinoLogger } from '../runtime/pino-logger.ts';
 import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
 import { removeConf, startAgent } from './agent.ts';
@@ -11,6 +13,7 @@ import { release } from './api/release.ts';
 import { readAgentConfig } from './config/agent-config.ts';
 import type { AgentConfig } from './config/options.ts';
 import { JournalError } from './journal/journal-error.ts';
+import type { AgentRuntime } from './parts.ts';
 
 const STDOUT = 1;
 const REMOVE_CONF = 'remove-conf';
@@ -33,13 +36,32 @@ async function run(config: AgentConfig): Promise<void> {
   const stop = Promise.withResolvers<NodeJS.Signals>();
   process.once('SIGTERM', stop.resolve);
   process.once('SIGINT', stop.resolve);
-  const starting = startAgent(config, { clock: systemClock, log, randomBytes, release });
+  const starting = startAgent(config, {
+    ...{ clock: systemClock, log, randomBytes, release, random: Math.random },
+    ...(config.supplySource === 'cluster' ? reachCluster(config, log) : {}),
+  });
   // Told to go before it serves, it has nothing to finish: the journal bears a kill at any moment.
   const agent = await Promise.race([starting, stop.promise]);
   if (typeof agent === 'string') process.exit(0);
   log.info('stopping', { signal: await stop.promise });
   await agent.close();
   process.exit(0);
+}
+
+/** Connects with the first call: a server that is not there keeps nothing from starting. @throws ConfigError */
+function reachCluster(config: AgentConfig, log: Logger): Pick<AgentRuntime, 'kube'> {
+  const kube = openKubeClient({
+    ...(config.kubeconfig === '' ? {} : { kubeconfig: config.kubeconfig }),
+    ...(config.master === '' ? {} : { master: config.master }),
+    env: process.env,
+    qps: config.kubeClientQps,
+    burst: config.kubeClientBurst,
+    userAgent: `tke-eni-agent/${release}`,
+    clock: systemClock,
+    random: Math.random,
+    log,
+  });
+  return { kube };
 }
 
 function print(text: string): void {

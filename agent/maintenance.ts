@@ -1,3 +1,4 @@
+import type { ClusterSide } from './cluster/cluster.ts';
 import { collectGone } from './collect.ts';
 import type { AgentConfig } from './config/options.ts';
 import { finishReleasing } from './detach.ts';
@@ -12,6 +13,8 @@ export type MaintenanceDeps = {
   readonly parts: AgentParts;
   readonly config: AgentConfig;
   readonly installation: Installation;
+  /** Undefined without a cluster. */
+  readonly cluster: ClusterSide | undefined;
   readonly drainSpool: () => Promise<unknown>;
   readonly signal: AbortSignal;
 };
@@ -28,10 +31,13 @@ const GIVE_BACK_MS = 30_000;
 
 /** Starts what happens by the clock. Each task runs one at a time; a failure is logged and the next turn tries again. */
 export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
-  const { parts, config, installation, signal } = deps;
+  const { parts, config, installation, cluster, signal } = deps;
   const { useCases, view } = parts;
   const timers = [
-    every(deps, TICK_MS, 'sample', async () => sample(parts)),
+    every(deps, TICK_MS, 'sample', async () => {
+      sample(parts);
+      if (cluster !== undefined) parts.metrics.apiSilence(cluster.silenceMs());
+    }),
     every(deps, TICK_MS, 'end cooldowns', async () => endCooldowns(useCases)),
     every(deps, VERIFY_MS, 'verify journal', async () => {
       if (useCases.journal.verify() === 'rebuilt') {
@@ -48,7 +54,14 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
     every(deps, GIVE_BACK_MS, 'give back memory', async () => giveBackMemory()),
     ...(view === undefined
       ? []
-      : [every(deps, config.gcIntervalMs, 'collect', async () => void (await collectGone(useCases, view, signal)))]),
+      : [
+          every(
+            deps,
+            config.gcIntervalMs,
+            'collect',
+            async () => void (await collectGone(useCases, view, signal, cluster?.pods)),
+          ),
+        ]),
   ];
   return { close: () => timers.forEach(clearInterval) };
 }

@@ -2,6 +2,7 @@ import { hostVethAlias } from '../dataplane/host-veth-name.ts';
 import type { EniNetwork, PodNetwork, RuleMode } from '../dataplane/network.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
 import { AddsUnderWay } from './adds-under-way.ts';
+import type { WaitingAdd } from './demand/find-waiting.ts';
 import type { EniRecord, JournalContent } from './journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, leaseKey } from './lease.ts';
 import { IpPool } from './pool/ip-pool.ts';
@@ -34,6 +35,10 @@ export class NodeState {
   /** Woken when an address or an ENI may have become usable. */
   readonly changed = new ChangeSignal();
   supply: Supply | undefined;
+  /** ADDs that found no address and wait. */
+  readonly addsWaiting = new Map<LeaseKey, WaitingAdd>();
+  /** Says what supply waits for; undefined when it is there. */
+  supplyWaitsFor: () => string | undefined = () => undefined;
   ruleMode: RuleMode = 'compact';
   /** Every conflict that the log was told of. */
   reportedConflicts: readonly string[] = [];

@@ -1,8 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Kernel } from '../dataplane/kernel.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { KeyedMutex } from '../runtime/keyed-mutex.ts';
 import type { Logger } from '../runtime/log.ts';
+import { NO_EVENTS, type NodeEvents } from './cluster/node-events.ts';
 import type { AgentConfig } from './config/options.ts';
 import { openCriView } from './cri/cri-client.ts';
 import type { SandboxView } from './cri/sandbox-view.ts';
@@ -25,6 +27,12 @@ export type AgentRuntime = {
   readonly log: Logger;
   readonly randomBytes: RandomBytes;
   readonly release: string;
+  /** A number from 0 to below 1, for waits that must not meet others'. */
+  readonly random?: () => number;
+  /** The API server; required when supply comes from the cluster. */
+  readonly kube?: KubeClient;
+  /** Where people are told. */
+  readonly events?: NodeEvents;
 };
 
 /** The agent's parts, made and not running. */
@@ -41,7 +49,7 @@ export type AgentParts = {
 /** Joins ports and adapters. Opens nothing that needs closing but the runtime's client. */
 export function createParts(
   config: AgentConfig,
-  { clock, log, randomBytes }: AgentRuntime,
+  { clock, log, randomBytes, events = NO_EVENTS }: AgentRuntime,
   {
     journal,
     kernel,
@@ -80,6 +88,9 @@ export function createParts(
       kernel: openHostKernel(kernel),
       fights: new FightDetector(DEFAULT_FIGHT_LIMITS),
       nodeNetwork: finder.current,
+      fightStarted: (request) => {
+        events.tell('Warning', 'RepairFight', `somebody keeps undoing: ${request}; left alone for a minute`);
+      },
     },
     view: config.criSockets.length === 0 ? undefined : openCriView(config.criSockets),
   };

@@ -1,6 +1,8 @@
 import type { Logger } from '../runtime/log.ts';
+import { foreignOffers } from './demand/decide-publication.ts';
+import type { SeenNec } from './demand/publication.ts';
 import { keepEnisInUse } from './eni/effective-supply.ts';
-import type { Journal } from './journal/journal-content.ts';
+import type { Journal, Offer } from './journal/journal-content.ts';
 import type { NodeState } from './node-state.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Supply, SupplyEvent } from './supply/supply.ts';
@@ -13,6 +15,10 @@ export type SupplyIntakeDeps = {
   readonly log: Logger;
   /** '' takes supply for any node. */
   readonly nodeName: string;
+  /** Name of the journal, where the agent has its say in the supply's object. */
+  readonly life?: string;
+  /** Called with what people must know. */
+  readonly distrusted?: (epoch: number, inForce: number) => void;
   /** Called when the kernel may have to follow. */
   readonly supplyChanged: () => void;
 };
@@ -30,16 +36,28 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
     return;
   }
   const { state } = deps;
+  if (event.seen !== undefined && event.seen.spec.life !== deps.life) {
+    // Another life's offers and writes may still be under way: our own first write ends them, and brings this back.
+    deps.log.info('supply waits for our first write', { epoch: event.supply.epoch });
+    state.demandChanged.notify();
+    return;
+  }
   const supply = keepEnisInUse(event.supply, state.supply, state.leases.values());
-  const result = state.pool.applySupply(supply);
+  const result = state.pool.applySupply(supply, event.seen?.spec.observedEpoch);
   if (result.kind === 'distrusted') {
     deps.metrics.supplyError();
     deps.log.error('supply is older than the one in force, not believed', {
       epoch: result.epoch,
       inForce: result.inForce,
     });
+    deps.distrusted?.(result.epoch, result.inForce);
+    state.demandChanged.notify();
     return;
   }
+  if (event.seen !== undefined) honourForeignOffers(deps, event.seen);
+  // In the cluster our own writes come back to us; they are no news.
+  const isNews = JSON.stringify(supply) !== JSON.stringify(state.supply);
+  if (!isNews) return;
   state.supply = supply;
   remember(deps, supply);
   deps.log.info('supply in force', {
@@ -50,7 +68,26 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
     missing: result.missing,
   });
   state.changed.notify();
+  state.demandChanged.notify();
   deps.supplyChanged();
+}
+
+/** Before anybody is given their addresses: this runs in the same turn in which they became free. */
+function honourForeignOffers({ state, journal, metrics, log }: SupplyIntakeDeps, seen: SeenNec): void {
+  const offers = new Map((journal.load().offers ?? []).map((offer): [string, Offer] => [offer.ip, offer]));
+  const foreign = foreignOffers(state.pool.state, offers, seen);
+  if (foreign.length === 0) return;
+  const ips = foreign.map(({ ip }) => ip);
+  log.warn('the NodeENIConfig offers addresses that this agent did not offer, out of use until it takes them out', {
+    ips,
+  });
+  state.pool.withdraw(ips);
+  try {
+    journal.putOffers(foreign);
+  } catch (error) {
+    metrics.journalError();
+    log.error('journal did not take offers, they are seen again in the object', { error });
+  }
 }
 
 /** Tells whether a supply is meant for this node; a node that was given no name takes any. */

@@ -7,7 +7,13 @@ import { AGENT_PROGRAM, type AgentConfig } from './options.ts';
  * @throws ConfigError with every fault of flags, variables and file; exit with `EX_CONFIG` then.
  */
 export function readAgentConfig(input: SettingsInput): SettingsOutcome<AgentConfig> {
-  return readSettings(AGENT_PROGRAM, input, checkTogether);
+  return readSettings(AGENT_PROGRAM, { ...input, env: withNodeName(input.env) }, checkTogether);
+}
+
+/** NODE_NAME is what manifests usually take from `spec.nodeName`. */
+function withNodeName(env: SettingsInput['env']): SettingsInput['env'] {
+  const nodeName = env['NODE_NAME'];
+  return nodeName === undefined ? env : { TKE_ENI_NODE_NAME: nodeName, ...env };
 }
 
 /** Notes settings that are fine each by itself and not together. */
@@ -17,5 +23,11 @@ function checkTogether(config: AgentConfig, faults: Faults): void {
   }
   if (config.listenAddress !== '' && config.listenAddress === config.metricsAddress) {
     faults.add('--listen-address', 'another address than --metrics-address', config.listenAddress);
+  }
+  if (config.supplySource === 'cluster' && config.nodeName === '') {
+    faults.add('--node-name', 'the name of this node, as --supply-source is cluster; or NODE_NAME', undefined);
+  }
+  if (config.kubeClientBurst < config.kubeClientQps) {
+    faults.add('--kube-client-burst', `at least --kube-client-qps, ${config.kubeClientQps}`, config.kubeClientBurst);
   }
 }

@@ -1,6 +1,6 @@
 import { parseCidr } from '../../crd/ip-text.ts';
 import { INTERFACE_NAME_RULE, isInterfaceName } from '../../runtime/interface-name.ts';
-import { listOf, type OptionValue } from '../../runtime/settings/option-value.ts';
+import { listOf, type OptionValue, textValue } from '../../runtime/settings/option-value.ts';
 
 const LEAST_MTU = 1280;
 /** Largest packet that IPv4 has. */
@@ -39,6 +39,13 @@ export const interfaceValue: OptionValue<string> = {
   expected: `${INTERFACE_NAME_RULE}; or '' to find it`,
   parse: (text) => (text === '' || isInterfaceName(text) ? text : undefined),
 };
+
+/** The URL of the API server; '' for the kubeconfig's or the cluster's. */
+export const masterValue = textValue(
+  /^(https?:\/\/[^\s/?#]+)?$/,
+  'URL',
+  "a URL such as https://10.0.0.1:6443, or '' for the kubeconfig's or the cluster's own",
+);
 
 const cidrValue: OptionValue<string> = {
   metavar: 'CIDR',

@@ -6,9 +6,10 @@ import {
   pathsValue,
   pathValue,
   switchValue,
+  wholeNumberValue,
   wordValue,
 } from '../../runtime/settings/option-value.ts';
-import { cidrsValue, interfaceValue, markMaskValue, mtuValue } from './agent-option-value.ts';
+import { cidrsValue, interfaceValue, markMaskValue, masterValue, mtuValue } from './agent-option-value.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -49,9 +50,16 @@ export const OPTIONS = {
     'node-name',
     nodeNameValue,
     '',
-    'Name of this node. When set, supply for another node is refused.',
+    'Name of this node; NODE_NAME is taken too. Required with --supply-source=cluster. When set, supply for another node is refused.',
   ),
 
+  supplySource: option(
+    'Supply',
+    'supply-source',
+    wordValue('file', 'cluster'),
+    'file',
+    "Where this node's ENIs and addresses come from. cluster: its NodeENIConfig in the API server, where the agent also says what it wants; file: --supply-file.",
+  ),
   supplyFile: option(
     'Supply',
     'supply-file',
@@ -79,6 +87,42 @@ export const OPTIONS = {
     durationValue(0, 2 * MINUTE_MS),
     '5s',
     'Of that wait: after how long the address that has cooled longest is taken early, its connection tracking entries flushed.',
+  ),
+  enableQuickRelease: option(
+    'Supply',
+    'enable-quick-release',
+    switchValue,
+    'false',
+    'Give back all surplus addresses every two minutes, not one. spec.enableQuickRelease of the NodeENIConfig turns it on for one node.',
+  ),
+
+  kubeconfig: option(
+    'Kubernetes',
+    'kubeconfig',
+    pathValue(true),
+    '',
+    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod.",
+  ),
+  master: option(
+    'Kubernetes',
+    'master',
+    masterValue,
+    '',
+    'URL of the API server, instead of the Service address, so that the agent does not need kube-proxy.',
+  ),
+  kubeClientQps: option(
+    'Kubernetes',
+    'kube-client-qps',
+    wholeNumberValue(1, 10_000),
+    '10',
+    'Calls a second to the API server in the long run.',
+  ),
+  kubeClientBurst: option(
+    'Kubernetes',
+    'kube-client-burst',
+    wholeNumberValue(1, 100_000),
+    '20',
+    'Calls at once after a rest. Not below --kube-client-qps.',
   ),
 
   cniBinDir: option(

@@ -18,6 +18,8 @@ export type PublicationInput = {
   readonly readyResources: readonly string[];
   /** Name of this agent's journal. */
   readonly life: string;
+  /** False when offers cannot be recorded; then none is made. Default true. */
+  readonly mayOffer?: boolean;
 };
 
 /** The product's pace of giving back: one address in two minutes, or all surplus every two minutes. */
@@ -39,9 +41,11 @@ export function decidePublication(input: PublicationInput): Publication {
   const back = new Set([...sorted.misplaced, ...chooseBack(input, sorted.open, Math.max(0, desired - bound))]);
   const isPaceDue = pacing.nowMs >= pacing.lastMs + RELEASE_EVERY_MS;
   const paced = surplus.slice(excess);
-  const pacedNow = isTrusted && isPaceDue ? (pacing.isQuick ? paced : paced.slice(0, 1)) : [];
+  const pacedNow =
+    isTrusted && isPaceDue && input.mayOffer !== false ? (pacing.isQuick ? paced : paced.slice(0, 1)) : [];
   const goes = [...surplus.slice(0, excess), ...pacedNow].flat();
-  const toOffer = isTrusted ? [...sorted.foreign, ...offersOf([...freeOnDraining(pool), ...goes])] : [];
+  const toOffer =
+    isTrusted && input.mayOffer !== false ? [...sorted.foreign, ...offersOf([...freeOnDraining(pool), ...goes])] : [];
   const stays = [...input.offers.values()].filter((offer) => !sorted.ended.has(offer));
   const own = {
     desired,

@@ -20,6 +20,9 @@ export type AgentSpec = {
   readonly life: string;
 };
 
+/** Stands for the epoch of a status that cannot be read: equal to none that is ever in force. */
+export const UNREADABLE = -2;
+
 /** A NodeENIConfig as last seen, as far as publication depends on it. */
 export type SeenNec = {
   /** What the agent's own fields say; absent fields are undefined. */
@@ -30,7 +33,7 @@ export type SeenNec = {
     readonly readyResources: readonly string[];
     readonly life: string | undefined;
   };
-  /** 0 before ipamd wrote any. */
+  /** 0 before ipamd wrote any; `UNREADABLE` when its status is not what it must be. */
   readonly supplyEpoch: number;
   /** What status says of each address, by IP. */
   readonly addresses: ReadonlyMap<string, { readonly assignmentId: string; readonly state: 'assigned' | 'releasing' }>;

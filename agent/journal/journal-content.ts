@@ -48,6 +48,8 @@ export type JournalContent = {
   readonly supply?: Supply;
   /** The rule mode in force. */
   readonly ruleMode?: RuleMode;
+  /** Names this journal: what the agent wrote into the cluster under another name is of a life that is over. */
+  readonly life?: string;
 };
 
 /**
@@ -89,6 +91,7 @@ export type Journal = {
   eraseEni(eniId: string): void;
   putSupply(supply: Supply): void;
   putRuleMode(mode: RuleMode): void;
+  putLife(life: string): void;
   /** Checks that the file is still ours and whole, and writes it anew from memory when not. Each write does it too. */
   verify(): 'intact' | 'rebuilt';
   close(): void;

@@ -113,6 +113,7 @@ const supply: Decoder<Supply> = record(
           max: required(wholeCount),
           limit: optional(wholeCount),
           isQuickRelease: optional(boolean),
+          floor: optional(wholeCount),
         },
         'ignore',
       ),

@@ -13,6 +13,7 @@ export type JournalMemory = {
   readonly offers: Map<string, Offer>;
   supply: Supply | undefined;
   ruleMode: RuleMode | undefined;
+  life: string | undefined;
 };
 
 /** Makes a memory without content. */
@@ -24,11 +25,12 @@ export function emptyMemory(): JournalMemory {
     offers: new Map(),
     supply: undefined,
     ruleMode: undefined,
+    life: undefined,
   };
 }
 
 /** Lists a memory's content. */
-export function contentOf({ leases, cooldowns, enis, offers, supply, ruleMode }: JournalMemory): JournalContent {
+export function contentOf({ leases, cooldowns, enis, offers, supply, ruleMode, life }: JournalMemory): JournalContent {
   return {
     leases: [...leases.values()],
     cooldowns: [...cooldowns.values()],
@@ -36,6 +38,7 @@ export function contentOf({ leases, cooldowns, enis, offers, supply, ruleMode }:
     ...(offers.size === 0 ? {} : { offers: [...offers.values()] }),
     ...(supply === undefined ? {} : { supply }),
     ...(ruleMode === undefined ? {} : { ruleMode }),
+    ...(life === undefined ? {} : { life }),
   };
 }
 
@@ -79,6 +82,7 @@ export function readTables(database: DatabaseSync): { readonly memory: JournalMe
     ),
     supply: supply === undefined ? undefined : decodeSupply(supply),
     ruleMode,
+    life: meta.get('life'),
   };
   const owned = column("SELECT ip || ' ' || lease_key FROM lease_address ORDER BY 1");
   const expected = leases.flatMap((lease) =>
@@ -145,7 +149,7 @@ export class TableWriter {
     this.#statements.deleteEni.run(eniId);
   }
 
-  putMeta(name: 'supply' | 'ruleMode', body: string): void {
+  putMeta(name: 'supply' | 'ruleMode' | 'life', body: string): void {
     this.#statements.putMeta.run(name, body);
   }
 
@@ -157,6 +161,7 @@ export class TableWriter {
     for (const offer of memory.offers.values()) this.putOffer(offer);
     if (memory.supply !== undefined) this.putMeta('supply', JSON.stringify(memory.supply));
     if (memory.ruleMode !== undefined) this.putMeta('ruleMode', memory.ruleMode);
+    if (memory.life !== undefined) this.putMeta('life', memory.life);
   }
 
   /** Counts the pages that the next writes may use without the file growing. */

@@ -178,6 +178,11 @@ class SqliteJournal implements Journal {
     this.#memory.ruleMode = mode;
   }
 
+  putLife(life: string): void {
+    this.#write('may-grow', (writer) => writer.putMeta('life', life));
+    this.#memory.life = life;
+  }
+
   verify(): 'intact' | 'rebuilt' {
     if (this.#isClosed) throw new JournalError('JOURNAL_BROKEN', this.#path, 'it is closed');
     const fault = this.#findFault();

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { type ClusterMetrics, createClusterMetrics } from './cluster-metrics.ts';
 
 /** Phases of an ADD, as the histogram labels them: waiting in line, getting an address, recording it, wiring, looking at the result. */
 export type AddPhase = 'queue' | 'allocate' | 'record' | 'netlink' | 'verify';
@@ -7,7 +8,7 @@ export type AddPhase = 'queue' | 'allocate' | 'record' | 'netlink' | 'verify';
 export type PoolSample = { readonly eniId: string; readonly state: string; readonly addressCount: number };
 
 /** What the agent counts. Domain verbs only, so that no use case knows Prometheus. */
-export type Metrics = {
+export type Metrics = ClusterMetrics & {
   addPhase(phase: AddPhase, durationMs: number): void;
   request(verb: string, code: number, durationMs: number): void;
   pool(samples: readonly PoolSample[]): void;
@@ -100,6 +101,7 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
     collected: (leaseCount) => collected.inc(leaseCount),
     spoolPending: (count) => spool.set(count),
     migrated: () => migrations.inc(),
+    ...createClusterMetrics(registry),
     render: () => registry.metrics(),
     contentType: registry.contentType,
   };

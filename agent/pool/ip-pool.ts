@@ -3,7 +3,18 @@ import type { Lease } from '../lease.ts';
 import type { Supply, WarmTargets } from '../supply/supply.ts';
 import { applySupply } from './apply-supply.ts';
 import { demand, type OutsideDemand } from './demand.ts';
-import { adopt, adoptCooldowns, adoptOffers, counts, forceCool, lease, release, restore, tick, withdraw } from './pool.ts';
+import {
+  adopt,
+  adoptCooldowns,
+  adoptOffers,
+  counts,
+  forceCool,
+  lease,
+  release,
+  restore,
+  tick,
+  withdraw,
+} from './pool.ts';
 import {
   type AdoptConflict,
   EMPTY_POOL,

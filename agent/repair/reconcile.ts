@@ -43,6 +43,8 @@ export type ReconcileDeps = {
   readonly fights: FightDetector;
   /** The node as it is now; undefined while it has no primary interface. */
   readonly nodeNetwork: () => NodeNetwork | undefined;
+  /** Called when somebody insists on undoing an operation of ours. */
+  readonly fightStarted?: (request: string) => void;
 };
 
 /** What one pass found and did. */
@@ -137,6 +139,7 @@ function mayApply(deps: ReconcileDeps, operation: Operation, cause: string): boo
   const verdict = deps.fights.judge(request, deps.clock.monotonicMs());
   if (verdict === 'alarm') {
     deps.metrics.fightStarted(operation.kind);
+    deps.fightStarted?.(request);
     deps.log.warn('somebody keeps undoing this change, leaving it alone for a while', { request, cause });
   }
   return verdict === 'repair';

@@ -67,9 +67,6 @@ class SupplyFile implements SupplySource {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Nobody reads a request here: who writes the file decides. */
-  async request(): Promise<void> {}
-
   close(): void {
     this.#closing.abort();
     this.#watcher?.close();
@@ -132,7 +129,9 @@ class SupplyFile implements SupplySource {
       const unknown = unknownFields(config);
       if (unknown.length > 0)
         this.#options.log.warn('supply file has fields that are not known', { path: this.#path, unknown });
-      this.#supply = supplyOfConfig(config);
+      if (config.annotationFaults.length > 0)
+        this.#options.log.warn('supply file has annotations that are not taken', { faults: config.annotationFaults });
+      this.#supply = supplyOfConfig(config, config.settings);
       this.#problem = undefined;
       this.#tell({ kind: 'supply', supply: this.#supply });
     } catch (error) {

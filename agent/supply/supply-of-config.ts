@@ -1,3 +1,4 @@
+import type { NodeSettings } from '../../crd/node-eni-config-annotations.ts';
 import {
   type NodeEniConfigFields,
   type NodeEniInfo,
@@ -9,26 +10,36 @@ import type { EniPrimaryAddress, Supply, SupplyAddress, SupplyEni, WarmTargets }
 /** The product's defaults. */
 const DEFAULT_WARM_TARGET = 5;
 
-/** Turns a NodeENIConfig into what the pool and the data plane use. Pure. No status means no ENI yet. */
-export function supplyOfConfig(config: NodeEniConfigFields): Supply {
+/**
+ * Turns a NodeENIConfig into what the pool and the data plane use. Pure. No status means no ENI yet; an ENI that is handed
+ * to one Pod as a whole is none of the pool's.
+ * @param settings What its annotations set, as far as it was accepted; goes before the spec.
+ */
+export function supplyOfConfig(config: NodeEniConfigFields, settings: NodeSettings = {}): Supply {
   return {
     nodeName: config.metadata.name,
     epoch: config.status?.supplyEpoch ?? 0,
-    enis: (config.status?.eniInfos ?? []).map(eniOf),
-    warm: warmTargetsOf(config),
+    enis: (config.status?.eniInfos ?? []).filter(({ mode }) => mode !== 'direct-eni').map(eniOf),
+    warm: warmTargetsOf(config, settings),
   };
 }
 
 /** Annotations go before the spec. Where only one of both is given, the other follows so that minimum <= maximum. */
-function warmTargetsOf({ metadata, spec }: NodeEniConfigFields): WarmTargets {
-  const given = {
+function warmTargetsOf({ metadata, spec }: NodeEniConfigFields, settings: NodeSettings): WarmTargets {
+  const given = settings.routeWarm ?? {
     min: metadata.annotations?.[WARM_TARGET_ANNOTATION.min] ?? spec?.routeENIIPMinWarmTarget,
     max: metadata.annotations?.[WARM_TARGET_ANNOTATION.max] ?? spec?.routeENIIPMaxWarmTarget,
   };
   const min = given.min ?? Math.min(DEFAULT_WARM_TARGET, given.max ?? DEFAULT_WARM_TARGET);
   const max = Math.max(min, given.max ?? DEFAULT_WARM_TARGET);
-  const isLimited = spec?.maxRouteENI !== undefined && spec.maxIPPerENI !== undefined;
-  return { min, max, ...(isLimited ? { limit: (spec.maxRouteENI ?? 0) * (spec.maxIPPerENI ?? 0) } : {}) };
+  const mostEnis = settings.routeMaxAttach ?? spec?.maxRouteENI;
+  const mostIps = settings.maxIpPerEni ?? spec?.maxIPPerENI;
+  return {
+    ...{ min, max },
+    ...(mostEnis === undefined || mostIps === undefined ? {} : { limit: mostEnis * mostIps }),
+    ...(spec?.enableQuickRelease === true ? { isQuickRelease: true } : {}),
+    ...(spec?.desiredRouteENIPodNum === undefined ? {} : { floor: spec.desiredRouteENIPodNum }),
+  };
 }
 
 function eniOf(eni: NodeEniInfo): SupplyEni {

@@ -1,4 +1,5 @@
 import type { ConfigError } from '../../runtime/decode.ts';
+import type { SeenNec } from '../demand/publication.ts';
 import type { Family } from '../lease.ts';
 
 /** What the cloud has given this node, as the pool and the data plane use it: one frozen value per change. */
@@ -53,23 +54,21 @@ export type WarmTargets = {
   readonly limit?: number;
   /** Gives back all surplus at a time; one by one when absent. */
   readonly isQuickRelease?: boolean;
-};
-
-/** What the agent asks for in return. */
-export type SupplyRequest = {
-  /** In use + cooling + warm target. */
-  readonly desiredIps: number;
-  /** Withdrawn from use; ipamd may take them back. */
-  readonly releasable: readonly { readonly ip: string; readonly assignmentId: string }[];
-  readonly observedEpoch: number;
+  /** Addresses in use are counted as at least so many; 0 when absent. */
+  readonly floor?: number;
 };
 
 /** What a source of supply tells. After `invalid` the last good supply stays in force. */
 export type SupplyEvent =
-  | { readonly kind: 'supply'; readonly supply: Supply }
+  | {
+      readonly kind: 'supply';
+      readonly supply: Supply;
+      /** The object that it was read from, where the agent has its say in it too. */
+      readonly seen?: SeenNec;
+    }
   | { readonly kind: 'invalid'; readonly error: ConfigError };
 
-/** Where supply comes from and demand goes to: a file on this node, or the cluster. */
+/** Where supply comes from: a file on this node, or the cluster. */
 export type SupplySource = {
   /** The last good supply; undefined before the first. */
   latest(): Supply | undefined;
@@ -77,7 +76,5 @@ export type SupplySource = {
   problem(): ConfigError | undefined;
   /** Calls `listener` with what is known now, then on each change. Returns the way to stop. */
   subscribe(listener: (event: SupplyEvent) => void): () => void;
-  /** Publishes what the agent wants. Idempotent; a source without anyone to ask ignores it. */
-  request(request: SupplyRequest): Promise<void>;
   close(): void;
 };

@@ -1,0 +1,138 @@
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { Fault } from '../../runtime/decode.ts';
+import type { AgentConfig } from '../config/options.ts';
+import { countWaiting } from '../demand/find-waiting.ts';
+import { publishDemand } from '../demand/publisher.ts';
+import type { Journal } from '../journal/journal-content.ts';
+import type { NodeState } from '../node-state.ts';
+import type { Metrics } from '../observability/metrics.ts';
+import type { AgentRuntime } from '../parts.ts';
+import { openPodView, type PodView } from '../pods/pod-view.ts';
+import { type NecSource, openNecSource } from '../supply/nec-source.ts';
+import type { WarmTargets } from '../supply/supply.ts';
+import { NO_EVENTS, type NodeEvents } from './node-events.ts';
+import { createReadyResources } from './ready-resources.ts';
+
+/** What joining the cluster needs. */
+export type ClusterDeps = {
+  readonly config: AgentConfig;
+  readonly runtime: AgentRuntime;
+  readonly kube: KubeClient;
+  readonly state: NodeState;
+  readonly journal: Journal;
+  readonly metrics: Metrics;
+};
+
+/** The agent's side in the cluster. Nothing here waits for the API server, and nothing in the agent waits for this. */
+export type ClusterSide = {
+  readonly supply: NecSource;
+  readonly pods: PodView;
+  readonly events: NodeEvents;
+  /** Name of the journal. */
+  readonly life: string;
+  /** Publishes demand and offers until aborted. `isReady`: the node serves ADDs. Never rejects. */
+  publish(isReady: () => boolean, signal: AbortSignal): Promise<void>;
+  /** Monotonic milliseconds since the API server was heard of; infinite when never. */
+  silenceMs(): number;
+  close(): void;
+};
+
+const LIFE_BYTES = 8;
+/** Until somebody says otherwise; the product's. */
+const DEFAULT_WARM: WarmTargets = { min: 5, max: 5 };
+
+/** Follows the node's NodeENIConfig and Pods until `close`. */
+export function openCluster(deps: ClusterDeps): ClusterSide {
+  const { config, runtime, kube, state, metrics } = deps;
+  const { clock, log } = runtime;
+  const random = runtime.random ?? (() => 0.5);
+  const events = runtime.events ?? NO_EVENTS;
+  const follow = { client: kube, nodeName: config.nodeName, clock, log, random };
+  const supply = openNecSource({
+    ...follow,
+    isInUse: (ip) => state.pool.state.addresses.get(ip)?.leaseKey !== undefined,
+    onFaults: (kind, faults) => {
+      metrics.objectFaults(kind, faults.length);
+      if (faults.length === 0) return;
+      events.tell('Warning', kind === 'annotation' ? 'AnnotationInvalid' : 'ObjectInvalid', textOf(faults));
+    },
+  });
+  const pods = openPodView(follow);
+  const unsubscribe = pods.subscribe(() => state.demandChanged.notify());
+  state.supplyWaitsFor = () => supply.waitsFor();
+  const life = lifeOf(deps);
+  return {
+    ...{ supply, pods, events, life },
+    publish: (isReady, signal) => publish(deps, { supply, pods, life, random, isReady }, signal),
+    silenceMs: () => clock.monotonicMs() - supply.lastContactMs,
+    close: () => {
+      unsubscribe();
+      pods.close();
+      supply.close();
+    },
+  };
+}
+
+type Publishing = {
+  readonly supply: NecSource;
+  readonly pods: PodView;
+  readonly life: string;
+  readonly random: () => number;
+  readonly isReady: () => boolean;
+};
+
+async function publish(
+  { config, runtime, state, journal, metrics }: ClusterDeps,
+  { supply, pods, life, random, isReady }: Publishing,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, log } = runtime;
+  const ready = createReadyResources(clock.monotonicMs());
+  const warm = (): WarmTargets => supply.latest()?.warm ?? state.supply?.warm ?? DEFAULT_WARM;
+  await publishDemand(
+    {
+      ...{ clock, log, random, journal, life, warm },
+      nec: supply,
+      pool: state.pool,
+      demandChanged: state.demandChanged,
+      outside: () => ({
+        waiting: countWaiting(pods.pods(), state.leases.values(), state.addsWaiting.values()),
+        floor: warm().floor ?? 0,
+      }),
+      readyResources: (seen) => ready.of(isReady(), seen, life, clock.monotonicMs()),
+      isQuickRelease: config.enableQuickRelease,
+      restored: () => state.changed.notify(),
+      observe: {
+        published: metrics.published,
+        offers: metrics.offers,
+        journalError: metrics.journalError,
+      },
+    },
+    signal,
+  );
+}
+
+/** A journal that was replaced has another name, so that nobody takes its predecessor's word for ours. */
+function lifeOf({ journal, runtime, metrics }: ClusterDeps): string {
+  const known = journal.load().life;
+  if (known !== undefined) return known;
+  const life = Buffer.from(runtime.randomBytes(LIFE_BYTES)).toString('hex');
+  try {
+    journal.putLife(life);
+  } catch (error) {
+    // Without its record the next start begins another life, which costs one write.
+    metrics.journalError();
+    runtime.log.error('journal did not take its name', { error });
+  }
+  return life;
+}
+
+const SHOWN_FAULTS = 5;
+
+function textOf(faults: readonly Fault[]): string {
+  const shown = faults
+    .slice(0, SHOWN_FAULTS)
+    .map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`);
+  const more = faults.length - shown.length;
+  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+}

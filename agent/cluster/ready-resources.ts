@@ -1,0 +1,29 @@
+import { EXTENDED_RESOURCES } from '../../crd/names.ts';
+import type { SeenNec } from '../demand/publication.ts';
+
+/** What the node says that it serves. */
+export type ReadyResources = {
+  /** @param life Name of this agent's journal. */
+  of(isReady: boolean, seen: SeenNec, life: string, nowMs: number): readonly string[];
+};
+
+/** A repair pass that fails once, and a restart, are over in less; a taint that comes and goes moves Pods elsewhere. */
+export const UNREADY_GRACE_MS = 30_000;
+
+const [ENI_IP] = EXTENDED_RESOURCES;
+
+/**
+ * Follows whether the node serves. It does so at once when it is ready; it stops only when it has not been for a while,
+ * unless it just began its life: then what the object says is another's word. Times are monotonic.
+ */
+export function createReadyResources(startedMs: number): ReadyResources {
+  let unreadySinceMs: number | undefined = startedMs;
+  return {
+    of: (isReady, seen, life, nowMs) => {
+      unreadySinceMs = isReady ? undefined : (unreadySinceMs ?? nowMs);
+      if (unreadySinceMs === undefined) return [ENI_IP];
+      const isBrief = nowMs - unreadySinceMs < UNREADY_GRACE_MS;
+      return isBrief && seen.spec.life === life ? seen.spec.readyResources : [];
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import { invariant } from '../runtime/invariant.ts';
+import { type ClusterSide, openCluster } from './cluster/cluster.ts';
+import type { AgentConfig } from './config/options.ts';
+import type { AgentParts, AgentRuntime } from './parts.ts';
+import type { SupplyIntakeDeps } from './supply-intake.ts';
+
+/** Follows the node's objects when supply comes from the cluster; undefined when it does not. */
+export function joinCluster(
+  config: AgentConfig,
+  { state, metrics, useCases }: AgentParts,
+  runtime: AgentRuntime,
+): ClusterSide | undefined {
+  if (config.supplySource === 'file') return undefined;
+  invariant(runtime.kube !== undefined, 'whoever starts an agent of a cluster gives it the API server');
+  return openCluster({ config, runtime, state, metrics, kube: runtime.kube, journal: useCases.journal });
+}
+
+/** Makes what taking in supply needs. */
+export function intakeOf(
+  config: AgentConfig,
+  { state, metrics, useCases }: AgentParts,
+  cluster: ClusterSide | undefined,
+  supplyChanged: () => void,
+): SupplyIntakeDeps {
+  const { journal, log } = useCases;
+  const base = { state, journal, metrics, log, nodeName: config.nodeName, supplyChanged };
+  if (cluster === undefined) return base;
+  const distrusted = (epoch: number, inForce: number): void => {
+    const text = `supply epoch ${epoch} is below ${inForce}, which was in force: tke-eni-ipamd has to describe the cloud anew`;
+    cluster.events.tell('Warning', 'SupplyDistrusted', text);
+  };
+  return { ...base, life: cluster.life, distrusted };
+}

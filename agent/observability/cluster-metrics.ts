@@ -1,0 +1,44 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+/** What the agent counts of its part in the cluster. */
+export type ClusterMetrics = {
+  published(outcome: 'changed' | 'unchanged' | 'failed'): void;
+  offers(count: number): void;
+  objectFaults(kind: 'annotation' | 'object', count: number): void;
+  apiSilence(silenceMs: number): void;
+};
+
+const MS_PER_S = 1000;
+
+/** Adds the metrics of the agent's part in the cluster to a registry. */
+export function createClusterMetrics(registry: Registry): ClusterMetrics {
+  const registers = [registry];
+  const publications = new Counter({
+    name: 'tke_eni_publications_total',
+    help: "Writes of the agent's part of the NodeENIConfig, by outcome.",
+    labelNames: ['outcome'],
+    registers,
+  });
+  const offers = new Gauge({
+    name: 'tke_eni_offered_addresses',
+    help: 'Addresses that are offered back and out of use.',
+    registers,
+  });
+  const faults = new Gauge({
+    name: 'tke_eni_object_faults',
+    help: 'What is not taken of the NodeENIConfig, by kind: annotation, object.',
+    labelNames: ['kind'],
+    registers,
+  });
+  const silence = new Gauge({
+    name: 'tke_eni_api_server_silence_seconds',
+    help: 'Since the API server was last heard of; infinite when never.',
+    registers,
+  });
+  return {
+    published: (outcome) => publications.inc({ outcome }),
+    offers: (count) => offers.set(count),
+    objectFaults: (kind, count) => faults.set({ kind }, count),
+    apiSilence: (silenceMs) => silence.set(silenceMs / MS_PER_S),
+  };
+}

@@ -1,0 +1,238 @@
+import { annotationsOf } from '../../crd/node-eni-config.ts';
+import { readNodeSettings } from '../../crd/node-eni-config-annotations.ts';
+import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import { nodeUsageOf } from '../../crd/node-usage.ts';
+import { type ReadNodeEniConfig, readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
+import { updateGuarded } from '../../kube/guarded-update.ts';
+import { type Informer, openInformer } from '../../kube/informer.ts';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { resourceTypeOf } from '../../kube/resource-types.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { ConfigError, type Fault } from '../../runtime/decode.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { AgentSpec, SeenNec } from '../demand/publication.ts';
+import { isSupplyDamaged, seenNecOf, withAgentFields } from './seen-nec.ts';
+import type { Supply, SupplyEvent, SupplySource } from './supply.ts';
+import { supplyOfConfig } from './supply-of-config.ts';
+
+/** What the node's NodeENIConfig needs from outside. */
+export type NecSourceOptions = {
+  readonly client: KubeClient;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  /** Tells whether a Pod has an address: a limit set by annotation must not be below what is in use. */
+  readonly isInUse: (ip: string) => boolean;
+  /** Told once of each set of faults in what people wrote, and once when there are none any more. */
+  readonly onFaults?: (kind: 'annotation' | 'object', faults: readonly Fault[]) => void;
+};
+
+/** What became of a publication. */
+export type PublishOutcome =
+  /** There is no object, or nothing was due. */
+  | 'nothing'
+  /** The write made a new version: no older write can land any more. */
+  | 'changed'
+  /** The object said so already. */
+  | 'unchanged';
+
+/** The node's NodeENIConfig in the cluster: supply, and the place where the agent says what it wants. */
+export type NecSource = SupplySource & {
+  /**
+   * Asks `plan` what to write on the object as it is, and writes that, guarded; when somebody wrote in between, asks anew.
+   * `plan` may be called several times. One at a time.
+   * @throws KubeError; whether it was written is then not known.
+   */
+  publish(plan: (seen: SeenNec) => AgentSpec | undefined, signal: AbortSignal): Promise<PublishOutcome>;
+  /** Says why there is no supply; undefined when there is. */
+  waitsFor(): string | undefined;
+  /** Monotonic milliseconds of the last word from the API server. */
+  readonly lastContactMs: number;
+  /** The object's uid, for events about it. */
+  readonly uid: string | undefined;
+};
+
+/** NodeENIConfigs in the API. */
+export const NODE_ENI_CONFIGS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
+
+/** Follows the NodeENIConfig named `nodeName` until `close`. Never waits for the API server. */
+export function openNecSource(options: NecSourceOptions): NecSource {
+  return new KubeNecSource(options);
+}
+
+class KubeNecSource implements NecSource {
+  readonly #options: NecSourceOptions;
+  readonly #informer: Informer<KubeObject>;
+  readonly #listeners = new Set<(event: SupplyEvent) => void>();
+  readonly #closing = new AbortController();
+  #object: KubeObject | undefined;
+  #event: Extract<SupplyEvent, { kind: 'supply' }> | undefined;
+  #problem: ConfigError | undefined;
+  readonly #toldFaults = new Map<string, string>([
+    ['annotation', ''],
+    ['object', ''],
+  ]);
+  #isRereading = false;
+
+  constructor(options: NecSourceOptions) {
+    this.#options = options;
+    const { client, clock, log, random, nodeName } = options;
+    this.#informer = openInformer({
+      ...{ client, clock, log, random },
+      type: NODE_ENI_CONFIGS,
+      query: { fieldSelector: `metadata.name=${nodeName}` },
+      decode: (object) => object,
+    });
+    this.#informer.subscribe(({ after }) => this.#onChange(after));
+    void this.#informer.start(this.#closing.signal);
+  }
+
+  latest(): Supply | undefined {
+    return this.#event?.supply;
+  }
+
+  problem(): ConfigError | undefined {
+    return this.#problem;
+  }
+
+  get lastContactMs(): number {
+    return this.#informer.lastContactMs;
+  }
+
+  get uid(): string | undefined {
+    return this.#object?.metadata.uid;
+  }
+
+  waitsFor(): string | undefined {
+    const { nodeName } = this.#options;
+    if (this.#problem !== undefined) return `the NodeENIConfig ${nodeName} cannot be read: ${this.#problem.message}`;
+    if (this.#object !== undefined) return undefined;
+    if (!this.#informer.isSynced) return 'the API server did not answer yet';
+    return `there is no NodeENIConfig ${nodeName} yet; tke-eni-ipamd makes it`;
+  }
+
+  subscribe(listener: (event: SupplyEvent) => void): () => void {
+    this.#listeners.add(listener);
+    if (this.#event !== undefined) listener(this.#event);
+    if (this.#problem !== undefined) listener({ kind: 'invalid', error: this.#problem });
+    return () => this.#listeners.delete(listener);
+  }
+
+  async publish(plan: (seen: SeenNec) => AgentSpec | undefined, signal: AbortSignal): Promise<PublishOutcome> {
+    if (this.#object === undefined) return 'nothing';
+    let base: KubeObject | undefined;
+    const change = (current: KubeObject): KubeObject | undefined => {
+      base = undefined;
+      // After a conflict it is newer than what is known, and the plan must be made on what the pool follows.
+      if (current !== this.#object) this.#take(current);
+      const read = readNodeEniConfig(current);
+      const spec = read === undefined ? undefined : plan(seenNecOf(read.config, read.damaged));
+      if (spec === undefined) return undefined;
+      base = current;
+      // The same object but for its own fields; `apiVersion`, `kind` and `metadata` are those of `current`.
+      return withAgentFields(current, spec) as KubeObject;
+    };
+    const { client, nodeName } = this.#options;
+    const written = await updateGuarded(client, NODE_ENI_CONFIGS, { name: nodeName }, change, {
+      current: this.#object,
+      signal,
+    });
+    if (written === undefined) this.#forget();
+    if (written === undefined || base === undefined) return 'nothing';
+    const isChanged = written.metadata.resourceVersion !== base.metadata.resourceVersion;
+    if (!isOlder(written, this.#object)) this.#take(written);
+    return isChanged ? 'changed' : 'unchanged';
+  }
+
+  close(): void {
+    this.#closing.abort('closed');
+    this.#listeners.clear();
+  }
+
+  #onChange(after: KubeObject | undefined): void {
+    if (after === undefined) this.#forget();
+    // The watch lags behind our own writes; or the API server was restored, and what we wrote never was.
+    else if (isOlder(after, this.#object)) void this.#reread();
+    else this.#take(after);
+  }
+
+  /** A read that is answered by what is committed, unlike a watch. */
+  async #reread(): Promise<void> {
+    if (this.#isRereading) return;
+    this.#isRereading = true;
+    const { client, nodeName, log } = this.#options;
+    try {
+      const before = this.#object;
+      const object = await client.get(NODE_ENI_CONFIGS, { name: nodeName }, this.#closing.signal);
+      // A change that came meanwhile is newer than the answer, or is looked at again when it is not.
+      if (this.#object !== before) return;
+      if (object === undefined) this.#forget();
+      else if (object.metadata.resourceVersion !== before?.metadata.resourceVersion) this.#take(object);
+    } catch (error) {
+      if (!this.#closing.signal.aborted)
+        log.warn('NodeENIConfig not read again, the next change is looked at', { error });
+    } finally {
+      this.#isRereading = false;
+    }
+  }
+
+  /** Deleted, or not made yet. What is in force stays: Pods live, and a new object is a new description. */
+  #forget(): void {
+    if (this.#object === undefined) return;
+    this.#object = undefined;
+    this.#options.log.warn('NodeENIConfig is gone, its last supply stays in force', { name: this.#options.nodeName });
+  }
+
+  #take(object: KubeObject): void {
+    this.#object = object;
+    const read = readNodeEniConfig(object);
+    if (read === undefined || isSupplyDamaged(read.damaged)) {
+      this.#report(read?.faults ?? []);
+      return;
+    }
+    this.#tellFaults('object', read.faults);
+    this.#problem = undefined;
+    const event = this.#eventOf(read);
+    this.#event = event;
+    this.#tell(event);
+  }
+
+  #eventOf({ config, damaged }: ReadNodeEniConfig): Extract<SupplyEvent, { kind: 'supply' }> {
+    const usage = nodeUsageOf(config.status, this.#options.isInUse);
+    const { settings, faults } = readNodeSettings(annotationsOf(config.object), usage);
+    this.#tellFaults('annotation', faults);
+    return { kind: 'supply', supply: supplyOfConfig(config, settings), seen: seenNecOf(config, damaged) };
+  }
+
+  #report(faults: readonly Fault[]): void {
+    const { nodeName, log } = this.#options;
+    const error = new ConfigError(`NodeENIConfig ${nodeName}`, faults);
+    if (this.#problem?.message === error.message) return;
+    this.#problem = error;
+    log.error('NodeENIConfig cannot be read, the last good supply stays in force', { error });
+    this.#tellFaults('object', faults);
+    this.#tell({ kind: 'invalid', error });
+  }
+
+  /** Says a thing once, however often the object changes otherwise. */
+  #tellFaults(kind: 'annotation' | 'object', faults: readonly Fault[]): void {
+    const text = faults.map(({ path, got }) => `${path} ${got}`).join('\n');
+    if (this.#toldFaults.get(kind) === text) return;
+    this.#toldFaults.set(kind, text);
+    this.#options.onFaults?.(kind, faults);
+    if (faults.length > 0) this.#options.log.warn('NodeENIConfig has fields that are not taken', { kind, faults });
+  }
+
+  #tell(event: SupplyEvent): void {
+    for (const listener of this.#listeners) listener(event);
+  }
+}
+
+/** Tells whether `object` is an earlier version than `known` of the same object. @see KEP-5504: versions compare as numbers */
+function isOlder(object: KubeObject, known: KubeObject | undefined): boolean {
+  if (known === undefined || object.metadata.uid !== known.metadata.uid) return false;
+  const versions = [object, known].map(({ metadata }) => metadata.resourceVersion ?? '');
+  if (!versions.every((version) => /^\d+$/.test(version))) return false;
+  return BigInt(versions[0] ?? 0) < BigInt(versions[1] ?? 0);
+}

@@ -1,0 +1,78 @@
+import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
+import { isRecord } from '../../runtime/decode.ts';
+import { type AgentSpec, type SeenNec, UNREADABLE } from '../demand/publication.ts';
+
+/**
+ * Annotation by which the agent tells its journal's life from another's: who wrote the object last, as far as the agents
+ * of this node go.
+ */
+export const AGENT_LIFE_ANNOTATION = 'tke.cloud.tencent.com/agent-life';
+
+/**
+ * Reads from a NodeENIConfig what publication depends on. Pure.
+ * @param damaged Fields of spec and status that are not what they must be.
+ */
+export function seenNecOf({ spec, status, object }: NodeEniConfig, damaged: ReadonlySet<string> = new Set()): SeenNec {
+  // A field of ours that somebody made nonsense of is written anew.
+  const isOwnDamaged = OWN_FIELDS.some((field) => damaged.has(field));
+  return {
+    spec: {
+      desired: isOwnDamaged ? undefined : spec?.desiredRouteENIIP,
+      releasable: (spec?.releasableIPs ?? []).map(({ ip, assignmentID }) => ({ ip, assignmentId: assignmentID })),
+      observedEpoch: spec?.observedSupplyEpoch,
+      readyResources: spec?.readyResources ?? [],
+      life: lifeOf(object),
+    },
+    supplyEpoch: isSupplyDamaged(damaged) ? UNREADABLE : (status?.supplyEpoch ?? 0),
+    addresses: new Map(
+      (status?.eniInfos ?? [])
+        .flatMap((eni) => eni.addresses ?? [])
+        .map(({ ip, assignmentID, state }) => [
+          ip,
+          { assignmentId: assignmentID, state: state === 'Assigned' ? 'assigned' : 'releasing' },
+        ]),
+    ),
+  };
+}
+
+/** Tells whether what the cloud gave cannot be read as a whole. Pure. */
+export function isSupplyDamaged(damaged: ReadonlySet<string>): boolean {
+  return SUPPLY_FIELDS.some((field) => damaged.has(field));
+}
+
+/** Returns the whole object with the agent's own fields changed and everything else as it was. Pure. */
+export function withAgentFields(
+  object: Readonly<Record<string, unknown>>,
+  { desired, releasable, observedEpoch, readyResources, life }: AgentSpec,
+): Readonly<Record<string, unknown>> {
+  const metadata = recordOf(object['metadata']);
+  return {
+    ...object,
+    metadata: { ...metadata, annotations: { ...recordOf(metadata['annotations']), [AGENT_LIFE_ANNOTATION]: life } },
+    spec: {
+      ...recordOf(object['spec']),
+      desiredRouteENIIP: desired,
+      releasableIPs: releasable.map(({ ip, assignmentId }) => ({ ip, assignmentID: assignmentId })),
+      observedSupplyEpoch: observedEpoch,
+      readyResources,
+    },
+  };
+}
+
+const OWN_FIELDS = [
+  'spec',
+  'spec.desiredRouteENIIP',
+  'spec.releasableIPs',
+  'spec.observedSupplyEpoch',
+  'spec.readyResources',
+];
+const SUPPLY_FIELDS = ['status', 'status.eniInfos', 'status.supplyEpoch'];
+
+function lifeOf(object: Readonly<Record<string, unknown>>): string | undefined {
+  const life = recordOf(recordOf(object['metadata'])['annotations'])[AGENT_LIFE_ANNOTATION];
+  return typeof life === 'string' ? life : undefined;
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
