@@ -1,0 +1,18 @@
+import type { SeenNec } from '../../agent/demand/publication.ts';
+import { seenNecOf } from '../../agent/supply/seen-nec.ts';
+import type { Supply } from '../../agent/supply/supply.ts';
+import { supplyOfConfig } from '../../agent/supply/supply-of-config.ts';
+import { nodeEniConfig } from '../../crd/node-eni-config.ts';
+import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { decodeOrThrow } from '../../runtime/decode.ts';
+
+/** The resource of NodeENIConfigs. */
+export const NODE_ENI_CONFIGS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
+
+/** Turns an object into what the agent's decisions work with. @throws ConfigError when it is none */
+export function readNec(object: KubeObject): { readonly nec: SeenNec; readonly supply: Supply } {
+  const config = decodeOrThrow(nodeEniConfig, object, object.metadata.name);
+  return { supply: supplyOfConfig(config), nec: seenNecOf(config) };
+}

@@ -1,0 +1,160 @@
+import { decidePublication } from '../../agent/demand/decide-publication.ts';
+import type { SeenNec } from '../../agent/demand/publication.ts';
+import type { Offer } from '../../agent/journal/journal-content.ts';
+import { type LeaseKey, leaseKey } from '../../agent/lease.ts';
+import { IpPool } from '../../agent/pool/ip-pool.ts';
+import { withAgentFields } from '../../agent/supply/seen-nec.ts';
+import type { Supply } from '../../agent/supply/supply.ts';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { NODE_ENI_CONFIGS, readNec } from './seen-nec.ts';
+
+/** What a simulated agent is. */
+export type SimulatedAgentOptions = {
+  readonly nodeName: string;
+  readonly kube: KubeClient;
+  readonly clock: Clock;
+  readonly cooldownMs: number;
+  /** Give back all surplus at a time. */
+  readonly isQuick: boolean;
+};
+
+/** How often an agent looks at cooldowns and its pace of giving back. */
+const TICK_MS = 5_000;
+/** A burst of Pods is one write. */
+const DEBOUNCE_MS = 200;
+
+/**
+ * An agent without a kernel: the product's pool and publication decisions on a NodeENIConfig, for thousands of nodes in
+ * one process. It never crashes, so its journal is its memory.
+ */
+export class SimulatedAgent {
+  readonly #options: SimulatedAgentOptions;
+  readonly #pool = new IpPool();
+  readonly #offers = new Map<string, Offer>();
+  readonly #waiting = new Set<LeaseKey>();
+  #seen: { readonly object: KubeObject; readonly nec: SeenNec; readonly supply: Supply } | undefined;
+  #lastReleaseMs: number;
+  #isPublishing = false;
+  #isStale = false;
+  /** Writes of this agent that the API server took. */
+  writes = 0;
+
+  constructor(options: SimulatedAgentOptions) {
+    this.#options = options;
+    this.#lastReleaseMs = options.clock.bootMs();
+  }
+
+  /** Pods that have an address. */
+  get running(): number {
+    return this.#pool.state.leases.size;
+  }
+
+  /** Pods that wait for one. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** Addresses that are in use, by Pod. */
+  get addresses(): readonly string[] {
+    return [...this.#pool.state.leases.values()].flat();
+  }
+
+  /** A Pod wants an address; it gets one now or when there is one. */
+  add(podId: string): void {
+    this.#waiting.add(leaseKey(podId, 'eth0'));
+    this.#serve();
+    void this.#publish();
+  }
+
+  /** A Pod ends. */
+  remove(podId: string): void {
+    const key = leaseKey(podId, 'eth0');
+    this.#waiting.delete(key);
+    this.#pool.release({ key, nowMs: this.#options.clock.bootMs(), cooldownMs: this.#options.cooldownMs });
+    void this.#publish();
+  }
+
+  /** Takes in the object as a watch or a write brought it. */
+  observe(object: KubeObject): void {
+    const { nec, supply } = readNec(object);
+    const result = this.#pool.applySupply(supply);
+    if (result.kind === 'distrusted') return;
+    this.#seen = { object, nec, supply };
+    this.#serve();
+    void this.#publish();
+  }
+
+  /** Ends cooldowns and gives back what is due, until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (!signal.aborted) {
+      await clock.sleep(TICK_MS, signal).catch(() => undefined);
+      this.#pool.tick(clock.bootMs());
+      this.#serve();
+      await this.#publish();
+    }
+  }
+
+  #serve(): void {
+    const nowMs = this.#options.clock.bootMs();
+    for (const key of this.#waiting) {
+      if (this.#pool.lease({ key, families: [4], nowMs }).kind !== 'leased') return;
+      this.#waiting.delete(key);
+    }
+  }
+
+  async #publish(): Promise<void> {
+    this.#isStale = true;
+    if (this.#isPublishing) return;
+    this.#isPublishing = true;
+    try {
+      while (this.#isStale) {
+        await this.#options.clock.sleep(DEBOUNCE_MS);
+        this.#isStale = false;
+        await this.#write();
+      }
+    } finally {
+      this.#isPublishing = false;
+    }
+  }
+
+  async #write(): Promise<void> {
+    const { clock, kube, isQuick } = this.#options;
+    const seen = this.#seen;
+    if (seen === undefined) return;
+    const nowMs = clock.bootMs();
+    const publication = decidePublication({
+      pool: this.#pool.state,
+      offers: this.#offers,
+      life: this.#options.nodeName,
+      nec: seen.nec,
+      warm: seen.supply.warm,
+      outside: { waiting: this.#waiting.size, floor: 0 },
+      pacing: { nowMs, lastMs: this.#lastReleaseMs, isQuick },
+      readyResources: ['tke.cloud.tencent.com/eni-ip'],
+    });
+    for (const { ip } of publication.toForget) this.#offers.delete(ip);
+    if (!publication.isDue) return;
+    for (const offer of publication.toOffer) this.#offers.set(offer.ip, offer);
+    this.#pool.withdraw(publication.toOffer.map(({ ip }) => ip));
+    if (publication.isPaced) this.#lastReleaseMs = nowMs;
+    try {
+      const changed = withAgentFields(seen.object, publication.spec);
+      const written = await kube.update(NODE_ENI_CONFIGS, { ...seen.object, ...changed });
+      this.writes += 1;
+      for (const { ip } of publication.toRestore) this.#offers.delete(ip);
+      this.#pool.restore(publication.toRestore.map(({ ip }) => ip));
+      this.observe(written);
+    } catch (error) {
+      if (isKubeError(error, 'CONFLICT')) await this.#readAgain();
+      else if (!isKubeError(error, 'NOT_FOUND')) throw error;
+    }
+  }
+
+  async #readAgain(): Promise<void> {
+    const object = await this.#options.kube.get(NODE_ENI_CONFIGS, { name: this.#options.nodeName });
+    if (object !== undefined) this.observe(object);
+  }
+}
