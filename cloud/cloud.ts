@@ -60,7 +60,10 @@ export type Eni = {
   readonly state: EniState;
   /** The instance that it is attached to, or on its way to or from. */
   readonly attachment?: { readonly instanceId: string; readonly deviceIndex: number };
+  /** IPv4 addresses. */
   readonly ips: readonly EniIp[];
+  /** IPv6 addresses in their shortest spelling; absent: none. */
+  readonly ipv6s?: readonly EniIp[];
   /** In order of precedence. */
   readonly securityGroupIds: readonly string[];
   readonly tags: Tags;
@@ -214,6 +217,10 @@ export type IpPort = {
   assignExact(eniId: string, ips: readonly string[], context: CallContext, clientToken?: string): Promise<IpChange>;
   /** Takes addresses away, ten a call; their EIPs are unbound by the cloud. */
   unassign(eniId: string, ips: readonly string[], context: CallContext): Promise<IpChange>;
+  /** Assigns `count` IPv6 addresses, ten a call, of a subnet that has an IPv6 block. */
+  assignIpv6(eniId: string, count: number, context: CallContext, clientToken?: string): Promise<IpChange>;
+  /** Takes IPv6 addresses away, ten a call. */
+  unassignIpv6(eniId: string, ips: readonly string[], context: CallContext): Promise<IpChange>;
   /** Moves an address to another ENI of the same subnet. */
   migrate(ip: string, fromEniId: string, toEniId: string, context: CallContext): Promise<CloudTask>;
 };

@@ -1,4 +1,4 @@
-import type { Eip, EipGoal, Eni, EniGoal } from './cloud.ts';
+import type { Eip, EipGoal, Eni, EniGoal, EniIp } from './cloud.ts';
 
 /**
  * What a description says of a goal: reached; on its way; or standing still elsewhere, which is either a description
@@ -23,16 +23,20 @@ export function judgeEniGoal(goal: EniGoal, eni: Eni | undefined): GoalState {
     case 'deleted':
       return eni.state === 'DELETING' ? 'moving' : 'still';
     case 'ips-assigned': {
-      const states = goal.ips.map((ip) => eni.ips.find((candidate) => candidate.ip === ip)?.state);
+      const states = goal.ips.map((ip) => bothFamilies(eni).find((candidate) => candidate.ip === ip)?.state);
       if (states.every((state) => state === 'AVAILABLE')) return 'reached';
       return states.some((state) => state === 'PENDING' || state === 'MIGRATING') ? 'moving' : 'still';
     }
     case 'ips-unassigned': {
-      const left = eni.ips.filter((candidate) => goal.ips.includes(candidate.ip));
+      const left = bothFamilies(eni).filter((candidate) => goal.ips.includes(candidate.ip));
       if (left.length === 0) return 'reached';
       return left.some((ip) => ip.state === 'DELETING' || ip.state === 'MIGRATING') ? 'moving' : 'still';
     }
   }
+}
+
+function bothFamilies(eni: Eni): readonly EniIp[] {
+  return eni.ipv6s === undefined ? eni.ips : [...eni.ips, ...eni.ipv6s];
 }
 
 const EIP_MOVING: readonly string[] = ['CREATING', 'BINDING', 'UNBINDING', 'OFFLINING'];

@@ -2,7 +2,7 @@ import { batchesOf, countsOf, IPS_PER_CALL } from '../batches.ts';
 import type { CloudTask, IpChange, IpPort } from '../cloud.ts';
 import { type CloudError, isCloudError } from '../cloud-error.ts';
 import type { Caller } from './caller.ts';
-import { decodeAssignedIps } from './decode/eni.ts';
+import { decodeAssignedIps, decodeAssignedIpv6s } from './decode/eni.ts';
 import { decodeRequestId } from './decode/others.ts';
 import { tokenOf, vpcTask } from './enis.ts';
 
@@ -26,6 +26,20 @@ export function createIpPort(call: Caller): IpPort {
         const PrivateIpAddresses = step.map((PrivateIpAddress) => ({ PrivateIpAddress }));
         const action = 'UnassignPrivateIpAddresses';
         const answer = await call(action, { NetworkInterfaceId: eniId, PrivateIpAddresses }, context);
+        return { ips: step, task: vpcTask(answer, action, { kind: 'ips-unassigned', eniId, ips: step }) };
+      }),
+    assignIpv6: (eniId, count, context, clientToken) =>
+      inSteps(countsOf(count, IPS_PER_CALL), async (step, index) => {
+        const action = 'AssignIpv6Addresses';
+        const request = { NetworkInterfaceId: eniId, Ipv6AddressCount: step, ...tokenOf(numbered(clientToken, index)) };
+        const { ips, taskId } = decodeAssignedIpv6s(await call(action, request, context));
+        return { ips, task: { taskId, action, goal: { kind: 'ips-assigned', eniId, ips } } };
+      }),
+    unassignIpv6: (eniId, ips, context) =>
+      inSteps(batchesOf(ips, IPS_PER_CALL), async (step) => {
+        const action = 'UnassignIpv6Addresses';
+        const Ipv6Addresses = step.map((Address) => ({ Address }));
+        const answer = await call(action, { NetworkInterfaceId: eniId, Ipv6Addresses }, context);
         return { ips: step, task: vpcTask(answer, action, { kind: 'ips-unassigned', eniId, ips: step }) };
       }),
     migrate: async (ip, fromEniId, toEniId, context) => {

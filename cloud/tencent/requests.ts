@@ -5,6 +5,7 @@ import type {
 } from 'tencentcloud-sdk-nodejs/tencentcloud/services/sts/v20180813/sts_models.js';
 import type {
   AllocateAddressesRequest,
+  AssignIpv6AddressesRequest,
   AssignPrivateIpAddressesRequest,
   AssociateAddressRequest,
   AssociateNetworkInterfaceSecurityGroupsRequest,
@@ -23,6 +24,7 @@ import type {
   MigratePrivateIpAddressRequest,
   ModifyNetworkInterfaceAttributeRequest,
   ReleaseAddressesRequest,
+  UnassignIpv6AddressesRequest,
   UnassignPrivateIpAddressesRequest,
 } from 'tencentcloud-sdk-nodejs/tencentcloud/services/vpc/v20170312/vpc_models.js';
 
@@ -32,6 +34,7 @@ export type Product = 'vpc' | 'cvm' | 'sts';
 /** The requests of every API that we call, in the SDK's own types. */
 export type Requests = {
   readonly AllocateAddresses: AllocateAddressesRequest;
+  readonly AssignIpv6Addresses: AssignIpv6AddressesRequest;
   readonly AssignPrivateIpAddresses: AssignPrivateIpAddressesRequest;
   readonly AssociateAddress: AssociateAddressRequest;
   readonly AssociateNetworkInterfaceSecurityGroups: AssociateNetworkInterfaceSecurityGroupsRequest;
@@ -53,6 +56,7 @@ export type Requests = {
   readonly MigratePrivateIpAddress: MigratePrivateIpAddressRequest;
   readonly ModifyNetworkInterfaceAttribute: ModifyNetworkInterfaceAttributeRequest;
   readonly ReleaseAddresses: ReleaseAddressesRequest;
+  readonly UnassignIpv6Addresses: UnassignIpv6AddressesRequest;
   readonly UnassignPrivateIpAddresses: UnassignPrivateIpAddressesRequest;
 };
 

@@ -201,6 +201,39 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    title: 'ips: IPv6 addresses are assigned and taken away beside the others, where the subnet has a block',
+    run: async (t, { cloud }) => {
+      const eniId = await attachedEni(cloud, 'dual', 'ins-cores008', 2);
+      const change = await cloud.ips.assignIpv6(eniId, 3, contextOf(), 'v6-token');
+      t.is(change.ips.length, 3);
+      t.true(change.ips.every((ip) => ip.startsWith('fd00:8::')));
+      t.deepEqual(await cloud.tasks.settle(first(change.tasks), contextOf()), { kind: 'done' });
+      const seen = async () => (await cloud.enis.describe([eniId], contextOf()))[0];
+      t.deepEqual(
+        (await seen())?.ipv6s?.map((ip) => `${ip.ip} ${ip.state}`),
+        change.ips.map((ip) => `${ip} AVAILABLE`),
+      );
+      t.is((await seen())?.ips.length, 3);
+      const unassign = await cloud.ips.unassignIpv6(eniId, change.ips.slice(0, 2), contextOf());
+      t.deepEqual(await cloud.tasks.settle(first(unassign.tasks), contextOf()), { kind: 'done' });
+      t.deepEqual(
+        (await seen())?.ipv6s?.map((ip) => ip.ip),
+        change.ips.slice(2),
+      );
+      const many = await failure(
+        cloud.ips.assignIpv6(eniId, 10, contextOf()).then(() => cloud.ips.assignIpv6(eniId, 10, contextOf())),
+      );
+      t.like(many, { code: 'LimitExceeded.Address', retry: 'quota', scope: 'eni-ips' });
+      const without = await createdEni(cloud, 'v4-only', 0, 'subnet-small000');
+      t.like(await failure(cloud.ips.assignIpv6(without, 1, contextOf())), {
+        code: 'UnsupportedOperation.UnassignCidrBlock',
+        retry: 'never',
+      });
+      const [subnet] = await cloud.subnets.describe(['subnet-large000'], contextOf());
+      t.is(subnet?.cidrV6, 'fd00:8::/64');
+    },
+  },
+  {
     title: 'subnets: tell how many addresses are free',
     run: async (t, { cloud }) => {
       const all = await cloud.subnets.sweep(SPEC.vpcId, contextOf());

@@ -14,7 +14,7 @@ import type { CloudSpec } from '../vpc/api/model/state.ts';
 export const SPEC: CloudSpec = {
   vpcId: 'vpc-0000test',
   subnets: [
-    { subnetId: 'subnet-large000', zone: 'ap-guangzhou-3', cidr: '10.0.0.0/16' },
+    { subnetId: 'subnet-large000', zone: 'ap-guangzhou-3', cidr: '10.0.0.0/16', cidrV6: 'fd00:8::/64' },
     { subnetId: 'subnet-small000', zone: 'ap-guangzhou-3', cidr: '10.1.0.0/29' },
     { subnetId: 'subnet-zone4000', zone: 'ap-guangzhou-4', cidr: '10.2.0.0/24' },
   ],

@@ -1,3 +1,4 @@
+import { isIPv6, SocketAddress } from 'node:net';
 import { boolean, integer, list, oneOf, optional, record, required } from '../../../runtime/decode.ts';
 import type { Eni, EniIp, EniState } from '../../cloud.ts';
 import { COUNT, decodeAnswer, NAME, TAGS, TEXT, tagsOf, timeOf } from './fields.ts';
@@ -9,6 +10,15 @@ const IP = record(
     State: optional(oneOf(['PENDING', 'AVAILABLE', 'MIGRATING', 'DELETING'])),
     AddressId: optional(TEXT),
     PublicIpAddress: optional(TEXT),
+  },
+  'ignore',
+);
+
+const IPV6 = record(
+  {
+    Address: required(NAME),
+    Primary: optional(boolean),
+    State: optional(oneOf(['PENDING', 'AVAILABLE', 'MIGRATING', 'DELETING'])),
   },
   'ignore',
 );
@@ -28,6 +38,7 @@ const ENI = record(
     State: required(oneOf(STATES)),
     GroupSet: optional(list(NAME)),
     PrivateIpAddressSet: optional(list(IP)),
+    Ipv6AddressSet: optional(list(IPV6)),
     Attachment: optional(record({ InstanceId: optional(TEXT), DeviceIndex: optional(integer(0, 1_000)) }, 'ignore')),
     TagSet: optional(TAGS),
     CreatedTime: optional(TEXT),
@@ -37,10 +48,12 @@ const ENI = record(
 
 type WireEni = NonNullable<ReturnType<typeof ENI>>;
 type WireIp = NonNullable<ReturnType<typeof IP>>;
+type WireIpv6 = NonNullable<ReturnType<typeof IPV6>>;
 
 const PAGE = record({ NetworkInterfaceSet: required(list(ENI)), TotalCount: required(COUNT) }, 'ignore');
 const CREATED = record({ NetworkInterface: required(ENI), RequestId: required(NAME) }, 'ignore');
 const ASSIGNED = record({ PrivateIpAddressSet: required(list(IP)), RequestId: required(NAME) }, 'ignore');
+const ASSIGNED_IPV6 = record({ Ipv6AddressSet: required(list(IPV6)), RequestId: required(NAME) }, 'ignore');
 const LIMIT = record(
   { EniQuantity: required(integer(1, 1_000)), EniPrivateIpAddressQuantity: required(integer(1, 1_000)) },
   'ignore',
@@ -64,6 +77,12 @@ export function decodeAssignedIps(value: unknown): { readonly ips: readonly stri
   return { ips: assigned.PrivateIpAddressSet.map((ip) => ip.PrivateIpAddress), taskId: assigned.RequestId };
 }
 
+/** Decodes the answer of AssignIpv6Addresses. @throws CloudError BAD_ANSWER */
+export function decodeAssignedIpv6s(value: unknown): { readonly ips: readonly string[]; readonly taskId: string } {
+  const assigned = decodeAnswer(ASSIGNED_IPV6, value, 'AssignIpv6Addresses');
+  return { ips: assigned.Ipv6AddressSet.map((ip) => shortest(ip.Address)), taskId: assigned.RequestId };
+}
+
 /** Decodes the answer of DescribeNetworkInterfaceLimit, which counts primaries in. @throws CloudError BAD_ANSWER */
 export function decodeEniLimit(value: unknown): { readonly enis: number; readonly ipsPerEni: number } {
   const limit = decodeAnswer(LIMIT, value, 'DescribeNetworkInterfaceLimit');
@@ -84,6 +103,7 @@ function eniOf(wire: WireEni): Eni {
     state: wire.State,
     ...(instanceId === '' ? {} : { attachment: { instanceId, deviceIndex: wire.Attachment?.DeviceIndex ?? 0 } }),
     ips: (wire.PrivateIpAddressSet ?? []).map(ipOf),
+    ...((wire.Ipv6AddressSet ?? []).length === 0 ? {} : { ipv6s: (wire.Ipv6AddressSet ?? []).map(ipv6Of) }),
     securityGroupIds: wire.GroupSet ?? [],
     tags: tagsOf(wire.TagSet),
     createdAtMs: timeOf(wire.CreatedTime),
@@ -99,4 +119,13 @@ function ipOf(wire: WireIp): EniIp {
     ...((wire.AddressId ?? '') === '' ? {} : { eipId: wire.AddressId ?? '' }),
     ...((wire.PublicIpAddress ?? '') === '' ? {} : { publicIp: wire.PublicIpAddress ?? '' }),
   };
+}
+
+function ipv6Of(wire: WireIpv6): EniIp {
+  return { ip: shortest(wire.Address), isPrimary: wire.Primary ?? false, state: wire.State ?? 'AVAILABLE' };
+}
+
+/** The cloud spells the groups of an address as it likes; equal addresses are equal texts with us. */
+function shortest(ip: string): string {
+  return isIPv6(ip) ? new SocketAddress({ address: ip, family: 'ipv6' }).address : ip;
 }

@@ -1,4 +1,5 @@
 import type { CredentialBook } from './credential-book.ts';
+import { ipsOf } from './model/limits.ts';
 import type { CloudState } from './model/state.ts';
 import type { ModelEni, ModelInstance } from './model/types.ts';
 
@@ -58,8 +59,11 @@ function answerMacs(state: CloudState, enis: readonly ModelEni[], path: readonly
     case 'subnet-id':
       return eni.subnetId;
     case 'local-ipv4s':
-      if (ip === undefined) return [...eni.ips.keys()].map((one) => `${one}/`).join('\n');
-      if (!eni.ips.has(ip)) return undefined;
+      if (ip === undefined)
+        return ipsOf(eni, 4)
+          .map((one) => `${one.ip}/`)
+          .join('\n');
+      if (!ipsOf(eni, 4).some((one) => one.ip === ip)) return undefined;
       if (detail === 'gateway') return pool.gateway;
       return detail === 'subnet-mask' ? maskOf(pool.cidr) : undefined;
     default:

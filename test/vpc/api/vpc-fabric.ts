@@ -9,7 +9,7 @@ export function createVpcFabric(vpc: TestVpc, nodeOf: (instanceId: string) => st
     },
     detach: (eniId) => vpc.detachEni(eniId),
     assign: async (eniId, ip) => {
-      await vpc.assignIp(eniId, 4, ip);
+      await vpc.assignIp(eniId, ip.includes(':') ? 6 : 4, ip);
     },
     unassign: (eniId, ip) => vpc.unassignIp(eniId, ip),
   };

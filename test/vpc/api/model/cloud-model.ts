@@ -4,6 +4,7 @@ import { EIP_ACTIONS } from './eip-actions.ts';
 import { ENI_ACTIONS } from './eni-actions.ts';
 import { advanceState } from './finish-task.ts';
 import { IP_ACTIONS } from './ip-actions.ts';
+import { IPV6_ACTIONS } from './ipv6-actions.ts';
 import { CVM_ACTIONS, TASK_ACTIONS } from './other-actions.ts';
 import { Params } from './params.ts';
 import { type CloudSpec, CloudState } from './state.ts';
@@ -21,7 +22,7 @@ export type ModelRequest = {
 };
 
 const PRODUCTS: Readonly<Record<string, ActionTable>> = {
-  vpc: { ...ENI_ACTIONS, ...IP_ACTIONS, ...EIP_ACTIONS, ...TASK_ACTIONS },
+  vpc: { ...ENI_ACTIONS, ...IP_ACTIONS, ...IPV6_ACTIONS, ...EIP_ACTIONS, ...TASK_ACTIONS },
   cvm: CVM_ACTIONS,
 };
 

@@ -1,7 +1,7 @@
 import { ApiError } from './api-error.ts';
 import type { ActionTable, ModelCall } from './call.ts';
 import { type DescribeRules, select } from './filters.ts';
-import { instanceLimits, wireEni } from './limits.ts';
+import { instanceLimits, ipsOf, wireEni } from './limits.ts';
 import type { ModelEni } from './types.ts';
 
 const DESCRIBE: DescribeRules<ModelEni> = {
@@ -19,7 +19,8 @@ const DESCRIBE: DescribeRules<ModelEni> = {
     'groups.security-group-id': (eni) => eni.securityGroupIds,
     'network-interface-name': (eni) => [eni.name],
     'network-interface-description': (eni) => [eni.description],
-    'address-ip': (eni) => [...eni.ips.keys()],
+    'address-ip': (eni) => ipsOf(eni, 4).map((ip) => ip.ip),
+    'address-ipv6': (eni) => ipsOf(eni, 6).map((ip) => ip.ip),
     'is-primary': (eni) => [String(eni.isPrimary)],
     'eni-type': (eni) => [eni.isPrimary ? '1' : '0'],
   },

@@ -2,7 +2,7 @@ import { ApiError } from './api-error.ts';
 import type { ActionTable, ModelCall } from './call.ts';
 import { invalidState, requireIdle } from './eni-actions.ts';
 import { type DescribeRules, select } from './filters.ts';
-import { instanceLimits } from './limits.ts';
+import { instanceLimits, ipsOf } from './limits.ts';
 import type { CloudState } from './state.ts';
 import type { ModelEni, ModelIp, ModelSubnet } from './types.ts';
 
@@ -53,7 +53,7 @@ export const IP_ACTIONS: ActionTable = {
           SubnetName: subnet.subnetId,
           Zone: subnet.zone,
           CidrBlock: subnet.cidr,
-          Ipv6CidrBlock: '',
+          Ipv6CidrBlock: subnet.cidrV6 ?? '',
           AvailableIpAddressCount: subnet.pool.free,
           TotalIpAddressCount: subnet.pool.total,
         })),
@@ -73,7 +73,7 @@ function assignIps({ state, params, begin }: ModelCall): object {
   if (count > 10) throw new ApiError('InvalidParameterValue.LimitExceeded', 'more than 10 addresses in one call.');
   if (eni.state !== 'AVAILABLE') throw invalidState(eni);
   requireIdle(eni);
-  if (eni.ips.size + wanted.length + count > mostIps(state, eni)) {
+  if (ipsOf(eni, 4).length + wanted.length + count > mostIps(state, eni)) {
     throw new ApiError('LimitExceeded', 'Quota limit is reached.');
   }
   const { pool } = state.subnet(eni.subnetId);
@@ -119,7 +119,7 @@ function migrateIp({ state, params, begin }: ModelCall): object {
   for (const eni of [from, to]) if (eni.state !== 'AVAILABLE') throw invalidState(eni);
   requireIdle(from);
   requireIdle(to);
-  if (to.ips.size + 1 > mostIps(state, to)) throw new ApiError('LimitExceeded', 'Quota limit is reached.');
+  if (ipsOf(to, 4).length + 1 > mostIps(state, to)) throw new ApiError('LimitExceeded', 'Quota limit is reached.');
   ip.state = 'MIGRATING';
   state.touch(from);
   begin({ kind: 'migrate', fromEniId: from.eniId, toEniId: to.eniId, ip: ip.ip });

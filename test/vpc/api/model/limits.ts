@@ -1,4 +1,4 @@
-import type { ModelEni } from './types.ts';
+import type { ModelEni, ModelIp } from './types.ts';
 
 /** What an instance may hold, as the limits API counts: primary ENI and primary addresses included. */
 export type InstanceLimits = { readonly enis: number; readonly ipsPerEni: number; readonly eips: number };
@@ -19,6 +19,11 @@ export function writtenTime(ms: number): string {
 /** Tags in wire form. */
 export function wireTags(tags: Readonly<Record<string, string>>): readonly object[] {
   return Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+}
+
+/** Addresses of one family. */
+export function ipsOf(eni: ModelEni, family: 4 | 6): readonly ModelIp[] {
+  return [...eni.ips.values()].filter(({ ip }) => ip.includes(':') === (family === 6));
 }
 
 /** An ENI in wire form. */
@@ -45,7 +50,7 @@ export function wireEni(eni: ModelEni): object {
             AttachTime: writtenTime(attachment.atMs),
           }
         : null,
-    PrivateIpAddressSet: [...eni.ips.values()].map((ip) => ({
+    PrivateIpAddressSet: ipsOf(eni, 4).map((ip) => ({
       PrivateIpAddress: ip.ip,
       Primary: ip.isPrimary,
       State: ip.state,
@@ -54,7 +59,14 @@ export function wireEni(eni: ModelEni): object {
       Description: '',
       IsWanIpBlocked: false,
     })),
-    Ipv6AddressSet: [],
+    Ipv6AddressSet: ipsOf(eni, 6).map((ip) => ({
+      Address: ip.ip,
+      Primary: ip.isPrimary,
+      State: ip.state,
+      AddressId: '',
+      Description: '',
+      IsWanIpBlocked: false,
+    })),
     TagSet: wireTags(eni.tags),
     CreatedTime: writtenTime(eni.createdAtMs),
     EniType: eni.isPrimary ? 1 : 0,

@@ -1,6 +1,7 @@
 import { MinHeap } from '../../../support/min-heap.ts';
 import { AddressPool } from './address-pool.ts';
 import { ApiError } from './api-error.ts';
+import { Ipv6Pool } from './ipv6-pool.ts';
 import type {
   FabricEvent,
   ModelEip,
@@ -15,7 +16,13 @@ import type {
 /** What the cloud consists of and how large its quotas are. */
 export type CloudSpec = {
   readonly vpcId: string;
-  readonly subnets: readonly { readonly subnetId: string; readonly zone: string; readonly cidr: string }[];
+  readonly subnets: readonly {
+    readonly subnetId: string;
+    readonly zone: string;
+    readonly cidr: string;
+    /** A /64; none by default. */
+    readonly cidrV6?: string;
+  }[];
   /** ENIs in the VPC, primary ones not counted; default 1000. */
   readonly vpcEnis?: number;
   /** EIPs in the region; default 20. */
@@ -74,7 +81,12 @@ export class CloudState {
     this.subnets = new Map(
       spec.subnets.map((subnet) => [
         subnet.subnetId,
-        { ...subnet, vpcId: spec.vpcId, pool: new AddressPool(subnet.cidr) },
+        {
+          ...subnet,
+          vpcId: spec.vpcId,
+          pool: new AddressPool(subnet.cidr),
+          ...(subnet.cidrV6 === undefined ? {} : { poolV6: new Ipv6Pool(subnet.cidrV6) }),
+        },
       ]),
     );
   }
@@ -172,19 +184,25 @@ export class CloudState {
   removeEni(eni: ModelEni): void {
     this.unbind(eni);
     if (this.enis.delete(eni.eniId) && !eni.isPrimary) this.#secondaryEnis -= 1;
-    for (const ip of eni.ips.keys()) this.subnet(eni.subnetId).pool.give(ip);
+    for (const ip of eni.ips.keys()) this.#give(eni, ip);
     this.touch(eni);
   }
 
   /** Takes an address off an ENI; it is free again, and its EIP unbound. */
   removeIp(eni: ModelEni, ip: ModelIp): void {
     if (!eni.ips.delete(ip.ip)) return;
-    this.subnet(eni.subnetId).pool.give(ip.ip);
+    this.#give(eni, ip.ip);
     const eip = ip.eipId === undefined ? undefined : this.eips.get(ip.eipId);
     if (eip !== undefined) {
       eip.status = 'UNBIND';
       delete eip.binding;
     }
+  }
+
+  #give(eni: ModelEni, ip: string): void {
+    const { pool, poolV6 } = this.subnet(eni.subnetId);
+    if (ip.includes(':')) poolV6?.give(ip);
+    else pool.give(ip);
   }
 
   /** Notes what an ENI is now, for describes that answer from the past. */

@@ -1,4 +1,5 @@
 import type { AddressPool } from './address-pool.ts';
+import type { Ipv6Pool } from './ipv6-pool.ts';
 
 /** An instance, as the CVM service knows it. */
 export type ModelInstance = {
@@ -20,9 +21,12 @@ export type ModelSubnet = {
   readonly zone: string;
   readonly cidr: string;
   readonly pool: AddressPool;
+  /** Of a subnet with an IPv6 block. */
+  readonly cidrV6?: string;
+  readonly poolV6?: Ipv6Pool;
 };
 
-/** An address of an ENI. */
+/** An address of an ENI, of either family. */
 export type ModelIp = {
   readonly ip: string;
   readonly isPrimary: boolean;
