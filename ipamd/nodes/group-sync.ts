@@ -6,9 +6,9 @@ import { NODES } from '../../kube/resource-types.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { NecEntry } from '../node/nec-entry.ts';
 import { decideGroupSync } from './decide-group-sync.ts';
+import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import type { NodeEntry } from './node-entry.ts';
 import type { KnownNodeFacts } from './node-facts.ts';
-import { NODE_ENI_CONFIGS } from './release-config.ts';
 import { GROUP_SYNC_MARK, withAnnotation } from './render-config.ts';
 
 /** A node whose security groups may be wanted anew. */

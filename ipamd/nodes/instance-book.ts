@@ -9,8 +9,6 @@ export type InstanceBook = {
   find(instanceId: string): InstanceRecord | undefined;
   /** `unknown` also for no id. */
   presence(instanceId: string | undefined): Presence;
-  /** The VPCs of all instances that are known. */
-  vpcIds(): Iterable<string>;
   /** Describes an instance whose facts are not all known; those that wait together share a call. @throws CloudError */
   look(instanceId: string, signal: AbortSignal): Promise<void>;
   /** Describes all wanted instances again and again until aborted, and forgets the others. Never rejects. */
@@ -58,11 +56,6 @@ class Book implements InstanceBook {
   presence(instanceId: string | undefined): Presence {
     const record = instanceId === undefined ? undefined : this.#records.get(instanceId);
     return presenceOf(record, this.#deps.clock.monotonicMs(), this.#deps.stoppedGraceMs);
-  }
-
-  vpcIds(): Iterable<string> {
-    const ids = [...this.#records.values()].map(({ instance }) => instance?.vpcId ?? '');
-    return new Set(ids.filter((id) => id !== ''));
   }
 
   async look(instanceId: string, signal: AbortSignal): Promise<void> {

@@ -1,20 +1,18 @@
 import type { Instance } from '../../cloud/cloud.ts';
-import { CLOUD_FINALIZER } from '../../crd/names.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
-import { hasFinalizer } from '../../kube/finalizers.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { type AppliedPolicy, isPolicyInForce, type Policy, readApplied } from './decide-policy.ts';
-import { NODE_ENI_CONFIGS } from './release-config.ts';
+import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import { isIdentityInForce, withPolicy } from './render-config.ts';
 
 /** A NodeENIConfig as the cache has it. */
 export type KeptConfig = { readonly name: string; readonly object: KubeObject; readonly config: NodeEniConfig };
 
 /**
- * Brings the policy fields of a NodeENIConfig in force, its finalizer and the instance that it says it is about. Idempotent;
- * writes nothing when they are. `warm` is set when the warm target by annotation is another than was last told: the new
+ * Brings the policy fields of a NodeENIConfig in force, and the instance that it says it is about. Idempotent; writes
+ * nothing when they are. `warm` is set when the warm target by annotation is another than was last told: the new
  * one, or '' for none.
  * @throws whatever the client throws
  */
@@ -28,7 +26,7 @@ export async function keepPolicy(
   let warm: string | undefined;
   const change = (current: KubeObject): KubeObject | undefined => {
     warm = undefined;
-    // One that is going cannot get its finalizer back, and needs no policy.
+    // One that is going needs no policy.
     if (current.metadata.deletionTimestamp !== undefined) return undefined;
     const config = current === kept.object ? kept.config : readNodeEniConfig(current)?.config;
     // Another instance's: its ENIs are drained, and then it is made anew.
@@ -36,24 +34,12 @@ export async function keepPolicy(
     if (config === undefined || (held !== undefined && held !== instance.instanceId)) return undefined;
     const applied = readApplied(current.metadata.annotations);
     const policy = policyOf(config, applied);
-    if (isInForce(current, config, { policy, applied }, instance)) return undefined;
+    if (isIdentityInForce(config.status, instance) && isPolicyInForce(config.spec ?? {}, applied, policy))
+      return undefined;
     if (applied.routeWarm !== policy.applied.routeWarm) warm = policy.applied.routeWarm ?? '';
     return withPolicy(current, policy, instance);
   };
   if (change(kept.object) === undefined) return {};
   await updateGuarded(kube, NODE_ENI_CONFIGS, { name: kept.name }, change, { current: kept.object, signal });
   return warm === undefined ? {} : { warm };
-}
-
-function isInForce(
-  object: KubeObject,
-  config: NodeEniConfig,
-  { policy, applied }: { readonly policy: Policy; readonly applied: AppliedPolicy },
-  instance: Instance,
-): boolean {
-  return (
-    hasFinalizer(object, CLOUD_FINALIZER) &&
-    isIdentityInForce(config.status, instance) &&
-    isPolicyInForce(config.spec ?? {}, applied, policy)
-  );
 }

@@ -16,12 +16,11 @@ import { type AppliedPolicy, decidePolicy, type Policy, readDesiredPodNum } from
 import { ENI_IP_RESOURCE } from './decide-taint.ts';
 import { continueGroupSync } from './group-sync.ts';
 import type { InstanceBook } from './instance-book.ts';
-import { InstanceOwners } from './instance-owners.ts';
 import { keepPolicy } from './keep-policy.ts';
+import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import type { NodeEntry } from './node-entry.ts';
 import { annotationNotes, type KnownNodeFacts } from './node-facts.ts';
 import type { NodeSettingsFlags } from './node-flags.ts';
-import { NODE_ENI_CONFIGS } from './release-config.ts';
 import { newConfig } from './render-config.ts';
 import { ensureServingMarks } from './serving-marks.ts';
 
@@ -54,10 +53,6 @@ export type NodeControllerDeps = {
 export type NodeController = {
   /** Of one node, by its name. Idempotent. */
   reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult>;
-  /** Instances of all nodes and NodeENIConfigs that were reconciled: what the instance book is to describe. */
-  instanceIds(): Iterable<string>;
-  /** Nodes and NodeENIConfigs that hang on an instance. */
-  nodesOf(instanceId: string): Iterable<string>;
 };
 
 /** Informers are being read. */
@@ -67,17 +62,13 @@ const UNLISTED_MS = 10_000;
 /** What only people or the cloud's administrators can mend is looked at again after this. */
 const MENDED_BY_PEOPLE_MS = 60_000;
 
-/** Makes the node controller. It remembers which problems it has told of, and whose instances are whose. */
+/** Makes the node controller. It remembers only which problems it has told of. */
 export function createNodeController(deps: NodeControllerDeps): NodeController {
-  const context: Context = { ...deps, told: new Map(), owners: new InstanceOwners() };
-  return {
-    reconcile: (name, signal) => reconcileOne(context, name, signal),
-    instanceIds: () => context.owners.instanceIds(),
-    nodesOf: (instanceId) => context.owners.nodesOf(instanceId),
-  };
+  const context: Context = { ...deps, told: new Map() };
+  return { reconcile: (name, signal) => reconcileOne(context, name, signal) };
 }
 
-type Context = NodeControllerDeps & { readonly told: Map<string, string>; readonly owners: InstanceOwners };
+type Context = NodeControllerDeps & { readonly told: Map<string, string> };
 
 async function reconcileOne(context: Context, name: string, signal: AbortSignal): Promise<ReconcileResult> {
   const { nodes, necs, facts } = context;
@@ -86,7 +77,6 @@ async function reconcileOne(context: Context, name: string, signal: AbortSignal)
   const entry = necs.get(name);
   const instanceId = facts.instanceIdOf(node);
   const ids = [instanceId, entry?.decoded?.status?.instanceID].filter((id) => id !== undefined);
-  context.owners.set(name, ids);
   const look = await lookAtInstances(context, ids, signal);
   const step = stepOf(context, node, entry, instanceId);
   const problems = entry === undefined ? [...look.refused, ...problemsOf(step, instanceId, node)] : [];

@@ -2,7 +2,6 @@ import type { Instance } from '../../cloud/cloud.ts';
 import { API_VERSION, APPLIED_POLICY_ANNOTATION, CLOUD_FINALIZER, NODE_ANNOTATION } from '../../crd/names.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
-import { withFinalizer } from '../../kube/finalizers.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { type Policy, renderApplied } from './decide-policy.ts';
@@ -56,14 +55,14 @@ export function identityOf(instance: Instance): NodeEniConfigStatus {
   };
 }
 
-/** Returns the object with policy in force, its finalizer and the instance that it is about; all else as it was. Pure. */
+/** Returns the object with policy in force and the instance that it is about; all else as it was. Pure. */
 export function withPolicy(object: KubeObject, policy: Policy, instance: Instance): KubeObject {
   const spec = { ...recordOf(object['spec']), ...definedOf(policy.fields) };
   const absent = Object.entries(policy.fields).flatMap(([key, value]) => (value === undefined ? [key] : []));
   const kept = Object.fromEntries(Object.entries(spec).filter(([key]) => !absent.includes(key)));
   const status = { ...recordOf(object['status']), ...identityOf(instance) };
   const marked = withAnnotation(object, APPLIED_POLICY_ANNOTATION, renderApplied(policy.applied));
-  return withFinalizer({ ...marked, spec: kept, status }, CLOUD_FINALIZER);
+  return { ...marked, spec: kept, status };
 }
 
 /** Tells whether a status says which instance it is about, as it is now. Pure. */
