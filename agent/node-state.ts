@@ -1,6 +1,7 @@
 import { hostVethAlias } from '../dataplane/host-veth-name.ts';
 import type { EniNetwork, PodNetwork, RuleMode } from '../dataplane/network.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
+import { type Clock, systemClock } from '../runtime/clock.ts';
 import { AddsUnderWay } from './adds-under-way.ts';
 import type { WaitingAdd } from './demand/find-waiting.ts';
 import type { EniRecord, JournalContent } from './journal/journal-content.ts';
@@ -31,9 +32,9 @@ export class NodeState {
   /** ENIs as they were last planned, those whose link is gone included. */
   plannedEnis: readonly EniNetwork[] = [];
   /** Woken when the agent may want more or fewer addresses. */
-  readonly demandChanged = new ChangeSignal();
+  readonly demandChanged: ChangeSignal;
   /** Woken when an address or an ENI may have become usable. */
-  readonly changed = new ChangeSignal();
+  readonly changed: ChangeSignal;
   supply: Supply | undefined;
   /** ADDs that found no address and wait. */
   readonly addsWaiting = new Map<LeaseKey, WaitingAdd>();
@@ -46,6 +47,12 @@ export class NodeState {
   conflicts: readonly string[] = [];
   /** Grows with each change that we make to the kernel outside repair: a repair that looked before it looks again. */
   kernelGeneration = 0;
+
+  /** `clock` is what the signals wait by. */
+  constructor(clock: Clock = systemClock) {
+    this.demandChanged = new ChangeSignal(clock);
+    this.changed = new ChangeSignal(clock);
+  }
 
   /** Takes over what a journal holds. */
   restore(content: JournalContent): void {

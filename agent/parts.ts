@@ -56,7 +56,7 @@ export function createParts(
     hasNftables,
   }: { readonly journal: Journal; readonly kernel: Kernel; readonly hasNftables: boolean },
 ): AgentParts {
-  const state = new NodeState();
+  const state = new NodeState(clock);
   const metrics = createMetrics({ processMetrics: true });
   const { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort } = config;
   const finder = createPrimaryFinder({

@@ -25,6 +25,8 @@ export type SupplyIntakeDeps = {
 
 /** Puts a supply in force, or says why not. What is in force stays until something better comes. */
 export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
+  // Whatever the object says now: what the agent says there may have to follow.
+  deps.state.demandChanged.notify();
   if (event.kind === 'invalid') {
     // Its source has logged why.
     deps.metrics.supplyError();
@@ -39,7 +41,6 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
   if (event.seen !== undefined && event.seen.spec.life !== deps.life) {
     // Another life's offers and writes may still be under way: our own first write ends them, and brings this back.
     deps.log.info('supply waits for our first write', { epoch: event.supply.epoch });
-    state.demandChanged.notify();
     return;
   }
   const supply = keepEnisInUse(event.supply, state.supply, state.leases.values());
@@ -51,7 +52,6 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
       inForce: result.inForce,
     });
     deps.distrusted?.(result.epoch, result.inForce);
-    state.demandChanged.notify();
     return;
   }
   if (event.seen !== undefined) honourForeignOffers(deps, event.seen);
@@ -68,7 +68,6 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
     missing: result.missing,
   });
   state.changed.notify();
-  state.demandChanged.notify();
   deps.supplyChanged();
 }
 

@@ -1,0 +1,172 @@
+import { type ClusterSide, openCluster } from '../../../agent/cluster/cluster.ts';
+import type { NodeEvents } from '../../../agent/cluster/node-events.ts';
+import { readAgentConfig } from '../../../agent/config/agent-config.ts';
+import { openJournal } from '../../../agent/journal/journal.ts';
+import type { Journal } from '../../../agent/journal/journal-content.ts';
+import { NodeState } from '../../../agent/node-state.ts';
+import { createMetrics } from '../../../agent/observability/metrics.ts';
+import { NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
+import { takeSupply } from '../../../agent/supply-intake.ts';
+import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
+import { updateGuarded } from '../../../kube/guarded-update.ts';
+import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
+import { silentLogger } from '../../../runtime/log.ts';
+import { type InProcessApi, startInProcessApi } from '../../kube-api/in-process.ts';
+import { installKinds } from '../../kube-api/install-kinds.ts';
+import { createTempDir } from '../../support/temp-dir.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { sampleLease } from '../pool/supply-sample.ts';
+
+/** What `kubectl get nec n1 -o json` would show, as far as tests look. */
+export type NecObject = KubeObject & { readonly spec?: NodeEniConfigSpec; readonly status?: NodeEniConfigStatus };
+
+/** One life of the agent's cluster side. */
+export type AgentLife = {
+  readonly state: NodeState;
+  readonly journal: Journal;
+  readonly cluster: ClusterSide;
+  readonly told: string[];
+  isReady: boolean;
+  /** Ends as SIGKILL would: nothing is finished. */
+  kill(): void;
+};
+
+/** A node's object in an API server, a journal that outlives agents, and the test as ipamd and people. */
+export type ClusterScene = {
+  readonly clock: VirtualClock;
+  readonly api: InProcessApi;
+  readonly kube: KubeClient;
+  startAgent(): AgentLife;
+  nec(): NecObject | undefined;
+  /** Writes as ipamd does: the status changes and its epoch grows. */
+  supply(change: (status: NodeEniConfigStatus) => NodeEniConfigStatus): Promise<void>;
+  /** Writes as a person does. */
+  edit(change: (object: KubeObject) => KubeObject): Promise<void>;
+  /** Lets everything that is due happen, within `ms`. */
+  pass(ms?: number): Promise<void>;
+  loseJournal(): void;
+  close(): void;
+};
+
+const NAME = 'n1';
+const BARE = { apiVersion: 'networking.tke.cloud.tencent.com/v1', kind: 'NodeENIConfig', metadata: { name: NAME } };
+
+/** An attached ENI `eni-<letter>` with the given last parts of addresses; assignment ids are `a-<ip>`. */
+export function eniOf(letter: 'a' | 'b', lasts: readonly number[]) {
+  const subnet = letter === 'a' ? 1 : 2;
+  return {
+    eniID: `eni-${letter}`,
+    mac: `02:00:00:00:00:0${subnet}`,
+    primaryIP: `10.0.${subnet}.2`,
+    gateway: `10.0.${subnet}.1`,
+    subnetID: `subnet-${letter}`,
+    subnetCIDR: `10.0.${subnet}.0/24`,
+    state: 'Attached' as const,
+    addresses: lasts.map((last) => {
+      const ip = `10.0.${subnet}.${last}`;
+      return { ip, assignmentID: `a-${ip}`, state: 'Assigned' as const };
+    }),
+  };
+}
+
+/** Starts the scene, with an object that has no status yet unless told otherwise. */
+export async function openClusterScene({ hasNec = true }: { readonly hasNec?: boolean } = {}): Promise<ClusterScene> {
+  const clock = new VirtualClock();
+  const api = startInProcessApi({ clock });
+  const kube = api.client({ userAgent: 'test' });
+  const folder = createTempDir('cluster');
+  await installKinds(kube);
+  if (hasNec) await kube.create(NODE_ENI_CONFIGS, BARE);
+  let journals = 0;
+  const lives: AgentLife[] = [];
+  const edit = async (change: (object: KubeObject) => KubeObject): Promise<void> => {
+    await clock.run(updateGuarded(kube, NODE_ENI_CONFIGS, { name: NAME }, change));
+    await clock.advance(1_000);
+  };
+  return {
+    ...{ clock, api, kube, edit },
+    startAgent: () => {
+      const life = startLife(clock, api, folder.join(`journal-${journals}.db`));
+      lives.push(life);
+      return life;
+    },
+    nec: () => api.objects('nodeeniconfigs', 'networking.tke.cloud.tencent.com')[0] as unknown as NecObject | undefined,
+    supply: (change) =>
+      edit((object) => {
+        const status = (object as NecObject).status ?? {};
+        return { ...object, status: { ...change(status), supplyEpoch: (status.supplyEpoch ?? 0) + 1 } };
+      }),
+    pass: (ms = 1_000) => clock.advance(ms),
+    loseJournal: () => {
+      journals++;
+    },
+    close: () => {
+      for (const life of lives) life.kill();
+      folder.close();
+    },
+  };
+}
+
+function startLife(clock: VirtualClock, api: InProcessApi, path: string): AgentLife {
+  const outcome = readAgentConfig({
+    argv: ['--supply-source=cluster', `--node-name=${NAME}`],
+    env: {},
+    readFile: () => '',
+  });
+  if (outcome.kind !== 'run') throw new Error('settings of the test are wrong');
+  const journal = openJournal(path, { clock, bootId: 'boot' });
+  const state = new NodeState(clock);
+  state.restore(journal.load());
+  const metrics = createMetrics({ processMetrics: false });
+  const told: string[] = [];
+  const events: NodeEvents = {
+    tell: (_type, reason, message) => void told.push(`${reason}: ${message}`),
+    flush: async () => {},
+  };
+  const cluster = openCluster({
+    ...{ state, journal, metrics },
+    config: outcome.config,
+    runtime: {
+      ...{ clock, events },
+      log: silentLogger,
+      randomBytes: (byteCount) => crypto.getRandomValues(new Uint8Array(byteCount)),
+      release: 'test',
+      random: () => 0.5,
+    },
+    kube: api.client({ userAgent: 'agent' }),
+  });
+  const down = new AbortController();
+  const deps = { state, journal, metrics, log: silentLogger, nodeName: NAME, supplyChanged: () => {} };
+  cluster.supply.subscribe((event) => takeSupply({ ...deps, life: cluster.life }, event));
+  const life: AgentLife = {
+    ...{ state, journal, cluster, told },
+    isReady: true,
+    kill: () => {
+      down.abort('killed');
+      cluster.close();
+      journal.close();
+    },
+  };
+  void cluster.publish(() => life.isReady, down.signal);
+  return life;
+}
+
+/** Gives the Pod `name` an address, as an ADD does; returns it. Undefined when there is none. */
+export function leaseTo({ state, journal }: AgentLife, name: string, nowMs: number): string | undefined {
+  const result = state.pool.lease({ key: `${name}/eth0`, families: [4], nowMs });
+  const address = result.kind === 'leased' ? result.addresses[0] : undefined;
+  if (address === undefined) return undefined;
+  const lease = sampleLease(name, address.eniId, [address.ip], { podUid: `uid-${name}`, podName: name });
+  journal.putLease(lease);
+  state.leases.set(`${name}/eth0`, lease);
+  state.demandChanged.notify();
+  return address.ip;
+}
+
+/** Ends the lease of the Pod `name`; its address is free at once. */
+export function endLease({ state, journal }: AgentLife, name: string, nowMs: number): void {
+  state.pool.release({ key: `${name}/eth0`, nowMs, cooldownMs: 0 });
+  journal.eraseLease(`${name}/eth0`, []);
+  state.leases.delete(`${name}/eth0`);
+  state.demandChanged.notify();
+}
