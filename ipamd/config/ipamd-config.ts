@@ -10,21 +10,19 @@ export function readIpamdConfig(input: SettingsInput): SettingsOutcome<IpamdConf
   return readSettings(IPAMD_PROGRAM, input, checkTogether);
 }
 
-/** A leader must be able to miss renewals before others take its lock. */
-const RENEWALS_IN_LEASE = 2;
+/** The share of a lease for which its holder trusts it: in it a renewal must fit, and another try at it. */
+const TRUSTED_SHARE = 0.75;
 
 function checkTogether(config: IpamdConfig, faults: Faults): void {
   checkWarmTargets(config, faults);
   if (config.credentials === 'file' && config.credentialsFile === '') {
     faults.add('--credentials-file', 'a file, as --credentials=file wants one', undefined);
   }
-  if (config.leaderElectLeaseMs < RENEWALS_IN_LEASE * config.leaderElectRenewMs) {
-    const least = `at most half of --leader-elect-lease, ${config.leaderElectLeaseMs} ms`;
-    faults.add('--leader-elect-renew', least, config.leaderElectRenewMs);
-  }
-  if (config.leaderElectRetryMs > config.leaderElectRenewMs) {
-    const most = `at most --leader-elect-renew, ${config.leaderElectRenewMs} ms`;
-    faults.add('--leader-elect-retry', most, config.leaderElectRetryMs);
+  const trustedMs = config.leaderElectLeaseMs * TRUSTED_SHARE;
+  const renewedMs = config.leaderElectRenewMs + config.leaderElectRetryMs;
+  if (renewedMs > trustedMs) {
+    const most = `with --leader-elect-retry at most three quarters of --leader-elect-lease, ${trustedMs} ms`;
+    faults.add('--leader-elect-renew', most, renewedMs);
   }
   if (config.kubeClientBurst < config.kubeClientQps) {
     faults.add('--kube-client-burst', `at least --kube-client-qps, ${config.kubeClientQps}`, config.kubeClientBurst);

@@ -1,3 +1,4 @@
+import type { PacedRate } from '../../cloud/pacing/call-gate.ts';
 import type { CallObserver } from '../../cloud/tencent/caller.ts';
 import { productOf } from '../../cloud/tencent/requests.ts';
 import type { TencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
@@ -13,7 +14,7 @@ const WAIT_BUCKETS_S = [0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300];
 const WORK_BUCKETS_S = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60];
 
 /** How fast the cloud may be called, as its adapter tells. */
-export type Pacing = TencentCloud['pacing'];
+export type Pacing = Pick<TencentCloud['pacing'], 'rates'>;
 
 /** Counts every attempt of a cloud call. */
 export function createCloudObserver(factory: MetricFactory, clock: Clock, meter: RateMeter): CallObserver {
@@ -35,31 +36,31 @@ export function createCloudObserver(factory: MetricFactory, clock: Clock, meter:
       took.observe({ action }, tookMs / MS_PER_S);
       waited.observe({ action }, waitedMs / MS_PER_S);
       meter.note(action, clock.monotonicMs());
+      meter.note(productOf(action), clock.monotonicMs());
     },
   };
 }
 
-/** Shows what of the allowed rates is left. */
+/** Shows what of the allowed rates is left; the line without an action is that of the whole product. */
 export function showPacing(
   factory: MetricFactory,
   clock: Clock,
   meter: RateMeter,
   pacing: () => Pacing | undefined,
 ): void {
-  factory.gauge('cloud_calls_waiting', 'Cloud calls that wait for their turn.', [], (gauge) =>
-    gauge.set(pacing()?.waiting ?? 0),
-  );
-  const rates = (): readonly { readonly action: string; readonly allowed: number; readonly used: number }[] =>
-    [...meter.keys()].flatMap((action) => {
-      // Only names of APIs are ever noted.
-      const allowed = pacing()?.perSecond(productOf(action as Parameters<typeof productOf>[0]), action);
-      return allowed === undefined ? [] : [{ action, allowed, used: meter.perSecond(action, clock.monotonicMs()) }];
-    });
-  factory.gauge('cloud_rate_allowed', 'Calls a second that the pacing allows an API now.', ['action'], (gauge) => {
-    for (const { action, allowed } of rates()) gauge.set({ action }, allowed);
+  const labels = ['product', 'action'] as const;
+  const rates = (): Iterable<PacedRate> => pacing()?.rates() ?? [];
+  factory.gauge('cloud_calls_waiting', 'Cloud calls that wait for their turn.', labels, (gauge) => {
+    for (const { product, action = '', waiting } of rates()) gauge.set({ product, action }, waiting);
   });
-  factory.gauge('cloud_budget_left', 'Calls a second that are allowed and were not made.', ['action'], (gauge) => {
-    for (const { action, allowed, used } of rates()) gauge.set({ action }, Math.max(0, allowed - used));
+  factory.gauge('cloud_rate_allowed', 'Calls a second that the pacing allows now.', labels, (gauge) => {
+    for (const { product, action = '', perSecond } of rates()) gauge.set({ product, action }, perSecond);
+  });
+  factory.gauge('cloud_budget_left', 'Calls a second that are allowed and were not made.', labels, (gauge) => {
+    for (const { product, action = '', perSecond } of rates()) {
+      const used = meter.perSecond(action === '' ? product : action, clock.monotonicMs());
+      gauge.set({ product, action }, Math.max(0, perSecond - used));
+    }
   });
 }
 

@@ -3,7 +3,10 @@ import type { ControllerObserver } from '../../kube/controller.ts';
 import type { InformerObserver } from '../../kube/informer.ts';
 import type { KubeObserver } from '../../kube/kube-observer.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { AuditObserver } from '../audit/audit.ts';
 import type { NodeObserver } from '../node/node-deps.ts';
+import type { NodesObserver } from '../nodes/node-controller.ts';
+import type { SubnetsObserver } from '../subnets/open-subnets.ts';
 import {
   createCloudObserver,
   createControllerObserver,
@@ -16,6 +19,16 @@ import {
 import { createMetricFactory, type MetricFactory, MS_PER_S } from './metric-factory.ts';
 import { ProblemBook } from './problem-book.ts';
 import { RateMeter } from './rate-meter.ts';
+import {
+  createAuditObserver,
+  createNodeObserver,
+  createNodesObserver,
+  createRecordsObserver,
+  createRefreshObserver,
+  createSubnetsObserver,
+  NODE_REPORTERS,
+  WARM_BUCKETS_S,
+} from './role-metrics.ts';
 import { NO_STATE, type StateSources, showState } from './state-metrics.ts';
 import { type NecChange, WarmWatch } from './warm-watch.ts';
 
@@ -29,19 +42,22 @@ export type IpamdMetrics = {
   readonly informer: InformerObserver;
   readonly controller: ControllerObserver;
   readonly node: NodeObserver;
+  readonly nodes: NodesObserver;
+  readonly subnets: SubnetsObserver;
+  readonly audit: AuditObserver;
   readonly records: { onWrite(kind: string, result: string): void };
+  readonly onInstancesRefresh: (refresh: { readonly instances: number; readonly isFailed: boolean }) => void;
   readonly problems: ProblemBook;
   readonly contact: Readonly<KubeContact>;
   /** Takes a change of a cached NodeENIConfig in. */
   necChanged(change: NecChange): void;
   /** Says where the state is to be looked at from now on. */
   show(sources: StateSources, pacing: Pacing | undefined): void;
+  /** Forgets what only a leader knows: another leads now. */
+  forgetTerm(): void;
   render(): Promise<string>;
   readonly contentType: string;
 };
-
-/** Buckets around what the cloud's limits allow: one ENI takes seconds, 5,000 nodes at once some half an hour. */
-const WARM_BUCKETS_S = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600];
 
 /**
  * Creates ipamd's metrics in a registry of their own. No default metrics of the library: its gauge of the event loop's
@@ -61,6 +77,7 @@ export function createIpamdMetrics(
   showPacing(factory, clock, meter, () => pacing);
   showProcess(factory, about);
   const warm = new WarmWatch();
+  const subnets = createSubnetsObserver(factory, problems);
   const secondsToWarm = factory.histogram(
     'node_warm_seconds',
     'Time from the creation of a NodeENIConfig to its first being ready.',
@@ -72,7 +89,11 @@ export function createIpamdMetrics(
     informer: createInformerObserver(factory),
     controller: createControllerObserver(factory),
     node: createNodeObserver(factory, problems),
+    nodes: createNodesObserver(factory, problems),
+    subnets,
+    audit: createAuditObserver(factory),
     records: createRecordsObserver(factory),
+    onInstancesRefresh: createRefreshObserver(factory),
     problems,
     contact,
     necChanged: (change) => {
@@ -83,57 +104,13 @@ export function createIpamdMetrics(
       sources = newSources;
       pacing = newPacing;
     },
+    forgetTerm: () => {
+      problems.forgetAll(NODE_REPORTERS);
+      subnets.forget();
+    },
     render: () => factory.registry.metrics(),
     contentType: factory.registry.contentType,
   };
-}
-
-/** Names the reporter of a node's problems. */
-export function nodeReporter(node: string): string {
-  return `${NODE_REPORTERS}${node}`;
-}
-
-/** What the reporters of all nodes begin with: a new leader starts without them. */
-export const NODE_REPORTERS = 'node/';
-
-function createNodeObserver(factory: MetricFactory, problems: ProblemBook): NodeObserver {
-  const calls = factory.counter('node_calls_total', 'Changes asked of the cloud for nodes, by how they ended.', [
-    'action',
-    'outcome',
-    'code',
-  ]);
-  const took = factory.histogram('node_call_seconds', 'Time of such a change, its task included.', WARM_BUCKETS_S, [
-    'action',
-  ]);
-  const writes = factory.counter('node_writes_total', 'Guarded writes of NodeENIConfigs.', ['result']);
-  const describes = factory.counter('node_describes_total', 'Times that the cloud was asked what it holds for a node.');
-  const drift = factory.counter('node_drift_total', 'Differences found between the cloud and a NodeENIConfig.', [
-    'kind',
-  ]);
-  return {
-    onCall: ({ action, outcome, tookMs, code }) => {
-      calls.inc({ action, outcome, code: code ?? '' });
-      took.observe({ action }, tookMs / MS_PER_S);
-    },
-    onWrite: ({ result }) => writes.inc({ result }),
-    onDescribe: () => describes.inc(),
-    onDrift: ({ kinds }) => {
-      for (const kind of kinds) drift.inc({ kind });
-    },
-    onProblems: (node, list) =>
-      problems.report(
-        nodeReporter(node),
-        list.map(({ reason }) => ({ kind: reason, name: node })),
-      ),
-  };
-}
-
-function createRecordsObserver(factory: MetricFactory): IpamdMetrics['records'] {
-  const writes = factory.counter('record_writes_total', 'Writes of VpcIPs and VpcIPClaims for Pods.', [
-    'kind',
-    'result',
-  ]);
-  return { onWrite: (kind, result) => writes.inc({ kind, result }) };
 }
 
 function showProcess(

@@ -24,11 +24,6 @@ export class RateMeter {
     forget(counts, Math.floor(nowMs / MS_PER_S));
     return counts.perSecond.reduce((sum, count) => sum + count, 0) / WINDOW_S;
   }
-
-  /** Everything that ever happened. */
-  keys(): Iterable<string> {
-    return this.#counts.keys();
-  }
 }
 
 /** Empties the slots of the seconds that have passed since something was counted. */

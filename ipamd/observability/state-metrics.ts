@@ -3,9 +3,6 @@ import { type CountedNec, countNecs, type NecCounts } from './count-necs.ts';
 import { type MetricFactory, MS_PER_S } from './metric-factory.ts';
 import type { ProblemBook } from './problem-book.ts';
 
-/** A subnet, as last described. */
-export type SubnetSample = { readonly subnetId: string; readonly zone: string; readonly freeIps: number };
-
 /** Something that follows objects. */
 export type InformerSample = {
   readonly resource: string;
@@ -21,7 +18,6 @@ export type QueueSample = { readonly queue: string; readonly waiting: number; re
 /** What a scrape looks at; each is asked anew. */
 export type StateSources = {
   readonly necs: () => Iterable<CountedNec>;
-  readonly subnets: () => Iterable<SubnetSample>;
   readonly informers: () => Iterable<InformerSample>;
   readonly queues: () => Iterable<QueueSample>;
   /** Undefined while another leads. */
@@ -33,7 +29,6 @@ export type StateSources = {
 /** What there is before ipamd has started. */
 export const NO_STATE: StateSources = {
   necs: () => [],
-  subnets: () => [],
   informers: () => [],
   queues: () => [],
   leaderEpoch: () => undefined,
@@ -43,9 +38,6 @@ export const NO_STATE: StateSources = {
 /** Shows the state that ipamd sees, counted when somebody scrapes. */
 export function showState(factory: MetricFactory, clock: Clock, problems: ProblemBook, now: () => StateSources): void {
   showNecs(factory, clock, now);
-  factory.gauge('subnet_free_addresses', 'Free addresses of a subnet.', ['subnet', 'zone'], (gauge) => {
-    for (const { subnetId, zone, freeIps } of now().subnets()) gauge.set({ subnet: subnetId, zone }, freeIps);
-  });
   factory.gauge('problem', 'What is wrong now; several of a kind may be put together.', ['kind', 'name'], (gauge) => {
     for (const { kind, name, count } of problems.samples()) gauge.set({ kind, name }, count);
   });

@@ -89,10 +89,10 @@ test(
   ['--ip-min-warm-target'],
 );
 test(
-  'readIpamdConfig: refuses a lease that one missed renewal ends, and a retry slower than the renewal',
+  'readIpamdConfig: refuses a lease that leaves no room for a second try at its renewal',
   refuses,
-  ['--leader-elect-renew=20s', '--leader-elect-retry=25s'],
-  ['--leader-elect-renew', '--leader-elect-retry'],
+  ['--leader-elect-renew=20s'],
+  ['--leader-elect-renew'],
 );
 test(
   'readIpamdConfig: refuses security groups that nothing would set',

@@ -93,16 +93,23 @@ test('createIpamdMetrics: counts attempts, repetitions and what is left of the a
   const attempt = { action: 'CreateNetworkInterface', waitedMs: 200, tookMs: 100 } as const;
   metrics.cloud.onAttempt({ ...attempt, attempt: 1, code: 'RequestLimitExceeded' });
   for (let count = 0; count < 19; count++) metrics.cloud.onAttempt({ ...attempt, attempt: 2, code: undefined });
-  metrics.show(NO_STATE, { waiting: 7, perSecond: (_product, action) => (action === attempt.action ? 10 : undefined) });
+  const rates = () => [
+    { product: 'vpc', perSecond: 50, waiting: 7 },
+    { product: 'vpc', action: attempt.action, perSecond: 10, waiting: 7 },
+  ];
+  metrics.show(NO_STATE, { rates });
   t.deepEqual(await valuesOf('cloud_calls_total'), {
     '{action="CreateNetworkInterface",code="RequestLimitExceeded"}': 1,
     '{action="CreateNetworkInterface",code="ok"}': 19,
   });
   t.deepEqual(await valuesOf('cloud_retries_total'), { '{action="CreateNetworkInterface"}': 19 });
-  t.deepEqual(await valuesOf('cloud_budget_left'), { '{action="CreateNetworkInterface"}': 8 });
-  t.deepEqual(await valuesOf('cloud_calls_waiting'), { '': 7 });
+  t.deepEqual(await valuesOf('cloud_budget_left'), {
+    '{product="vpc",action=""}': 48,
+    '{product="vpc",action="CreateNetworkInterface"}': 8,
+  });
+  t.like(await valuesOf('cloud_calls_waiting'), { '{product="vpc",action=""}': 7 });
   await clock.advance(11_000);
-  t.deepEqual(await valuesOf('cloud_budget_left'), { '{action="CreateNetworkInterface"}': 10 });
+  t.like(await valuesOf('cloud_budget_left'), { '{product="vpc",action="CreateNetworkInterface"}': 10 });
 });
 
 test('createIpamdMetrics: measures the time to warm once for each object', async (t) => {

@@ -1,0 +1,27 @@
+import { backoffMs } from '../../runtime/backoff.ts';
+import { type InstallDeps, installDefinitions } from './install-definitions.ts';
+
+const BACKOFF = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0 };
+
+/**
+ * Installs the definitions, again and again until they are there or the signal aborts. Never rejects.
+ * @param tell hears why they are not there yet, and `undefined` once they are.
+ */
+export async function keepDefinitions(
+  deps: InstallDeps,
+  signal: AbortSignal,
+  tell: (problem: string | undefined) => void,
+): Promise<void> {
+  for (let attempt = 1; !signal.aborted; attempt++) {
+    try {
+      await installDefinitions(deps, signal);
+      tell(undefined);
+      return;
+    } catch (error) {
+      if (signal.aborted) return;
+      deps.log.error('definitions of resources are not in place, will try again', { error });
+      tell(`definitions of resources: ${error instanceof Error ? error.message : String(error)}`);
+      await deps.clock.sleep(backoffMs(BACKOFF, attempt, 0), signal).catch(() => {});
+    }
+  }
+}

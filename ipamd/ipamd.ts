@@ -1,0 +1,233 @@
+import type { Cloud } from '../cloud/cloud.ts';
+import { createEventRecorder, type EventRecorder } from '../kube/event-recorder.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { runAsLeader, type Term } from '../kube/leader-election.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { IpamdConfig } from './config/options.ts';
+import { keepDefinitions } from './crds/keep-definitions.ts';
+import { followMachines, type MachineFollower } from './follow-machines.ts';
+import { type LeadDeps, lead, type TermView } from './leading/lead.ts';
+import { sampleQueues } from './leading/queues.ts';
+import type { Ids } from './nec/decision.ts';
+import { BreakerBook } from './node/breaker-book.ts';
+import { CloudEyes } from './node/cloud-eyes.ts';
+import type { Pacing } from './observability/call-metrics.ts';
+import { type HealthFacts, judgeLiveness, judgeReadiness } from './observability/health.ts';
+import { createIpamdMetrics, type IpamdMetrics } from './observability/metrics.ts';
+import { type InformerDeps, openInformers, sampleInformers } from './open-informers.ts';
+
+/** What ipamd runs on; each a port, so that it runs on a virtual clock and without a connection as well. */
+export type IpamdRuntime = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  readonly ids: Ids;
+  /** `urgent` has a share of calls of its own, for the lock. */
+  readonly kube: KubeClient & { readonly urgent?: KubeClient };
+  readonly cloud: Cloud & { readonly pacing?: Pacing };
+  readonly release: string;
+  /** Who we are, for people who look at the lock. */
+  readonly identity?: string;
+  /** Where the clients' observers come from, when they count too. */
+  readonly metrics?: IpamdMetrics;
+};
+
+/** A running ipamd. */
+export type RunningIpamd = {
+  /** True while it leads. */
+  readonly isLeading: boolean;
+  /** Undefined when it could serve as leader or standby, else why not. */
+  readiness(): string | undefined;
+  readonly metrics: IpamdMetrics;
+  /** Where /metrics, /healthz and /readyz are served; undefined without --metrics-address. */
+  readonly address: string | undefined;
+  /** Resolves when it has ended by `close`; rejects with a fault of ours. */
+  readonly ended: Promise<void>;
+  /** Begins nothing new, lets calls under way end for the time of --shutdown-grace, and releases the lock. Idempotent. */
+  close(): Promise<void>;
+};
+
+/**
+ * Starts ipamd and returns as soon as its endpoints listen: what it needs of the API server and the cloud it waits for.
+ * Every replica keeps its caches warm, whether it leads or not: a new leader decides on what it has at once, and two
+ * replicas cost the API server one more watch for each kind.
+ * @throws the listener's own error (EADDRINUSE, …)
+ */
+export async function startIpamd(config: IpamdConfig, runtime: IpamdRuntime): Promise<RunningIpamd> {
+  const ipamd = new Ipamd(config, runtime);
+  await ipamd.listen();
+  ipamd.start();
+  return ipamd;
+}
+
+/** What events are from. */
+const COMPONENT = 'tke-eni-ipamd';
+
+class Ipamd implements RunningIpamd {
+  readonly metrics: IpamdMetrics;
+  readonly #config: IpamdConfig;
+  readonly #runtime: IpamdRuntime;
+  readonly #informers;
+  readonly #machines: MachineFollower;
+  readonly #events: EventRecorder;
+  readonly #leadDeps: LeadDeps;
+  /** Aborted first: nothing new is begun. */
+  readonly #drain = new AbortController();
+  /** Aborted last: nothing is followed any more. */
+  readonly #life = new AbortController();
+  readonly #ended = Promise.withResolvers<void>();
+  #endpoints: HttpEndpoints | undefined;
+  #term: TermView | undefined;
+  #startProblem: string | undefined = 'definitions of resources are not looked at yet';
+
+  constructor(config: IpamdConfig, runtime: IpamdRuntime) {
+    const { clock, log, random, kube, release } = runtime;
+    this.#config = config;
+    this.#runtime = runtime;
+    this.metrics = runtime.metrics ?? createIpamdMetrics(clock, { release });
+    const observer = this.metrics.informer;
+    const informerDeps: InformerDeps = { client: kube, clock, log, random, observer };
+    this.#informers = openInformers(informerDeps, config);
+    this.#machines = followMachines(informerDeps);
+    this.#events = createEventRecorder({ client: kube, component: COMPONENT, clock, log, random });
+    this.#informers.necs.subscribe((change) => this.metrics.necChanged(change));
+    this.#leadDeps = {
+      config,
+      runtime: { ...runtime, metrics: this.metrics },
+      informers: this.#informers,
+      informerDeps,
+      machines: () => this.#machines.informer,
+      events: this.#events,
+      breakers: new BreakerBook(clock),
+      eyes: new CloudEyes(runtime.cloud, clock, config.clusterId),
+      onTerm: (view) => {
+        this.#term = view;
+      },
+    };
+    this.metrics.show(this.#stateSources(), runtime.cloud.pacing);
+  }
+
+  get isLeading(): boolean {
+    return this.#term !== undefined;
+  }
+
+  get address(): string | undefined {
+    return this.#endpoints?.address;
+  }
+
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  async listen(): Promise<void> {
+    if (this.#config.metricsAddress === '') return;
+    this.#endpoints = await serveHttpEndpoints(this.#config.metricsAddress, {
+      liveness: () => judgeLiveness(this.#healthFacts()),
+      readiness: () => this.readiness(),
+      metrics: () => this.metrics.render(),
+      metricsContentType: this.metrics.contentType,
+    });
+    this.#runtime.log.info('serving metrics and health', { address: this.#endpoints.address });
+  }
+
+  start(): void {
+    this.#run().then(this.#ended.resolve, this.#ended.reject);
+    // Who does not wait for the end hears of a fault by the log; main waits for it.
+    this.#ended.promise.catch((error: unknown) => this.#runtime.log.error('ipamd ended', { error }));
+  }
+
+  readiness(): string | undefined {
+    return judgeReadiness(this.#healthFacts());
+  }
+
+  async close(): Promise<void> {
+    this.#drain.abort(new Error('ipamd is ending'));
+    await this.#ended.promise.catch(() => {});
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log, kube, release } = this.#runtime;
+    log.info('ipamd starts', { release, cluster: this.#config.clusterId });
+    const following: Promise<unknown>[] = [];
+    try {
+      await keepDefinitions({ client: kube, clock, log }, this.#drain.signal, (problem) => {
+        this.#startProblem = problem;
+        this.metrics.problems.report('definitions', problem === undefined ? [] : [DEFINITIONS_PROBLEM]);
+      });
+      if (this.#drain.signal.aborted) return;
+      following.push(...Object.values(this.#informers).map((informer) => informer.start(this.#life.signal)));
+      following.push(this.#machines.run(this.#life.signal));
+      await this.#lead();
+    } finally {
+      this.#life.abort(new Error('ipamd is ending'));
+      await Promise.all(following);
+      await this.#events.flush();
+      this.#endpoints?.close();
+      log.info('ipamd ended');
+    }
+  }
+
+  async #lead(): Promise<void> {
+    const { clock, log, random, kube, identity = COMPONENT } = this.#runtime;
+    const config = this.#config;
+    const drain = this.#drain.signal;
+    if (!config.leaderElect) return await lead(this.#leadDeps, termWithoutLock(clock, this.#life.signal), drain);
+    const contend = new AbortController();
+    // Leading, there is something to drain first, with the lock still held.
+    const stopContending = (): void => {
+      if (drain.aborted && !this.isLeading) contend.abort(drain.reason);
+    };
+    const office = (term: Term): Promise<void> => lead(this.#leadDeps, term, drain).finally(stopContending);
+    drain.addEventListener('abort', stopContending, { once: true });
+    await runAsLeader(
+      {
+        client: kube.urgent ?? kube,
+        lock: { kind: config.leaderElectLock, namespace: config.namespace, name: config.leaderElectName },
+        identity,
+        leaseMs: config.leaderElectLeaseMs,
+        renewMs: config.leaderElectRenewMs,
+        retryMs: config.leaderElectRetryMs,
+        clock,
+        log,
+        random,
+      },
+      office,
+      contend.signal,
+    );
+  }
+
+  #stateSources() {
+    return {
+      necs: () => this.#informers.necs.values(),
+      informers: () => this.#informerSamples(),
+      queues: () => (this.#term === undefined ? [] : sampleQueues(this.#term.queues)),
+      leaderEpoch: () => this.#term?.epoch,
+      openBreakers: () => this.#leadDeps.breakers.openKeys(),
+    };
+  }
+
+  #informerSamples() {
+    return sampleInformers({ ...this.#informers, machines: this.#machines.informer, ...this.#term?.records });
+  }
+
+  #healthFacts(): HealthFacts {
+    return {
+      informers: sampleInformers(this.#informers),
+      contact: this.metrics.contact,
+      clock: this.#runtime.clock,
+      startProblem: this.#startProblem,
+    };
+  }
+}
+
+const DEFINITIONS_PROBLEM = { kind: 'DefinitionsMissing', name: 'customresourcedefinitions' };
+
+/** Without a lock nothing says how many terms there were before: the clock does, and nobody else may be leading. */
+function termWithoutLock(clock: Clock, signal: AbortSignal): Term {
+  const epoch = Math.floor(clock.nowMs() / MS_PER_S);
+  return { epoch, startedMs: clock.monotonicMs(), leaseMs: 0, signal };
+}
+
+const MS_PER_S = 1000;

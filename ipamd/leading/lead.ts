@@ -1,0 +1,230 @@
+import type { Cloud } from '../../cloud/cloud.ts';
+import { runController } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { Term } from '../../kube/leader-election.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { IpamdConfig } from '../config/options.ts';
+import type { Ids } from '../nec/decision.ts';
+import type { BreakerBook } from '../node/breaker-book.ts';
+import type { CloudEyes } from '../node/cloud-eyes.ts';
+import type { NodeDeps, NodeEvents } from '../node/node-deps.ts';
+import { NodeMemoryBook } from '../node/node-memory.ts';
+import { reconcileNode } from '../node/reconcile-node.ts';
+import { openInstanceBook } from '../nodes/instance-book.ts';
+import type { MachineEntry } from '../nodes/machine-entry.ts';
+import { createNodeController } from '../nodes/node-controller.ts';
+import { createNodeFacts, type KnownNodeFacts } from '../nodes/node-facts.ts';
+import type { IpamdMetrics } from '../observability/metrics.ts';
+import type { InformerDeps, Informers, RecordInformers } from '../open-informers.ts';
+import { openSubnets, type Subnets } from '../subnets/open-subnets.ts';
+import { keepPodRecords, openRecords } from './keep-pod-records.ts';
+import { closeQueues, makeQueues, type Queues } from './queues.ts';
+import { runAudit } from './run-audit.ts';
+import { wakeNodes } from './wake-ups.ts';
+
+/** What leading works with: of the process, and the same in each term. */
+export type LeadDeps = {
+  readonly config: IpamdConfig;
+  readonly runtime: {
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly random: () => number;
+    readonly ids: Ids;
+    readonly kube: KubeClient;
+    readonly cloud: Cloud;
+    readonly metrics: IpamdMetrics;
+  };
+  readonly informers: Informers;
+  readonly informerDeps: InformerDeps;
+  /** Undefined where the cluster has no Machines. */
+  readonly machines: () => Informer<MachineEntry> | undefined;
+  readonly events: NodeEvents;
+  /** Outlives terms. */
+  readonly breakers: BreakerBook;
+  /** Outlives terms. */
+  readonly eyes: CloudEyes;
+  /** Told what a term has, for metrics; undefined when it is over. */
+  readonly onTerm: (view: TermView | undefined) => void;
+};
+
+/** What can be seen of a term. */
+export type TermView = {
+  readonly epoch: number;
+  readonly queues: Queues;
+  readonly records: RecordInformers | undefined;
+};
+
+/** Everything of one term of leadership; what a later one must not know is made anew. */
+export type TermParts = {
+  readonly queues: Queues;
+  readonly memory: NodeMemoryBook;
+  readonly subnets: Subnets;
+  readonly instances: ReturnType<typeof openInstanceBook>;
+  readonly facts: KnownNodeFacts;
+  /** Instances of the nodes that there are. */
+  readonly instanceIds: () => ReadonlySet<string>;
+};
+
+const SECOND_MS = 1_000;
+
+/**
+ * Does a leader's work until the term is over, or until `drain` aborts: then nothing new is begun, and what is under way
+ * has the time of `--shutdown-grace`. Resolves when everything has ended. Rejects only with a fault of ours.
+ */
+export async function lead(deps: LeadDeps, term: Term, drain: AbortSignal): Promise<void> {
+  const halt = new AbortController();
+  const signal = AbortSignal.any([term.signal, halt.signal]);
+  const parts = makeParts(deps);
+  const { queues, subnets, instances } = parts;
+  const records = deps.config.recordPods ? openRecords(deps) : undefined;
+  deps.onTerm({ epoch: term.epoch, queues, records });
+  const background: Promise<unknown>[] = [];
+  const onDrain = (): void => {
+    closeQueues(queues);
+    background.push(haltAfterGrace(deps, halt));
+  };
+  drain.addEventListener('abort', onDrain, { once: true });
+  if (drain.aborted) onDrain();
+  try {
+    if (!(await areSynced(deps.informers, signal))) return;
+    background.push(subnets.run(signal), instances.run(parts.instanceIds, signal), runAudit(deps, parts, signal));
+    if (records !== undefined) background.push(keepPodRecords(deps, records, signal));
+    const stopWaking = wakeNodes({ ...deps.informers, machines: deps.machines(), instances, subnets }, queues);
+    await Promise.all([runSupply(deps, parts, term, signal), runNodes(deps, parts, signal)]);
+    stopWaking();
+  } finally {
+    drain.removeEventListener('abort', onDrain);
+    closeQueues(queues);
+    halt.abort(new Error('the term is over'));
+    await Promise.all(background);
+    deps.runtime.metrics.forgetTerm();
+    deps.onTerm(undefined);
+  }
+}
+
+async function haltAfterGrace({ config, runtime }: LeadDeps, halt: AbortController): Promise<void> {
+  await runtime.clock.sleep(config.shutdownGraceMs, halt.signal).catch(() => {});
+  if (halt.signal.aborted) return;
+  runtime.log.warn('calls are still under way, the next leader finds out what became of them');
+  halt.abort(new Error('ipamd is ending'));
+}
+
+/** A leader that took what it has not read for absent would do harm. */
+async function areSynced(informers: Informers, signal: AbortSignal): Promise<boolean> {
+  try {
+    await Promise.all(Object.values(informers).map((informer) => informer.synced(signal)));
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
+}
+
+function makeParts(deps: LeadDeps): TermParts {
+  const { config, informers, events } = deps;
+  const { clock, log, random, cloud, metrics } = deps.runtime;
+  const { nodes, necs, pods, configMaps } = informers;
+  const instances = openInstanceBook({
+    cloud,
+    clock,
+    log,
+    stoppedGraceMs: config.stoppedInstanceGraceMs,
+    onRefresh: metrics.onInstancesRefresh,
+  });
+  const machines = { byIndex: (name: string, value: string) => deps.machines()?.byIndex(name, value) ?? [] };
+  const instanceIds = (): ReadonlySet<string> => {
+    const ofNecs = [...necs.values()].map(({ decoded }) => decoded?.status?.instanceID);
+    const ofNodes = [...nodes.values()].map((node) => facts.instanceIdOf(node));
+    return new Set([...ofNecs, ...ofNodes].filter((id) => id !== undefined));
+  };
+  const vpcIds = (): Iterable<string> => {
+    const ids = [...instanceIds()].map((id) => instances.find(id)?.instance?.vpcId);
+    return new Set(ids.filter((id) => id !== undefined));
+  };
+  const subnets = openSubnets({
+    cloud,
+    configMaps,
+    vpcIds,
+    onlyNominated: config.onlyNominatedEniSubnets,
+    clock,
+    log,
+    events,
+    observe: metrics.subnets,
+  });
+  const facts = createNodeFacts({ nodes, machines, pods, instances, subnets, clock, flags: config });
+  const queues = makeQueues(clock, random);
+  return { queues, memory: new NodeMemoryBook(), subnets, instances, facts, instanceIds };
+}
+
+function runSupply(deps: LeadDeps, parts: TermParts, term: Term, signal: AbortSignal): Promise<void> {
+  const { config, informers, events, breakers, eyes } = deps;
+  const { clock, log, ids, kube, cloud, metrics } = deps.runtime;
+  const { queues, memory, facts } = parts;
+  const requestTimeoutSeconds = Math.ceil(config.cloudTimeoutMs / SECOND_MS);
+  const leader = { epoch: term.epoch, clusterId: config.clusterId, requestTimeoutSeconds, term: { ...term, signal } };
+  const wake = (name: string): void => queues.supply.add(name);
+  const node: NodeDeps = {
+    cloud,
+    kube,
+    necs: informers.necs,
+    facts,
+    leader,
+    ids,
+    clock,
+    log,
+    events,
+    observe: metrics.node,
+    breakers,
+    eyes,
+    memory,
+    wake,
+  };
+  return runController(
+    {
+      name: 'supply',
+      queue: queues.supply,
+      workers: config.workers,
+      reconcile: (name, by) => reconcileNode(node, name, by),
+      clock,
+      log,
+      observer: metrics.controller,
+    },
+    signal,
+  );
+}
+
+/** Each write of a taint or an annotation is one call; more workers would only wait for their turn. */
+const NODE_WORKERS = 50;
+
+function runNodes(deps: LeadDeps, parts: TermParts, signal: AbortSignal): Promise<void> {
+  const { config, informers, events } = deps;
+  const { clock, log, kube, metrics } = deps.runtime;
+  const { queues, instances, facts } = parts;
+  const controller = createNodeController({
+    kube,
+    nodes: informers.nodes,
+    necs: informers.necs,
+    instances,
+    facts,
+    flags: config,
+    clock,
+    log,
+    events,
+    observe: metrics.nodes,
+    wake: (name) => queues.supply.add(name),
+  });
+  return runController(
+    {
+      name: 'nodes',
+      queue: queues.nodes,
+      workers: NODE_WORKERS,
+      reconcile: (name, by) => controller.reconcile(name, by),
+      clock,
+      log,
+      observer: metrics.controller,
+    },
+    signal,
+  );
+}

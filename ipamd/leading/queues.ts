@@ -1,0 +1,31 @@
+import { WorkQueue } from '../../kube/work-queue.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { QueueSample } from '../observability/state-metrics.ts';
+
+/** The lines in which names of nodes wait while this process leads. */
+export type Queues = {
+  /** For their supply: ENIs and addresses. */
+  readonly supply: WorkQueue;
+  /** For their NodeENIConfig, taint and condition. */
+  readonly nodes: WorkQueue;
+};
+
+/** Makes empty queues. */
+export function makeQueues(clock: Clock, random: () => number): Queues {
+  const make = () => new WorkQueue({ clock, random });
+  return { supply: make(), nodes: make() };
+}
+
+/** Hands out nothing more; what is worked on goes on. */
+export function closeQueues(queues: Queues): void {
+  for (const queue of Object.values(queues)) queue.close();
+}
+
+/** Shows queues for metrics. */
+export function sampleQueues(queues: Queues): readonly QueueSample[] {
+  return Object.entries(queues).map(([queue, { size, runningCount }]) => ({
+    queue,
+    waiting: size,
+    running: runningCount,
+  }));
+}

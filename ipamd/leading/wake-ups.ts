@@ -1,0 +1,64 @@
+import type { Informer } from '../../kube/informer.ts';
+import type { NecEntry } from '../nec-cache.ts';
+import type { InstanceBook } from '../nodes/instance-book.ts';
+import type { MachineEntry } from '../nodes/machine-entry.ts';
+import { isSameNode } from '../nodes/node-entry.ts';
+import { BY_INSTANCE, type Informers } from '../open-informers.ts';
+import type { Subnets } from '../subnets/open-subnets.ts';
+import type { Queues } from './queues.ts';
+
+/** What may change. */
+export type WakeSources = Informers & {
+  readonly machines: Informer<MachineEntry> | undefined;
+  readonly instances: InstanceBook;
+  readonly subnets: Subnets;
+};
+
+/**
+ * Puts nodes in line when something that their decisions depend on has changed; all of them once at the start.
+ * @returns what ends it.
+ */
+export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () => void {
+  const both = (name: string): void => {
+    supply.add(name);
+    nodes.add(name);
+  };
+  const everybody = (): void => {
+    for (const name of sources.necs.keys()) both(name);
+    for (const name of sources.nodes.keys()) nodes.add(name);
+  };
+  everybody();
+  const stops = [
+    sources.necs.subscribe(({ key }) => both(key)),
+    sources.nodes.subscribe(({ key, before, after }) => {
+      if (before !== undefined && after !== undefined && isSameNode(before, after)) return;
+      both(key);
+    }),
+    sources.pods.subscribe(({ before, after }) => {
+      // The last Pod of a node that is gone holds its ENIs; of all others the agent knows better.
+      if (after === undefined && before !== undefined && !hasNode(sources, before.nodeName))
+        supply.add(before.nodeName);
+    }),
+    sources.machines?.subscribe(({ before, after }) => {
+      for (const name of (after ?? before)?.nodeNames ?? []) nodes.add(name);
+    }),
+    sources.instances.subscribe((instanceId) => {
+      for (const { name } of sources.necs.byIndex(BY_INSTANCE, instanceId)) both(name);
+      for (const { name } of sources.nodes.byIndex(BY_INSTANCE, instanceId)) nodes.add(name);
+    }),
+    sources.subnets.subscribe(() => {
+      for (const entry of sources.necs.values()) if (!isReady(entry)) supply.add(entry.name);
+    }),
+  ];
+  return () => {
+    for (const stop of stops) stop?.();
+  };
+}
+
+function hasNode({ nodes }: Informers, name: string): boolean {
+  return nodes.get(name) !== undefined;
+}
+
+function isReady({ decoded }: NecEntry): boolean {
+  return decoded?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+}

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { systemHttpGet } from '../cloud/tencent/credentials/fetch-sources.ts';
+import { openKubeClient } from '../kube/open-client.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { ConfigError } from '../runtime/decode.ts';
+import { openPinoLogger } from '../runtime/pino-logger.ts';
+import { release } from '../runtime/release.ts';
+import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
+import { readIpamdConfig } from './config/ipamd-config.ts';
+import type { IpamdConfig } from './config/options.ts';
+import { startIpamd } from './ipamd.ts';
+import { IpamdError } from './ipamd-error.ts';
+import { createIpamdMetrics, type ProcessUsage } from './observability/metrics.ts';
+import { findRegion, openCloud } from './open-cloud.ts';
+
+const STDOUT = 1;
+
+async function main(): Promise<void> {
+  const argv = process.argv.slice(2);
+  const outcome = readIpamdConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
+  if (outcome.kind === 'help') return print(outcome.text);
+  if (outcome.kind === 'version') return print(`${release}\n`);
+  await run(outcome.config);
+}
+
+async function run(config: IpamdConfig): Promise<void> {
+  const log = openPinoLogger(config.logLevel, STDOUT);
+  const stop = Promise.withResolvers<NodeJS.Signals>();
+  process.once('SIGTERM', stop.resolve);
+  process.once('SIGINT', stop.resolve);
+  const clock = systemClock;
+  const random = Math.random;
+  const metrics = createIpamdMetrics(clock, { release, usage: readUsage });
+  const kube = openKubeClient({
+    ...(config.kubeconfig === '' ? {} : { kubeconfig: config.kubeconfig }),
+    ...(config.master === '' ? {} : { master: config.master }),
+    env: process.env,
+    qps: config.kubeClientQps,
+    burst: config.kubeClientBurst,
+    userAgent: `tke-eni-ipamd/${release}`,
+    clock,
+    log,
+    random,
+    observer: metrics.kube,
+  });
+  const region = await findRegion(config, systemHttpGet);
+  const cloud = openCloud(config, region, {
+    clock,
+    random,
+    env: process.env,
+    get: systemHttpGet,
+    observer: metrics.cloud,
+  });
+  const ids = { next: () => randomBytes(ID_BYTES).toString('hex'), now: () => new Date(clock.nowMs()).toISOString() };
+  const runtime = { clock, log, random, ids, kube, cloud, release, identity: hostname(), metrics };
+  const ipamd = await startIpamd(config, runtime);
+  const signal = await Promise.race([stop.promise, ipamd.ended]);
+  if (signal !== undefined) log.info('stopping', { signal });
+  await ipamd.close();
+  await ipamd.ended;
+  kube.close();
+  process.exit(0);
+}
+
+/** 64 bits: what is made of them is never made twice. */
+const ID_BYTES = 8;
+const MICROSECONDS = 1e6;
+
+function readUsage(): ProcessUsage {
+  const { rss, heapUsed } = process.memoryUsage();
+  const { user, system } = process.cpuUsage();
+  return { residentBytes: rss, heapBytes: heapUsed, cpuSeconds: (user + system) / MICROSECONDS };
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
+}
+
+main().catch((error: unknown) => {
+  const isExpected = error instanceof ConfigError || error instanceof IpamdError;
+  process.stderr.write(`${isExpected ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
+  process.exit(error instanceof ConfigError ? EX_CONFIG : 1);
+});

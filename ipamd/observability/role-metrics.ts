@@ -1,0 +1,130 @@
+import type { AuditObserver } from '../audit/audit.ts';
+import type { NodeObserver } from '../node/node-deps.ts';
+import type { NodesObserver } from '../nodes/node-controller.ts';
+import type { SubnetsObserver } from '../subnets/open-subnets.ts';
+import type { SubnetState } from '../subnets/subnet-book.ts';
+import { type MetricFactory, MS_PER_S } from './metric-factory.ts';
+import type { ProblemBook } from './problem-book.ts';
+
+/** Buckets around what the cloud's limits allow: one ENI takes seconds, 5,000 nodes at once some half an hour. */
+export const WARM_BUCKETS_S = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600] as const;
+
+/** What the reporters of all nodes begin with: a new leader starts without them. */
+export const NODE_REPORTERS = 'node/';
+
+/** Counts what is done for the supply of nodes. */
+export function createNodeObserver(factory: MetricFactory, problems: ProblemBook): NodeObserver {
+  const calls = factory.counter('node_calls_total', 'Changes asked of the cloud for nodes, by how they ended.', [
+    'action',
+    'outcome',
+    'code',
+  ]);
+  const took = factory.histogram('node_call_seconds', 'Time of such a change, its task included.', WARM_BUCKETS_S, [
+    'action',
+  ]);
+  const writes = factory.counter('node_writes_total', 'Guarded writes of NodeENIConfigs.', ['result']);
+  const describes = factory.counter('node_describes_total', 'Times that the cloud was asked what it holds for a node.');
+  const drift = factory.counter('node_drift_total', 'Differences found between the cloud and a NodeENIConfig.', [
+    'kind',
+  ]);
+  return {
+    onCall: ({ action, outcome, tookMs, code }) => {
+      calls.inc({ action, outcome, code: code ?? '' });
+      took.observe({ action }, tookMs / MS_PER_S);
+    },
+    onWrite: ({ result }) => writes.inc({ result }),
+    onDescribe: () => describes.inc(),
+    onDrift: ({ kinds }) => {
+      for (const kind of kinds) drift.inc({ kind });
+    },
+    onProblems: (node, list) =>
+      problems.report(
+        `${NODE_REPORTERS}supply/${node}`,
+        list.map(({ reason }) => ({ kind: reason, name: node })),
+      ),
+  };
+}
+
+/** Counts what is done for nodes that join and leave. */
+export function createNodesObserver(factory: MetricFactory, problems: ProblemBook): NodesObserver {
+  const configs = factory.counter('node_configs_total', 'NodeENIConfigs created and removed.', ['kind']);
+  const taints = factory.counter('node_taints_total', 'Taints of nodes put on and taken off.', ['kind']);
+  return {
+    onConfig: ({ kind }) => configs.inc({ kind }),
+    onTaint: ({ kind }) => taints.inc({ kind }),
+    onProblems: (node, list) =>
+      problems.report(
+        `${NODE_REPORTERS}join/${node}`,
+        list.map(({ reason }) => ({ kind: reason, name: node })),
+      ),
+  };
+}
+
+/** Counts what happens to the knowledge of subnets, and shows how full they are as long as somebody leads. */
+export function createSubnetsObserver(
+  factory: MetricFactory,
+  problems: ProblemBook,
+): SubnetsObserver & { forget(): void } {
+  let latest: readonly SubnetState[] = [];
+  const failures = factory.counter('subnet_describe_failures_total', 'Times that subnets could not be described.');
+  factory.gauge('subnet_free_addresses', 'Free addresses of a subnet.', ['subnet', 'zone'], (gauge) => {
+    for (const { subnetId, zone, freeIps } of latest) gauge.set({ subnet: subnetId, zone }, freeIps);
+  });
+  return {
+    onSubnets: (subnets) => {
+      latest = subnets;
+    },
+    onDescribeFailed: () => failures.inc(),
+    onConfigProblems: (name, list) =>
+      problems.report(
+        CONFIG_MAP_REPORTER,
+        list.map(({ reason }) => ({ kind: reason, name })),
+      ),
+    forget: () => {
+      latest = [];
+      problems.report(CONFIG_MAP_REPORTER, []);
+    },
+  };
+}
+
+const CONFIG_MAP_REPORTER = 'configmap';
+
+/** Counts the rounds in which instances are described. */
+export function createRefreshObserver(
+  factory: MetricFactory,
+): (refresh: { readonly instances: number; readonly isFailed: boolean }) => void {
+  const refreshes = factory.counter('instance_refreshes_total', 'Rounds in which all instances were described.', [
+    'outcome',
+  ]);
+  return ({ isFailed }) => refreshes.inc({ outcome: isFailed ? 'failed' : 'done' });
+}
+
+/** Counts the looks at the whole, and orphaned ENIs. */
+export function createAuditObserver(factory: MetricFactory): AuditObserver {
+  const audits = factory.counter('audits_total', 'Comparisons of all nodes with the cloud, by how they ended.', [
+    'outcome',
+  ]);
+  const took = factory.histogram('audit_seconds', 'Time of such a comparison.', [0.1, 1, 5, 15, 60, 300, 600]);
+  const orphans = factory.gauge('orphan_enis', "ENIs with this cluster's tags that the last look found nobody's.");
+  const drifted = factory.gauge('drifted_nodes', 'Nodes that the last look found different from the cloud.');
+  const collected = factory.counter('orphan_outcomes_total', 'What was done about orphaned ENIs.', ['outcome']);
+  return {
+    onAudit: (report, tookMs) => {
+      audits.inc({ outcome: report.kind === 'done' ? 'done' : report.why });
+      took.observe(tookMs / MS_PER_S);
+      if (report.kind !== 'done') return;
+      orphans.set(report.orphans.length);
+      drifted.set(report.drifted.length);
+      for (const { kind } of report.outcomes.values()) collected.inc({ outcome: kind });
+    },
+  };
+}
+
+/** Counts writes of the records of Pods. */
+export function createRecordsObserver(factory: MetricFactory): { onWrite(kind: string, result: string): void } {
+  const writes = factory.counter('record_writes_total', 'Writes of VpcIPs and VpcIPClaims for Pods.', [
+    'kind',
+    'result',
+  ]);
+  return { onWrite: (kind, result) => writes.inc({ kind, result }) };
+}

@@ -1,0 +1,100 @@
+import { NODE_ENI_CONFIG_KIND } from '../crd/node-eni-config-fields.ts';
+import { VPC_IP_KIND } from '../crd/vpc-ip.ts';
+import { VPC_IP_CLAIM_KIND } from '../crd/vpc-ip-claim.ts';
+import { type Informer, type InformerObserver, type InformerOptions, openInformer } from '../kube/informer.ts';
+import type { KubeClient, ResourceType } from '../kube/kube-client.ts';
+import { CONFIG_MAPS, MACHINES, NODES, PODS, resourceTypeOf } from '../kube/resource-types.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { IpamdConfig } from './config/options.ts';
+import { decodeNec, type NecEntry } from './nec-cache.ts';
+import { decodeMachine, MACHINE_INDEXES, type MachineEntry } from './nodes/machine-entry.ts';
+import { decodeNode, type NodeEntry } from './nodes/node-entry.ts';
+import type { InformerSample } from './observability/state-metrics.ts';
+import { createPodDecoder, POD_INDEXES, type PodFacts } from './records/pod-facts.ts';
+import {
+  CLAIM_INDEXES,
+  type ClaimFacts,
+  decodeClaim,
+  decodeVip,
+  VIP_INDEXES,
+  type VipFacts,
+} from './records/record-facts.ts';
+import { type ConfigMapEntry, decodeConfigMap } from './subnets/config-map-entry.ts';
+
+/** What informers are opened with. */
+export type InformerDeps = {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  readonly observer: InformerObserver;
+};
+
+/** Names of the indexes that tell by its instance which node is meant. */
+export const BY_INSTANCE = 'instance';
+
+/** What every replica follows, leader or not: a new leader then begins with what it has. */
+export type Informers = {
+  readonly necs: Informer<NecEntry>;
+  readonly nodes: Informer<NodeEntry>;
+  readonly pods: Informer<PodFacts>;
+  /** Of the one ConfigMap with the subnets. */
+  readonly configMaps: Informer<ConfigMapEntry>;
+};
+
+/** Opens what every replica follows; nothing is read before they are started. */
+export function openInformers(deps: InformerDeps, config: IpamdConfig): Informers {
+  const query = { namespace: config.namespace, fieldSelector: `metadata.name=${config.configMap}` };
+  return {
+    necs: open<NecEntry>(deps, resourceTypeOf(NODE_ENI_CONFIG_KIND), {
+      decode: decodeNec,
+      indexes: { [BY_INSTANCE]: ({ decoded }) => listOf(decoded?.status?.instanceID) },
+    }),
+    nodes: open<NodeEntry>(deps, NODES, {
+      decode: decodeNode,
+      indexes: { [BY_INSTANCE]: ({ instanceId }) => listOf(instanceId) },
+    }),
+    pods: open<PodFacts>(deps, PODS, { decode: createPodDecoder(), indexes: POD_INDEXES }),
+    configMaps: open<ConfigMapEntry>(deps, CONFIG_MAPS, { decode: decodeConfigMap, query }),
+  };
+}
+
+/** Opens what says which instance a native node is; only where the cluster has Machines. */
+export function openMachines(deps: InformerDeps): Informer<MachineEntry> {
+  return open<MachineEntry>(deps, MACHINES, { decode: decodeMachine, indexes: MACHINE_INDEXES });
+}
+
+/** Records of Pods: followed by the leader alone, for they are as many as Pods and nothing waits for them. */
+export type RecordInformers = { readonly vips: Informer<VipFacts>; readonly claims: Informer<ClaimFacts> };
+
+/** Opens the records of Pods. */
+export function openRecordInformers(deps: InformerDeps): RecordInformers {
+  return {
+    vips: open<VipFacts>(deps, resourceTypeOf(VPC_IP_KIND), { decode: decodeVip, indexes: VIP_INDEXES }),
+    claims: open<ClaimFacts>(deps, resourceTypeOf(VPC_IP_CLAIM_KIND), { decode: decodeClaim, indexes: CLAIM_INDEXES }),
+  };
+}
+
+/** Shows informers by the name of what they follow, for health and metrics. */
+export function sampleInformers(
+  informers: Readonly<Record<string, Informer<unknown> | undefined>>,
+): readonly InformerSample[] {
+  return Object.entries(informers).flatMap(([resource, informer]) => {
+    if (informer === undefined) return [];
+    const { isSynced, size, lastContactMs } = informer;
+    return [{ resource, isSynced, size, lastContactMs }];
+  });
+}
+
+function open<T>(
+  deps: InformerDeps,
+  type: ResourceType,
+  own: Pick<InformerOptions<T>, 'decode' | 'indexes' | 'query'>,
+): Informer<T> {
+  return openInformer<T>({ ...deps, type, ...own });
+}
+
+function listOf(id: string | undefined): readonly string[] {
+  return id === undefined ? [] : [id];
+}
