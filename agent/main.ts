@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createEventRecorder } from '../kube/event-recorder.ts';
 import { openKubeClient } from '../kube/open-client.ts';
 import { warmThreadPool } from '../netlink/netns.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -10,6 +11,7 @@ import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
 import { removeConf, startAgent } from './agent.ts';
 import { AgentError } from './agent-error.ts';
 import { release } from './api/release.ts';
+import { openNodeEvents } from './cluster/node-events.ts';
 import { readAgentConfig } from './config/agent-config.ts';
 import type { AgentConfig } from './config/options.ts';
 import { JournalError } from './journal/journal-error.ts';
@@ -49,19 +51,20 @@ async function run(config: AgentConfig): Promise<void> {
 }
 
 /** Connects with the first call: a server that is not there keeps nothing from starting. @throws ConfigError */
-function reachCluster(config: AgentConfig, log: Logger): Pick<AgentRuntime, 'kube'> {
+function reachCluster(config: AgentConfig, log: Logger): Required<Pick<AgentRuntime, 'kube' | 'events'>> {
+  const { nodeName } = config;
+  const common = { clock: systemClock, random: Math.random, log };
   const kube = openKubeClient({
+    ...common,
     ...(config.kubeconfig === '' ? {} : { kubeconfig: config.kubeconfig }),
     ...(config.master === '' ? {} : { master: config.master }),
     env: process.env,
     qps: config.kubeClientQps,
     burst: config.kubeClientBurst,
     userAgent: `tke-eni-agent/${release}`,
-    clock: systemClock,
-    random: Math.random,
-    log,
   });
-  return { kube };
+  const recorder = createEventRecorder({ ...common, client: kube, component: 'tke-eni-agent', host: nodeName });
+  return { kube, events: openNodeEvents(recorder, nodeName, log) };
 }
 
 function print(text: string): void {

@@ -1,3 +1,4 @@
+import type { EventRecorder } from '../../kube/event-recorder.ts';
 import type { Logger } from '../../runtime/log.ts';
 
 /** What people should see with `kubectl describe node`. */
@@ -12,40 +13,21 @@ export type NodeEventReason =
 /** Tells people what happened on this node: short, seldom, and never in the way of anything. */
 export type NodeEvents = {
   tell(type: 'Normal' | 'Warning', reason: NodeEventReason, message: string): void;
-  /** Resolves when what was told is sent, or given up. */
-  flush(): Promise<void>;
 };
 
 /** Drops every event: where there is no cluster; the log has it too. */
-export const NO_EVENTS: NodeEvents = { tell: () => {}, flush: async () => {} };
-
-/** Who records events; of the controllers' runtime. */
-export type Recorder = {
-  record(event: {
-    readonly involved: {
-      readonly apiVersion: string;
-      readonly kind: string;
-      readonly name: string;
-      readonly uid: string;
-    };
-    readonly type: 'Normal' | 'Warning';
-    readonly reason: string;
-    readonly message: string;
-  }): void;
-  flush(): Promise<void>;
-};
+export const NO_EVENTS: NodeEvents = { tell: () => {} };
 
 /** Events carry this much at most, as the API server has it. */
 const MOST_CHARS = 1000;
 
 /** Tells events about the Node named `nodeName`. Its uid in events is its name, as the kubelet has it. */
-export function openNodeEvents(recorder: Recorder, nodeName: string, log: Logger): NodeEvents {
+export function openNodeEvents(recorder: EventRecorder, nodeName: string, log: Logger): NodeEvents {
   const involved = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: nodeName };
   return {
     tell: (type, reason, message) => {
       log.info('event', { type, reason, text: message });
       recorder.record({ involved, type, reason, message: message.slice(0, MOST_CHARS) });
     },
-    flush: () => recorder.flush(),
   };
 }

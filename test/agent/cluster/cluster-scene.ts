@@ -121,7 +121,6 @@ function startLife(clock: VirtualClock, api: InProcessApi, path: string): AgentL
   const told: string[] = [];
   const events: NodeEvents = {
     tell: (_type, reason, message) => void told.push(`${reason}: ${message}`),
-    flush: async () => {},
   };
   const cluster = openCluster({
     ...{ state, journal, metrics },
