@@ -57,6 +57,7 @@ export class SystemNode {
       criSocket: parts.cri.socketPath,
       flags: {
         'node-name': parts.name,
+        'supply-source': 'cluster',
         kubeconfig: parts.kubeconfig,
         'rule-mode': 'compact',
         'metrics-address': '127.0.0.1:61680',
