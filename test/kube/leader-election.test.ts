@@ -156,7 +156,7 @@ test('runAsLeader: never two lead, in any trouble; in peace one does', async (t)
       const last = offices.toSorted((a, b) => a.fromMs - b.fromMs).at(-1);
       t.true(last !== undefined && last.toMs - last.fromMs > 100_000, JSON.stringify(last));
     }),
-    { numRuns: 40 },
+    { numRuns: 40, endOnFailure: true },
   );
 });
 

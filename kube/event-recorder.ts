@@ -1,0 +1,155 @@
+import { type BackoffSettings, backoffMs } from '../runtime/backoff.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
+import { EventCorrelator, remember } from './events/event-correlator.ts';
+import { type EventInput, eventName, eventNamespace, eventObject } from './events/event-object.ts';
+import type { KubeClient } from './kube-client.ts';
+import { isKubeError } from './kube-error.ts';
+import { EVENTS } from './resource-types.ts';
+
+/** Hears what became of events, for metrics. */
+export type EventObserver = {
+  readonly onEvent?: (outcome: 'written' | 'counted' | 'spam' | 'dropped') => void;
+};
+
+/** Who records events, and where to. */
+export type EventRecorderOptions = {
+  readonly client: KubeClient;
+  readonly component: string;
+  readonly host?: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  /** Events that wait to be written; beyond, new ones are dropped. Default 1,000. */
+  readonly queueLimit?: number;
+  readonly observer?: EventObserver;
+};
+
+/** Tells people what happened to objects, in the events of Kubernetes. */
+export type EventRecorder = {
+  /** Queues an event; equal ones are counted in one. Never throws and never waits: events are no one's duty. */
+  record(event: EventInput): void;
+  /** Resolves when nothing waits any more, written or given up. Never rejects. */
+  flush(): Promise<void>;
+};
+
+const QUEUE_LIMIT = 1000;
+/** Events that are remembered as written, so that another of the same is counted there. */
+const MOST_KNOWN = 4096;
+/** An event that could not be written for so many tries, minutes, is old news. */
+const MOST_TRIES = 8;
+const BACKOFF: BackoffSettings = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 };
+
+type Pending = { event: EventInput; count: number; readonly firstMs: number; lastMs: number };
+type Known = { readonly name: string; count: number; readonly firstMs: number };
+
+/** Creates a recorder. It writes one event at a time, in the order in which they happened. */
+export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
+  const { clock, log, observer, queueLimit = QUEUE_LIMIT } = options;
+  const correlator = new EventCorrelator();
+  const pending = new Map<string, Pending>();
+  const writer = new EventWriter(options);
+  let draining: Promise<void> | undefined;
+  const drain = async () => {
+    for (let [first] = pending; first !== undefined; [first] = pending) {
+      const [key, entry] = first;
+      pending.delete(key);
+      await writer.write(key, entry);
+    }
+    draining = undefined;
+  };
+  return {
+    record: (input) => {
+      const correlated = correlator.correlate(input, clock.monotonicMs());
+      if (correlated === undefined) {
+        log.debug('event not written, too many of this object', { event: input });
+        observer?.onEvent?.('spam');
+        return;
+      }
+      const { key, event } = correlated;
+      const nowMs = clock.nowMs();
+      const waiting = pending.get(key);
+      if (waiting !== undefined) {
+        waiting.event = event;
+        waiting.count += 1;
+        waiting.lastMs = nowMs;
+      } else if (pending.size >= queueLimit) {
+        observer?.onEvent?.('dropped');
+      } else {
+        pending.set(key, { event, count: 1, firstMs: nowMs, lastMs: nowMs });
+        draining ??= drain();
+      }
+    },
+    flush: async () => {
+      while (draining !== undefined) await draining;
+    },
+  };
+}
+
+/** Writes events, and knows which were written before. */
+class EventWriter {
+  readonly #options: EventRecorderOptions;
+  readonly #known = new Map<string, Known>();
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+  }
+
+  /** Never throws. */
+  async write(key: string, pending: Pending): Promise<void> {
+    const { clock, log, random, observer } = this.#options;
+    // One name for all tries: a creation whose answer was lost must not become a second event.
+    const name = eventName(pending.event.involved, this.#unique(pending.firstMs));
+    for (let tries = 1; ; tries++) {
+      try {
+        const outcome = await this.#writeOnce(key, pending, name);
+        observer?.onEvent?.(outcome);
+        return;
+      } catch (error) {
+        if (!isKubeError(error, 'UNAVAILABLE', 'TIMEOUT', 'THROTTLED', 'CONFLICT') || tries >= MOST_TRIES) {
+          log.warn('event not written', { event: pending.event, error });
+          observer?.onEvent?.('dropped');
+          return;
+        }
+        await clock.sleep(Math.max(error.retryAfterMs ?? 0, backoffMs(BACKOFF, tries, random())));
+      }
+    }
+  }
+
+  async #writeOnce(key: string, pending: Pending, name: string): Promise<'written' | 'counted'> {
+    const { client } = this.#options;
+    const { event, count, firstMs, lastMs } = pending;
+    const namespace = eventNamespace(event.involved);
+    const known = this.#known.get(key);
+    if (known !== undefined) {
+      const body = { count: known.count + count, lastTimestamp: timeText(lastMs), message: event.message };
+      try {
+        await client.patch(EVENTS, { namespace, name: known.name }, { kind: 'merge', body });
+        known.count += count;
+        remember(this.#known, key, known, MOST_KNOWN);
+        return 'counted';
+      } catch (error) {
+        // The server forgets events after an hour.
+        if (!isKubeError(error, 'NOT_FOUND')) throw error;
+        this.#known.delete(key);
+      }
+    }
+    const times = { count, firstTime: timeText(firstMs), lastTime: timeText(lastMs) };
+    try {
+      await client.create(EVENTS, eventObject(name, event, this.#options, times));
+    } catch (error) {
+      if (!isKubeError(error, 'ALREADY_EXISTS')) throw error;
+    }
+    remember(this.#known, key, { name, count, firstMs }, MOST_KNOWN);
+    return 'written';
+  }
+
+  #unique(nowMs: number): string {
+    const random = Math.floor(this.#options.random() * 2 ** 32);
+    return `${Math.floor(nowMs).toString(16)}${random.toString(16).padStart(8, '0')}`;
+  }
+}
+
+function timeText(nowMs: number): string {
+  return new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
+}
