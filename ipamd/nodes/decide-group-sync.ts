@@ -20,8 +20,8 @@ export function decideGroupSync(facts: {
 }): GroupSyncStep {
   const enis = facts.status?.eniInfos ?? [];
   if (!facts.isWanted) return facts.isBegun ? { kind: 'finish' } : { kind: 'none' };
-  // Nothing is configured: there is nothing to bring in line.
-  if (facts.groups === undefined || enis.length === 0) return { kind: 'finish' };
+  // Nothing is configured, or all are cleared by another annotation: there is nothing to bring in line.
+  if (facts.groups === undefined || facts.groups.length === 0 || enis.length === 0) return { kind: 'finish' };
   if (!facts.isBegun) return { kind: 'begin' };
   const wanted = JSON.stringify(facts.groups);
   const isDone = enis.every(({ securityGroups }) => JSON.stringify(securityGroups) === wanted);

@@ -255,6 +255,7 @@ test(
 );
 test('decideGroupSync: finishes when all have it', sync, { isBegun: true }, 'finish');
 test('decideGroupSync: finishes at once where nothing is configured', sync, { groups: undefined }, 'finish');
+test('decideGroupSync: finishes at once where all are cleared anyway', sync, { groups: [] }, 'finish');
 test('decideGroupSync: finishes at once without ENIs', sync, { status: undefined }, 'finish');
 test(
   'decideGroupSync: takes the mark off when the wish was taken back',
