@@ -223,6 +223,7 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
 
   { code: 'ResourceNotFound', retry: 'gone', afterMs: 0, means: 'no such object (any more)' },
   { code: 'ResourceNotFound.*', retry: 'gone', afterMs: 0, means: 'the same' },
+  { code: 'InvalidParameter.LBIdNotFound', retry: 'gone', afterMs: 0, means: 'no such load balancer (any more)' },
   { code: 'InvalidAddressId.NotFound', retry: 'gone', afterMs: 0, means: 'no such EIP (any more)' },
   { code: 'InvalidParameterValue.AddressNotFound', retry: 'gone', afterMs: 0, means: 'the same' },
   { code: 'InvalidInstanceId.NotFound', retry: 'gone', afterMs: 0, means: 'no such instance (any more)' },

@@ -1,8 +1,15 @@
+import type {
+  CreateLoadBalancerRequest,
+  DeleteLoadBalancerRequest,
+  DescribeLoadBalancersRequest,
+  DescribeTaskStatusRequest,
+} from 'tencentcloud-sdk-nodejs/tencentcloud/services/clb/v20180317/clb_models.js';
 import type { DescribeInstancesRequest } from 'tencentcloud-sdk-nodejs/tencentcloud/services/cvm/v20170312/cvm_models.js';
 import type {
   AssumeRoleRequest,
   AssumeRoleWithWebIdentityRequest,
 } from 'tencentcloud-sdk-nodejs/tencentcloud/services/sts/v20180813/sts_models.js';
+import type { DescribeVpcCniPodLimitsRequest } from 'tencentcloud-sdk-nodejs/tencentcloud/services/tke/v20180525/tke_models.js';
 import type {
   AllocateAddressesRequest,
   AssignIpv6AddressesRequest,
@@ -29,7 +36,7 @@ import type {
 } from 'tencentcloud-sdk-nodejs/tencentcloud/services/vpc/v20170312/vpc_models.js';
 
 /** The products whose APIs we call; each has its own endpoint and version. */
-export type Product = 'vpc' | 'cvm' | 'sts';
+export type Product = 'vpc' | 'cvm' | 'clb' | 'tke' | 'sts';
 
 /** The requests of every API that we call, in the SDK's own types. */
 export type Requests = {
@@ -41,14 +48,19 @@ export type Requests = {
   readonly AssumeRole: AssumeRoleRequest;
   readonly AssumeRoleWithWebIdentity: AssumeRoleWithWebIdentityRequest;
   readonly AttachNetworkInterface: AttachNetworkInterfaceRequest;
+  readonly CreateLoadBalancer: CreateLoadBalancerRequest;
   readonly CreateNetworkInterface: CreateNetworkInterfaceRequest;
+  readonly DeleteLoadBalancer: DeleteLoadBalancerRequest;
   readonly DeleteNetworkInterface: DeleteNetworkInterfaceRequest;
   readonly DescribeAddresses: DescribeAddressesRequest;
   readonly DescribeInstances: DescribeInstancesRequest;
+  readonly DescribeLoadBalancers: DescribeLoadBalancersRequest;
   readonly DescribeNetworkInterfaceLimit: DescribeNetworkInterfaceLimitRequest;
   readonly DescribeNetworkInterfaces: DescribeNetworkInterfacesRequest;
   readonly DescribeSubnets: DescribeSubnetsRequest;
   readonly DescribeTaskResult: DescribeTaskResultRequest;
+  readonly DescribeTaskStatus: DescribeTaskStatusRequest;
+  readonly DescribeVpcCniPodLimits: DescribeVpcCniPodLimitsRequest;
   readonly DescribeVpcTaskResult: DescribeVpcTaskResultRequest;
   readonly DetachNetworkInterface: DetachNetworkInterfaceRequest;
   readonly DisassociateAddress: DisassociateAddressRequest;
@@ -67,7 +79,12 @@ export type Action = keyof Requests;
 const PRODUCT_OF: Partial<Record<Action, Product>> = {
   AssumeRole: 'sts',
   AssumeRoleWithWebIdentity: 'sts',
+  CreateLoadBalancer: 'clb',
+  DeleteLoadBalancer: 'clb',
   DescribeInstances: 'cvm',
+  DescribeLoadBalancers: 'clb',
+  DescribeTaskStatus: 'clb',
+  DescribeVpcCniPodLimits: 'tke',
 };
 
 /** Tells which product serves an API. */

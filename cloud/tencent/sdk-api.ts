@@ -21,7 +21,13 @@ export type TencentEndpoint = {
   readonly answerTimeoutMs?: number;
 };
 
-const VERSIONS: Readonly<Record<Product, string>> = { vpc: '2017-03-12', cvm: '2017-03-12', sts: '2018-08-13' };
+const VERSIONS: Readonly<Record<Product, string>> = {
+  vpc: '2017-03-12',
+  cvm: '2017-03-12',
+  clb: '2018-03-17',
+  tke: '2018-05-25',
+  sts: '2018-08-13',
+};
 const DEFAULT_DOMAIN = 'tencentcloudapi.com';
 const DEFAULT_ANSWER_TIMEOUT_MS = 15_000;
 /** More connections than calls that the pacing lets run at once would lie idle. */

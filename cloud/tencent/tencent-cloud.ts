@@ -1,16 +1,19 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { IDS_PER_CALL } from '../batches.ts';
-import type { Cloud, Eip, Eni, EniSweep, Instance, Subnet } from '../cloud.ts';
+import type { CallContext, Cloud, Eip, Eni, EniSweep, Instance, Subnet } from '../cloud.ts';
+import type { LoadBalancerPort, PodLimits } from '../load-balancers.ts';
 import type { PacedRate } from '../pacing/call-gate.ts';
 import { CallScheduler } from '../pacing/call-scheduler.ts';
 import { type CallObserver, createCaller, type Random } from './caller.ts';
 import { decodeEniPage } from './decode/eni.ts';
+import { decodePodLimits } from './decode/load-balancer.ts';
 import { decodeEipPage, decodeInstances, decodeSubnetPage } from './decode/others.ts';
 import { createEipPort } from './eips.ts';
 import { createEniPort } from './enis.ts';
 import { IdBatcher } from './id-batcher.ts';
 import { createInstancePort } from './instances.ts';
 import { createIpPort } from './ips.ts';
+import { createLoadBalancerPort } from './load-balancers.ts';
 import { documentedPerSecond, type TencentApi } from './requests.ts';
 import { createSecurityGroupPort } from './security-groups.ts';
 import { SharedSweep } from './shared-sweep.ts';
@@ -35,6 +38,9 @@ export type TencentCloudSettings = {
 
 /** The cloud, and what can be seen of its pacing. */
 export type TencentCloud = Cloud & {
+  readonly loadBalancers: LoadBalancerPort;
+  /** How many Pods instance types take, by the cluster service; nothing for a type that it does not know. */
+  podLimits(instanceType: string, context: CallContext): Promise<readonly PodLimits[]>;
   readonly pacing: {
     /** Calls that wait for their turn. */
     readonly waiting: number;
@@ -94,6 +100,9 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
     securityGroups: createSecurityGroupPort(call),
     eips: createEipPort(call, eipBatcher),
     tasks: createTaskPort({ clock, call, eniBatcher, eipBatcher, isBusy: () => scheduler.waiting > 0 }),
+    loadBalancers: createLoadBalancerPort(clock, call),
+    podLimits: async (InstanceType, context) =>
+      decodePodLimits(await call('DescribeVpcCniPodLimits', { InstanceType }, context)),
     pacing: {
       get waiting() {
         return scheduler.waiting;

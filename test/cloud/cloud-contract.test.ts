@@ -234,6 +234,49 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    title: 'loadBalancers: are made and deleted by tasks of their own kind, one at a time',
+    run: async (t, { cloud }) => {
+      const { loadBalancers } = cloud;
+      const spec = { type: 'INTERNAL', name: 'lb', vpcId: SPEC.vpcId, subnetId: 'subnet-large000' } as const;
+      const made = await loadBalancers.create({ ...spec, tags: { a: 'b' }, clientToken: 'lb-1' }, contextOf());
+      const outcome = await loadBalancers.settle(made, contextOf());
+      t.is(outcome.kind, 'done');
+      const [id = ''] = outcome.kind === 'done' ? outcome.loadBalancerIds : [];
+      t.like((await loadBalancers.describe([id, 'lb-missing0'], contextOf()))[0], {
+        loadBalancerId: id,
+        name: 'lb',
+        isNormal: true,
+        tags: { a: 'b' },
+      });
+      const gone = await loadBalancers.delete(id, contextOf());
+      t.is((await loadBalancers.settle(gone, contextOf())).kind, 'done');
+      t.deepEqual(await loadBalancers.describe([id], contextOf()), []);
+      t.like(await failure(loadBalancers.delete(id, contextOf())), { retry: 'gone' });
+      t.like(await failure(loadBalancers.create({ ...spec, type: 'OPEN' }, contextOf())), { retry: 'never' });
+    },
+  },
+  {
+    title: 'loadBalancers.settle: tells a failure, and a task that nobody knows',
+    run: async (t, { cloud, host }) => {
+      const spec = { type: 'OPEN', name: 'lb', vpcId: SPEC.vpcId } as const;
+      host.faults.add({ fault: { kind: 'task', fate: 'fail' }, actions: ['CreateLoadBalancer'], times: 1 });
+      const failed = await cloud.loadBalancers.create(spec, contextOf());
+      t.like(await cloud.loadBalancers.settle(failed, contextOf()), {
+        kind: 'failed',
+        reason: 'internal resource scheduling failed',
+      });
+      const unknown = { taskId: '00000000-0000-4000-8000-00000000ffff', action: 'CreateLoadBalancer' };
+      t.deepEqual(await cloud.loadBalancers.settle(unknown, contextOf()), { kind: 'lost' });
+    },
+  },
+  {
+    title: 'podLimits: asks the cluster service, which does not know every type',
+    run: async (t, { cloud }) => {
+      t.like((await cloud.podLimits('S5.8CORE8', contextOf()))[0], { routeEni: 95, directEni: 5 });
+      t.deepEqual(await cloud.podLimits('UNKNOWN', contextOf()), []);
+    },
+  },
+  {
     title: 'subnets: tell how many addresses are free',
     run: async (t, { cloud }) => {
       const all = await cloud.subnets.sweep(SPEC.vpcId, contextOf());

@@ -48,7 +48,8 @@ export const overHttp: Binding = async (settings = {}) => {
   const server = new CloudServer(host);
   await server.start();
   const key = server.credentials.add('AKIDtest', 'test-secret');
-  const hosts = { vpc: server.endpoint, cvm: server.endpoint, sts: server.endpoint };
+  const at = server.endpoint;
+  const hosts = { vpc: at, cvm: at, clb: at, tke: at, sts: at };
   const credentials = createRotatingSource(systemClock, async () => ({ credential: key }));
   const api = openSdkApi({ region: 'ap-guangzhou', hosts, protocol: 'http' }, credentials);
   const cloud = createTencentCloud({ api, clock: systemClock, random: seededRandom(7) });

@@ -21,10 +21,19 @@ type Product = { readonly name: string; readonly version: string; readonly needs
 const PRODUCTS: readonly Product[] = [
   { name: 'vpc', version: '2017-03-12', needsRegion: true },
   { name: 'cvm', version: '2017-03-12', needsRegion: true },
+  { name: 'clb', version: '2018-03-17', needsRegion: true },
+  { name: 'tke', version: '2018-05-25', needsRegion: true },
   { name: 'sts', version: '2018-08-13', needsRegion: true },
 ];
 const STS_ACTIONS: readonly string[] = ['AssumeRole', 'AssumeRoleWithWebIdentity'];
 const CVM_ACTIONS: readonly string[] = ['DescribeInstances'];
+const CLB_ACTIONS: readonly string[] = [
+  'CreateLoadBalancer',
+  'DeleteLoadBalancer',
+  'DescribeLoadBalancers',
+  'DescribeTaskStatus',
+];
+const TKE_ACTIONS: readonly string[] = ['DescribeVpcCniPodLimits'];
 const DEFAULT_REGION = 'ap-guangzhou';
 const ROLE_KEY_MS = 7_200_000;
 const MOST_BODY_BYTES = 10_000_000;
@@ -195,6 +204,8 @@ export class CloudServer {
 
 function productOf(action: string): string {
   if (STS_ACTIONS.includes(action)) return 'sts';
+  if (CLB_ACTIONS.includes(action)) return 'clb';
+  if (TKE_ACTIONS.includes(action)) return 'tke';
   return CVM_ACTIONS.includes(action) ? 'cvm' : 'vpc';
 }
 

@@ -1,5 +1,6 @@
 import { ApiError } from './api-error.ts';
 import type { ActionRules, ActionTable, ModelCall, TaskPlan } from './call.ts';
+import { CLB_ACTIONS, TKE_ACTIONS } from './clb-actions.ts';
 import { EIP_ACTIONS } from './eip-actions.ts';
 import { ENI_ACTIONS } from './eni-actions.ts';
 import { advanceState } from './finish-task.ts';
@@ -24,12 +25,14 @@ export type ModelRequest = {
 const PRODUCTS: Readonly<Record<string, ActionTable>> = {
   vpc: { ...ENI_ACTIONS, ...IP_ACTIONS, ...IPV6_ACTIONS, ...EIP_ACTIONS, ...TASK_ACTIONS },
   cvm: CVM_ACTIONS,
+  clb: CLB_ACTIONS,
+  tke: TKE_ACTIONS,
 };
 
 type Remembered = { readonly fingerprint: string; readonly answer: object };
 
 /**
- * The VPC, EIP and CVM services as one state machine: a request, a time and a plan for its task go in, an answer or an
+ * The VPC, EIP, CVM, CLB and TKE services, as far as we call them, as one state machine: a request, a time and a plan for its task go in, an answer or an
  * ApiError comes out. It reads no clock, throws no dice and waits for nothing, so the same requests give the same answers.
  */
 export class CloudModel {

@@ -9,6 +9,7 @@ import type {
   ModelEniVersion,
   ModelInstance,
   ModelIp,
+  ModelLoadBalancer,
   ModelSubnet,
   ModelTask,
 } from './types.ts';
@@ -58,6 +59,7 @@ export class CloudState {
   readonly instances = new Map<string, ModelInstance>();
   readonly enis = new Map<string, ModelEni>();
   readonly eips = new Map<string, ModelEip>();
+  readonly loadBalancers = new Map<string, ModelLoadBalancer>();
   readonly tasks = new Map<string, ModelTask>();
   readonly due = new MinHeap<ModelTask>();
   /** What happened to the packets' side, in order; whoever drives that side takes it. */

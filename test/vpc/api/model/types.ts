@@ -67,6 +67,21 @@ export type ModelEip = {
   binding?: { readonly eniId: string; readonly ip: string; readonly instanceId?: string };
 };
 
+/** A load balancer. */
+export type ModelLoadBalancer = {
+  readonly loadBalancerId: string;
+  readonly name: string;
+  readonly type: 'OPEN' | 'INTERNAL';
+  readonly vpcId: string;
+  readonly subnetId?: string;
+  readonly vip: string;
+  readonly tags: Readonly<Record<string, string>>;
+  state: 'CREATING' | 'NORMAL' | 'DELETING';
+};
+
+/** What a task does to a load balancer. */
+export type LoadBalancerEffect = { readonly kind: 'clb-create' | 'clb-delete'; readonly loadBalancerId: string };
+
 /** What a task does to one ENI. */
 export type EniEffect =
   | { readonly kind: 'create' | 'attach' | 'detach' | 'delete'; readonly eniId: string }
@@ -87,7 +102,7 @@ export type EipEffect = {
 };
 
 /** What a task does when it is due. */
-export type TaskEffect = EniEffect | MigrateEffect | EipEffect;
+export type TaskEffect = EniEffect | MigrateEffect | EipEffect | LoadBalancerEffect;
 
 /** How a task will end; decided when it begins. */
 export type TaskFate = 'succeed' | 'fail' | 'vanish';
