@@ -54,7 +54,17 @@ async function run(config: IpamdConfig): Promise<void> {
     observer: metrics.cloud,
   });
   const ids = { next: () => randomBytes(ID_BYTES).toString('hex'), now: () => new Date(clock.nowMs()).toISOString() };
-  const runtime = { clock, log, random, ids, kube, cloud, release, identity: hostname(), metrics };
+  const runtime = {
+    clock,
+    log,
+    random,
+    ids,
+    kube,
+    cloud,
+    release,
+    identity: process.env['POD_NAME'] ?? hostname(),
+    metrics,
+  };
   const ipamd = await startIpamd(config, runtime);
   const signal = await Promise.race([stop.promise, ipamd.ended]);
   if (signal !== undefined) log.info('stopping', { signal });
