@@ -1,7 +1,7 @@
 import type { NodeView, SubnetChoice } from './node-view.ts';
 
 /** A new ENI takes an address for itself and at least one for Pods. */
-const LEAST_FREE_IPS = 2;
+export const LEAST_FREE_IPS = 2;
 
 /** Chooses the subnet of a new ENI: the one with most free addresses; of equals the first. Pure. */
 export function chooseSubnet({ subnets, blocked }: NodeView): SubnetChoice | undefined {

@@ -1,7 +1,8 @@
 import { IPS_PER_CALL } from '../../cloud/batches.ts';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { chooseEni, roomLater } from './choose-eni.ts';
-import { chooseSubnet } from './choose-subnet.ts';
+import { chooseSubnet, LEAST_FREE_IPS } from './choose-subnet.ts';
+import type { SubnetChoice } from './node-view.ts';
 import { begin, CALL_UNDER_WAY, type Hold, holdIfBlocked, LOOK_AGAIN_MS, type Scene, type Step } from './scene.ts';
 import { isCappedForPods, isUsable, unseenCreations } from './supply.ts';
 
@@ -101,17 +102,12 @@ function fullHold(scene: Scene): Hold {
     const message = `ENI ${stuck.eniID} does not get ready`;
     return { kind: 'hold', reason: 'CloudRefused', message, afterMs: LOOK_AGAIN_MS };
   }
-  const isFull = (id: string) => view.subnets.some((one) => one.subnetId === id && (one.isBlocked || one.freeIps < 1));
   for (const { eniID, subnetID = '' } of usable) {
-    const refused = holdIfBlocked(
-      scene,
-      [`call/AssignPrivateIpAddresses/${eniID}`, `eni-ips/${eniID}`],
-      'CloudRefused',
-      `ENI ${eniID} takes no more addresses`,
-    );
-    const full = holdIfBlocked(scene, [`subnet/${subnetID}`], 'SubnetExhausted', `subnet ${subnetID} is full`);
-    if (full !== undefined || isFull(subnetID)) return full ?? exhausted(`subnet ${subnetID} is full`);
+    const keys = [`eni-ips/${eniID}`, `call/AssignPrivateIpAddresses/${eniID}`];
+    const refused = holdIfBlocked(scene, keys, 'CloudRefused', `ENI ${eniID} takes no more addresses`);
+    const subnet = view.subnets.find((one) => one.subnetId === subnetID);
     if (refused !== undefined) return refused;
+    if (subnet !== undefined && isFull(subnet)) return exhausted(scene, [subnetID]);
   }
   return nodeIpLimit(scene);
 }
@@ -138,14 +134,22 @@ function subnetHold(scene: Scene): Hold {
     const message = `no subnet is configured in zone ${scene.view.instance?.zone ?? 'of the node'}`;
     return { kind: 'hold', reason: 'NoSubnetInZone', message, afterMs: LOOK_AGAIN_MS };
   }
-  const names = subnets.map((subnet) => subnet.subnetId);
-  const text = `every subnet is full: ${names.join(', ')}`;
-  const keys = names.map((name) => `subnet/${name}`);
-  return holdIfBlocked(scene, keys, 'SubnetExhausted', text) ?? exhausted(text);
+  const full = subnets.filter(isFull).map((subnet) => subnet.subnetId);
+  const refusing = subnets.map((subnet) => `subnet/${subnet.subnetId}`);
+  const hold = holdIfBlocked(scene, refusing, 'CloudRefused', 'no ENI can be made in any subnet');
+  // What the cloud refuses for this node alone tells more than that the others are full.
+  return hold ?? exhausted(scene, full);
 }
 
-function exhausted(message: string): Hold {
-  return { kind: 'hold', reason: 'SubnetExhausted', message, afterMs: LOOK_AGAIN_MS };
+function isFull({ isBlocked, freeIps }: SubnetChoice): boolean {
+  return isBlocked || freeIps < LEAST_FREE_IPS;
+}
+
+function exhausted({ view }: Scene, subnetIds: readonly string[]): Hold {
+  const refusal = subnetIds.map((id) => view.refusals?.get(`subnet/${id}`)).find((one) => one !== undefined);
+  const said = refusal === undefined || refusal.message === '' ? '' : `: ${refusal.message}`;
+  const message = `no free addresses in ${subnetIds.join(', ')}${said}`;
+  return { kind: 'hold', reason: 'SubnetExhausted', message, afterMs: refusal?.afterMs ?? LOOK_AGAIN_MS };
 }
 
 /** The most entries that `status.eniInfos` takes. */

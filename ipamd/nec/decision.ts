@@ -40,8 +40,13 @@ export type IntentOutcome =
   | { readonly kind: 'done'; readonly result: IntentResult }
   /** The cloud said no, and nothing happened: the intent goes, and with it what it promised. */
   | { readonly kind: 'refused'; readonly error: IntentFailure }
-  /** Accepted, and its task still runs: looked at again later. `eni` is what a creation is about to bring. */
-  | { readonly kind: 'accepted'; readonly taskId: string; readonly eni?: SeenEni }
+  /** Accepted, and its task still runs: looked at again later. `eni` and `ips` are what the call is about to bring. */
+  | {
+      readonly kind: 'accepted';
+      readonly taskId: string;
+      readonly eni?: SeenEni;
+      readonly ips?: readonly string[];
+    }
   /** Nobody knows: it stays, marked Unclear, until the cloud was described. */
   | { readonly kind: 'unclear'; readonly error: IntentFailure };
 

@@ -1,4 +1,4 @@
-import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { Ids, Intent, IntentFailure, IntentOutcome, IntentResult, SeenEni } from './decision.ts';
 import { eniInfoOf, withAssigned } from './seen-eni.ts';
 import { detachingEni, unboundEni, withEni, withEnis } from './with-enis.ts';
@@ -22,8 +22,8 @@ export function finishIntent(
     case 'refused':
       return withoutPromise(without(status, held), held);
     case 'accepted': {
-      const { eni, taskId } = outcome;
-      const accepted = eni === undefined ? {} : { eniID: eni.eniID };
+      const { eni, ips, taskId } = outcome;
+      const accepted = { ...(eni === undefined ? {} : { eniID: eni.eniID }), ...(ips === undefined ? {} : { ips }) };
       const marked = withIntent(status, { ...held, ...accepted, phase: 'Accepted', taskID: taskId });
       return eni === undefined ? marked : withCreated(marked, eni, ids);
     }
@@ -64,14 +64,18 @@ function withResult(status: NodeEniConfigStatus, intent: Intent, result: IntentR
   switch (result.action) {
     case 'CreateNetworkInterface':
       return withCreated(status, result.eni, ids);
-    case 'AttachNetworkInterface':
-      return withEni(status, eniID, (eni) => attached(status, eni, result.eni, ids));
+    case 'AttachNetworkInterface': {
+      const rest = withoutLeaving(status, eniID, result.eni.ips);
+      return withEni(rest, eniID, (eni) => attached(rest, eni, result.eni, ids));
+    }
     case 'DetachNetworkInterface':
       return withEni(status, eniID, (eni) => unboundEni(detachingEni(eni)));
     case 'DeleteNetworkInterface':
       return withEni(status, eniID, () => undefined);
-    case 'AssignPrivateIpAddresses':
-      return withEni(status, eniID, (eni) => withAssigned(status, eni, result.ips, ids));
+    case 'AssignPrivateIpAddresses': {
+      const rest = withoutLeaving(status, eniID, result.ips);
+      return withEni(rest, eniID, (eni) => withAssigned(rest, eni, result.ips, ids));
+    }
     case 'UnassignPrivateIpAddresses':
       return withEni(status, eniID, (eni) => withoutIps(eni, result.ips));
     case 'ModifyNetworkInterfaceAttribute':
@@ -85,13 +89,28 @@ function withoutPromise(status: NodeEniConfigStatus, intent: Intent): NodeEniCon
   return withEni(status, intent.eniID, () => undefined);
 }
 
-function withCreated(status: NodeEniConfigStatus, seen: SeenEni, ids: Ids): NodeEniConfigStatus {
+function withCreated(before: NodeEniConfigStatus, seen: SeenEni, ids: Ids): NodeEniConfigStatus {
+  const status = withoutLeaving(before, seen.eniID, seen.ips);
   const enis = status.eniInfos ?? [];
   if (enis.some((eni) => eni.eniID === seen.eniID)) {
     return withEni(status, seen.eniID, (eni) => withAssigned(status, eni, seen.ips, ids));
   }
   const bare = unboundEni(eniInfoOf(seen, 'Attaching'));
   return withEnis(status, [...enis, withAssigned(status, bare, seen.ips, ids)]);
+}
+
+/**
+ * Takes addresses off the other ENIs that they were leaving: the cloud gave them again, so they are gone from there,
+ * though the answer that says so is still on its way.
+ */
+function withoutLeaving(status: NodeEniConfigStatus, eniID: string, ips: readonly string[]): NodeEniConfigStatus {
+  const isGone = (address: NodeEniAddress) => address.state === 'Releasing' && ips.includes(address.ip);
+  const enis = status.eniInfos ?? [];
+  if (!enis.some((eni) => eni.eniID !== eniID && (eni.addresses ?? []).some(isGone))) return status;
+  const left = enis.map((eni) =>
+    eni.eniID === eniID ? eni : { ...eni, addresses: (eni.addresses ?? []).filter((address) => !isGone(address)) },
+  );
+  return withEnis(status, left);
 }
 
 function attached(status: NodeEniConfigStatus, eni: NodeEniInfo, seen: SeenEni, ids: Ids): NodeEniInfo {

@@ -75,7 +75,7 @@ export type NodeView = {
    * Attaching for so long, without a call, that they are given up.
    */
   readonly stuck: ReadonlySet<string>;
-  /** By key of `blocked`, where known. */
+  /** By key of `blocked`, and `subnet/<subnetId>` of subnets that are blocked for all, where known. */
   readonly refusals?: ReadonlyMap<string, Refusal>;
   /** Spare addresses that the node keeps: fewer than the demand less these means that Pods wait. Default: the spec's, or 5. */
   readonly warmTarget?: number;

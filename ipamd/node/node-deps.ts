@@ -6,6 +6,7 @@ import type { Logger } from '../../runtime/log.ts';
 import type { Ids, IntentOutcome, Leader } from '../nec/decision.ts';
 import type { NodeProblem, NodeView } from '../nec/node-view.ts';
 import type { BreakerBook } from './breaker-book.ts';
+import type { CloudEyes } from './cloud-eyes.ts';
 import type { NecEntry } from './nec-entry.ts';
 import type { NodeMemoryBook } from './node-memory.ts';
 
@@ -96,6 +97,8 @@ export type NodeDeps = {
   readonly observe: NodeObserver;
   /** Of the process: outlives terms. */
   readonly breakers: BreakerBook;
+  /** Of the process. */
+  readonly eyes: CloudEyes;
   /** Of the term. */
   readonly memory: NodeMemoryBook;
   /** Puts a node in line again: a call that outlasted its turn has ended. */

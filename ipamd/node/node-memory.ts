@@ -1,11 +1,11 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
-import type { IntentOutcome } from '../nec/decision.ts';
+import type { Judgement } from '../nec/judge-intent.ts';
 
 /** A call that this process makes or made for an intent, until its outcome is in the object. */
 export type RunningCall = {
   readonly startedMs: number;
-  /** Set once it ended. */
-  outcome: IntentOutcome | undefined;
+  /** Set once it ended; `repeat`: what was found is that it is to be sent again. */
+  outcome: Judgement | undefined;
   /** Resolves when it ended; never rejects. */
   readonly ended: Promise<void>;
 };
@@ -16,18 +16,24 @@ export type NodeMemory = {
   written: KubeObject | undefined;
   /** True when nobody knows whether the last write happened: read the API, not the cache. */
   mustRead: boolean;
+  /** True while a turn of the node runs: it sees by itself when a call ends. */
+  isTurning: boolean;
   /** By intent id. */
   readonly calls: Map<string, RunningCall>;
   /** When this leader first saw an intent, by its id; monotonic milliseconds. */
   readonly intentSeenMs: Map<string, number>;
+  /** When an own call ended without anybody knowing how, by intent id. */
+  readonly unclearMs: Map<string, number>;
   /** Since when an ENI has been Attaching, by its id; monotonic milliseconds. */
   readonly attachingSinceMs: Map<string, number>;
-  /** Why the cloud should be described before anything else is decided. */
-  describeWhy: string | undefined;
+  /** Why the cloud is to be described, and not before when; monotonic milliseconds. */
+  describe: { readonly why: string; readonly notBeforeMs: number } | undefined;
+  /** When the status was last made anew because nothing could be read from it. */
+  rebuiltMs: number | undefined;
   /** Differences between object and cloud that one look showed, and when: acted upon when a later look shows them too. */
-  driftSeenMs: Map<string, number>;
-  /** The reason that people were last told. */
-  toldReason: string | undefined;
+  readonly driftSeenMs: Map<string, number>;
+  /** What people were last told to be wrong. */
+  told: string | undefined;
 };
 
 /** What this process knows of its nodes; begin anew with each term of leadership. */
@@ -41,12 +47,15 @@ export class NodeMemoryBook {
     const memory: NodeMemory = {
       written: undefined,
       mustRead: false,
+      isTurning: false,
       calls: new Map(),
       intentSeenMs: new Map(),
+      unclearMs: new Map(),
       attachingSinceMs: new Map(),
-      describeWhy: undefined,
+      describe: undefined,
+      rebuiltMs: undefined,
       driftSeenMs: new Map(),
-      toldReason: undefined,
+      told: undefined,
     };
     this.#nodes.set(name, memory);
     return memory;
@@ -54,7 +63,7 @@ export class NodeMemoryBook {
 
   /** Has a node's next turn ask the cloud what it holds for it, and mend the object where it differs. */
   askDescribe(name: string, why: string): void {
-    this.of(name).describeWhy = why;
+    this.of(name).describe = { why, notBeforeMs: 0 };
   }
 
   /** Forgets a node whose object is gone. */

@@ -1,0 +1,100 @@
+import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { Intent } from '../nec/decision.ts';
+import type { NodeView, Refusal } from '../nec/node-view.ts';
+import { instanceKey, ownKey, subnetKey } from './call-keys.ts';
+import type { NodeDeps, NodeFactParts } from './node-deps.ts';
+import type { NodeMemory } from './node-memory.ts';
+
+/** What a view is made of. */
+export type ViewParts = {
+  readonly name: string;
+  readonly uid: string;
+  readonly spec: NodeEniConfigSpec;
+  readonly status: NodeEniConfigStatus;
+  readonly facts: NodeFactParts;
+};
+
+/** An ENI that is Attaching for so long, without a call that could bring it on, is given up. */
+const STUCK_ATTACHING_MS = 600_000;
+
+/** Actions that a refusal blocks for one ENI. */
+const OF_ENI = [
+  'AttachNetworkInterface',
+  'DetachNetworkInterface',
+  'DeleteNetworkInterface',
+  'AssignPrivateIpAddresses',
+  'UnassignPrivateIpAddresses',
+  'ModifyNetworkInterfaceAttribute',
+] as const;
+
+/** Puts together what a decision about a node depends on, as it is at this moment. */
+export function buildView(deps: NodeDeps, memory: NodeMemory, { name, uid, spec, status, facts }: ViewParts): NodeView {
+  const refusals = refusalsOf(deps, name, status, facts);
+  const { subnets, ...rest } = facts;
+  return {
+    ...rest,
+    nodeName: name,
+    uid,
+    spec,
+    status,
+    subnets,
+    blocked: new Set([...refusals.keys()].filter((key) => !isOfAll(facts, key) || isOwnSubnet(deps, name, key))),
+    stuck: stuckOf(deps, memory, status),
+    refusals,
+  };
+}
+
+/** A subnet that the facts know is blocked by what they say of it; here is only why. */
+function isOfAll({ subnets }: NodeFactParts, key: string): boolean {
+  return subnets.some((subnet) => subnetKey(subnet.subnetId) === key);
+}
+
+function isOwnSubnet({ breakers }: NodeDeps, name: string, key: string): boolean {
+  return breakers.refusalOf(ownKey(name, key), name) !== undefined;
+}
+
+function refusalsOf(
+  { breakers }: NodeDeps,
+  name: string,
+  status: NodeEniConfigStatus,
+  facts: NodeFactParts,
+): ReadonlyMap<string, Refusal> {
+  const enis = status.eniInfos ?? [];
+  const instanceId = facts.instance?.instanceId ?? status.instanceID ?? '';
+  const subnetIds = [...facts.subnets.map((one) => one.subnetId), ...enis.flatMap((eni) => eni.subnetID ?? [])];
+  const own = [
+    'call/CreateNetworkInterface',
+    ...enis.flatMap((eni) => OF_ENI.map((action) => `call/${action}/${eni.eniID}`)),
+    ...subnetIds.map(subnetKey),
+  ];
+  const candidates: readonly (readonly [string, string])[] = [
+    ['vpc-enis', 'vpc-enis'],
+    ['instance-enis', instanceKey(instanceId)],
+    ...enis.map((eni) => [`eni-ips/${eni.eniID}`, `eni-ips/${eni.eniID}`] as const),
+    ...subnetIds.map((id) => [subnetKey(id), subnetKey(id)] as const),
+    ...own.map((key) => [key, ownKey(name, key)] as const),
+  ];
+  return new Map(
+    candidates.flatMap(([key, bookKey]) => {
+      const refusal = breakers.refusalOf(bookKey, name);
+      return refusal === undefined ? [] : [[key, refusal] as const];
+    }),
+  );
+}
+
+function stuckOf({ clock, leader }: NodeDeps, memory: NodeMemory, status: NodeEniConfigStatus): ReadonlySet<string> {
+  const nowMs = clock.monotonicMs();
+  const intents = status.intents ?? [];
+  // Longer than an inherited one is left alone, and than a call takes that is answered at all.
+  const longMs = ({ requestTimeoutSeconds }: Intent) => leader.term.leaseMs + 2_000 * requestTimeoutSeconds;
+  const late = intents.filter((intent) => nowMs - (memory.intentSeenMs.get(intent.id) ?? nowMs) > longMs(intent));
+  const busy = new Set(intents.map((intent) => intent.eniID));
+  const idle = (status.eniInfos ?? []).filter((eni) => {
+    const sinceMs = memory.attachingSinceMs.get(eni.eniID) ?? nowMs;
+    return eni.state === 'Attaching' && !busy.has(eni.eniID) && nowMs - sinceMs > STUCK_ATTACHING_MS;
+  });
+  return new Set([
+    ...late.flatMap(({ id, eniID }) => [id, ...(eniID === undefined ? [] : [eniID])]),
+    ...idle.map((eni) => eni.eniID),
+  ]);
+}

@@ -1,0 +1,59 @@
+import type { CloudError } from '../../cloud/cloud-error.ts';
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { Intent } from '../nec/decision.ts';
+
+/** The breakers of one call: of what it needs, by what the cloud may say is exhausted, and its own. */
+export type CallKeys = {
+  /** By the key in `NodeView.blocked`: the key in the process's book, where nodes share what they share. */
+  readonly shared: ReadonlyMap<string, string>;
+  /** What a refusal that is no quota blocks, for this node alone; the call itself first. */
+  readonly own: readonly [string, ...string[]];
+};
+
+/** Names the breakers of an intent's call. Pure. */
+export function callKeysOf(node: string, intent: Intent, status: NodeEniConfigStatus): CallKeys {
+  const { action, eniID } = intent;
+  const subnetId = intent.subnetID ?? status.eniInfos?.find((eni) => eni.eniID === eniID)?.subnetID ?? '';
+  const instanceId = intent.instanceID ?? status.instanceID ?? '';
+  const own = [ownKey(node, `call/${action}/${eniID}`)] as const;
+  switch (action) {
+    case 'CreateNetworkInterface':
+      // Another subnet may do where this one does not.
+      return {
+        own: [ownKey(node, 'call/CreateNetworkInterface'), ownKey(node, subnetKey(subnetId))],
+        shared: sharedOf(['vpc-enis', subnetKey(subnetId)]),
+      };
+    case 'AttachNetworkInterface':
+      return { own, shared: new Map([['instance-enis', instanceKey(instanceId)]]) };
+    case 'AssignPrivateIpAddresses':
+      return { own, shared: sharedOf([`eni-ips/${eniID}`, subnetKey(subnetId)]) };
+    default:
+      return { own, shared: new Map() };
+  }
+}
+
+/** The key of the book that an exhausted quota opens; the call's own when the quota is none that we know. Pure. */
+export function exhaustedKey(keys: CallKeys, error: CloudError): string {
+  const wanted = error.scope === 'subnet' ? 'subnet/' : (error.scope ?? '');
+  const found = [...keys.shared].find(([key]) => wanted !== '' && key.startsWith(wanted));
+  return found?.[1] ?? keys.own[0];
+}
+
+/** The key of what one node alone may not do for a while. */
+export function ownKey(node: string, key: string): string {
+  return `node/${node}/${key}`;
+}
+
+/** The key of a full subnet. */
+export function subnetKey(subnetId: string): string {
+  return `subnet/${subnetId}`;
+}
+
+/** The key of an instance that takes no more ENIs. */
+export function instanceKey(instanceId: string): string {
+  return `instance-enis/${instanceId}`;
+}
+
+function sharedOf(keys: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(keys.map((key) => [key, key]));
+}

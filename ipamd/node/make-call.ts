@@ -1,0 +1,107 @@
+import type { CallContext, Cloud, CloudTask, Eni, EniGoal, EniSpec, IpChange } from '../../cloud/cloud.ts';
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { Intent, IntentResult } from '../nec/decision.ts';
+
+/** What an accepted call is about to bring, and the task that brings it; none for a call that is done when it returns. */
+export type Accepted = {
+  readonly task: CloudTask | undefined;
+  readonly eni?: Eni;
+  readonly ips?: readonly string[];
+};
+
+/** The description that ENIs get in the cloud. */
+const DESCRIPTION = 'made by tke-eni-ipamd; do not change';
+
+/** Makes the cloud call of an intent. What is sent follows from object and intent alone. @throws CloudError */
+export async function sendCall(
+  cloud: Cloud,
+  intent: Intent,
+  status: NodeEniConfigStatus,
+  context: CallContext,
+): Promise<Accepted> {
+  const { action, eniID = '', instanceID = '', clientToken, ips = [], securityGroups = [] } = intent;
+  switch (action) {
+    case 'CreateNetworkInterface':
+      return await cloud.enis.create(specOf(intent, status), context);
+    case 'AttachNetworkInterface':
+      return { task: await cloud.enis.attach(eniID, instanceID, context, clientToken) };
+    case 'DetachNetworkInterface':
+      return { task: await cloud.enis.detach(eniID, instanceID, context, clientToken) };
+    case 'DeleteNetworkInterface':
+      return { task: await cloud.enis.delete(eniID, context) };
+    case 'AssignPrivateIpAddresses':
+      return changed(await cloud.ips.assign(eniID, intent.ipCount ?? 1, context, clientToken));
+    case 'UnassignPrivateIpAddresses':
+      return changed(await cloud.ips.unassign(eniID, ips, context));
+    case 'ModifyNetworkInterfaceAttribute':
+      await cloud.securityGroups.replace(eniID, securityGroups, context);
+      return { task: undefined };
+    default:
+      throw new Error(`no node makes the call ${action}`);
+  }
+}
+
+/** The task of an intent that the cloud accepted, from the record alone. */
+export function taskOf(intent: Intent): CloudTask | undefined {
+  const { taskID: taskId, action } = intent;
+  const goal = goalOf(intent);
+  return taskId === undefined || goal === undefined ? undefined : { taskId, action, goal };
+}
+
+/**
+ * What a call that reached its goal brought, as far as the record tells; undefined where only a description does (the
+ * ENI that was made or attached).
+ */
+export function resultOf({ action, ips, securityGroups = [] }: Intent): IntentResult | undefined {
+  switch (action) {
+    case 'DetachNetworkInterface':
+    case 'DeleteNetworkInterface':
+      return { action };
+    case 'AssignPrivateIpAddresses':
+    case 'UnassignPrivateIpAddresses':
+      return ips === undefined ? undefined : { action, ips };
+    case 'ModifyNetworkInterfaceAttribute':
+      return { action, securityGroups };
+    default:
+      return undefined;
+  }
+}
+
+function goalOf({ action, eniID: eniId, instanceID: instanceId, ips }: Intent): EniGoal | undefined {
+  if (eniId === undefined) return undefined;
+  switch (action) {
+    case 'CreateNetworkInterface':
+      return { kind: 'created', eniId };
+    case 'AttachNetworkInterface':
+      return instanceId === undefined ? undefined : { kind: 'attached', eniId, instanceId };
+    case 'DetachNetworkInterface':
+      return { kind: 'detached', eniId };
+    case 'DeleteNetworkInterface':
+      return { kind: 'deleted', eniId };
+    case 'AssignPrivateIpAddresses':
+      return ips === undefined ? undefined : { kind: 'ips-assigned', eniId, ips };
+    case 'UnassignPrivateIpAddresses':
+      return ips === undefined ? undefined : { kind: 'ips-unassigned', eniId, ips };
+    default:
+      return undefined;
+  }
+}
+
+function specOf(intent: Intent, status: NodeEniConfigStatus): EniSpec {
+  const { resourceName: name = '', subnetID: subnetId = '', tags, ipCount, clientToken, securityGroups } = intent;
+  return {
+    vpcId: status.vpcID ?? '',
+    subnetId,
+    name,
+    description: DESCRIPTION,
+    ...(securityGroups === undefined ? {} : { securityGroupIds: securityGroups }),
+    ...(tags === undefined ? {} : { tags }),
+    ...(ipCount === undefined ? {} : { ipCount }),
+    ...(clientToken === undefined ? {} : { clientToken }),
+  };
+}
+
+/** At most ten addresses, so one call and one task. */
+function changed({ ips, tasks }: IpChange): Accepted {
+  return { task: tasks[0], ips };
+}

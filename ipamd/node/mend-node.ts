@@ -1,0 +1,186 @@
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { isRecord } from '../../runtime/decode.ts';
+import type { CloudSight, SeenEni } from '../nec/decision.ts';
+import { driftKey, findDrift } from '../nec/find-drift.ts';
+import { rebuildStatus } from '../nec/rebuild-status.ts';
+import type { LookRequest } from './cloud-eyes.ts';
+import type { NecEntry } from './nec-entry.ts';
+import type { NodeDeps } from './node-deps.ts';
+import type { NodeMemory } from './node-memory.ts';
+import type { TurnInput } from './plan-turn.ts';
+
+/** A status, mended or not; `afterMs`: the cloud is to be looked at again then. */
+export type Mended = {
+  readonly status: NodeEniConfigStatus;
+  readonly afterMs?: number;
+  /** To be called when it was written. */
+  readonly onWritten?: () => void;
+};
+
+/** A difference counts when two looks so far apart show it: a description may tell of the past. */
+const CONFIRM_MS = 60_000;
+/** The cloud is looked at again after this while ENIs are between two states. */
+const MOVING_MS = 2_000;
+/** A status that stays unreadable is not made anew more often. */
+const REBUILD_EACH_MS = 60_000;
+
+/** What could be read of an object; `why` when its status must be made anew before anything is decided. */
+export type ReadStatus = {
+  readonly spec: NodeEniConfigSpec;
+  readonly status: NodeEniConfigStatus;
+  readonly why?: string;
+};
+
+/** Says that the agent has seen a later state of the object than this one; undefined when it has not. Pure. */
+export function restoredWhy(spec: NodeEniConfigSpec, status: NodeEniConfigStatus): string | undefined {
+  const seen = spec.observedSupplyEpoch ?? 0;
+  const has = status.supplyEpoch ?? 0;
+  return seen > has ? `the agent has seen supply epoch ${seen}, the object has ${has}` : undefined;
+}
+
+/** Reads spec and status. A status of which nothing can be read counts as an old one: it is made anew. Pure. */
+export function readStatus({ object, decoded }: NecEntry): ReadStatus {
+  if (decoded !== undefined) {
+    const { spec = {}, status = {} } = decoded;
+    const restored = restoredWhy(spec, status);
+    return { spec, status, ...(restored === undefined ? {} : { why: restored }) };
+  }
+  const raw = isRecord(object['status']) ? object['status'] : {};
+  const spec = isRecord(object['spec']) ? object['spec'] : {};
+  const supplyEpoch = wholeOf(raw['supplyEpoch']);
+  const instanceID = raw['instanceID'];
+  return {
+    // Above the object's own, so that everything in it is taken for old.
+    spec: { observedSupplyEpoch: Math.max(wholeOf(spec['observedSupplyEpoch']), supplyEpoch + 1) },
+    status: { supplyEpoch, ...(typeof instanceID === 'string' && instanceID !== '' ? { instanceID } : {}) },
+    why: 'the status of the object cannot be read',
+  };
+}
+
+/**
+ * Looks at the cloud when that was asked for, and mends what differs: only what a look a minute ago showed too.
+ * @throws CloudError
+ */
+export async function lookForDrift(
+  deps: NodeDeps,
+  memory: NodeMemory,
+  input: TurnInput,
+  signal: AbortSignal,
+): Promise<Mended> {
+  const { describe } = memory;
+  const { status } = input;
+  if (describe === undefined) return { status };
+  const nowMs = deps.clock.monotonicMs();
+  if (nowMs < describe.notBeforeMs) return { status, afterMs: describe.notBeforeMs - nowMs };
+  const sight = await lookOrPostpone(deps, memory, input, describe.why, signal);
+  if (sight === undefined) return { status, afterMs: CONFIRM_MS };
+  if (memory.describe === describe) memory.describe = undefined;
+  const drifts = findDrift(status, sight);
+  const keys = new Set(drifts.map(driftKey));
+  for (const key of memory.driftSeenMs.keys()) if (!keys.has(key)) memory.driftSeenMs.delete(key);
+  for (const key of keys) if (!memory.driftSeenMs.has(key)) memory.driftSeenMs.set(key, nowMs);
+  if (drifts.length === 0) return { status };
+  const isYoung = (key: string) => nowMs - (memory.driftSeenMs.get(key) ?? nowMs) < CONFIRM_MS;
+  const young = new Set(drifts.filter((drift) => isYoung(driftKey(drift))).map((drift) => drift.eniID));
+  const old = new Set(drifts.map((drift) => drift.eniID).filter((eniID) => !young.has(eniID)));
+  deps.observe.onDrift?.({ node: input.name, kinds: drifts.map((drift) => drift.kind) });
+  deps.log.warn('the cloud holds something else than the object says', {
+    node: input.name,
+    drifts: [...keys],
+    mended: [...old],
+  });
+  const again = { why: 'to see a difference twice', notBeforeMs: nowMs + CONFIRM_MS };
+  if (young.size > 0) memory.describe ??= again;
+  const afterMs = young.size > 0 ? { afterMs: CONFIRM_MS } : {};
+  if (old.size === 0) return { status, ...afterMs };
+  const onWritten = () => memory.driftSeenMs.clear();
+  return { status: rebuildStatus(status, input.spec, sight, deps.ids, old), ...afterMs, onWritten };
+}
+
+/** What making a status anew came to: `wait` while the cloud, or a call of a former leader, is still under way. */
+export type Rebuilt =
+  | { readonly kind: 'mended'; readonly status: NodeEniConfigStatus }
+  | { readonly kind: 'wait'; readonly ms: number };
+
+/**
+ * Makes the status anew from the cloud: an older state of the object was restored, or nothing can be read from it. What
+ * a former leader may still have under way is waited out, as for any intent that it left. @throws CloudError
+ */
+export async function mendRestored(
+  deps: NodeDeps,
+  memory: NodeMemory,
+  input: TurnInput,
+  why: string,
+  signal: AbortSignal,
+): Promise<Rebuilt> {
+  const { clock, leader } = deps;
+  const nowMs = clock.monotonicMs();
+  const calmMs = leader.term.startedMs + leader.term.leaseMs + leader.requestTimeoutSeconds * 1000;
+  const nextMs = memory.rebuiltMs === undefined ? nowMs : memory.rebuiltMs + REBUILD_EACH_MS;
+  const waitMs = Math.max(calmMs, nextMs) - nowMs;
+  if (waitMs > 0) return { kind: 'wait', ms: waitMs };
+  deps.log.warn('the object is made anew from the cloud', { node: input.name, why });
+  const sight = await look(deps, input, why, signal);
+  if (!isAtRest(sight)) return { kind: 'wait', ms: MOVING_MS };
+  memory.rebuiltMs = nowMs;
+  // A look that came too early is made good by the next.
+  memory.describe = { why: 'an old state was restored', notBeforeMs: nowMs + CONFIRM_MS };
+  return { kind: 'mended', status: rebuildStatus(input.status, input.spec, sight, deps.ids) };
+}
+
+/** What the last look before the end showed. */
+export type LastLook =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'found'; readonly status: NodeEniConfigStatus }
+  | { readonly kind: 'wait'; readonly ms: number };
+
+/** Looks whether the cloud holds anything of a node whose object holds nothing. @throws CloudError */
+export async function lookWhenReleased(deps: NodeDeps, input: TurnInput, signal: AbortSignal): Promise<LastLook> {
+  const sight = await look(deps, input, 'the node gives everything back', signal);
+  if (!isAtRest(sight)) return { kind: 'wait', ms: MOVING_MS };
+  const status = rebuildStatus(input.status, {}, sight, deps.ids);
+  return status === input.status || (status.eniInfos ?? []).length === 0
+    ? { kind: 'nothing' }
+    : { kind: 'found', status };
+}
+
+/** A cloud that does not describe must not hold up what else the node needs. */
+async function lookOrPostpone(
+  deps: NodeDeps,
+  memory: NodeMemory,
+  input: TurnInput,
+  why: string,
+  signal: AbortSignal,
+): Promise<CloudSight | undefined> {
+  try {
+    return await look(deps, input, why, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isCloudError(error)) throw error;
+    deps.log.warn('the cloud does not describe', { node: input.name, why, error });
+    memory.describe = { why, notBeforeMs: deps.clock.monotonicMs() + CONFIRM_MS };
+    return undefined;
+  }
+}
+
+async function look(deps: NodeDeps, input: TurnInput, why: string, signal: AbortSignal): Promise<CloudSight> {
+  const { name, uid, status } = input;
+  deps.observe.onDescribe?.({ node: name, why });
+  const request: LookRequest = {
+    uid,
+    instanceId: status.instanceID,
+    eniIds: (status.eniInfos ?? []).map((eni) => eni.eniID),
+    breadth: 'all',
+  };
+  return await deps.eyes.look(request, { priority: 'warm', owner: name, signal });
+}
+
+function isAtRest({ enis, isComplete }: CloudSight): boolean {
+  const isMoving = (eni: SeenEni) => eni.state !== 'AVAILABLE' || eni.pendingIps.length > 0;
+  return isComplete && ![...enis.values()].some((eni) => eni.isForeign !== true && isMoving(eni));
+}
+
+function wholeOf(value: unknown): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+}

@@ -1,0 +1,71 @@
+import type { FieldTable } from '../../crd/field.ts';
+import { INTENT } from '../../crd/intent.ts';
+import { CLOUD_FINALIZER } from '../../crd/names.ts';
+import { ADDRESS, ENI_INFO, type NodeEniConfigStatus, STATUS } from '../../crd/node-eni-config-fields.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { isRecord } from '../../runtime/decode.ts';
+
+type Raw = Readonly<Record<string, unknown>>;
+
+/**
+ * Returns the whole object with our status in it, and with the finalizer that keeps it until everything is given back.
+ * Fields that we do not know stay, those of ENIs, addresses and intents too. Pure.
+ */
+export function withStatus(object: KubeObject, status: NodeEniConfigStatus): KubeObject {
+  return { ...withCloudFinalizer(object, status), status: mergeStatus(object['status'], status) };
+}
+
+/** Returns the object without our finalizer: nothing is left of it in the cloud. Pure. */
+export function withoutCloudFinalizer(object: KubeObject): KubeObject {
+  const finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== CLOUD_FINALIZER);
+  return { ...object, metadata: { ...object.metadata, finalizers } };
+}
+
+/** A finalizer cannot be added to what is being deleted. */
+function withCloudFinalizer(object: KubeObject, status: NodeEniConfigStatus): KubeObject {
+  const { finalizers = [], deletionTimestamp } = object.metadata;
+  const holdsNothing = (status.eniInfos ?? []).length + (status.intents ?? []).length === 0;
+  if (holdsNothing || deletionTimestamp !== undefined || finalizers.includes(CLOUD_FINALIZER)) return object;
+  return { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, CLOUD_FINALIZER] } };
+}
+
+/** Puts what we decided into the status as it was read. Pure. */
+export function mergeStatus(raw: unknown, status: NodeEniConfigStatus): Raw {
+  const before = isRecord(raw) ? raw : {};
+  return {
+    ...mergeFields(before, status, STATUS),
+    ...present(
+      'eniInfos',
+      status.eniInfos?.map((eni) => {
+        const held = find(before['eniInfos'], 'eniID', eni.eniID);
+        const addresses = eni.addresses?.map((address) => mergeFields(heldAddress(held, address), address, ADDRESS));
+        return { ...mergeFields(held, eni, ENI_INFO), ...present('addresses', addresses) };
+      }),
+    ),
+    ...present(
+      'intents',
+      status.intents?.map((intent) => mergeFields(find(before['intents'], 'id', intent.id), intent, INTENT)),
+    ),
+  };
+}
+
+/** What another release wrote beside an address goes with its assignment. */
+function heldAddress(eni: Raw, { ip, assignmentID }: { readonly ip: string; readonly assignmentID: string }): Raw {
+  const held = find(eni['addresses'], 'ip', ip);
+  return held['assignmentID'] === assignmentID ? held : {};
+}
+
+function mergeFields(before: Raw, after: Raw, fields: FieldTable): Raw {
+  const kept = Object.entries(before).filter(([key]) => !Object.hasOwn(fields, key));
+  const own = Object.entries(after).filter(([, value]) => value !== undefined);
+  return Object.fromEntries([...kept, ...own]);
+}
+
+function present(key: string, value: unknown): Raw {
+  return value === undefined ? {} : { [key]: value };
+}
+
+function find(list: unknown, key: string, value: string): Raw {
+  const items: readonly unknown[] = Array.isArray(list) ? list : [];
+  return items.filter(isRecord).find((item) => item[key] === value) ?? {};
+}

@@ -1,0 +1,78 @@
+import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { decodeNec } from '../nec-cache.ts';
+import type { NecEntry } from './nec-entry.ts';
+import type { NodeDeps } from './node-deps.ts';
+import type { NodeMemory } from './node-memory.ts';
+
+/** The resource of NodeENIConfigs. */
+export const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
+
+/**
+ * Reads a node's object: the cache's, or the answer to our own last write where that is newer, or the API server's
+ * where nobody knows what became of a write. Undefined when there is none.
+ */
+export async function readNec(
+  deps: NodeDeps,
+  name: string,
+  memory: NodeMemory,
+  signal: AbortSignal,
+): Promise<NecEntry | undefined> {
+  const cached = deps.necs.get(name);
+  const { written } = memory;
+  if (!memory.mustRead) {
+    if (written === undefined) return cached;
+    // Not in the cache: deleted since, or not seen yet.
+    const order = cached === undefined ? undefined : compareVersions(cached.object, written);
+    if (cached !== undefined && order !== undefined) {
+      if (order < 0) return decodeNec(written);
+      memory.written = undefined;
+      return cached;
+    }
+  }
+  const object = await deps.kube.get(NECS, { name }, signal);
+  memory.mustRead = false;
+  memory.written = object;
+  return object === undefined ? undefined : decodeNec(object);
+}
+
+/** How a write went. `conflict`: somebody else wrote first; read again and decide anew. */
+export type WriteResult = 'written' | 'conflict' | 'gone';
+
+/**
+ * Replaces a node's object, guarded by the resourceVersion that it was read with. @throws KubeError for anything but a
+ * conflict; the next turn reads the API server then, for the write may have happened.
+ */
+export async function writeNec(
+  deps: NodeDeps,
+  name: string,
+  memory: NodeMemory,
+  object: KubeObject,
+  signal: AbortSignal,
+): Promise<WriteResult> {
+  signal.throwIfAborted();
+  try {
+    memory.written = await deps.kube.update(NECS, object, signal);
+    deps.observe.onWrite?.({ node: name, result: 'written' });
+    return 'written';
+  } catch (error) {
+    if (isKubeError(error, 'NOT_FOUND')) return 'gone';
+    memory.mustRead = true;
+    const isConflict = isKubeError(error, 'CONFLICT');
+    if (!signal.aborted) deps.observe.onWrite?.({ node: name, result: isConflict ? 'conflict' : 'failed' });
+    if (isConflict) return 'conflict';
+    throw error;
+  }
+}
+
+/** Which of two states of an object is newer; undefined where that cannot be told. */
+function compareVersions(one: KubeObject, other: KubeObject): number | undefined {
+  if (one.metadata.uid !== other.metadata.uid) return undefined;
+  const [first, second] = [one.metadata.resourceVersion ?? '', other.metadata.resourceVersion ?? ''];
+  if (first === second) return 0;
+  // Versions are opaque by contract and numbers in fact; where they are not, the API server is asked.
+  if (!/^\d+$/.test(first) || !/^\d+$/.test(second)) return undefined;
+  return BigInt(first) < BigInt(second) ? -1 : 1;
+}

@@ -1,0 +1,24 @@
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { NodeDeps } from './node-deps.ts';
+import type { NodeMemory } from './node-memory.ts';
+
+/** Notes since when intents and attaching ENIs are there, and forgets those that are gone. */
+export function noteIntents({ clock }: Pick<NodeDeps, 'clock'>, memory: NodeMemory, status: NodeEniConfigStatus): void {
+  const nowMs = clock.monotonicMs();
+  const intents = new Set((status.intents ?? []).map((intent) => intent.id));
+  const attaching = new Set((status.eniInfos ?? []).filter((eni) => eni.state === 'Attaching').map((eni) => eni.eniID));
+  keep(memory.intentSeenMs, intents, nowMs);
+  keep(memory.attachingSinceMs, attaching, nowMs);
+  for (const id of memory.unclearMs.keys()) if (!intents.has(id)) memory.unclearMs.delete(id);
+  for (const id of memory.calls.keys()) {
+    if (intents.has(id)) continue;
+    // Somebody took it off the record: what its call brings, the next description tells.
+    memory.calls.delete(id);
+    memory.describe = { why: 'an intent of ours went off the record', notBeforeMs: nowMs };
+  }
+}
+
+function keep(since: Map<string, number>, present: ReadonlySet<string>, nowMs: number): void {
+  for (const id of since.keys()) if (!present.has(id)) since.delete(id);
+  for (const id of present) if (!since.has(id)) since.set(id, nowMs);
+}

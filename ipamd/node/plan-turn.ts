@@ -1,0 +1,194 @@
+import type { CallPriority } from '../../cloud/cloud.ts';
+import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { decideIntentTurn } from '../nec/decide-intent-turn.ts';
+import { decideNode } from '../nec/decide-node.ts';
+import type { Decision, Intent } from '../nec/decision.ts';
+import { finishIntent, resendIntent } from '../nec/finish-intent.ts';
+import { withCondition } from '../nec/judge-ready.ts';
+import type { NodeProblem } from '../nec/node-view.ts';
+import { buildView } from './build-view.ts';
+import { callKeysOf } from './call-keys.ts';
+import type { NodeDeps, NodeFactParts, NodeFactsAnswer } from './node-deps.ts';
+import type { NodeMemory } from './node-memory.ts';
+import type { CallKind } from './running-calls.ts';
+
+/** A node's object as it was read, or as it was mended. */
+export type TurnInput = {
+  readonly name: string;
+  readonly uid: string;
+  readonly spec: NodeEniConfigSpec;
+  readonly status: NodeEniConfigStatus;
+  /** What is wrong with the object itself, and worked around. */
+  readonly faults?: readonly NodeProblem[];
+};
+
+/** Something that is begun for an intent. */
+export type Start = { readonly kind: CallKind; readonly intent: Intent; readonly priority: CallPriority };
+
+/** What one look leads to: the status to be written, and what is begun then. */
+export type Plan = {
+  readonly status: NodeEniConfigStatus;
+  /** Intents whose outcome is in the status: their calls are forgotten once it is written. */
+  readonly finished: readonly string[];
+  /** Begun only after the status was written: the intent is on record first. */
+  readonly sends: readonly Start[];
+  /** Begun at once: nothing is changed by them. */
+  readonly looks: readonly Start[];
+  readonly ending: Exclude<Decision, { readonly kind: 'begin' | 'write' }>;
+  readonly problems: readonly NodeProblem[];
+  /** Milliseconds until an intent may be resolved. */
+  readonly waitMs: number | undefined;
+};
+
+/** More marks and calls than one look can lead to. */
+const MOST_STEPS = 64;
+
+/**
+ * Plans a node's next write: what came of ended calls, then whatever is decided upon that, all in one status. Waits for
+ * nothing, so that what it takes (places in subnets, probes of breakers) and what it decides are of one moment.
+ */
+export function planTurn(deps: NodeDeps, memory: NodeMemory, input: TurnInput, facts: NodeFactsAnswer): Plan {
+  const ended = applyOutcomes(deps, memory, input);
+  const { looks, waitMs } = unattended(deps, memory, ended.status, ended.sends);
+  const base = { finished: ended.finished, looks, waitMs };
+  if (facts.kind === 'unknown') {
+    const { problem, afterMs } = facts;
+    const wanted = { type: 'Ready', status: 'False' as const, reason: problem.reason, message: problem.message };
+    const status = withCondition(ended.status, wanted, deps.ids);
+    const ending: Plan['ending'] = { kind: 'hold', reason: 'InstanceUnknown', message: problem.message, afterMs };
+    return { ...base, status, sends: ended.sends, ending, problems: [...(input.faults ?? []), problem] };
+  }
+  const problems = [...(input.faults ?? []), ...(facts.parts.problems ?? [])];
+  const decided = decideAll(deps, memory, { ...input, status: ended.status }, { ...facts.parts, problems });
+  const held = decided.ending.kind === 'hold' && decided.ending.reason !== 'CallUnderWay' ? [decided.ending] : [];
+  return {
+    ...base,
+    status: decided.status,
+    sends: [...ended.sends, ...decided.sends],
+    ending: decided.ending,
+    problems: [...problems, ...held.map(({ reason, message }) => ({ reason, message }))],
+  };
+}
+
+/** Gives back what a plan took that was not written. */
+export function abandonPlan(deps: NodeDeps, name: string, { sends, status }: Plan): void {
+  for (const { intent } of sends) {
+    countSubnet(deps, intent, status, -1);
+    for (const key of keysOf(name, intent, status)) deps.breakers.endProbe(key, name);
+  }
+}
+
+type Ended = {
+  readonly status: NodeEniConfigStatus;
+  readonly finished: readonly string[];
+  readonly sends: readonly Start[];
+};
+
+function applyOutcomes(deps: NodeDeps, memory: NodeMemory, input: TurnInput): Ended {
+  const finished: string[] = [];
+  const sends: Start[] = [];
+  let { status } = input;
+  for (const intent of input.status.intents ?? []) {
+    const outcome = memory.calls.get(intent.id)?.outcome;
+    if (outcome === undefined) continue;
+    finished.push(intent.id);
+    if (outcome === 'repeat') {
+      status = resendIntent(status, intent, deps.leader.epoch);
+      const again = status.intents?.find((candidate) => candidate.id === intent.id) ?? intent;
+      sends.push({ kind: 'send', intent: again, priority: 'warm' });
+      countSubnet(deps, intent, status, 1);
+      continue;
+    }
+    if (outcome.kind === 'unclear') memory.unclearMs.set(intent.id, deps.clock.monotonicMs());
+    if (outcome.kind === 'refused' || outcome.kind === 'unclear') countSubnet(deps, intent, status, -1);
+    status = finishIntent(status, intent, outcome, deps.ids);
+  }
+  return { status, finished, sends };
+}
+
+/** Own calls of unknown outcome are looked into with growing pauses. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+
+function unattended(
+  { clock, leader }: NodeDeps,
+  memory: NodeMemory,
+  status: NodeEniConfigStatus,
+  sends: readonly Start[],
+): { readonly looks: readonly Start[]; readonly waitMs: number | undefined } {
+  const nowMs = clock.monotonicMs();
+  const sent = new Set(sends.map(({ intent }) => intent.id));
+  const looks: Start[] = [];
+  const waits: number[] = [];
+  for (const intent of status.intents ?? []) {
+    const isAttended = memory.calls.has(intent.id) && memory.calls.get(intent.id)?.outcome === undefined;
+    if (isAttended || sent.has(intent.id)) continue;
+    const firstSeenMs = memory.intentSeenMs.get(intent.id) ?? nowMs;
+    const context = { ownEpoch: leader.epoch, firstSeenMs, nowMs, leaseMs: leader.term.leaseMs };
+    const turn = decideIntentTurn(intent, context);
+    const pauseMs = pauseOf(memory, intent, nowMs);
+    if (turn.kind === 'wait' || pauseMs > 0) waits.push(Math.max(pauseMs, turn.kind === 'wait' ? turn.ms : 0));
+    else looks.push({ kind: intent.phase === 'Accepted' ? 'follow' : 'resolve', intent, priority: 'warm' });
+  }
+  return { looks, waitMs: waits.length === 0 ? undefined : Math.min(...waits) };
+}
+
+function pauseOf(memory: NodeMemory, { id, tries = 0 }: Intent, nowMs: number): number {
+  const sinceMs = memory.unclearMs.get(id);
+  if (sinceMs === undefined) return 0;
+  return Math.max(0, sinceMs + Math.min(FIRST_PAUSE_MS * 2 ** Math.min(tries, 10), LONGEST_PAUSE_MS) - nowMs);
+}
+
+type Decided = {
+  readonly status: NodeEniConfigStatus;
+  readonly sends: readonly Start[];
+  readonly ending: Plan['ending'];
+};
+
+/** Decides until nothing more is to be begun: all of it is one write. */
+function decideAll(deps: NodeDeps, memory: NodeMemory, input: TurnInput, first: NodeFactParts): Decided {
+  const { name } = input;
+  const sends: Start[] = [];
+  let { status } = input;
+  for (let step = 0; step < MOST_STEPS; step++) {
+    const facts = step === 0 ? first : { ...first, subnets: afterUse(first.subnets, sends) };
+    const view = buildView(deps, memory, { ...input, status, facts });
+    const decision = decideNode(view, deps.leader, deps.ids);
+    if (decision.kind !== 'begin' && decision.kind !== 'write') return { status, sends, ending: decision };
+    ({ status } = decision);
+    if (decision.kind === 'write') continue;
+    const { intent, priority } = decision;
+    sends.push({ kind: 'send', intent, priority });
+    countSubnet(deps, intent, status, 1);
+    for (const key of keysOf(name, intent, status)) deps.breakers.beginProbe(key, name);
+  }
+  return { status, sends, ending: { kind: 'idle' } };
+}
+
+/** What this look has taken so far is not free for the rest of it. */
+function afterUse<T extends { readonly subnetId: string; readonly freeIps: number }>(
+  subnets: readonly T[],
+  sends: readonly Start[],
+): readonly T[] {
+  return subnets.map((subnet) => {
+    const own = sends.filter(({ intent }) => intent.subnetID === subnet.subnetId);
+    const taken = own.reduce((sum, { intent }) => sum + usedBy(intent), 0);
+    return taken === 0 ? subnet : { ...subnet, freeIps: Math.max(0, subnet.freeIps - taken) };
+  });
+}
+
+function countSubnet({ facts }: NodeDeps, intent: Intent, status: NodeEniConfigStatus, sign: 1 | -1): void {
+  const used = usedBy(intent);
+  const subnetId = intent.subnetID ?? status.eniInfos?.find((eni) => eni.eniID === intent.eniID)?.subnetID;
+  if (used > 0 && subnetId !== undefined) facts.subnetUsed(subnetId, sign * used);
+}
+
+function usedBy({ action, ipCount = 0 }: Intent): number {
+  if (action === 'CreateNetworkInterface') return ipCount + 1;
+  return action === 'AssignPrivateIpAddresses' ? ipCount : 0;
+}
+
+function keysOf(name: string, intent: Intent, status: NodeEniConfigStatus): readonly string[] {
+  const { own, shared } = callKeysOf(name, intent, status);
+  return [...own, ...shared.values()];
+}

@@ -1,0 +1,320 @@
+import { classifyError } from '../../cloud/classify-error.ts';
+import type { CallContext, CallPriority, TaskOutcome } from '../../cloud/cloud.ts';
+import { type CloudError, isCloudError, type Retry } from '../../cloud/cloud-error.ts';
+import { MUTATIONS } from '../../crd/intent.ts';
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { CloudSight, Intent, IntentFailure, IntentOutcome, SeenEni } from '../nec/decision.ts';
+import { type Judgement, judgeIntent, MOVING_CODE } from '../nec/judge-intent.ts';
+import { isSoundEni } from '../nec/seen-eni.ts';
+import { callKeysOf, exhaustedKey } from './call-keys.ts';
+import { type Accepted, resultOf, sendCall, taskOf } from './make-call.ts';
+import type { NodeDeps } from './node-deps.ts';
+
+/** An intent on record, and the object that it is on record in. */
+export type IntentCase = {
+  readonly node: string;
+  readonly uid: string;
+  readonly intent: Intent;
+  readonly status: NodeEniConfigStatus;
+  readonly priority: CallPriority;
+};
+
+/** How long a call waits for its task before the record says that it was accepted. */
+const SETTLE_MS = 15_000;
+/** How long an accepted task is followed before the object is looked at again. */
+const FOLLOW_MS = 60_000;
+/** After a task that ended badly the description may lag. */
+const LOOK_AGAIN_MS = 2_000;
+const MOST_LOOKS = 15;
+const LONGEST_LOOK_MS = 20_000;
+/** An unknown outcome is asked for so often; then what the description shows not to be done counts as refused. */
+const MOST_TRIES = 6;
+const TASK_FAILED = 'TASK_FAILED';
+const TASK_LOST = 'TASK_LOST';
+const FIRST_REFUSAL_MS = 2_000;
+const FIRST_NEVER_MS = 30_000;
+/** A subnet that a creation failed in is left alone for longer than the call, so that another is tried first. */
+const OTHER_SUBNET_MS = 10_000;
+
+/**
+ * Sends the call of an intent and waits, bounded, for its task. The intent must be on record before. What comes of it is
+ * data; thrown is only the signal's reason. Breakers are tripped and shut on the way.
+ */
+export async function sendIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<IntentOutcome> {
+  const { node, intent, status, priority } = one;
+  const context = contextOf(one, priority, signal, intent.requestTimeoutSeconds * 1000);
+  let accepted: Accepted;
+  try {
+    accepted = await sendCall(deps.cloud, intent, status, context);
+  } catch (error) {
+    return await failed(deps, one, signal, error);
+  }
+  shutBreakers(deps, one);
+  const known: Intent = {
+    ...intent,
+    ...(accepted.eni === undefined ? {} : { eniID: accepted.eni.eniId }),
+    ...(accepted.ips === undefined ? {} : { ips: accepted.ips }),
+  };
+  const eni = accepted.eni === undefined ? undefined : await seen(deps, one, accepted, signal);
+  if (accepted.task === undefined) return await reached(deps, { ...one, intent: known }, signal, eni);
+  const settled = await settle(deps, node, known, accepted.task.taskId, SETTLE_MS, priority, signal);
+  if (settled.kind === 'pending') {
+    const { taskId } = accepted.task;
+    const brings = {
+      ...(eni === undefined ? {} : { eni: { ...eni, ips: [] } }),
+      ...(known.ips === undefined ? {} : { ips: known.ips }),
+    };
+    return { kind: 'accepted', taskId, ...brings };
+  }
+  return await judged(deps, { ...one, intent: known }, settled, signal, eni);
+}
+
+/** Follows the task of an intent that the cloud accepted; the same outcome again when it still runs. */
+export async function followIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<IntentOutcome> {
+  const { node, intent } = one;
+  const taskId = intent.taskID ?? '';
+  if (taskOf(intent) === undefined) return await resolvedOrUnclear(deps, one, signal);
+  const settled = await settle(deps, node, intent, taskId, FOLLOW_MS, one.priority, signal);
+  if (settled.kind === 'pending') return { kind: 'accepted', taskId };
+  return await judged(deps, one, settled, signal, undefined);
+}
+
+/**
+ * Finds out by describing what became of an intent whose answer we do not have. `repeat`: it is not done, and may be
+ * sent again. @throws CloudError when the cloud does not describe
+ */
+export async function resolveIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<Judgement> {
+  const { intent, status } = one;
+  const sight = await look(deps, one, signal);
+  const judgement = judgeIntent(intent, sight, status);
+  if (judgement !== 'repeat') return sound(judgement);
+  const last = intent.lastError;
+  if (last !== undefined && isRefusal(intent, last)) return refuse(deps, one, last);
+  // With a token the repetition is safe for ever, and giving up may leave an ENI that nobody knows.
+  const isGivenUp = !MUTATIONS[intent.action].takesClientToken && (intent.tries ?? 0) >= MOST_TRIES;
+  return isGivenUp && last !== undefined ? refuse(deps, one, last) : 'repeat';
+}
+
+/** The same, again and again until the cloud describes and the ENI stands still. Thrown is only the signal's reason. */
+export async function resolveWhenStill(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<Judgement> {
+  for (let looks = 0; ; looks++) {
+    try {
+      const judgement = await resolveIntent(deps, one, signal);
+      if (judgement === 'repeat' || judgement.kind !== 'unclear') return judgement;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isCloudError(error)) throw error;
+    }
+    await deps.clock.sleep(Math.min(LOOK_AGAIN_MS * (1 + looks), LONGEST_LOOK_MS), signal);
+  }
+}
+
+/** What may be said after a call that failed with the signal alive. */
+async function failed(deps: NodeDeps, one: IntentCase, signal: AbortSignal, error: unknown): Promise<IntentOutcome> {
+  signal.throwIfAborted();
+  if (!isCloudError(error)) throw error;
+  const failure = failureOf(error);
+  switch (error.retry) {
+    case 'resolve':
+      endProbes(deps, one);
+      return { kind: 'unclear', error: failure };
+    case 'quota':
+      return exhausted(deps, one, error);
+    case 'never':
+    case 'gone':
+    case 'busy':
+      // The ENI is in another state than we believe: what it is decides.
+      if (one.intent.action !== 'CreateNetworkInterface') return await resolvedAfter(deps, one, failure, signal);
+      return refuse(deps, one, failure, pauseOf(error));
+    default:
+      return refuse(deps, one, failure, pauseOf(error));
+  }
+}
+
+function exhausted(deps: NodeDeps, one: IntentCase, error: CloudError): IntentOutcome {
+  const { node, intent, status } = one;
+  const key = exhaustedKey(callKeysOf(node, intent, status), error);
+  const failure = failureOf(error);
+  endProbes(deps, one);
+  deps.breakers.trip(key, error.afterMs, `${failure.code}: ${failure.message}`);
+  if (key.startsWith('subnet/')) deps.facts.subnetFull(key.slice('subnet/'.length));
+  // The object believes that there is room: it may not know all that is on the ENI.
+  if (key.startsWith('eni-ips/')) deps.memory.askDescribe(node, 'the cloud finds an ENI full that should have room');
+  return { kind: 'refused', error: failure };
+}
+
+/** What a settled task means: its goal, or what the description says of a task that did not reach it. */
+async function judged(
+  deps: NodeDeps,
+  one: IntentCase,
+  settled: TaskOutcome,
+  signal: AbortSignal,
+  eni: SeenEni | undefined,
+): Promise<IntentOutcome> {
+  switch (settled.kind) {
+    case 'done':
+      return await reached(deps, one, signal, eni);
+    case 'failed':
+      return await resolvedAfter(deps, one, { code: TASK_FAILED, message: settled.reason }, signal);
+    default:
+      return await resolvedAfter(deps, one, { code: TASK_LOST, message: 'the cloud knows no such task' }, signal);
+  }
+}
+
+/** The goal is reached: what it brought is on record, or in the description. */
+async function reached(
+  deps: NodeDeps,
+  one: IntentCase,
+  signal: AbortSignal,
+  eni: SeenEni | undefined,
+): Promise<IntentOutcome> {
+  const { intent } = one;
+  const result = resultOf(intent);
+  if (result !== undefined) return { kind: 'done', result };
+  if (intent.action === 'CreateNetworkInterface' && eni !== undefined && isSoundEni(eni)) {
+    return { kind: 'done', result: { action: intent.action, eni } };
+  }
+  return await resolvedOrUnclear(deps, one, signal);
+}
+
+async function resolvedOrUnclear(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<IntentOutcome> {
+  return await resolvedAfter(deps, one, { code: 'DESCRIBED_OTHERWISE', message: 'not seen done yet' }, signal);
+}
+
+/** Describes until the ENI stands still, and judges; refused with `failure` when it is not done. */
+async function resolvedAfter(
+  deps: NodeDeps,
+  one: IntentCase,
+  failure: IntentFailure,
+  signal: AbortSignal,
+): Promise<IntentOutcome> {
+  const intent: Intent = { ...one.intent, lastError: { ...failure, at: deps.ids.now() } };
+  for (let looks = 0; looks < MOST_LOOKS; looks++) {
+    try {
+      const judgement = await resolveIntent(deps, { ...one, intent }, signal);
+      if (judgement !== 'repeat' && judgement.kind !== 'unclear') return judgement;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isCloudError(error)) throw error;
+    }
+    await deps.clock.sleep(LOOK_AGAIN_MS, signal);
+  }
+  return { kind: 'unclear', error: failure };
+}
+
+/** Errors after which nothing of the call is under way, and what the description does not show has not happened. */
+function isRefusal(intent: Intent, { code }: { readonly code: string }): boolean {
+  if (code === TASK_FAILED || code === TASK_LOST) return true;
+  const refusals: readonly Retry[] = ['never', 'gone', 'busy', 'backoff', 'throttled', 'credentials', 'quota'];
+  return !OWN_CODES.includes(code) && refusals.includes(classifyError({ code, action: intent.action, text: '' }).retry);
+}
+
+/** Codes of ours that say nothing about whether it happened. */
+const OWN_CODES: readonly string[] = ['DESCRIBED_OTHERWISE', MOVING_CODE, 'INTERNAL'];
+
+function refuse(
+  deps: NodeDeps,
+  one: IntentCase,
+  { code, message, requestId }: IntentFailure,
+  pauseMs = pauseAfter(code, one.intent),
+): IntentOutcome {
+  const { node, intent, status } = one;
+  const { own } = callKeysOf(node, intent, status);
+  endProbes(deps, one);
+  const [call, ...more] = own;
+  deps.breakers.trip(call, pauseMs, `${code}: ${message}`);
+  for (const key of more) deps.breakers.trip(key, Math.max(pauseMs, OTHER_SUBNET_MS), `${code}: ${message}`);
+  return { kind: 'refused', error: { code, message, ...(requestId === undefined ? {} : { requestId }) } };
+}
+
+function pauseOf({ retry, afterMs }: CloudError): number {
+  return retry === 'never' ? FIRST_NEVER_MS : Math.max(afterMs, FIRST_REFUSAL_MS);
+}
+
+function pauseAfter(code: string, { action }: Intent): number {
+  const isOurs = code === TASK_FAILED || code === TASK_LOST;
+  return isOurs ? FIRST_REFUSAL_MS : pauseOf(classifyError({ code, action, text: '' }));
+}
+
+function failureOf({ code, text, requestId }: CloudError): IntentFailure {
+  return { code, message: text, ...(requestId === undefined ? {} : { requestId }) };
+}
+
+/** An ENI that contradicts itself is not taken into the object; the next description may be better. */
+function sound(outcome: IntentOutcome): IntentOutcome {
+  if (outcome.kind !== 'done' || !('eni' in outcome.result) || isSoundEni(outcome.result.eni)) return outcome;
+  const { eniID } = outcome.result.eni;
+  return { kind: 'unclear', error: { code: MOVING_CODE, message: `the description of ${eniID} is not whole` } };
+}
+
+async function look(
+  deps: NodeDeps,
+  { node, uid, intent, status }: IntentCase,
+  signal: AbortSignal,
+): Promise<CloudSight> {
+  const isNew = intent.action === 'CreateNetworkInterface' && intent.eniID === undefined;
+  const request = {
+    uid,
+    instanceId: intent.instanceID ?? status.instanceID,
+    eniIds: intent.eniID === undefined ? [] : [intent.eniID],
+    breadth: isNew ? ('own' as const) : ('known' as const),
+  };
+  deps.observe.onDescribe?.({ node, why: intent.action });
+  return await deps.eyes.look(request, { priority: 'warm', owner: node, signal });
+}
+
+/** What the answer of a creation tells; undefined when it lacks something that a description will have. */
+async function seen(
+  deps: NodeDeps,
+  { node, uid, status }: IntentCase,
+  { eni }: Accepted,
+  signal: AbortSignal,
+): Promise<SeenEni | undefined> {
+  if (eni === undefined) return undefined;
+  try {
+    // What it is born with is there when its task is done.
+    const born = { ...eni, ips: eni.ips.map((ip) => ({ ...ip, state: 'AVAILABLE' as const })) };
+    const owner = { uid, instanceId: status.instanceID };
+    const sight = await deps.eyes.see(born, owner, { priority: 'warm', owner: node, signal });
+    return isSoundEni(sight) ? sight : undefined;
+  } catch (error) {
+    if (isCloudError(error)) return undefined;
+    throw error;
+  }
+}
+
+async function settle(
+  deps: NodeDeps,
+  node: string,
+  intent: Intent,
+  taskId: string,
+  timeoutMs: number,
+  priority: CallPriority,
+  signal: AbortSignal,
+): Promise<TaskOutcome> {
+  const task = taskOf({ ...intent, taskID: taskId });
+  if (task === undefined) return { kind: 'lost' };
+  try {
+    return await deps.cloud.tasks.settle(task, { priority, owner: node, signal, timeoutMs });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isCloudError(error)) throw error;
+    // The cloud does not tell how it stands: later.
+    await deps.clock.sleep(LOOK_AGAIN_MS, signal);
+    return { kind: 'pending' };
+  }
+}
+
+function shutBreakers(deps: NodeDeps, { node, intent, status }: IntentCase): void {
+  const { own, shared } = callKeysOf(node, intent, status);
+  for (const key of [...own, ...shared.values()]) deps.breakers.reset(key);
+}
+
+function endProbes(deps: NodeDeps, { node, intent, status }: IntentCase): void {
+  const { own, shared } = callKeysOf(node, intent, status);
+  for (const key of [...own, ...shared.values()]) deps.breakers.endProbe(key, node);
+}
+
+function contextOf(one: IntentCase, priority: CallPriority, signal: AbortSignal, timeoutMs: number): CallContext {
+  return { priority, owner: one.node, signal, timeoutMs };
+}

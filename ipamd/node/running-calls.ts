@@ -1,0 +1,77 @@
+import type { Clock } from '../../runtime/clock.ts';
+import type { IntentOutcome } from '../nec/decision.ts';
+import type { Judgement } from '../nec/judge-intent.ts';
+import type { NodeDeps } from './node-deps.ts';
+import type { NodeMemory, RunningCall } from './node-memory.ts';
+import { followIntent, type IntentCase, resolveWhenStill, sendIntent } from './run-intent.ts';
+
+/** What is done for an intent: its call is sent, its task followed, or what became of it found out. */
+export type CallKind = 'send' | 'follow' | 'resolve';
+
+/** Starts what an intent needs, beside the turn: it outlives the turn, and ends with the term. */
+export function startCall(deps: NodeDeps, memory: NodeMemory, kind: CallKind, one: IntentCase): void {
+  const { clock } = deps;
+  const startedMs = clock.monotonicMs();
+  const { signal } = deps.leader.term;
+  const { id } = one.intent;
+  const work = RUN[kind](deps, one, signal).then(
+    (outcome) => tell(deps, one, outcome, clock.monotonicMs() - startedMs),
+    (error: unknown) => broken(deps, one, error, signal),
+  );
+  const call: RunningCall = { startedMs, outcome: undefined, ended: work.then(end) };
+  function end(outcome: Judgement | undefined): void {
+    // A term that is over writes nothing more: the call stays without an outcome.
+    if (outcome === undefined) return;
+    call.outcome = outcome;
+    if (!memory.isTurning) deps.wake(one.node);
+  }
+  memory.calls.set(id, call);
+  if (kind === 'send') memory.intentSeenMs.set(id, startedMs);
+}
+
+/** Waits until one of the calls ends, or `ms` have passed. */
+export async function waitForAny(
+  clock: Clock,
+  calls: readonly RunningCall[],
+  ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const timer = new AbortController();
+  const timeout = clock.sleep(ms, AbortSignal.any([signal, timer.signal])).catch(() => undefined);
+  try {
+    await Promise.race([...calls.map((call) => call.ended), timeout]);
+  } finally {
+    timer.abort();
+  }
+  signal.throwIfAborted();
+}
+
+const RUN: Readonly<Record<CallKind, (deps: NodeDeps, one: IntentCase, signal: AbortSignal) => Promise<Judgement>>> = {
+  send: sendIntent,
+  follow: followIntent,
+  resolve: resolveWhenStill,
+};
+
+function tell({ observe, log }: NodeDeps, { node, intent }: IntentCase, outcome: Judgement, tookMs: number): Judgement {
+  if (outcome === 'repeat') return outcome;
+  const { action, eniID, id } = intent;
+  const error = 'error' in outcome ? outcome.error : undefined;
+  const code = error === undefined ? {} : { code: error.code };
+  observe.onCall?.({ node, action, outcome: outcome.kind, tookMs, ...code });
+  const fields = { node, intent: id, action, eniID, outcome: outcome.kind, tookMs, ...code, cloudSays: error?.message };
+  if (error === undefined) log.info('cloud call ended', fields);
+  else log.warn('cloud call ended', fields);
+  return outcome;
+}
+
+/** Something of ours broke: nobody knows how the call ended. */
+function broken(
+  { log }: NodeDeps,
+  { node, intent }: IntentCase,
+  error: unknown,
+  signal: AbortSignal,
+): IntentOutcome | undefined {
+  if (signal.aborted) return undefined;
+  log.error('a cloud call of ours broke', { node, intent: intent.id, action: intent.action, error });
+  return { kind: 'unclear', error: { code: 'INTERNAL', message: String(error) } };
+}

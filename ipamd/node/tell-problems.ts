@@ -1,0 +1,32 @@
+import { API_VERSION } from '../../crd/names.ts';
+import type { NecEntry } from './nec-entry.ts';
+import type { NodeDeps } from './node-deps.ts';
+import type { NodeMemory } from './node-memory.ts';
+import type { Plan } from './plan-turn.ts';
+
+/** Tells people what is wrong with a node: an event when that changes, and the metrics each time. */
+export function tellProblems(
+  { observe, events, log }: NodeDeps,
+  memory: NodeMemory,
+  { object }: NecEntry,
+  { problems, ending }: Pick<Plan, 'problems' | 'ending'>,
+): void {
+  const { name, uid } = object.metadata;
+  observe.onProblems?.(name, problems);
+  const told = problems.map(({ reason, message }) => `${reason}: ${message}`).join('\n');
+  // A call that is under way says nothing of how it stands.
+  if (told === (memory.told ?? '') || (told === '' && ending.kind !== 'idle')) return;
+  memory.told = told;
+  const involved = { apiVersion: API_VERSION, kind: 'NodeENIConfig', name, ...(uid === undefined ? {} : { uid }) };
+  for (const { reason, message } of problems) events.record({ involved, type: 'Warning', reason, message });
+  if (problems.length > 0) log.warn('a node has a problem', { node: name, problems });
+  else {
+    log.info('a node has no problem any more', { node: name });
+    events.record({
+      involved,
+      type: 'Normal',
+      reason: 'SupplyMet',
+      message: 'the node has the addresses that it wants',
+    });
+  }
+}
