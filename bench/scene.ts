@@ -5,6 +5,7 @@ import { type AgentProcess, DIST_BIN_DIR, startAgent } from '../test/support/age
 import { run } from '../test/support/run.ts';
 import { createTempDir } from '../test/support/temp-dir.ts';
 import { createTestVpc } from '../test/vpc/vpc.ts';
+import { openBenchCluster } from './bench-cluster.ts';
 
 /** A sandbox to measure with. */
 export type BenchPod = {
@@ -25,6 +26,8 @@ export type BenchScene = AsyncDisposable & {
   readonly nodeNetnsPath: string;
   conf(): object;
   newPod(): Promise<BenchPod>;
+  /** Makes the Pod's object in the cluster, if there is one. */
+  addPod(name: string): Promise<void>;
   /** Resident memory of the agent, MiB. */
   rssMib(): number;
   /** The agent's `/metrics`, as text. */
@@ -35,8 +38,16 @@ const METRICS_PORT = 61_680;
 /** One /24 subnet has room for this many beside gateway, primaries and broadcast. */
 const MOST_IPS_PER_ENI = 60;
 
+/** What a scene is to be. */
+export type BenchSceneOptions = {
+  /** Addresses in all. */
+  readonly ips: number;
+  /** Where the agent has its supply from; default a file. */
+  readonly source?: 'file' | 'cluster';
+};
+
 /** Opens a node whose ENIs have `ips` addresses in all, agent ready. Disposing of it removes everything. */
-export async function openBenchScene(options: { readonly ips: number }): Promise<BenchScene> {
+export async function openBenchScene(options: BenchSceneOptions): Promise<BenchScene> {
   await using undo = new AsyncDisposableStack();
   const vpc = undo.adopt(
     await createTestVpc({
@@ -64,9 +75,16 @@ export async function openBenchScene(options: { readonly ips: number }): Promise
     'metrics-address': `127.0.0.1:${METRICS_PORT}`,
   };
   await run(['ip', '-n', netns.name, 'link', 'set', 'lo', 'up']);
-  const agent = undo.adopt(await startAgent({ netns, dir: dir.path, flags }), async (one) => {
-    await one.stop();
-  });
+  const cluster =
+    options.source === 'cluster'
+      ? undo.adopt(await openBenchCluster(netns, dir.path), (one) => one.close())
+      : undefined;
+  const agent = undo.adopt(
+    await startAgent({ netns, dir: dir.path, flags: { ...flags, ...cluster?.flags } }),
+    async (one) => {
+      await one.stop();
+    },
+  );
   const kept = undo.move();
   return {
     agent,
@@ -82,6 +100,7 @@ export async function openBenchScene(options: { readonly ips: number }): Promise
     }),
     newPod: () => newPod(vpc.prefix),
     rssMib: () => residentMib(agent.pid),
+    addPod: async (name) => cluster?.addPod(name),
     metrics: () => run(['nsenter', `--net=${netns.path}`, '--', process.execPath, '-e', FETCH_METRICS]),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
