@@ -14,6 +14,9 @@ export type WakeSources = Informers & {
   readonly subnets: Subnets;
 };
 
+/** How long a new node's ENIs wait for its agent's first word. */
+const FIRST_DEMAND_MS = 2_000;
+
 /**
  * Puts nodes in line when something that their decisions depend on has changed; all of them once at the start.
  * @returns what ends it.
@@ -29,7 +32,13 @@ export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () =
   };
   everybody();
   const stops = [
-    sources.necs.subscribe(({ key }) => both(key)),
+    sources.necs.subscribe(({ key, before, after }) => {
+      nodes.add(key);
+      // Its agent, if it runs, says in a moment how many addresses its Pods need: one creation then brings them at once.
+      if (before === undefined && after?.decoded?.spec?.desiredRouteENIIP === undefined)
+        supply.addAfter(key, FIRST_DEMAND_MS);
+      else supply.add(key);
+    }),
     sources.nodes.subscribe(({ key, before, after }) => {
       if (before !== undefined && after !== undefined && isSameNode(before, after)) return;
       both(key);
