@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { CriSandbox } from '../../agent/cri/sandbox-view.ts';
-import { COLLECT_GRACE_MS, decideCollect, UNLISTED_GRACE_MS } from '../../agent/decide-collect.ts';
+import { COLLECT_GRACE_MS, decideCollect, decideVeto, UNLISTED_GRACE_MS } from '../../agent/decide-collect.ts';
+import type { PodRecord } from '../../agent/pods/pod-record.ts';
 import { sampleLease } from './pool/supply-sample.ts';
 
 const NOW = 10_000_000;
@@ -31,3 +32,24 @@ test('decideCollect: keeps a dead sandbox whose netns lives', decide, [sandbox('
 test('decideCollect: releases a dead sandbox without netns', decide, [sandbox('c', 'not-ready')], {}, true, true);
 test('decideCollect: keeps what the CRI never listed while its netns lives', decide, [], { podName: '' }, false, false);
 test('decideCollect: releases what the CRI never listed without netns', decide, [], { podName: '' }, true, true);
+
+const running = (uid: string, ips: readonly string[], isRunning = true): PodRecord => ({
+  ...{ namespace: 'default', name: 'p', uid, isAlive: true, isRunning, ips },
+});
+const ofPod = (containerId: string, ip: string, podUid = 'u') =>
+  sampleLease(containerId, 'eni-a', [ip], { podUid, podName: 'p', state: 'active' });
+
+test('decideVeto: keeps a lease whose Pod runs with its address by the API server', (t) => {
+  t.deepEqual(decideVeto(['a/eth0'], [ofPod('a', '10.0.0.1')], [running('u', ['10.0.0.1'])]), ['a/eth0']);
+});
+
+for (const [what, leases, pods] of [
+  ['of another uid', [ofPod('a', '10.0.0.1')], [running('other', ['10.0.0.1'])]],
+  ['of a Pod with another address', [ofPod('a', '10.0.0.1')], [running('u', ['10.0.0.2'])]],
+  ['of a Pod that does not run', [ofPod('a', '10.0.0.1')], [running('u', ['10.0.0.1'], false)]],
+  ['of a Pod that nobody knows', [ofPod('a', '10.0.0.1')], []],
+  ['without a uid', [ofPod('a', '10.0.0.1', '')], [running('', ['10.0.0.1'])]],
+  ['whose Pod has a newer sandbox', [ofPod('a', '10.0.0.1'), ofPod('b', '10.0.0.2')], [running('u', ['10.0.0.1'])]],
+] as const) {
+  test(`decideVeto: lets a lease go ${what}`, (t) => t.deepEqual(decideVeto(['a/eth0'], leases, pods), []));
+}

@@ -1,0 +1,27 @@
+import test from 'ava';
+import { countWaiting, type WaitingAdd } from '../../../agent/demand/find-waiting.ts';
+import type { Lease } from '../../../agent/lease.ts';
+import type { PodRecord } from '../../../agent/pods/pod-record.ts';
+import { sampleLease } from '../pool/supply-sample.ts';
+
+const pod = (name: string, change: Partial<PodRecord> = {}): PodRecord => ({
+  ...{ namespace: 'default', name, uid: `uid-${name}`, isAlive: true, isRunning: false, ips: [] },
+  ...change,
+});
+const lease = (name: string, podUid = `uid-${name}`): Lease =>
+  sampleLease(`c-${name}`, 'eni-a', ['10.0.0.1'], { podName: name, podUid });
+const add = (podName: string): WaitingAdd => ({ podNamespace: 'default', podName });
+
+const row = test.macro(
+  (t, pods: readonly PodRecord[], leases: readonly Lease[], adds: readonly WaitingAdd[], expected: number) => {
+    t.is(countWaiting(pods, leases, adds), expected);
+  },
+);
+
+test('countWaiting: counts Pods without a lease', row, [pod('a'), pod('b')], [lease('a')], [], 1);
+test('countWaiting: counts a Pod whose ADD waits once', row, [pod('a')], [], [add('a')], 1);
+test('countWaiting: counts an ADD whose Pod is not known yet', row, [], [], [add('a')], 1);
+test('countWaiting: counts each ADD that is of no Pod', row, [], [], [add(''), add('')], 2);
+test('countWaiting: leaves out a Pod that is going', row, [pod('a', { isAlive: false })], [], [], 0);
+test('countWaiting: knows a lease without a uid by its Pod’s name', row, [pod('a')], [lease('a', '')], [], 0);
+test('countWaiting: takes a Pod of the same name for another', row, [pod('a')], [lease('a', 'old')], [], 1);

@@ -1,0 +1,50 @@
+import test from 'ava';
+import { podRecordOf } from '../../../agent/pods/pod-record.ts';
+import type { KubeObject, ObjectMeta } from '../../../kube/kube-client.ts';
+
+function podOf(parts: { metadata?: Partial<ObjectMeta>; spec?: object; status?: object } = {}): KubeObject {
+  const metadata = { name: 'p', namespace: 'default', uid: 'u', ...parts.metadata };
+  return { apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName: 'n1', ...parts.spec }, status: parts.status };
+}
+
+const networks = (value: string) => ({ metadata: { annotations: { 'tke.cloud.tencent.com/networks': value } } });
+
+test('podRecordOf: keeps what demand and collection need', (t) => {
+  const status = { phase: 'Running', podIP: '10.0.0.1', podIPs: [{ ip: '10.0.0.1' }, { ip: 'fd00::1' }] };
+  t.deepEqual(podRecordOf(podOf({ status })), {
+    namespace: 'default',
+    name: 'p',
+    uid: 'u',
+    isAlive: true,
+    isRunning: true,
+    ips: ['10.0.0.1', 'fd00::1'],
+  });
+});
+
+test('podRecordOf: takes the uid of a static Pod from its mirror', (t) => {
+  const metadata = { annotations: { 'kubernetes.io/config.mirror': 'static' } };
+  t.is(podRecordOf(podOf({ metadata }))?.uid, 'static');
+});
+
+test('podRecordOf: says when a Pod is going', (t) => {
+  t.false(podRecordOf(podOf({ metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }))?.isAlive);
+});
+
+for (const [what, parts] of Object.entries({
+  'is in the host’s network': { spec: { hostNetwork: true } },
+  succeeded: { status: { phase: 'Succeeded' } },
+  failed: { status: { phase: 'Failed' } },
+  'has an ENI of its own': networks('tke-direct-eni'),
+  'is on the bridge': networks('tke-bridge'),
+})) {
+  test(`podRecordOf: keeps nothing of a Pod that ${what}`, (t) => t.is(podRecordOf(podOf(parts)), undefined));
+}
+
+test('podRecordOf: keeps a Pod that asks for a shared ENI among others', (t) => {
+  t.truthy(podRecordOf(podOf(networks('tke-bridge, tke-route-eni'))));
+});
+
+test('podRecordOf: bears a Pod without spec and status', (t) => {
+  const bare = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' } } as KubeObject;
+  t.deepEqual(podRecordOf(bare)?.ips, []);
+});
