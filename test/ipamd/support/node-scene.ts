@@ -1,0 +1,413 @@
+import type { TencentApi } from '../../../cloud/tencent/requests.ts';
+import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
+import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
+import { decodeNec } from '../../../ipamd/nec-cache.ts';
+import { BreakerBook } from '../../../ipamd/node/breaker-book.ts';
+import { CloudEyes } from '../../../ipamd/node/cloud-eyes.ts';
+import { NECS } from '../../../ipamd/node/nec-access.ts';
+import type { NodeDeps, NodeFactParts, NodeFacts } from '../../../ipamd/node/node-deps.ts';
+import { NodeMemoryBook } from '../../../ipamd/node/node-memory.ts';
+import { reconcileNode } from '../../../ipamd/node/reconcile-node.ts';
+import { updateGuarded } from '../../../kube/guarded-update.ts';
+import { openInformer } from '../../../kube/informer.ts';
+import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
+import { type Logger, silentLogger } from '../../../runtime/log.ts';
+import { type InProcessApi, startInProcessApi } from '../../kube-api/in-process.ts';
+import { installKinds } from '../../kube-api/install-kinds.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { CloudHost } from '../../vpc/api/host.ts';
+import { createInProcessApi } from '../../vpc/api/in-process.ts';
+import type { CloudSpec } from '../../vpc/api/model/state.ts';
+
+/** The node of the scene, and its instance of two cores: three ENIs of nine addresses. */
+export const NODE = 'node-a';
+export const INSTANCE = 'ins-0000node';
+export const CLUSTER = 'cls-test0001';
+export const LEASE_MS = 15_000;
+const REQUEST_TIMEOUT_SECONDS = 30;
+
+/** Two subnets for Pods in the node's zone, and one for nodes. */
+export const CLOUD: CloudSpec = {
+  vpcId: 'vpc-0000test',
+  subnets: [
+    { subnetId: 'subnet-podsa000', zone: 'ap-guangzhou-3', cidr: '10.1.0.0/24' },
+    { subnetId: 'subnet-podsb000', zone: 'ap-guangzhou-3', cidr: '10.2.0.0/24' },
+    { subnetId: 'subnet-nodes000', zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' },
+  ],
+};
+
+/** Where a leader dies: at the call of an action, or at the write of what came of it. */
+export type CrashPoint = 'before-call' | 'after-call' | 'before-result' | 'after-result';
+
+/** The object of the node as it is stored. */
+export type StoredNec = KubeObject & { readonly spec?: NodeEniConfigSpec; readonly status?: NodeEniConfigStatus };
+
+/** A time in office, until it is ended. */
+export type Life = {
+  readonly epoch: number;
+  readonly memory: NodeMemoryBook;
+  readonly events: string[];
+  readonly isOver: boolean;
+  crash(): void;
+};
+
+/** One node, its cloud, its API server, an agent that offers what it does not need, and one leader after the other. */
+export type NodeScene = {
+  readonly clock: VirtualClock;
+  readonly host: CloudHost;
+  readonly api: InProcessApi;
+  readonly kube: KubeClient;
+  /** May be changed while it runs. */
+  readonly facts: { parts: Partial<NodeFactParts> };
+  /** What must never happen, and did: an address in use that is taken away, a call that is not on record. */
+  readonly violations: string[];
+  nec(): StoredNec | undefined;
+  /** What the agent wants from now on. */
+  want(count: number): void;
+  /** Addresses that the agent never offers. */
+  readonly inUse: Set<string>;
+  lead(options?: { readonly log?: Logger }): Life;
+  /** The leader that makes the next call of this action dies there. */
+  crashAt(action: string, point: CrashPoint): void;
+  edit(change: (object: StoredNec) => unknown): Promise<void>;
+  pass(ms: number): Promise<void>;
+  /** Goes on until it holds; says after half an hour of the clock that it does not. */
+  until(holds: () => boolean, limitMs?: number): Promise<boolean>;
+};
+
+type Crash = { readonly action: string; readonly point: CrashPoint };
+
+/** Opens the scene with an object without a status. Nobody leads yet. */
+export async function openNodeScene(spec: CloudSpec = CLOUD, cores = 2): Promise<NodeScene> {
+  const clock = new VirtualClock();
+  const host = new CloudHost(spec, clock, { seed: 3, latencyMs: [10, 30], taskMs: [300, 900] });
+  host.model.state.addInstance({ instanceId: INSTANCE, cores, subnetId: 'subnet-nodes000' });
+  const api = startInProcessApi({ clock, latencyMs: 4 });
+  const kube = api.client({ userAgent: 'test' });
+  await clock.run(installKinds(kube));
+  await clock.run(
+    kube.create(NECS, {
+      apiVersion: 'networking.tke.cloud.tencent.com/v1',
+      kind: 'NodeENIConfig',
+      metadata: { name: NODE },
+    }),
+  );
+  const world = new World(clock, host, api, cores);
+  void world.runAgent(kube);
+  return {
+    clock,
+    host,
+    api,
+    kube,
+    facts: world.facts,
+    violations: world.violations,
+    inUse: world.inUse,
+    nec: () => world.nec(),
+    want: (count) => {
+      world.wanted = count;
+    },
+    lead: (options = {}) => world.lead(options.log ?? silentLogger),
+    crashAt: (action, point) => {
+      world.crash = { action, point };
+    },
+    edit: async (change) => {
+      await clock.run(updateGuarded(kube, NECS, { name: NODE }, (object) => change(object as StoredNec) as KubeObject));
+    },
+    pass: (ms) => clock.advance(ms),
+    until: async (holds, limitMs = 1_800_000) => {
+      const endMs = clock.monotonicMs() + limitMs;
+      while (!holds()) {
+        if (clock.monotonicMs() >= endMs) return false;
+        await clock.advance(250);
+      }
+      return true;
+    },
+  };
+}
+
+class World {
+  readonly facts: { parts: Partial<NodeFactParts> } = { parts: {} };
+  readonly violations: string[] = [];
+  readonly inUse = new Set<string>();
+  wanted = 0;
+  crash: Crash | undefined;
+  #clock: VirtualClock;
+  #host: CloudHost;
+  #api: InProcessApi;
+  #cores: number;
+  #epoch = 0;
+  #ids = 0;
+
+  constructor(clock: VirtualClock, host: CloudHost, api: InProcessApi, cores: number) {
+    this.#clock = clock;
+    this.#host = host;
+    this.#api = api;
+    this.#cores = cores;
+  }
+
+  nec(): StoredNec | undefined {
+    return this.#api.objects('nodeeniconfigs', 'networking.tke.cloud.tencent.com')[0] as unknown as
+      | StoredNec
+      | undefined;
+  }
+
+  /** An agent that keeps as many addresses as it wants and offers the rest, of the emptiest ENI first. */
+  async runAgent(kube: KubeClient): Promise<void> {
+    for (;;) {
+      await this.#clock.sleep(500);
+      const change = (object: KubeObject) => this.#agentChange(object as StoredNec);
+      await updateGuarded(kube, NECS, { name: NODE }, change).catch(() => undefined);
+    }
+  }
+
+  #agentChange(object: StoredNec): KubeObject | undefined {
+    const enis = (object.status?.eniInfos ?? []).filter((eni) => eni.state === 'Attached');
+    const serving = enis.filter((eni) => eni.draining !== true);
+    const free = (eni: (typeof enis)[number]) =>
+      (eni.addresses ?? []).filter((address) => address.state === 'Assigned' && !this.inUse.has(address.ip));
+    const have = serving.flatMap((eni) =>
+      (eni.addresses ?? []).filter((address) => address.state === 'Assigned'),
+    ).length;
+    const emptiest = [...serving].sort((one, other) => (one.addresses ?? []).length - (other.addresses ?? []).length);
+    const surplus = emptiest.flatMap(free).slice(0, Math.max(0, have - this.wanted));
+    const drained = enis.filter((eni) => eni.draining === true).flatMap(free);
+    const releasableIPs = [...drained, ...surplus].map(({ ip, assignmentID }) => ({ ip, assignmentID }));
+    const epochs = [object.status?.supplyEpoch ?? 0, object.spec?.observedSupplyEpoch ?? 0];
+    const own = { desiredRouteENIIP: this.wanted, releasableIPs, observedSupplyEpoch: Math.max(...epochs) };
+    const spec = { ...object.spec, ...own };
+    return JSON.stringify(spec) === JSON.stringify(object.spec) ? undefined : { ...object, spec };
+  }
+
+  lead(log: Logger): Life {
+    this.#epoch += 1;
+    const clock = this.#clock;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const memory = new NodeMemoryBook();
+    const events: string[] = [];
+    const die = (): void => controller.abort(new Error('the leader is dead'));
+    const random = seededRandom(this.#epoch);
+    const cloud = createTencentCloud({ api: this.#watched(die), clock, random });
+    const kube = this.#watchedKube(die);
+    const informer = openInformer({
+      client: this.#api.client({ userAgent: 'ipamd' }),
+      type: NECS,
+      decode: decodeNec,
+      clock,
+      log,
+      random,
+    });
+    void informer.start(signal);
+    let isDue = Promise.withResolvers<void>();
+    const wake = (): void => isDue.resolve();
+    informer.subscribe(wake);
+    const deps: NodeDeps = {
+      cloud,
+      kube,
+      necs: informer,
+      facts: this.#nodeFacts(),
+      leader: {
+        epoch: this.#epoch,
+        clusterId: CLUSTER,
+        requestTimeoutSeconds: REQUEST_TIMEOUT_SECONDS,
+        term: { startedMs: clock.monotonicMs(), leaseMs: LEASE_MS, signal },
+      },
+      ids: {
+        next: () => {
+          this.#ids += 1;
+          return this.#ids.toString(16).padStart(16, '0');
+        },
+        now: () => new Date(clock.nowMs()).toISOString(),
+      },
+      clock,
+      log,
+      events: { record: (event) => events.push(`${event.type} ${event.reason}: ${event.message}`) },
+      observe: {},
+      breakers: new BreakerBook(clock),
+      eyes: new CloudEyes(cloud, clock, CLUSTER),
+      memory,
+      wake,
+    };
+    const run = async (): Promise<void> => {
+      await informer.synced(signal);
+      while (!signal.aborted) {
+        isDue = Promise.withResolvers<void>();
+        let waitMs = 3_600_000;
+        try {
+          const result = await reconcileNode(deps, NODE, signal);
+          if (result.kind === 'again') waitMs = result.afterMs;
+        } catch (error) {
+          log.warn('turn failed', { error });
+          waitMs = 1_000;
+        }
+        const over = new AbortController();
+        await Promise.race([
+          isDue.promise,
+          clock.sleep(waitMs, AbortSignal.any([signal, over.signal])).catch(() => undefined),
+        ]);
+        over.abort();
+      }
+    };
+    run().catch(() => undefined);
+    return {
+      epoch: this.#epoch,
+      memory,
+      events,
+      get isOver() {
+        return signal.aborted;
+      },
+      crash: die,
+    };
+  }
+
+  #nodeFacts(): NodeFacts {
+    const { state } = this.#host.model;
+    return {
+      viewOf: () => {
+        const instance = state.instances.get(INSTANCE);
+        const limits = LIMITS[this.#cores] ?? LIMITS_OF_TWO;
+        const subnets = [...state.subnets.values()].filter((subnet) => subnet.subnetId !== 'subnet-nodes000');
+        const parts: NodeFactParts = {
+          leaving: 'no',
+          instance:
+            instance === undefined
+              ? undefined
+              : {
+                  instanceId: INSTANCE,
+                  instanceType: instance.instanceType,
+                  zone: instance.zone,
+                  vpcId: instance.vpcId,
+                  isRunning: instance.state === 'RUNNING',
+                  ...limits,
+                },
+          maxRouteENI: undefined,
+          maxIPPerENI: undefined,
+          floor: 0,
+          initialDemand: 0,
+          subnets: subnets.map(({ subnetId, cidr, pool }) => ({
+            subnetId,
+            cidr,
+            freeIps: pool.free,
+            isBlocked: false,
+          })),
+          securityGroups: undefined,
+        };
+        return { kind: 'known', parts: { ...parts, ...this.facts.parts } };
+      },
+      subnetUsed: () => undefined,
+      subnetFull: () => undefined,
+    };
+  }
+
+  /** Between a leader and the cloud: judges each mutation by the object, and kills where it is to die. */
+  #watched(die: () => void): TencentApi {
+    const inner = createInProcessApi(this.#host);
+    return {
+      ...inner,
+      call: async (action, request, signal) => {
+        signal.throwIfAborted();
+        const crash = this.crash?.action === action ? this.crash : undefined;
+        if (!action.startsWith('Describe')) this.#judge(action, request as Readonly<Record<string, unknown>>);
+        if (crash?.point === 'before-call') this.#kill(die);
+        signal.throwIfAborted();
+        try {
+          return await inner.call(action, request, signal);
+        } finally {
+          if (crash?.point === 'after-call') this.#kill(die);
+          if (crash !== undefined && this.crash === crash) this.crash = { ...crash, action: 'write' };
+        }
+      },
+    };
+  }
+
+  #watchedKube(die: () => void): KubeClient {
+    const inner = this.#api.client({ userAgent: 'ipamd' });
+    return {
+      ...inner,
+      update: async (type, object, signal) => {
+        const crash = this.crash?.action === 'write' ? this.crash : undefined;
+        if (crash?.point === 'before-result') this.#kill(die);
+        signal?.throwIfAborted();
+        const answer = await inner.update(type, object, signal);
+        if (crash?.point === 'after-result') this.#kill(die);
+        signal?.throwIfAborted();
+        return answer;
+      },
+    };
+  }
+
+  #kill(die: () => void): void {
+    this.crash = undefined;
+    die();
+  }
+
+  #judge(action: string, request: Readonly<Record<string, unknown>>): void {
+    const status = this.nec()?.status ?? {};
+    const eniId = request['NetworkInterfaceId'];
+    const isOnRecord = status.intents?.some(
+      (intent) => intent.action === action && (eniId === undefined || intent.eniID === eniId),
+    );
+    if (isOnRecord !== true) this.violations.push(`${action} ${String(eniId)} is not on record`);
+    const eni = status.eniInfos?.find((one) => one.eniID === eniId);
+    const assigned = new Set(
+      (eni?.addresses ?? []).filter((address) => address.state === 'Assigned').map((address) => address.ip),
+    );
+    const addresses = request['PrivateIpAddresses'];
+    const taken: readonly unknown[] = Array.isArray(addresses) ? addresses : [];
+    if (action === 'UnassignPrivateIpAddresses') {
+      for (const one of taken as readonly { readonly PrivateIpAddress: string }[]) {
+        if (assigned.has(one.PrivateIpAddress)) this.violations.push(`${one.PrivateIpAddress} is unassigned in use`);
+      }
+    }
+    const isRemoval = action === 'DetachNetworkInterface' || action === 'DeleteNetworkInterface';
+    if (isRemoval && (eni?.state !== 'Detaching' || assigned.size > 0)) {
+      this.violations.push(`${action} ${String(eniId)} while ${eni?.state}, ${assigned.size} addresses assigned`);
+    }
+  }
+}
+
+const LIMITS_OF_TWO = { secondaryEnis: 3, secondaryIpsPerEni: 9 };
+const LIMITS: Readonly<Record<number, typeof LIMITS_OF_TWO>> = {
+  1: { secondaryEnis: 1, secondaryIpsPerEni: 5 },
+  2: LIMITS_OF_TWO,
+  8: { secondaryEnis: 5, secondaryIpsPerEni: 19 },
+};
+
+/** Lists the differences between cloud and object when nothing is under way any more; empty when all is well. */
+export function auditNode(scene: NodeScene): readonly string[] {
+  const faults: string[] = [...scene.violations];
+  const nec = scene.nec();
+  const status = nec?.status ?? {};
+  const object = nec === undefined ? undefined : decodeNec(nec);
+  for (const fault of object?.faults ?? []) faults.push(`${fault.path}: ${fault.expected}, got ${fault.got}`);
+  for (const intent of status.intents ?? [])
+    faults.push(`intent ${intent.id} ${intent.action} ${intent.phase} is left`);
+  const enis = [...scene.host.model.state.enis.values()].filter((eni) => !eni.isPrimary);
+  const known = new Map((status.eniInfos ?? []).map((eni) => [eni.eniID, eni]));
+  for (const eni of enis) {
+    const entry = known.get(eni.eniId);
+    if (entry === undefined) {
+      faults.push(`${eni.eniId} is in the cloud and not in the object`);
+      continue;
+    }
+    const there = [...eni.ips.values()].filter((ip) => !ip.isPrimary);
+    const isOn = eni.attachment?.instanceId === INSTANCE && eni.state === 'AVAILABLE';
+    if (entry.state !== 'Attached' || !isOn) faults.push(`${eni.eniId}: object ${entry.state}, cloud ${eni.state}`);
+    if (entry.deviceIndex !== eni.attachment?.deviceIndex)
+      faults.push(`${eni.eniId}: device index ${entry.deviceIndex}`);
+    const mine = (entry.addresses ?? []).map(({ ip, state }) => `${ip} ${state === 'Assigned' ? 'AVAILABLE' : state}`);
+    const theirs = there.map(({ ip, state }) => `${ip} ${state}`);
+    if (mine.sort().join() !== theirs.sort().join()) faults.push(`${eni.eniId}: object ${mine}, cloud ${theirs}`);
+  }
+  const there = new Set(enis.map((eni) => eni.eniId));
+  for (const eniID of known.keys())
+    if (!there.has(eniID)) faults.push(`${eniID} is in the object and not in the cloud`);
+  return faults;
+}
+
+/** Counts the addresses that serve. */
+export function supplyOf(scene: NodeScene): number {
+  const enis = (scene.nec()?.status?.eniInfos ?? []).filter((eni) => eni.state === 'Attached' && eni.draining !== true);
+  return enis.flatMap((eni) => eni.addresses ?? []).filter((address) => address.state === 'Assigned').length;
+}
