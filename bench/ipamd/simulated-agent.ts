@@ -33,7 +33,8 @@ export class SimulatedAgent {
   readonly #options: SimulatedAgentOptions;
   readonly #pool = new IpPool();
   readonly #offers = new Map<string, Offer>();
-  readonly #waiting = new Set<LeaseKey>();
+  /** Pods without an address, by key: since when, of the clock since boot. */
+  readonly #waiting = new Map<LeaseKey, number>();
   #seen: { readonly object: KubeObject; readonly nec: SeenNec; readonly supply: Supply } | undefined;
   #lastReleaseMs: number;
   #isPublishing = false;
@@ -56,14 +57,24 @@ export class SimulatedAgent {
     return this.#waiting.size;
   }
 
-  /** Addresses that are in use, by Pod. */
+  /** Pods that have waited since before that moment, of the clock since boot. */
+  waitingSince(bootMs: number): number {
+    return [...this.#waiting.values()].filter((sinceMs) => sinceMs < bootMs).length;
+  }
+
+  /** Addresses that a Pod could have at once. */
+  get free(): number {
+    return this.#pool.counts().free;
+  }
+
+  /** Addresses that are in use. */
   get addresses(): readonly string[] {
     return [...this.#pool.state.leases.values()].flat();
   }
 
   /** A Pod wants an address; it gets one now or when there is one. */
   add(podId: string): void {
-    this.#waiting.add(leaseKey(podId, 'eth0'));
+    this.#waiting.set(leaseKey(podId, 'eth0'), this.#options.clock.bootMs());
     this.#serve();
     void this.#publish();
   }
@@ -99,7 +110,7 @@ export class SimulatedAgent {
 
   #serve(): void {
     const nowMs = this.#options.clock.bootMs();
-    for (const key of this.#waiting) {
+    for (const key of this.#waiting.keys()) {
       if (this.#pool.lease({ key, families: [4], nowMs }).kind !== 'leased') return;
       this.#waiting.delete(key);
     }
