@@ -5,6 +5,7 @@ import type { Cluster, User } from '@kubernetes/client-node/dist/config_types.js
 import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js';
 import { FileAuth } from '@kubernetes/client-node/dist/file_auth.js';
 import type { Clock } from '../runtime/clock.ts';
+import { ConfigError } from '../runtime/decode.ts';
 import type { AccessTarget } from './access-target.ts';
 
 /** What one request needs to be let in. */
@@ -29,18 +30,30 @@ const REREAD_MS = 60_000;
 /** Kernel probes on connections: a peer that is gone is noticed even where nobody waits for an answer. */
 const KEEP_ALIVE_MS = 30_000;
 
+/** What is used of client-node's KubeConfig. */
+export type KubeConfigClass = new () => {
+  loadFromClusterAndUser(cluster: Cluster, user: User): void;
+  applyToHTTPSOptions(options: RequestOptions): Promise<void>;
+};
+
+/** Brings the whole of client-node's KubeConfig. */
+export type LoadKubeConfig = () => Promise<KubeConfigClass>;
+
 /**
  * Opens the way to an API server. Owns connections until `close`.
  *
- * client-node's authenticators do the work, but its KubeConfig is loaded only for what needs it (a proxy, OIDC, Azure,
- * Google): it imports its generated classes of all kinds and an HTTP client of its own, 25 MiB of resident memory that
- * an agent on each node would pay for a token file. Numbers in docs/kube.md.
+ * client-node's readers of a kubeconfig and its authenticators do the work, imported one by one. Its KubeConfig would
+ * bring generated classes of all kinds and an HTTP client of its own, 25 MiB of resident memory that an agent on each
+ * node would pay for reading a token file (numbers in docs/kube.md). So it comes by `loadKubeConfig`, from executables
+ * that may meet what only it can do: a proxy, OIDC, Azure, Google.
+ * @throws ConfigError when it would be needed and there is none
  */
-export function openAccess(target: AccessTarget, clock: Clock): Access {
+export function openAccess(target: AccessTarget, clock: Clock, loadKubeConfig?: LoadKubeConfig): Access {
   const { cluster, user } = target;
+  const newSignIn = signInOf(target, loadKubeConfig);
   let agent: { readonly key: string; readonly agent: HttpAgent } | undefined;
   let known: { readonly options: RequestOptions; readonly readMs: number } | undefined;
-  let signIn = needsWholeConfig(target) ? wholeConfig(target) : authenticate(user);
+  let signIn = newSignIn();
   const read = async (): Promise<RequestOptions> => {
     const isFresh = known !== undefined && clock.monotonicMs() - known.readMs < REREAD_MS;
     const base = isFresh && known !== undefined ? known.options : tlsOptions(cluster, user);
@@ -70,7 +83,7 @@ export function openAccess(target: AccessTarget, clock: Clock): Access {
     },
     renew: () => {
       known = undefined;
-      signIn = needsWholeConfig(target) ? wholeConfig(target) : authenticate(user);
+      signIn = newSignIn();
     },
     dropIdle: () => {
       if (agent !== undefined) closeIdle(agent.agent);
@@ -80,6 +93,14 @@ export function openAccess(target: AccessTarget, clock: Clock): Access {
 }
 
 type SignIn = (options: RequestOptions) => Promise<void>;
+
+function signInOf(target: AccessTarget, loadKubeConfig: LoadKubeConfig | undefined): () => SignIn {
+  if (!needsWholeConfig(target)) return () => authenticate(target.user);
+  if (loadKubeConfig !== undefined) return () => wholeConfig(target, loadKubeConfig);
+  const got = target.cluster.proxyUrl ? 'a proxy' : `auth-provider ${String(target.user.authProvider?.name)}`;
+  const expected = 'a token, tokenFile, client certificate or exec plugin, and no proxy-url, in this executable';
+  throw new ConfigError('kubeconfig', [{ path: '', expected, got }]);
+}
 
 function needsWholeConfig({ cluster, user }: AccessTarget): boolean {
   if (cluster.proxyUrl) return true;
@@ -98,17 +119,15 @@ function authenticate(user: User): SignIn {
   };
 }
 
-function wholeConfig({ cluster, user }: AccessTarget): SignIn {
-  const loaded = load();
-  // Whoever asks first hears of a failure; nobody may ask before the process ends.
-  loaded.catch(() => {});
-  return async (options) => (await loaded).applyToHTTPSOptions(options);
-  async function load() {
-    const { KubeConfig } = await import('@kubernetes/client-node/dist/config.js');
+function wholeConfig({ cluster, user }: AccessTarget, load: LoadKubeConfig): SignIn {
+  const loaded = load().then((KubeConfig) => {
     const config = new KubeConfig();
     config.loadFromClusterAndUser(cluster, user);
     return config;
-  }
+  });
+  // Whoever asks first hears of a failure; nobody may ask before the process ends.
+  loaded.catch(() => {});
+  return async (options) => (await loaded).applyToHTTPSOptions(options);
 }
 
 function tlsOptions(cluster: Cluster, user: User): RequestOptions {

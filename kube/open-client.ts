@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
-import { openAccess } from './access.ts';
+import { type LoadKubeConfig, openAccess } from './access.ts';
 import { type AccessSource, readAccessTarget } from './access-target.ts';
 import { answerError, isObjectMissing } from './answer-error.ts';
 import { createCaller, type Send } from './caller.ts';
@@ -23,6 +23,8 @@ export type KubeClientOptions = AccessSource & {
   readonly observer?: KubeObserver;
   /** A number from 0 to below 1: spreads the ends of watches. Default: no spread. */
   readonly random?: () => number;
+  /** `loadWholeKubeConfig`, in executables that can do with more memory; without it some kubeconfigs are refused. */
+  readonly loadKubeConfig?: LoadKubeConfig;
   /** How long a call may take, in milliseconds; default 30,000. */
   readonly requestTimeoutMs?: number;
   /** How long a watch may be silent; default 150,000. Servers send a bookmark each minute. */
@@ -42,11 +44,11 @@ const WATCH_IDLE_MS = 150_000;
 
 /**
  * Opens a client of the API server that a kubeconfig, a URL or a Pod's environment names. Connects with the first call.
- * @throws ConfigError when that names none
+ * @throws ConfigError when that names none, or needs what `loadKubeConfig` would bring
  */
 export function openKubeClient(options: KubeClientOptions): OpenKubeClient {
   const { clock, qps, burst } = options;
-  const access = openAccess(readAccessTarget(options), clock);
+  const access = openAccess(readAccessTarget(options), clock, options.loadKubeConfig);
   const http = { access, clock, timeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS };
   // What keeps us in the picture and in office must not queue behind a thousand writes; neither must it flood.
   const reserve = new TokenBucket(clock, Math.max(2, qps / 4), Math.max(10, burst / 2));

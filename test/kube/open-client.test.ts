@@ -5,6 +5,7 @@ import test from 'ava';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { type KubeClientOptions, openKubeClient } from '../../kube/open-client.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
+import { loadWholeKubeConfig } from '../../kube/whole-kube-config.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import { silentLogger } from '../../runtime/log.ts';
@@ -159,7 +160,11 @@ test('openKubeClient: signs in with the whole of client-node where a provider ne
     config.users = [{ name: 'test', user: { 'auth-provider': provider } }];
     const kubeconfig = folder.join('config');
     writeFileSync(kubeconfig, JSON.stringify(config));
-    const client = openKubeClient(optionsOf({ kubeconfig }));
+    t.throws(() => openKubeClient(optionsOf({ kubeconfig })), {
+      instanceOf: ConfigError,
+      message: /auth-provider gcp/,
+    });
+    const client = openKubeClient(optionsOf({ kubeconfig, loadKubeConfig: loadWholeKubeConfig }));
     t.is(await client.get(CONFIG_MAPS, ONE), undefined);
     client.close();
     folder.close();
