@@ -70,6 +70,8 @@ export type NodeScene = {
   lead(options?: { readonly log?: Logger }): Life;
   /** The leader that makes the next call of this action dies there. */
   crashAt(action: string, point: CrashPoint): void;
+  /** Whether nobody is to die any more. */
+  isCrashDone(): boolean;
   edit(change: (object: StoredNec) => unknown): Promise<void>;
   pass(ms: number): Promise<void>;
   /** Goes on until it holds; says after half an hour of the clock that it does not. */
@@ -111,6 +113,7 @@ export async function openNodeScene(spec: CloudSpec = CLOUD, cores = 2): Promise
     crashAt: (action, point) => {
       world.crash = { action, point };
     },
+    isCrashDone: () => world.crash === undefined,
     edit: async (change) => {
       await clock.run(updateGuarded(kube, NECS, { name: NODE }, (object) => change(object as StoredNec) as KubeObject));
     },
