@@ -24,8 +24,8 @@ const EXECUTABLES = {
     entry: 'ipamd/main.ts',
     links: [],
     compile: 'lazy',
-    // DEP0040: the SDK brings a fetch that still asks for Node's own punycode.
-    execArgv: ['--max-semi-space-size=1', '--disable-warning=DEP0040'],
+    // DEP0040, DEP0169: the SDK brings a fetch that still asks for Node's own punycode and url.parse.
+    execArgv: ['--max-semi-space-size=1', '--disable-warning=DEP0040', '--disable-warning=DEP0169'],
   },
 } as const satisfies Readonly<Record<string, ExecutableSource>>;
 
