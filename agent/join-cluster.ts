@@ -25,9 +25,5 @@ export function intakeOf(
   const { journal, log } = useCases;
   const base = { state, journal, metrics, log, nodeName: config.nodeName, supplyChanged };
   if (cluster === undefined) return base;
-  const distrusted = (epoch: number, inForce: number): void => {
-    const text = `supply epoch ${epoch} is below ${inForce}, which was in force: tke-eni-ipamd has to describe the cloud anew`;
-    cluster.events.tell('Warning', 'SupplyDistrusted', text);
-  };
-  return { ...base, life: cluster.life, distrusted };
+  return { ...base, life: cluster.life, events: cluster.events };
 }

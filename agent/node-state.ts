@@ -38,6 +38,8 @@ export class NodeState {
   supply: Supply | undefined;
   /** ADDs that found no address and wait. */
   readonly addsWaiting = new Map<LeaseKey, WaitingAdd>();
+  /** Why the newest supply is not believed; undefined when it is. */
+  distrusted: string | undefined;
   /** Says what supply waits for; undefined when it is there. */
   supplyWaitsFor: () => string | undefined = () => undefined;
   ruleMode: RuleMode = 'compact';

@@ -21,14 +21,14 @@ export function statusOf(state: NodeState, hold: string | undefined): CniFailure
     return {
       code: isServing ? CNI_CODE.limitedConnectivity : CNI_CODE.notAvailable,
       msg: 'no ENI of this node is set up',
-      details: problems || state.supplyWaitsFor() || 'waiting for supply',
+      details: problems || state.distrusted || state.supplyWaitsFor() || 'waiting for supply',
     };
   }
   if (state.pool.counts().total === 0) {
     return {
       code: CNI_CODE.notAvailable,
       msg: 'the ENIs of this node have no addresses yet',
-      details: state.supplyWaitsFor() ?? '',
+      details: state.distrusted ?? state.supplyWaitsFor() ?? '',
     };
   }
   return undefined;

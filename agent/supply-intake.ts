@@ -1,4 +1,5 @@
 import type { Logger } from '../runtime/log.ts';
+import type { NodeEvents } from './cluster/node-events.ts';
 import { foreignOffers } from './demand/decide-publication.ts';
 import type { SeenNec } from './demand/publication.ts';
 import { keepEnisInUse } from './eni/effective-supply.ts';
@@ -17,8 +18,8 @@ export type SupplyIntakeDeps = {
   readonly nodeName: string;
   /** Name of the journal, where the agent has its say in the supply's object. */
   readonly life?: string;
-  /** Called with what people must know. */
-  readonly distrusted?: (epoch: number, inForce: number) => void;
+  /** Tells people what they must know. */
+  readonly events?: NodeEvents;
   /** Called when the kernel may have to follow. */
   readonly supplyChanged: () => void;
 };
@@ -46,14 +47,10 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
   const supply = keepEnisInUse(event.supply, state.supply, state.leases.values());
   const result = state.pool.applySupply(supply, event.seen?.spec.observedEpoch);
   if (result.kind === 'distrusted') {
-    deps.metrics.supplyError();
-    deps.log.error('supply is older than the one in force, not believed', {
-      epoch: result.epoch,
-      inForce: result.inForce,
-    });
-    deps.distrusted?.(result.epoch, result.inForce);
+    reportDistrust(deps, result.epoch, result.inForce);
     return;
   }
+  state.distrusted = undefined;
   if (event.seen !== undefined) honourForeignOffers(deps, event.seen);
   // In the cluster our own writes come back to us; they are no news.
   const isNews = JSON.stringify(supply) !== JSON.stringify(state.supply);
@@ -71,8 +68,18 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
   deps.supplyChanged();
 }
 
+/** Says it once of each pair of epochs: the object changes for other reasons too. */
+function reportDistrust({ state, metrics, log, events }: SupplyIntakeDeps, epoch: number, inForce: number): void {
+  const text = `supply epoch ${epoch} is below ${inForce}, which was in force: tke-eni-ipamd has to describe the cloud anew`;
+  if (state.distrusted === text) return;
+  state.distrusted = text;
+  metrics.supplyError();
+  log.error('supply is older than the one in force, not believed', { epoch, inForce });
+  events?.tell('Warning', 'SupplyDistrusted', text);
+}
+
 /** Before anybody is given their addresses: this runs in the same turn in which they became free. */
-function honourForeignOffers({ state, journal, metrics, log }: SupplyIntakeDeps, seen: SeenNec): void {
+function honourForeignOffers({ state, journal, metrics, log, events }: SupplyIntakeDeps, seen: SeenNec): void {
   const offers = new Map((journal.load().offers ?? []).map((offer): [string, Offer] => [offer.ip, offer]));
   const foreign = foreignOffers(state.pool.state, offers, seen);
   if (foreign.length === 0) return;
@@ -80,6 +87,7 @@ function honourForeignOffers({ state, journal, metrics, log }: SupplyIntakeDeps,
   log.warn('the NodeENIConfig offers addresses that this agent did not offer, out of use until it takes them out', {
     ips,
   });
+  events?.tell('Warning', 'OfferForeign', `spec.releasableIPs names ${ips.join(', ')}, which this agent did not offer`);
   state.pool.withdraw(ips);
   try {
     journal.putOffers(foreign);
@@ -87,6 +95,18 @@ function honourForeignOffers({ state, journal, metrics, log }: SupplyIntakeDeps,
     metrics.journalError();
     log.error('journal did not take offers, they are seen again in the object', { error });
   }
+}
+
+/**
+ * Returns the supply with nothing to give: it says which ENI and which assignment an address is of, and no more. For an
+ * object that may still be written by, and bear offers of, an agent whose journal is lost. Pure.
+ */
+export function withheld(supply: Supply): Supply {
+  const enis = supply.enis.map((eni) => ({
+    ...eni,
+    addresses: eni.addresses.map((address) => ({ ...address, state: 'releasing' as const })),
+  }));
+  return { ...supply, enis };
 }
 
 /** Tells whether a supply is meant for this node; a node that was given no name takes any. */

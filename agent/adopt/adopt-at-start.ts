@@ -6,7 +6,7 @@ import { lookIntoSandboxes } from '../node/look-into-sandboxes.ts';
 import { readHostDump } from '../node/node-probe.ts';
 import type { AgentParts } from '../parts.ts';
 import type { Supply, SupplySource } from '../supply/supply.ts';
-import { isForNode } from '../supply-intake.ts';
+import { isForNode, withheld } from '../supply-intake.ts';
 import { adopt } from './adopt.ts';
 import { readEvidence } from './read-evidence.ts';
 
@@ -58,7 +58,10 @@ async function firstSupply(
 ): Promise<Supply> {
   for (;;) {
     const found = supply.latest();
-    if (found !== undefined && isForNode(found, config.nodeName)) return found;
+    if (found !== undefined && isForNode(found, config.nodeName)) {
+      // In the cluster the lost journal held offers too: nothing is given before our own first write took them out.
+      return config.supplySource === 'cluster' ? withheld(found) : found;
+    }
     await parts.useCases.clock.sleep(SUPPLY_POLL_MS, signal);
   }
 }
