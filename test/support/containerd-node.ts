@@ -47,6 +47,8 @@ export type ContainerdNodeSpec = {
 export type PodSpec = {
   readonly name: string;
   readonly namespace: string;
+  /** Default: one made of the name. */
+  readonly uid?: string;
   readonly image: string;
   readonly command: readonly string[];
   readonly annotations?: Readonly<Record<string, string>>;
@@ -159,7 +161,7 @@ export class ContainerdNode {
   /** Runs a Pod of one container. @throws the runtime's error, the CNI plugin's message in it */
   async runPod(pod: PodSpec): Promise<RunningPod> {
     const config = {
-      metadata: { name: pod.name, uid: `uid-${pod.name}`, namespace: pod.namespace, attempt: 0 },
+      metadata: { name: pod.name, uid: pod.uid ?? `uid-${pod.name}`, namespace: pod.namespace, attempt: 0 },
       hostname: pod.name,
       annotations: pod.annotations ?? {},
       portMappings: (pod.portMappings ?? []).map((mapping) => ({ protocol: 'TCP', ...mapping })),

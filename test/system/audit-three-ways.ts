@@ -6,6 +6,10 @@ import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { isObject } from '../support/netns.ts';
 import type { ModelEni } from '../vpc/api/model/types.ts';
 import type { SeenNec, System } from './system.ts';
+import type { SystemMember } from './system-member.ts';
+
+/** What is audited: a system, whatever its nodes run Pods by. */
+export type Audited = Pick<System<SystemMember>, 'cloud' | 'cluster' | 'nodes'>;
 
 /** What may differ from one audit to the next. */
 export type AuditOptions = {
@@ -27,7 +31,7 @@ const QUIET_LOOKS = 3;
  * Pod's address is one that the cloud leads to its node; no call is under way. Waits, bounded, until nothing is found
  * three times in a row; returns what is found at last. Empty is good.
  */
-export async function auditThreeWays(system: System, options: AuditOptions = {}): Promise<readonly string[]> {
+export async function auditThreeWays(system: Audited, options: AuditOptions = {}): Promise<readonly string[]> {
   const deadline = performance.now() + (options.withinMs ?? 20_000);
   let quiet = 0;
   for (;;) {
@@ -40,7 +44,7 @@ export async function auditThreeWays(system: System, options: AuditOptions = {})
 }
 
 /** Compares once, quiet or not. */
-export async function auditOnce(system: System, options: AuditOptions = {}): Promise<readonly string[]> {
+export async function auditOnce(system: Audited, options: AuditOptions = {}): Promise<readonly string[]> {
   await system.cloud.host.catchUp();
   const { state } = system.cloud.host.model;
   const enis = [...state.enis.values()].filter((eni) => !eni.isPrimary);
@@ -63,7 +67,7 @@ export async function auditOnce(system: System, options: AuditOptions = {}): Pro
 
 const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
-async function violationsOf(node: System['nodes'][number]): Promise<readonly string[]> {
+async function violationsOf(node: SystemMember): Promise<readonly string[]> {
   try {
     return await node.violations();
   } catch (error) {
@@ -72,7 +76,7 @@ async function violationsOf(node: System['nodes'][number]): Promise<readonly str
   }
 }
 
-function eniFindings(system: System, eni: ModelEni, necs: readonly SeenNec[]): readonly string[] {
+function eniFindings(system: Audited, eni: ModelEni, necs: readonly SeenNec[]): readonly string[] {
   const holders = necs.filter((nec) => nec.status?.eniInfos?.some((info) => info.eniID === eni.eniId));
   const [holder] = holders;
   if (holder === undefined || holders.length > 1) {
@@ -91,7 +95,7 @@ function eniFindings(system: System, eni: ModelEni, necs: readonly SeenNec[]): r
   ];
 }
 
-function necFindings(system: System, nec: SeenNec, enis: ReadonlyMap<string, ModelEni>): readonly string[] {
+function necFindings(system: Audited, nec: SeenNec, enis: ReadonlyMap<string, ModelEni>): readonly string[] {
   const { name } = nec.metadata;
   const { status = {}, spec = {} } = nec;
   const infos = status.eniInfos ?? [];
@@ -137,7 +141,7 @@ function doubles(enis: readonly ModelEni[]): readonly string[] {
 }
 
 /** Every address of a Pod is one that its node has, and nobody else's. */
-function podFindings(system: System, necs: readonly SeenNec[]): readonly string[] {
+function podFindings(system: Audited, necs: readonly SeenNec[]): readonly string[] {
   const pods = system.nodes.flatMap((node) => node.pods.map((pod) => ({ node: node.name, ...pod })));
   return pods.flatMap(({ node, name, ip }) => {
     const nec = necs.find((one) => one.metadata.name === node);
@@ -150,7 +154,7 @@ function podFindings(system: System, necs: readonly SeenNec[]): readonly string[
   });
 }
 
-function recordFindings(system: System): readonly string[] {
+function recordFindings(system: Audited): readonly string[] {
   const server = system.cluster.server;
   const pods = server.objects(PODS.plural).flatMap(({ metadata, status }) => {
     const ip = isObject(status) ? status['podIP'] : undefined;

@@ -2,6 +2,9 @@ import { isObject } from '../support/netns.ts';
 import type { RequestMoment } from '../vpc/api/host.ts';
 import type { System } from './system.ts';
 
+/** What requests are held in. */
+type Held = Pick<System, 'cloud' | 'logs'>;
+
 /** One request to be caught: the call, and the node that it is for. */
 export type HeldCall = { readonly action: string; readonly node: string };
 
@@ -22,7 +25,7 @@ export type Hold = {
  * Has the cloud hold the first request of each kind that comes for the given nodes, before or after its effect: the
  * moment at which a leader is killed. Others pass.
  */
-export function holdCalls(system: System, calls: readonly HeldCall[], at: HoldAt): Hold {
+export function holdCalls(system: Held, calls: readonly HeldCall[], at: HoldAt): Hold {
   const { host } = system.cloud;
   const held = new Set<string>();
   const allHeld = Promise.withResolvers<void>();
@@ -55,7 +58,7 @@ export function holdCalls(system: System, calls: readonly HeldCall[], at: HoldAt
 }
 
 /** The node that a request is for: an ENI's tag says so, or the request's own where the ENI is only made. */
-function nodeOf(system: System, { action, params }: RequestMoment): string {
+function nodeOf(system: Held, { action, params }: RequestMoment): string {
   const tags = Array.isArray(params['Tags']) ? params['Tags'].filter(isObject) : [];
   const own = tags.find((tag) => tag['Key'] === 'tke-node')?.['Value'];
   if (typeof own === 'string') return own;

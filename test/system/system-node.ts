@@ -6,21 +6,11 @@ import { findViolations } from '../support/invariants.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Cluster, POD_NAMESPACE } from './cluster.ts';
 import type { Door } from './door.ts';
+import type { SystemMember, SystemMemberParts } from './system-member.ts';
 import type { VpcCloud } from './vpc-cloud.ts';
 
-/** What a node of a system is made of. */
-export type SystemNodeParts = {
-  readonly name: string;
-  readonly cores: number;
-  readonly dir: string;
-  readonly cloud: VpcCloud;
-  readonly cluster: Cluster;
-  /** Where the agent reaches the API server. */
-  readonly kube: Door;
-  readonly cri: CriServer;
-  readonly kubeconfig: string;
-  readonly flags: Readonly<Record<string, string | boolean>>;
-};
+/** What a node is made of: with a stand-in for the runtime. */
+export type SystemNodeParts = SystemMemberParts & { readonly cri: CriServer };
 
 /** A Pod as Kubernetes and the runtime have it. */
 export type SystemPod = { readonly name: string; readonly sandbox: ScenePod; readonly ip: string };
@@ -29,7 +19,7 @@ export type SystemPod = { readonly name: string; readonly sandbox: ScenePod; rea
 const POD_WAIT_MS = 40_000;
 
 /** A node with its agent in cluster mode, its runtime and its kubelet. */
-export class SystemNode {
+export class SystemNode implements SystemMember {
   readonly name: string;
   readonly cores: number;
   readonly kube: Door;
@@ -179,7 +169,7 @@ export class SystemNode {
   }
 }
 
-/** Starts the runtime's stand-in of a node. */
-export function startRuntime(dir: string): Promise<CriServer> {
-  return startCriServer(join(dir, 'cri.sock'));
+/** Makes a node with a stand-in for the runtime. */
+export async function makeSystemNode(parts: SystemMemberParts): Promise<SystemNode> {
+  return new SystemNode({ ...parts, cri: await startCriServer(join(parts.dir, 'cri.sock')) });
 }

@@ -1,4 +1,5 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   NODE_ENI_CONFIG_KIND,
@@ -9,12 +10,12 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { installKinds } from '../kube-api/install-kinds.ts';
-import { createTempDir, type TempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { openDoor } from './door.ts';
 import { IpamdProcess } from './ipamd-process.ts';
-import { SystemNode, startRuntime } from './system-node.ts';
+import type { SystemMember, SystemMemberParts } from './system-member.ts';
+import { makeSystemNode, type SystemNode } from './system-node.ts';
 import { createVpcCloud, POD_SUBNET, type PodSubnet, type VpcCloud, ZONE } from './vpc-cloud.ts';
 
 /** What a whole system consists of. */
@@ -22,10 +23,14 @@ export type SystemSpec = {
   readonly nodes: readonly { readonly name: string; readonly cores?: number }[];
   /** Default: one of 253 addresses. */
   readonly subnets?: readonly PodSubnet[];
+  /** Start of every name on this machine; default 'tke-test-'. */
+  readonly prefix?: string;
   readonly vpcEnis?: number;
   readonly taskMs?: readonly [number, number];
   /** Replicas of ipamd; default 2. */
   readonly ipamds?: number;
+  /** Default 'sources'. */
+  readonly ipamdProgram?: 'packaged' | 'sources';
   readonly ipamdFlags?: Readonly<Record<string, string>>;
   readonly agentFlags?: Readonly<Record<string, string | boolean>>;
   /** Default true: every node joins at once. Otherwise `join` is called for each. */
@@ -46,23 +51,42 @@ const CLOUD_PORT = 8_443;
  * Brings up cloud, API server, ipamd and nodes with their agents: real processes in network namespaces, each with a
  * loopback that leads to the servers of this process. The caller closes it.
  */
-export async function createSystem(spec: SystemSpec): Promise<System> {
-  await buildExecutables(['tke-route-eni', 'tke-eni-agent']);
+export function createSystem(spec: SystemSpec): Promise<System> {
+  return createSystemOf(spec, { makeNode: makeSystemNode });
+}
+
+/** How the nodes of a system come about. */
+export type MemberSpec<N extends SystemMember> = {
+  readonly makeNode: (parts: SystemMemberParts) => Promise<N>;
+  /** Told of the system before it is up: whoever is interrupted meanwhile can close it. */
+  readonly onMade?: (system: System<N>) => void;
+};
+
+/** Brings up a system like `createSystem` does, of nodes that are made otherwise. The caller closes it. */
+export async function createSystemOf<N extends SystemMember>(
+  spec: SystemSpec,
+  { makeNode, onMade }: MemberSpec<N>,
+): Promise<System<N>> {
+  const isPackaged = spec.ipamdProgram === 'packaged';
+  await buildExecutables(['tke-route-eni', 'tke-eni-agent', ...(isPackaged ? (['tke-eni-ipamd'] as const) : [])]);
   const subnets = spec.subnets ?? [POD_SUBNET];
   const nodes = spec.nodes.map(({ name, cores = 4 }) => ({ name, cores }));
-  const { vpcEnis, taskMs } = spec;
+  const { prefix, vpcEnis, taskMs } = spec;
   const cloud = await createVpcCloud({
     nodes,
     subnets,
+    ...(prefix === undefined ? {} : { prefix }),
     ...(vpcEnis === undefined ? {} : { vpcEnis }),
     ...(taskMs === undefined ? {} : { taskMs }),
   });
-  const dir = createTempDir('system');
+  const dir = filesOf(cloud.vpc.prefix);
+  mkdirSync(dir);
   const cluster = await startCluster({
     TKE_ENI_IPAMD_SUBNET_ID: subnets.map(({ subnetId }) => subnetId).join(':'),
     TKE_ENI_IPAMD_VPC_ID: cloud.vpcId,
   });
-  const system = new System(spec, { cloud, cluster, dir });
+  const system = new System(spec, { cloud, cluster, dir, makeNode });
+  onMade?.(system);
   try {
     await system.start();
     return system;
@@ -73,7 +97,16 @@ export async function createSystem(spec: SystemSpec): Promise<System> {
   }
 }
 
-type Parts = { readonly cloud: VpcCloud; readonly cluster: Cluster; readonly dir: TempDir };
+/** Where a system keeps its files: told by any name that begins with its prefix, so that a later run finds them. */
+export function filesOf(name: string): string {
+  return join(tmpdir(), name.split('-').slice(0, 3).join('-'));
+}
+
+type Parts<N extends SystemMember> = Pick<MemberSpec<N>, 'makeNode'> & {
+  readonly cloud: VpcCloud;
+  readonly cluster: Cluster;
+  readonly dir: string;
+};
 
 /** Addresses that a node has to give: assigned, on attached ENIs. Pure. */
 export function assignedIps(nec: SeenNec): readonly string[] {
@@ -88,22 +121,24 @@ export function countAssigned(nec: SeenNec): number {
 }
 
 /** A running system. Made by `createSystem`. */
-export class System {
+export class System<N extends SystemMember = SystemNode> {
   readonly cloud: VpcCloud;
   readonly cluster: Cluster;
-  readonly nodes: SystemNode[] = [];
+  readonly nodes: N[] = [];
   readonly ipamds: IpamdProcess[] = [];
   #spec: SystemSpec;
-  #dir: TempDir;
+  #dir: string;
+  #makeNode: MemberSpec<N>['makeNode'];
   #doors: (() => void)[] = [];
   #tokens: (() => void)[] = [];
   #joined = new Set<string>();
 
-  constructor(spec: SystemSpec, { cloud, cluster, dir }: Parts) {
+  constructor(spec: SystemSpec, { cloud, cluster, dir, makeNode }: Parts<N>) {
     this.#spec = spec;
     this.cloud = cloud;
     this.cluster = cluster;
     this.#dir = dir;
+    this.#makeNode = makeNode;
   }
 
   /** Starts everything. Called once, by `createSystem`. */
@@ -116,7 +151,7 @@ export class System {
   }
 
   /** The node of that name. @throws Error when there is none */
-  node(name: string): SystemNode {
+  node(name: string): N {
     const found = this.nodes.find((node) => node.name === name);
     if (found === undefined) throw new Error(`${name}: no such node in this system`);
     return found;
@@ -230,7 +265,7 @@ export class System {
     for (const close of this.#doors) close();
     await this.cluster.close();
     await this.cloud.close();
-    this.#dir.close();
+    rmSync(this.#dir, { recursive: true, force: true });
   }
 
   async #register(name: string, more: { readonly annotations?: Readonly<Record<string, string>> }): Promise<void> {
@@ -249,28 +284,26 @@ export class System {
     const kube = openDoor(room, KUBE_PORT, this.cluster.server.accept);
     const cloud = openDoor(room, CLOUD_PORT, (socket) => this.cloud.server.accept(socket));
     this.#doors.push(kube.close, cloud.close);
-    const dir = join(this.#dir.path, name);
+    const dir = join(this.#dir, name);
     mkdirSync(dir);
     const { path, rotate } = this.cluster.kubeconfig('tke-eni-ipamd', dir, kube.address);
     this.#tokens.push(rotate);
     const { key } = this.cloud;
+    const program = this.#spec.ipamdProgram ?? 'sources';
     const flags = { 'node-release-grace': '2s', 'orphan-grace': '1m', ...this.#spec.ipamdFlags };
-    this.ipamds.push(
-      new IpamdProcess({ name, room, dir, kube, cloud, kubeconfig: path, key, program: 'sources', flags }),
-    );
+    this.ipamds.push(new IpamdProcess({ name, room, dir, kube, cloud, kubeconfig: path, key, program, flags }));
   }
 
   async #addNode(name: string, cores: number): Promise<void> {
     const { cloud, cluster } = this;
-    const dir = join(this.#dir.path, name);
+    const dir = join(this.#dir, name);
     mkdirSync(dir);
     const kube = openDoor(cloud.vpc.node(name).netns, KUBE_PORT, cluster.server.accept);
     this.#doors.push(kube.close);
     const { path, rotate } = cluster.kubeconfig('tke-eni-agent', dir, kube.address);
     this.#tokens.push(rotate);
-    const cri = await startRuntime(dir);
     const flags = { ...AGENT_FLAGS, ...this.#spec.agentFlags };
-    this.nodes.push(new SystemNode({ name, cores, dir, cloud, cluster, kube, cri, kubeconfig: path, flags }));
+    this.nodes.push(await this.#makeNode({ name, cores, dir, cloud, cluster, kube, kubeconfig: path, flags }));
   }
 
   /** Agents only read definitions; they come with the first leader. */

@@ -22,6 +22,8 @@ export const POD_SUBNET: PodSubnet = { subnetId: 'subnet-pods000a', cidr: '10.0.
 export type VpcCloudSpec = {
   readonly nodes: readonly { readonly name: string; readonly cores: number }[];
   readonly subnets: readonly PodSubnet[];
+  /** Start of every name on this machine; default 'tke-test-'. */
+  readonly prefix?: string;
   /** ENIs in the VPC, primary ones not counted; default 1000. */
   readonly vpcEnis?: number;
   /** How long tasks last, milliseconds; default 20 to 80. */
@@ -48,6 +50,7 @@ const VPC_ID = 'vpc-system00';
 /** Brings up the cloud with an instance for each node. The caller closes it. */
 export async function createVpcCloud(spec: VpcCloudSpec): Promise<VpcCloud> {
   const vpc = await createTestVpc({
+    ...(spec.prefix === undefined ? {} : { prefix: spec.prefix }),
     vpcCidrs: ['10.0.0.0/16'],
     subnets: [
       { id: NODE_SUBNET, cidr: NODE_CIDR },
