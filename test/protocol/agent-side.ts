@@ -1,0 +1,338 @@
+import { isDeepStrictEqual } from 'node:util';
+import { decidePublication, foreignOffers } from '../../agent/demand/decide-publication.ts';
+import type { SeenNec } from '../../agent/demand/publication.ts';
+import { keepEnisInUse } from '../../agent/eni/effective-supply.ts';
+import type { Offer } from '../../agent/journal/journal-content.ts';
+import { familyOf, type Lease } from '../../agent/lease.ts';
+import { applySupply } from '../../agent/pool/apply-supply.ts';
+import { adopt, adoptCooldowns, adoptOffers, lease, release, restore, tick, withdraw } from '../../agent/pool/pool.ts';
+import { EMPTY_POOL, type PoolAddress, type PoolState } from '../../agent/pool/pool-state.ts';
+import type { Supply } from '../../agent/supply/supply.ts';
+import { supplyOfConfig } from '../../agent/supply/supply-of-config.ts';
+import type { Move } from './explore.ts';
+import { type AgentJournal, type AgentSide, type Nec, podKey, type Setting, type World, withNec } from './world.ts';
+
+const COOLDOWN_MS = 1_000;
+/** Of the agent's journal, which outlives its crashes. */
+const LIFE = 'life-1';
+
+/** Lists what the agent and its Pods may do. Each step ends where a crash could tell the difference. */
+export function agentMoves(world: World, setting: Setting): readonly Move<World>[] {
+  return [
+    ...takeSupply(world, setting),
+    ...publish(world, setting),
+    ...landWrites(world, setting),
+    ...hearWrites(world),
+    ...world.pods.flatMap((_, pod) => podMoves(world, setting, pod)),
+    ...endCooldown(world),
+    ...crash(world, setting),
+  ];
+}
+
+function withAgent(world: World, change: Partial<AgentSide>): World {
+  return { ...world, agent: { ...world.agent, ...change } };
+}
+
+/** Journals offers, and takes their addresses out of use. */
+function withOffers(world: World, made: readonly Offer[]): World {
+  if (made.length === 0) return world;
+  const { pool, journal } = world.agent;
+  const offers = new Map(journal.offers);
+  for (const offer of made) offers.set(offer.ip, offer);
+  const ips = made.map(({ ip }) => ip);
+  return withAgent(world, { pool: withdraw(pool, ips).state, journal: { ...journal, offers } });
+}
+
+/** The watch tells of the object as it is now. One that it tells of late is as one whose reader was slow before. */
+function takeSupply(world: World, { warm, planted }: Setting): readonly Move<World>[] {
+  const { agent, nec } = world;
+  if (nec.life !== LIFE) return [];
+  const told = supplyOf(nec, warm, planted === 'no-epoch');
+  if (planted !== 'no-epoch' && told.epoch === agent.pool.epoch && agent.journal.supply !== undefined) return [];
+  const supply = keepEnisInUse(told, agent.journal.supply, agent.journal.leases.values());
+  const least = planted === 'no-epoch' ? -1 : (nec.spec.observedSupplyEpoch ?? -1);
+  const { state: pool, result } = applySupply(agent.pool, supply, least);
+  if (result.kind === 'distrusted') return [];
+  const foreign = foreignOffers(pool, agent.journal.offers, seenNec(nec, planted === 'no-epoch'));
+  const next = withOffers(withAgent(world, { pool, journal: { ...agent.journal, supply } }), foreign);
+  return [{ label: `agent: supply of epoch ${supply.epoch} in force${listed(result)}`, next, isFair: true }];
+}
+
+function listed({
+  added,
+  dropped,
+  missing,
+}: {
+  added: readonly string[];
+  dropped: readonly string[];
+  missing: readonly string[];
+}) {
+  const part = (name: string, ips: readonly string[]) => (ips.length === 0 ? '' : `, ${name} ${ips.join(' ')}`);
+  return part('new', added) + part('dropped', dropped) + part('missing', missing);
+}
+
+function supplyOf({ spec, status }: Nec, warm: Setting['warm'], isWithoutEpoch: boolean): Supply {
+  const supply = supplyOfConfig({
+    apiVersion: 'networking.tke.cloud.tencent.com/v1',
+    kind: 'NodeENIConfig',
+    metadata: { name: 'node-1' },
+    spec,
+    status,
+  });
+  return { ...supply, warm, ...(isWithoutEpoch ? { epoch: 0 } : {}) };
+}
+
+/** What the agent reads of the object that it writes on. */
+function seenNec({ spec, status, life }: Nec, isWithoutEpoch: boolean): SeenNec {
+  const addresses = (status.eniInfos ?? []).flatMap((eni) => eni.addresses ?? []);
+  return {
+    spec: {
+      desired: spec.desiredRouteENIIP,
+      releasable: (spec.releasableIPs ?? []).map(({ ip, assignmentID }) => ({ ip, assignmentId: assignmentID })),
+      observedEpoch: spec.observedSupplyEpoch,
+      readyResources: spec.readyResources ?? [],
+      life,
+    },
+    supplyEpoch: isWithoutEpoch ? 0 : (status.supplyEpoch ?? 0),
+    addresses: new Map(
+      addresses.map(({ ip, assignmentID, state }) => [
+        ip,
+        { assignmentId: assignmentID, state: state === 'Assigned' ? 'assigned' : 'releasing' } as const,
+      ]),
+    ),
+  };
+}
+
+/** Journals and withdraws what it offers, and sends the write; its own writes go one after the other. */
+function publish(world: World, setting: Setting): readonly Move<World>[] {
+  const { agent, nec, pods } = world;
+  if (agent.writes.some(({ isHeard }) => isHeard)) return [];
+  const publication = decidePublication({
+    pool: agent.pool,
+    offers: agent.journal.offers,
+    nec: seenNec(nec, setting.planted === 'no-epoch'),
+    warm: setting.warm,
+    outside: { waiting: pods.filter((stage) => stage === 'waiting').length, floor: 0 },
+    pacing: { nowMs: 1e9, lastMs: 0, isQuick: true },
+    readyResources: [],
+    life: LIFE,
+  });
+  const { toOffer, toForget, toRestore, spec, isDue } = publication;
+  if (!isDue && toOffer.length === 0 && toForget.length === 0) return [];
+  const left = new Map(agent.journal.offers);
+  for (const { ip } of toForget) left.delete(ip);
+  const offered = withOffers(withAgent(world, { journal: { ...agent.journal, offers: left } }), toOffer);
+  const base = setting.planted === 'no-guard' ? { base: nec } : {};
+  const write = { spec, ...base, toRestore, stage: 'sent', isHeard: true } as const;
+  const next = isDue ? withAgent(offered, { writes: [...agent.writes, write] }) : offered;
+  const words = `wants ${spec.desired}, offers [${spec.releasable.map(({ ip }) => ip).join(' ')}], epoch ${spec.observedEpoch}`;
+  return [{ label: `agent: ${isDue ? 'sends' : 'needs no'} write: ${words}`, next, isFair: true }];
+}
+
+/** A write reaches the API server: now, or late; or it is lost, or given up by its sender and still on its way. */
+function landWrites(world: World, { planted }: Setting): readonly Move<World>[] {
+  const { agent, left } = world;
+  return agent.writes.flatMap((write, i): readonly Move<World>[] => {
+    if (write.stage !== 'sent') return [];
+    const others = agent.writes.filter((_, j) => j !== i);
+    const { spec } = write;
+    const own = {
+      desiredRouteENIIP: spec.desired,
+      releasableIPs: spec.releasable.map(({ ip, assignmentId }) => ({ ip, assignmentID: assignmentId })),
+      observedSupplyEpoch: spec.observedEpoch,
+    };
+    const isGuarded = planted !== 'no-guard';
+    const base = write.base ?? world.nec;
+    const changed: Nec = { ...base, life: spec.life, spec: { ...base.spec, ...own } };
+    const rest = withAgent(world, { writes: others });
+    // A write that changes nothing makes no version: others on the same one still fit.
+    const landed = isDeepStrictEqual(changed, world.nec) ? rest : withNec(rest, changed, isGuarded);
+    const words = `${write.isHeard ? '' : 'given up, '}offers [${spec.releasable.map(({ ip }) => ip).join(' ')}]`;
+    // An answer that brings nothing back is as good as heard.
+    const isAwaited = write.isHeard && write.toRestore.length > 0;
+    const answered = isAwaited
+      ? withAgent(landed, { writes: [...landed.agent.writes, { ...write, stage: 'applied' as const }] })
+      : landed;
+    const moves: Move<World>[] = [{ label: `kube: the agent's write lands (${words})`, next: answered, isFair: true }];
+    if (left.faults === 0) return moves;
+    const less = { ...left, faults: left.faults - 1 };
+    const lost = { ...withAgent(world, { writes: others }), left: less };
+    moves.push({ label: `FAULT: the agent's write is lost (${words})`, next: lost, isFair: false });
+    if (isAwaited) {
+      const deaf = { ...landed, left: less };
+      moves.push({ label: `FAULT: the agent's write lands, its answer is lost (${words})`, next: deaf, isFair: false });
+    }
+    if (write.isHeard) {
+      const late = { ...withAgent(world, { writes: [...others, { ...write, isHeard: false }] }), left: less };
+      moves.push({ label: `FAULT: the agent gives its write up, it is delayed (${words})`, next: late, isFair: false });
+    }
+    return moves;
+  });
+}
+
+function hearWrites(world: World): readonly Move<World>[] {
+  const { agent } = world;
+  const write = agent.writes.find(({ stage, isHeard }) => stage === 'applied' && isHeard);
+  if (write === undefined) return [];
+  const ips = write.toRestore.map(({ ip }) => ip);
+  const { state: pool } = restore(agent.pool, ips);
+  const offers = new Map(agent.journal.offers);
+  for (const ip of ips) offers.delete(ip);
+  const next = withAgent(world, {
+    pool,
+    journal: { ...agent.journal, offers },
+    writes: agent.writes.filter((other) => other !== write),
+  });
+  const words = ips.length === 0 ? '' : `, ${ips.join(' ')} back in use`;
+  return [{ label: `agent: hears that its write is done${words}`, next, isFair: true }];
+}
+
+function podMoves(world: World, setting: Setting, pod: number): readonly Move<World>[] {
+  const withPod = (from: World, stage: World['pods'][number]): World => ({
+    ...from,
+    pods: from.pods.map((other, i) => (i === pod ? stage : other)),
+  });
+  switch (world.pods[pod]) {
+    case 'waiting': {
+      const added = add(world, setting, pod);
+      const gone: Move<World> = {
+        label: `pod${pod}: goes without having started`,
+        next: withPod(world, 'absent'),
+        isFair: false,
+      };
+      return added === undefined ? [gone] : [{ ...added, next: withPod(added.next, 'running') }, gone];
+    }
+    case 'running':
+      return [{ ...del(world, setting, pod), next: withPod(del(world, setting, pod).next, 'absent') }];
+    default:
+      // Which of the absent Pods comes is the same to everybody: the first.
+      return world.left.pods > 0 && world.pods.indexOf('absent') === pod
+        ? [
+            {
+              label: `pod${pod}: comes`,
+              next: { ...withPod(world, 'waiting'), left: { ...world.left, pods: world.left.pods - 1 } },
+              isFair: false,
+            },
+          ]
+        : [];
+  }
+}
+
+function add(world: World, { planted }: Setting, pod: number): Move<World> | undefined {
+  const { agent, nowMs } = world;
+  const key = podKey(pod);
+  const usable =
+    planted === 'withdrawn-not-honoured' ? restore(agent.pool, [...agent.pool.addresses.keys()]).state : agent.pool;
+  const { state: pool, result } = lease(usable, { key, families: [4], nowMs });
+  if (result.kind === 'exhausted') return undefined;
+  const { addresses } = result;
+  const leases = new Map(agent.journal.leases).set(key, leaseOf(pod, addresses));
+  const cooldowns = new Map(agent.journal.cooldowns);
+  for (const { ip } of addresses) cooldowns.delete(ip);
+  const next = withAgent(world, { pool, journal: { ...agent.journal, leases, cooldowns } });
+  return { label: `pod${pod}: ADD gives ${addresses.map(({ ip }) => ip).join(' ')}`, next, isFair: true };
+}
+
+function leaseOf(pod: number, addresses: readonly PoolAddress[]): Lease {
+  return {
+    containerId: `pod${pod}`,
+    ifName: 'eth0',
+    network: 'tke-eni',
+    plugin: 'route-eni',
+    netns: '',
+    podNamespace: '',
+    podName: '',
+    podUid: '',
+    addresses: addresses.map(({ ip, eniId, assignmentId }) => ({ ip, family: familyOf(ip), eniId, assignmentId })),
+    eniId: addresses[0]?.eniId ?? '',
+    state: 'active',
+    mtu: 1500,
+    createdAtMs: 0,
+  };
+}
+
+function del(world: World, { planted }: Setting, pod: number): Move<World> {
+  const { agent } = world;
+  // Each release has a time of its own, before any cooldown's end: they end in the order in which they began.
+  const nextEndMs = world.resting[0]?.untilMs ?? Number.POSITIVE_INFINITY;
+  const nowMs = world.nowMs + Math.min(1, (nextEndMs - world.nowMs) / 2);
+  const key = podKey(pod);
+  const cooldownMs = planted === 'no-cooldown' ? 0 : COOLDOWN_MS;
+  const { state: pool, result } = release(agent.pool, { key, nowMs, cooldownMs });
+  const ended = agent.journal.leases.get(key)?.addresses ?? [];
+  const leases = new Map(agent.journal.leases);
+  leases.delete(key);
+  const cooldowns = new Map(agent.journal.cooldowns);
+  if (result.kind === 'released') for (const cooldown of result.cooldowns) cooldowns.set(cooldown.ip, cooldown);
+  const rested = ended.map(({ ip }) => ({ ip, untilMs: nowMs + COOLDOWN_MS }));
+  const next = {
+    ...withAgent(world, { pool, journal: { ...agent.journal, leases, cooldowns } }),
+    nowMs,
+    resting: [...world.resting, ...rested],
+  };
+  return { label: `pod${pod}: DEL gives back ${ended.map(({ ip }) => ip).join(' ')}`, next, isFair: false };
+}
+
+/** Time passes until the oldest cooldown is over, and the agent's timer sees it. */
+function endCooldown(world: World): readonly Move<World>[] {
+  const [oldest] = world.resting;
+  if (oldest === undefined) return [];
+  const nowMs = Math.max(world.nowMs, oldest.untilMs);
+  const { agent } = world;
+  const pool = withoutAges(tick(agent.pool, nowMs).state);
+  const cooldowns = new Map(agent.journal.cooldowns);
+  for (const [ip, { coolUntilMs }] of agent.journal.cooldowns) if (coolUntilMs <= nowMs) cooldowns.delete(ip);
+  const next = {
+    ...withAgent(world, { pool, journal: { ...agent.journal, cooldowns } }),
+    nowMs,
+    resting: world.resting.filter(({ untilMs }) => untilMs > nowMs),
+  };
+  return [{ label: `time: the cooldown of ${oldest.ip} is over`, next, isFair: true }];
+}
+
+/**
+ * Forgets when free addresses were freed: the pool then gives them in the order of the supply. Which of several free ones a
+ * Pod gets is no matter of the protocol, and what is not remembered need not be told apart.
+ */
+function withoutAges(pool: PoolState): PoolState {
+  const addresses = new Map(
+    [...pool.addresses].map(([ip, address]) => {
+      const { freedAtMs: _age, ...rest } = address;
+      return [ip, address.state === 'cooling' ? address : rest];
+    }),
+  );
+  return { ...pool, addresses };
+}
+
+/** The agent dies and starts again from its journal; its write under way is lost, or arrives late if a fault is left. */
+function crash(world: World, _setting: Setting): readonly Move<World>[] {
+  const { agent, left } = world;
+  if (left.crashes === 0) return [];
+  const pool = poolOf(agent.journal);
+  const after = (writes: AgentSide['writes'], faults: number): World => ({
+    ...withAgent(world, { pool, writes }),
+    left: { ...left, crashes: left.crashes - 1, faults },
+  });
+  const onTheirWay = agent.writes.filter(({ stage }) => stage === 'sent');
+  const stale = onTheirWay.filter(({ isHeard }) => !isHeard);
+  const moves: Move<World>[] = [{ label: 'CRASH: the agent restarts', next: after(stale, left.faults), isFair: false }];
+  if (onTheirWay.length > stale.length && left.faults > 0) {
+    const deaf = onTheirWay.map((write) => ({ ...write, isHeard: false }));
+    moves.push({
+      label: 'CRASH, FAULT: the agent restarts, its write is still on its way',
+      next: after(deaf, left.faults - 1),
+      isFair: false,
+    });
+  }
+  return moves;
+}
+
+/** What the agent does with its journal when it starts. */
+function poolOf({ leases, cooldowns, offers, supply }: AgentJournal): PoolState {
+  let pool = EMPTY_POOL;
+  if (supply !== undefined) pool = applySupply(pool, supply).state;
+  pool = adopt(pool, [...leases.values()]).state;
+  pool = adoptCooldowns(pool, [...cooldowns.values()]).state;
+  const recorded: readonly Offer[] = [...offers.values()];
+  return adoptOffers(pool, recorded).state;
+}

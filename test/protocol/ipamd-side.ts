@@ -1,0 +1,316 @@
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { decideIntentTurn } from '../../ipamd/nec/decide-intent-turn.ts';
+import { decideNode } from '../../ipamd/nec/decide-node.ts';
+import type { Ids, Intent, IntentOutcome, Leader } from '../../ipamd/nec/decision.ts';
+import { findDrift } from '../../ipamd/nec/find-drift.ts';
+import { finishIntent, resendIntent } from '../../ipamd/nec/finish-intent.ts';
+import { judgeIntent } from '../../ipamd/nec/judge-intent.ts';
+import type { NodeView } from '../../ipamd/nec/node-view.ts';
+import { rebuildStatus } from '../../ipamd/nec/rebuild-status.ts';
+import { CLOUD_LIMITS, type CloudAnswer, effectsOf, freeIps, INSTANCE_ID, SUBNET_ID, sightOf } from './cloud-truth.ts';
+import type { Move } from './explore.ts';
+import { type Call, type Nec, type Setting, type World, withNec } from './world.ts';
+
+const LEASE_MS = 15_000;
+/** Longer than any wait of the protocol. */
+const LONG_MS = 1e9;
+
+/**
+ * Lists what ipamd and its calls may do. A decision and its write are one step: a guarded write on an older object is
+ * refused and changes nothing, so only those on the object as it is matter. Without the guard they are two.
+ */
+export function ipamdMoves(world: World, setting: Setting): readonly Move<World>[] {
+  const calls = world.calls.flatMap((_, i) => landCall(world, setting, i));
+  const { write } = world.ipamd;
+  if (write !== undefined) {
+    const landed = withCall({ ...world, nec: write.next, ipamd: { epoch: world.ipamd.epoch } }, write.call);
+    return [...calls, { label: "kube: ipamd's write lands", next: landed, isFair: true }, ...crash(world)];
+  }
+  return [
+    ...calls,
+    ...hear(world, setting),
+    ...resolve(world, setting),
+    ...look(world, setting),
+    ...audit(world, setting),
+    ...crash(world),
+  ];
+}
+
+/** A step under construction: ids are taken from a counter that goes into the next world. */
+class Turn {
+  readonly world: World;
+  readonly setting: Setting;
+  #nextId: number;
+  readonly ids: Ids = {
+    next: () => idOf(this.#nextId++),
+    now: () => '2024-01-01T00:00:00Z',
+  };
+
+  constructor(world: World, setting: Setting) {
+    this.world = world;
+    this.setting = setting;
+    this.#nextId = world.nextId;
+  }
+
+  /** The status as ipamd goes by it. Without intents on record it knows of its own calls from memory alone. */
+  get status(): NodeEniConfigStatus {
+    const { calls, nec } = this.world;
+    if (this.setting.planted !== 'no-intent') return nec.status;
+    return { ...nec.status, intents: calls.filter(({ isHeard }) => isHeard).map(({ intent }) => intent) };
+  }
+
+  get leader(): Leader {
+    return { epoch: this.world.ipamd.epoch, clusterId: 'cls-1', requestTimeoutSeconds: 60 };
+  }
+
+  /** Decides on a status; returns the worlds after the one write that puts in force what came of it. */
+  decide(status: NodeEniConfigStatus, label: string, mustWrite: boolean): readonly Move<World>[] {
+    const decision = decideNode(viewOf(this.world, status, this.setting), this.leader, this.ids);
+    switch (decision.kind) {
+      case 'begin':
+        return this.write(decision.status, `${label}; ${words(decision.intent)}`, decision.intent);
+      case 'write':
+        return this.write(decision.status, label);
+      case 'describe': {
+        const rebuilt = rebuildStatus(status, this.world.nec.spec, sightOf(this.world.cloud), this.ids);
+        return this.write(rebuilt, `${label}; describes the cloud anew, ${decision.why}`);
+      }
+      default:
+        return mustWrite ? this.write(status, label) : [];
+    }
+  }
+
+  /** One guarded write, then the call of its intent. A fault may hide from ipamd that the write was done. */
+  write(status: NodeEniConfigStatus, label: string, call?: Intent): readonly Move<World>[] {
+    const { world, setting } = this;
+    const recorded = setting.planted === 'no-intent' ? { ...status, intents: [] } : status;
+    const nec: Nec = { ...world.nec, status: recorded };
+    const base = { ...world, nextId: this.#nextId };
+    if (setting.planted === 'no-guard') {
+      const write = { next: nec, ...(call === undefined ? {} : { call }) };
+      return [
+        { label: `ipamd: ${label} (write sent)`, next: { ...base, ipamd: { ...world.ipamd, write } }, isFair: true },
+      ];
+    }
+    const written = withNec(base, nec, true);
+    const moves: Move<World>[] = [{ label: `ipamd: ${label}`, next: withCall(written, call), isFair: true }];
+    if (call !== undefined && world.left.faults > 0) {
+      const deaf = { ...written, left: { ...world.left, faults: world.left.faults - 1 } };
+      moves.push({ label: `FAULT: ipamd: ${label}; never hears that it is written`, next: deaf, isFair: false });
+    }
+    return moves;
+  }
+}
+
+function idOf(number: number): string {
+  return number.toString(16).padStart(16, '0');
+}
+
+function words({ action, eniID, ips, ipCount }: Intent): string {
+  const short = action.replace('NetworkInterface', '').replace('PrivateIpAddresses', '');
+  const about = [eniID, ips?.join(' '), ipCount === undefined ? undefined : `${ipCount} addresses`];
+  return `calls ${short}${about.map((part) => (part === undefined ? '' : ` ${part}`)).join('')}`;
+}
+
+function viewOf({ cloud, nec }: World, status: NodeEniConfigStatus, { ips }: Setting): NodeView {
+  return {
+    nodeName: 'node-1',
+    uid: 'uid-1',
+    spec: nec.spec,
+    status,
+    leaving: 'no',
+    instance: {
+      instanceId: INSTANCE_ID,
+      instanceType: 'S5.SMALL1',
+      zone: 'ap-guangzhou-3',
+      vpcId: 'vpc-1',
+      isRunning: true,
+      secondaryEnis: CLOUD_LIMITS.enis,
+      secondaryIpsPerEni: CLOUD_LIMITS.ipsPerEni,
+    },
+    maxRouteENI: undefined,
+    maxIPPerENI: undefined,
+    floor: 0,
+    initialDemand: 0,
+    // As it is now: what a stale number leads to is a refusal, which changes nothing.
+    subnets: [{ subnetId: SUBNET_ID, cidr: '10.0.0.0/16', freeIps: freeIps(cloud, ips).length, isBlocked: false }],
+    securityGroups: undefined,
+    // The quota of the VPC: it keeps the world small.
+    blocked: new Set((status.eniInfos ?? []).length >= CLOUD_LIMITS.enis ? ['vpc-enis'] : []),
+    stuck: new Set(),
+  };
+}
+
+function withCall(world: World, intent: Intent | undefined): World {
+  return intent === undefined ? world : { ...world, calls: [...world.calls, { intent, isHeard: true }] };
+}
+
+function withoutCall(world: World, index: number): World {
+  return { ...world, calls: world.calls.filter((_, i) => i !== index) };
+}
+
+/** A call reaches the cloud: now or late; is lost, is done twice, or its answer is lost. */
+function landCall(world: World, setting: Setting, index: number): readonly Move<World>[] {
+  const call = world.calls[index];
+  if (call === undefined || call.answer !== undefined) return [];
+  const { intent, isHeard } = call;
+  const { left } = world;
+  const moves: Move<World>[] = [];
+  const less = { ...left, faults: left.faults - 1 };
+  const whose = `${isHeard ? '' : 'given up, '}${words(intent).slice('calls '.length)}`;
+  for (const { cloud, answer, words: result } of effectsOf(world.cloud, intent, setting.ips)) {
+    const landed = { ...withoutCall(world, index), cloud };
+    if (!isHeard) moves.push({ label: `cloud: ${whose}: ${result}`, next: landed, isFair: true });
+    else if (isRelease(intent)) {
+      moves.push({
+        label: `cloud: ${whose}: ${result}`,
+        next: withAnswer({ ...world, cloud }, index, answer),
+        isFair: true,
+      });
+    } else {
+      const outcome = outcomeOf(answer, intent);
+      moves.push(...settle(new Turn(landed, setting), intent, outcome, `hears from the cloud: ${whose}: ${result}`));
+    }
+    if (isHeard && left.faults > 0) {
+      moves.push(...unheard(setting, { ...landed, left: less }, intent, `${whose}: ${result}; the answer is lost`));
+    }
+  }
+  if (left.faults === 0) return moves;
+  const lost = { ...withoutCall(world, index), left: less };
+  if (!isHeard) return [...moves, { label: `FAULT: ${whose}: lost`, next: lost, isFair: false }];
+  moves.push(...unheard(setting, lost, intent, `${whose}: lost`));
+  const delayed = {
+    ...world,
+    left: less,
+    calls: world.calls.map((other, i) => (i === index ? { ...other, isHeard: false } : other)),
+  };
+  moves.push(...unheard(setting, delayed, intent, `${whose}: given up, and still on its way`));
+  return moves;
+}
+
+/**
+ * A release shows to others before its sender hears of it: its addresses may be given again. What takes, shows to nobody
+ * but sweeps, which leave alone what an intent is on record for; so its effect and its answer are one step, and a crash or
+ * a loss between the two is one of a call that arrives later.
+ */
+function isRelease({ action }: Intent): boolean {
+  return action === 'UnassignPrivateIpAddresses' || action === 'DeleteNetworkInterface';
+}
+
+function withAnswer(world: World, index: number, answer: CloudAnswer): World {
+  return { ...world, calls: world.calls.map((call, i) => (i === index ? { ...call, answer } : call)) };
+}
+
+/** The sender hears nothing and gives up: it marks the intent as unclear. */
+function unheard(setting: Setting, world: World, intent: Intent, label: string): readonly Move<World>[] {
+  const outcome: IntentOutcome = { kind: 'unclear', error: { code: 'TIMEOUT', message: 'no answer' } };
+  const turn = new Turn(world, setting);
+  if (setting.planted === 'no-intent') return [{ label: `FAULT: ${label}`, next: world, isFair: false }];
+  return settle(turn, intent, outcome, `FAULT: ${label}`).map((move) => ({ ...move, isFair: false }));
+}
+
+function hear(world: World, setting: Setting): readonly Move<World>[] {
+  return world.calls.flatMap((call, index) => {
+    if (call.answer === undefined || !call.isHeard) return [];
+    const turn = new Turn(withoutCall(world, index), setting);
+    return settle(
+      turn,
+      call.intent,
+      outcomeOf(call.answer, call.intent),
+      `hears of ${words(call.intent).slice('calls '.length)}`,
+    );
+  });
+}
+
+/** What the executor makes of the cloud's answer: who deletes and finds nothing has what he wants. */
+function outcomeOf(answer: CloudAnswer, intent: Intent): IntentOutcome {
+  if (answer.kind === 'done') return { kind: 'done', result: answer.result };
+  if (answer.code === 'ResourceNotFound') {
+    if (intent.action === 'DeleteNetworkInterface' || intent.action === 'DetachNetworkInterface') {
+      return { kind: 'done', result: { action: intent.action } };
+    }
+    if (intent.action === 'UnassignPrivateIpAddresses') {
+      return { kind: 'done', result: { action: intent.action, ips: intent.ips ?? [] } };
+    }
+  }
+  return { kind: 'refused', error: { code: answer.code, message: answer.code } };
+}
+
+/** One write that brings the outcome and what is next. */
+function settle(turn: Turn, intent: Intent, outcome: IntentOutcome, label: string): readonly Move<World>[] {
+  const { status } = turn;
+  const isOnRecord = (status.intents ?? []).some(({ id }) => id === intent.id);
+  if (!isOnRecord && turn.setting.planted !== 'no-intent') {
+    return [{ label: `${label}; knows of no such intent`, next: turn.world, isFair: true }];
+  }
+  const known = isOnRecord ? status : { ...status, intents: [...(status.intents ?? []), intent] };
+  const finished = finishIntent(known, intent, outcome, turn.ids);
+  return turn.decide(finished, label, true);
+}
+
+/** Looks at intents whose call this process does not wait for: what became of it? */
+function resolve(world: World, setting: Setting): readonly Move<World>[] {
+  return (world.nec.status.intents ?? []).flatMap((intent): readonly Move<World>[] => {
+    const ours = world.calls.filter((call) => call.intent.id === intent.id);
+    if (ours.some(({ isHeard }) => isHeard)) return [];
+    const context = { ownEpoch: world.ipamd.epoch, firstSeenMs: 0, leaseMs: LEASE_MS };
+    const mustWait = decideIntentTurn(intent, { ...context, nowMs: 0 }).kind === 'wait';
+    // The assumption of the whole: a call takes effect before lease and request timeout are over, or never.
+    if (mustWait && ours.length > 0) return [];
+    if (decideIntentTurn(intent, { ...context, nowMs: LONG_MS }).kind === 'wait') return [];
+    const turn = new Turn(world, setting);
+    const judged = judgeIntent(intent, sightOf(world.cloud), turn.status);
+    const label = `describes what became of ${words(intent).slice('calls '.length)}`;
+    if (judged === 'repeat') {
+      const again = resendIntent(turn.status, intent, world.ipamd.epoch);
+      return turn.write(
+        again,
+        `${label}; sends it again`,
+        again.intents?.find(({ id }) => id === intent.id),
+      );
+    }
+    return settle(turn, intent, judged, `${label}: ${judged.kind}`);
+  });
+}
+
+function look(world: World, setting: Setting): readonly Move<World>[] {
+  const turn = new Turn(world, setting);
+  return turn.decide(turn.status, 'looks', false);
+}
+
+/** The audit that comes by now and then. What one look showed and a later one shows again is mended. */
+function audit(world: World, setting: Setting): readonly Move<World>[] {
+  const turn = new Turn(world, setting);
+  const drift = findDrift(turn.status, sightOf(world.cloud));
+  if (drift.length === 0) return [];
+  const rebuilt = rebuildStatus(turn.status, world.nec.spec, sightOf(world.cloud), turn.ids);
+  const named = drift.map(({ kind, eniID, ip }) => [kind, eniID, ip].filter(Boolean).join(' ')).join(', ');
+  return turn.write(rebuilt, `finds ${named}`);
+}
+
+/**
+ * The leader dies and another takes its place. Its calls stay on their way; those that it was about to make may never
+ * have been sent.
+ */
+function crash(world: World): readonly Move<World>[] {
+  const { left } = world;
+  if (left.crashes === 0) return [];
+  const unsent = world.calls.filter((call) => call.isHeard && call.answer === undefined);
+  const variants: readonly (readonly Call[])[] = unsent.length === 0 ? [[]] : [[], unsent.slice(-1)];
+  return variants.map((never) => ({
+    label: `CRASH: ipamd has another leader${never.map(({ intent }) => `; ${words(intent)} was never sent`).join('')}`,
+    next: {
+      ...world,
+      // What a dead leader wrote may land late; it calls nobody any more.
+      ipamd: {
+        epoch: world.ipamd.epoch + 1,
+        ...(world.ipamd.write ? { write: { next: world.ipamd.write.next } } : {}),
+      },
+      left: { ...left, crashes: left.crashes - 1 },
+      calls: world.calls
+        .filter((call) => call.answer === undefined && !never.includes(call))
+        .map((call) => ({ ...call, isHeard: false })),
+    },
+    isFair: false,
+  }));
+}

@@ -1,0 +1,55 @@
+import { agentMoves } from './agent-side.ts';
+import { freeIps } from './cloud-truth.ts';
+import type { Model, Move } from './explore.ts';
+import { faultOfWorld, unfinishedIn } from './invariants.ts';
+import { ipamdMoves } from './ipamd-side.ts';
+import { emptyWorld, type Setting, type World, withNec } from './world.ts';
+import { keyOfWorld } from './world-key.ts';
+
+/** Puts agent, ipamd, cloud, API server and what may befall them together. */
+export function protocolModel(setting: Setting): Model<World> {
+  return {
+    initial: emptyWorld(setting),
+    keyOf: keyOfWorld,
+    movesOf: (world) => [
+      ...agentMoves(world, setting),
+      ...ipamdMoves(world, setting),
+      ...tenantMoves(world, setting),
+      ...restoreMoves(world),
+    ],
+    faultOf: faultOfWorld,
+    unfinished: (world) => unfinishedIn(world, setting),
+  };
+}
+
+/** Another node of the VPC takes an address that nobody has: from then on its Pods use it. */
+function tenantMoves(world: World, { ips }: Setting): readonly Move<World>[] {
+  const { cloud, left } = world;
+  if (left.tenants === 0) return [];
+  return freeIps(cloud, ips).map((ip) => ({
+    label: `cloud: gives ${ip} to another node`,
+    next: {
+      ...world,
+      cloud: { ...cloud, foreign: [...cloud.foreign, ip].sort() },
+      left: { ...left, tenants: left.tenants - 1 },
+    },
+    isFair: false,
+  }));
+}
+
+/**
+ * A backup of etcd is made at any time, and restored at any later one. The restored store goes on with higher versions
+ * than it ever had (`--bump-revision`), so that no write made on a version from before the restore fits.
+ */
+function restoreMoves(world: World): readonly Move<World>[] {
+  const { nec, backup, left } = world;
+  if (left.restores === 0 || left.crashes === 0) return [];
+  if (backup === undefined) {
+    return [{ label: 'etcd: a backup is made', next: { ...world, backup: nec }, isFair: false }];
+  }
+  if (backup === nec) return [];
+  const { backup: _used, ...rest } = world;
+  const less = { ...left, restores: left.restores - 1, crashes: left.crashes - 1 };
+  const next = { ...withNec(rest, { ...backup }, true), left: less, wasRestored: true };
+  return [{ label: 'CRASH: etcd is restored from the backup', next, isFair: false }];
+}
