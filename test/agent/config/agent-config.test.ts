@@ -267,3 +267,25 @@ test('readAgentConfig: refuses an MTU that cannot carry IPv6, and takes 0', (t) 
     );
   }
 });
+
+const settingsOf = (argv: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+  const outcome = readAgentConfig({ argv, env, readFile: () => '' });
+  return outcome.kind === 'run' ? outcome.config : undefined;
+};
+
+test('readAgentConfig: takes the node name of NODE_NAME, unless it is told otherwise', (t) => {
+  const argv = ['--supply-source=cluster'];
+  t.is(settingsOf(argv, { NODE_NAME: 'n1' })?.nodeName, 'n1');
+  t.is(settingsOf(argv, { NODE_NAME: 'n1', TKE_ENI_NODE_NAME: 'n2' })?.nodeName, 'n2');
+  t.is(settingsOf([...argv, '--node-name=n3'], { NODE_NAME: 'n1' })?.nodeName, 'n3');
+});
+
+test('readAgentConfig: needs a node name in a cluster, and a burst not below the rate', (t) => {
+  const error = t.throws(() => settingsOf(['--supply-source=cluster', '--kube-client-qps=30']));
+  t.regex(error?.message ?? '', /--node-name: .*NODE_NAME/);
+  t.regex(error?.message ?? '', /--kube-client-burst: expected at least --kube-client-qps, 30/);
+});
+
+test('readAgentConfig: talks to the API server at the documented rate', (t) => {
+  t.like(settingsOf([]), { supplySource: 'file', kubeClientQps: 10, kubeClientBurst: 20, kubeconfig: '', master: '' });
+});
