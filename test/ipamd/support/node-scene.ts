@@ -333,11 +333,25 @@ class World {
         if (crash?.point === 'before-result') this.#kill(die);
         signal?.throwIfAborted();
         const answer = await inner.update(type, object, signal);
+        this.#judgeSupply(answer as StoredNec);
         if (crash?.point === 'after-result') this.#kill(die);
         signal?.throwIfAborted();
         return answer;
       },
     };
+  }
+
+  /** What may serve Pods is in the cloud, on the instance. */
+  #judgeSupply({ status }: StoredNec): void {
+    for (const eni of status?.eniInfos ?? []) {
+      if (eni.state !== 'Attached') continue;
+      const real = this.#host.model.state.enis.get(eni.eniID);
+      if (real?.attachment?.instanceId !== INSTANCE) this.violations.push(`${eni.eniID} serves and is on no instance`);
+      for (const { ip, state } of eni.addresses ?? []) {
+        const held = real?.ips.get(ip)?.state;
+        if (state === 'Assigned' && held !== 'AVAILABLE') this.violations.push(`${ip} serves and is ${held ?? 'gone'}`);
+      }
+    }
   }
 
   #kill(die: () => void): void {
