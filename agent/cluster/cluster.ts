@@ -101,6 +101,7 @@ async function publish(
       }),
       readyResources: (seen) => ready.of(isReady(), seen, life, clock.monotonicMs()),
       isQuickRelease: config.enableQuickRelease,
+      releaseEveryMs: config.releaseIntervalMs,
       restored: () => state.changed.notify(),
       observe: {
         published: metrics.published,

@@ -93,7 +93,14 @@ export const OPTIONS = {
     'enable-quick-release',
     switchValue,
     'false',
-    'Give back all surplus addresses every two minutes, not one. spec.enableQuickRelease of the NodeENIConfig turns it on for one node.',
+    'Give back all surplus addresses at each --release-interval, not one. spec.enableQuickRelease of the NodeENIConfig turns it on for one node.',
+  ),
+  releaseIntervalMs: option(
+    'Supply',
+    'release-interval',
+    durationValue(SECOND_MS, HOUR_MS),
+    '2m',
+    'How often surplus addresses are given back: one of them, or all with --enable-quick-release.',
   ),
 
   kubeconfig: option(

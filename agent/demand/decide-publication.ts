@@ -39,7 +39,8 @@ export function decidePublication(input: PublicationInput): Publication {
   const sorted = sortOffers(input, isTrusted);
   const { desired, bound, surplus, excess } = demandInUnits(pool, warm, outside);
   const back = new Set([...sorted.misplaced, ...chooseBack(input, sorted.open, Math.max(0, desired - bound))]);
-  const isPaceDue = pacing.nowMs >= pacing.lastMs + RELEASE_EVERY_MS;
+  const { everyMs = RELEASE_EVERY_MS } = pacing;
+  const isPaceDue = pacing.nowMs >= pacing.lastMs + everyMs;
   const paced = surplus.slice(excess);
   const pacedNow =
     isTrusted && isPaceDue && input.mayOffer !== false ? (pacing.isQuick ? paced : paced.slice(0, 1)) : [];
@@ -65,9 +66,7 @@ export function decidePublication(input: PublicationInput): Publication {
     isPaced: pacedNow.length > 0,
     toForget: [...sorted.ended],
     toRestore: isFence ? [...back] : [],
-    ...(isLeft
-      ? { nextReleaseMs: isPaceDue ? pacing.nowMs + RELEASE_EVERY_MS : pacing.lastMs + RELEASE_EVERY_MS }
-      : {}),
+    ...(isLeft ? { nextReleaseMs: (isPaceDue ? pacing.nowMs : pacing.lastMs) + everyMs } : {}),
   };
 }
 

@@ -47,6 +47,8 @@ export type ReleasePacing = {
   readonly lastMs: number;
   /** All surplus at a time, not one address. */
   readonly isQuick: boolean;
+  /** How far two of them are apart; default the product's two minutes. */
+  readonly everyMs?: number;
 };
 
 /** What to write, and what goes with the write. */

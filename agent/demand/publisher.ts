@@ -27,6 +27,8 @@ export type PublisherDeps = {
   readonly readyResources: (seen: SeenNec) => readonly string[];
   /** Gives back all surplus at a time whatever the object says. */
   readonly isQuickRelease: boolean;
+  /** Between two times of giving back, in milliseconds. */
+  readonly releaseEveryMs: number;
   /** Called when addresses came back into use. */
   readonly restored: () => void;
   readonly observe: PublisherObserver;
@@ -133,7 +135,7 @@ export class Publisher {
   }
 
   #decide(seen: SeenNec, mayOffer: boolean): Publication {
-    const { pool, journal, clock, life, warm, outside, readyResources, isQuickRelease } = this.#deps;
+    const { pool, journal, clock, life, warm, outside, readyResources, isQuickRelease, releaseEveryMs } = this.#deps;
     const targets = warm();
     const offers = new Map((journal.load().offers ?? []).map((offer): [string, Offer] => [offer.ip, offer]));
     return decidePublication({
@@ -146,6 +148,7 @@ export class Publisher {
         nowMs: clock.bootMs(),
         lastMs: this.#lastPacedMs,
         isQuick: isQuickRelease || targets.isQuickRelease === true,
+        everyMs: releaseEveryMs,
       },
       readyResources: readyResources(seen),
     });
