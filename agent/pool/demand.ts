@@ -60,16 +60,23 @@ export function countedFamily(state: PoolState): Family {
   return 6;
 }
 
-/** Orders so that the ENI with the fewest users empties first and can be given back as a whole. */
+/**
+ * Orders so that the ENI with the fewest users empties first, of those the one with the fewest addresses left: so that
+ * ENIs go as a whole, and what stays warm stays on as few as can be.
+ */
 function emptiestFirst(all: readonly PoolAddress[], free: readonly PoolAddress[]): readonly PoolAddress[] {
   const users = new Map<string, number>();
   for (const { state, eniId } of all) {
     if (state === 'leased' || state === 'cooling') users.set(eniId, (users.get(eniId) ?? 0) + 1);
   }
   const usersOf = (address: PoolAddress) => users.get(address.eniId) ?? 0;
+  const left = new Map<string, number>();
+  for (const { eniId } of free) left.set(eniId, (left.get(eniId) ?? 0) + 1);
+  const leftOf = (address: PoolAddress) => left.get(address.eniId) ?? 0;
   return free.toSorted(
     (a, b) =>
       usersOf(a) - usersOf(b) ||
+      leftOf(a) - leftOf(b) ||
       compare(a.eniId, b.eniId) ||
       (a.freedAtMs ?? 0) - (b.freedAtMs ?? 0) ||
       compare(a.ip, b.ip),

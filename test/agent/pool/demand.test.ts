@@ -72,6 +72,16 @@ test('demand: empties the emptiest ENI first', (t) => {
   );
 });
 
+test('demand: of ENIs with as few users empties the one with the fewest addresses, so that the warm ones stay together', (t) => {
+  const pool = new IpPool();
+  const enis = [sampleEni('eni-a', ips(0, 4)), sampleEni('eni-b', ips(1, 2)), sampleEni('eni-c', ips(2, 3))];
+  pool.applySupply(sampleSupply(enis));
+  t.deepEqual(
+    pool.demand({ min: 4, max: 4 }).surplus.map((address) => address.eniId),
+    ['eni-b', 'eni-b', 'eni-c', 'eni-c', 'eni-c'],
+  );
+});
+
 test('demand: does not count what a draining ENI has free', (t) => {
   const pool = new IpPool();
   pool.applySupply(sampleSupply([sampleEni('eni-a', ips(0, 3), { draining: true })]));
