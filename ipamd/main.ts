@@ -46,13 +46,15 @@ async function run(config: IpamdConfig): Promise<void> {
     observer: metrics.kube,
   });
   const region = await findRegion(config, systemHttpGet);
-  const cloud = openCloud(config, region, {
+  const { cloud, credentials } = openCloud(config, region, {
     clock,
     random,
     env: process.env,
     get: systemHttpGet,
     observer: metrics.cloud,
   });
+  // Calls without a key are repeated until they are late, and say only that: here is the reason, once.
+  credentials.get().catch((error: unknown) => log.error('there is no key to the cloud yet', { error }));
   const ids = { next: () => randomBytes(ID_BYTES).toString('hex'), now: () => new Date(clock.nowMs()).toISOString() };
   const runtime = {
     clock,

@@ -1,20 +1,14 @@
 import { type NodeEniConfig, nodeEniConfig, unknownFields } from '../crd/node-eni-config.ts';
 import type { KubeObject } from '../kube/kube-client.ts';
 import { type Fault, Faults, isRecord } from '../runtime/decode.ts';
+import type { NecEntry as NodeNecEntry } from './node/nec-entry.ts';
 
-/** One NodeENIConfig as ipamd keeps it. */
-export type NecEntry = {
-  readonly name: string;
-  /** The object to be written back with our fields changed; without `metadata.managedFields`, which no write needs. */
-  readonly object: KubeObject;
-  /**
-   * The object as far as it could be read. Fields of the spec that people got wrong are absent, and `faults` names them;
-   * wrong annotations are in its own `annotationFaults`. Undefined when the head or the status is wrong: then nothing is
-   * known of the node's ENIs.
-   */
-  readonly decoded: NodeEniConfig | undefined;
-  readonly faults: readonly Fault[];
-};
+/**
+ * One NodeENIConfig as ipamd keeps it. Its object is without `metadata.managedFields`, which no write needs. In `decoded`
+ * fields of the spec that people got wrong are absent, and `faults` names them; wrong annotations are in its own
+ * `annotationFaults`. It is undefined when the head or the status is wrong: then nothing is known of the node's ENIs.
+ */
+export type NecEntry = NodeNecEntry & { readonly name: string };
 
 /**
  * Decodes a NodeENIConfig so that one wrong field of a person does not take the rest away. Pure.

@@ -26,13 +26,18 @@ export type OpenCloudDeps = {
   readonly observer?: CallObserver;
 };
 
-/** Opens the cloud as the settings say. Calls nothing before the first call. */
-export function openCloud(config: IpamdConfig, region: string, deps: OpenCloudDeps): TencentCloud {
+/** The cloud, and the key that its calls are signed with. */
+export type OpenCloud = { readonly cloud: TencentCloud; readonly credentials: CredentialSource };
+
+/** Opens the cloud as the settings say. Calls nothing before the first call, and asks for no key. */
+export function openCloud(config: IpamdConfig, region: string, deps: OpenCloudDeps): OpenCloud {
   const endpoint = endpointOf(config, region);
   const { clock, random, observer } = deps;
-  const api = openSdkApi(endpoint, openCredentials(config, endpoint, deps));
+  const credentials = openCredentials(config, endpoint, deps);
+  const api = openSdkApi(endpoint, credentials);
   const settings = { productPerSecond: config.productQps };
-  return createTencentCloud({ api, clock, random, ...(observer && { observer }) }, settings);
+  const cloud = createTencentCloud({ api, clock, random, ...(observer && { observer }) }, settings);
+  return { cloud, credentials };
 }
 
 const REGION = /^[a-z]{2,}-[a-z0-9-]+$/;

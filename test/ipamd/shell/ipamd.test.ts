@@ -78,3 +78,47 @@ test('startIpamd: counts nodes, leading and what the API server said', async (t)
   await scene.clock.run(ipamd.close());
   t.regex(await ipamd.metrics.render(), /^tke_eni_ipamd_leader 0$/m);
 });
+
+type Status = {
+  readonly intents?: readonly object[];
+  readonly eniInfos?: readonly { readonly eniID: string; readonly state: string }[];
+};
+
+test('close: lets calls under way end and records them, before the lock is released', async (t) => {
+  const scene = await shellScene();
+  const ipamd = await scene.start();
+  await scene.until(() => ipamd.isLeading);
+  await scene.join('n1');
+  const statusOf = (): Status => (scene.nec('n1')?.['status'] ?? {}) as Status;
+  await scene.until(() => (statusOf().intents ?? []).length > 0);
+  await scene.clock.run(ipamd.close());
+  t.deepEqual(statusOf().intents, []);
+  t.deepEqual(
+    statusOf().eniInfos?.map(({ state }) => state),
+    ['Attached'],
+  );
+});
+
+test('close: ends within its grace when the cloud hangs, and the next leader finds out what became of the call', async (t) => {
+  const scene = await shellScene();
+  const first = await scene.start({ name: 'first', flags: ['--shutdown-grace=5s'] });
+  await scene.until(() => first.isLeading);
+  const mend = scene.host.faults.add({ fault: { kind: 'hang', after: true }, actions: ['CreateNetworkInterface'] });
+  await scene.join('n1');
+  const statusOf = (): Status => (scene.nec('n1')?.['status'] ?? {}) as Status;
+  await scene.until(() => (statusOf().intents ?? []).length > 0);
+  await scene.clock.advance(1_000);
+  const startedMs = scene.clock.monotonicMs();
+  await scene.clock.run(first.close());
+  t.true(scene.clock.monotonicMs() - startedMs <= 6_000);
+  mend();
+  const second = await scene.start({ name: 'second' });
+  await scene.until(() => statusOf().eniInfos?.some(({ state }) => state === 'Attached') === true);
+  await scene.clock.advance(60_000);
+  const made = [...scene.host.model.state.enis.values()].filter((eni) => eni.tags['tke-node'] === 'n1');
+  t.deepEqual(
+    made.map((eni) => eni.eniId),
+    statusOf().eniInfos?.map((eni) => eni.eniID),
+  );
+  await scene.clock.run(second.close());
+});

@@ -51,7 +51,7 @@ async function start(t: ExecutionContext, flags: (server: CloudServer, dir: stri
     observer: metrics.kube,
   });
   const region = await findRegion(config, systemHttpGet);
-  const cloud = openCloud(config, region, {
+  const { cloud } = openCloud(config, region, {
     clock: systemClock,
     random,
     env: {},
