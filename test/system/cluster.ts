@@ -24,6 +24,8 @@ export type Cluster = {
   addPod(name: string, nodeName: string, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
   /** Says that a Pod runs, and with which address. */
   setPodRunning(name: string, ip: string): Promise<void>;
+  /** Asks for a Pod's removal as a person or a controller does: its kubelet sees it, takes its time, and removes it. */
+  askRemoval(name: string): Promise<void>;
   /** Removes a Pod at once, as a kubelet does when the sandbox is gone. */
   removePod(name: string): Promise<void>;
   close(): Promise<void>;
@@ -86,6 +88,7 @@ export async function startCluster(settings: Readonly<Record<string, string>>): 
       const patch = { kind: 'merge', body, subresource: 'status' } as const;
       await admin.patch(PODS, { namespace: POD_NAMESPACE, name }, patch);
     },
+    askRemoval: async (name) => void (await admin.delete(PODS, { namespace: POD_NAMESPACE, name })),
     removePod: (name) => removeNow(server.url, token, `/api/v1/namespaces/${POD_NAMESPACE}/pods/${name}`),
     close: () => server.close(),
   };

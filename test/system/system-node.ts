@@ -126,16 +126,12 @@ export class SystemNode implements SystemMember {
   async removePod(name: string, options: { readonly isOffline?: boolean } = {}): Promise<void> {
     const pod = this.#pods.get(name);
     if (pod === undefined) throw new Error(`${name}: no such Pod on ${this.name}`);
+    if (options.isOffline !== true) await this.#cluster.askRemoval(name);
     await this.scene.delete(pod.sandbox);
     this.cri.removeSandbox(pod.sandbox.containerId);
     await pod.sandbox.netns.close();
     this.#pods.delete(name);
     if (options.isOffline !== true) await this.#cluster.removePod(name);
-  }
-
-  /** Removes the object of a Pod whose network was taken away while the API server could not be reached. */
-  forgetPod(name: string): Promise<void> {
-    return this.#cluster.removePod(name);
   }
 
   /** What the invariant checker finds wrong on this node, judged by the ENIs that the VPC has attached to it now. */

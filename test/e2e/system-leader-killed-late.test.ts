@@ -1,0 +1,4 @@
+import test from 'ava';
+import { tryKillingTheLeader } from './support/leader-killed.ts';
+
+tryKillingTheLeader(test, 'before-late');
