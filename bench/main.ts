@@ -15,6 +15,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   'cni-start': () => import('./cni-start.ts'),
   cni: () => import('./cni.ts'),
   agent: () => import('./agent.ts'),
+  ipamd: () => import('./ipamd.ts'),
 };
 
 const wanted = process.argv.slice(2);

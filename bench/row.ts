@@ -8,7 +8,7 @@ export type BenchRow = {
   readonly peer: number;
   /** What the peer is: `ip -batch`, `ptp + host-local`, `bound`. */
   readonly peerName: string;
-  /** `ops/s` or `packets/s`: more is better; `ms` or `MiB`: less is better. */
+  /** `ops/s` or `packets/s`: more is better; the others: less is better. */
   readonly unit: BenchUnit;
   /** Above 1 means that ours is better, whatever the unit. */
   readonly ratio: number;
@@ -17,7 +17,7 @@ export type BenchRow = {
 };
 
 /** Units of a benchmark, and with them the direction of better. */
-export type BenchUnit = 'ops/s' | 'packets/s' | 'ms' | 'MiB';
+export type BenchUnit = 'ops/s' | 'packets/s' | 'ms' | 's' | 'MiB' | 'calls' | 'writes' | '%';
 
 /** Makes a row; derives the ratio, so that its direction follows the unit. Pure. */
 export function benchRow(row: Omit<BenchRow, 'ratio'>): BenchRow {

@@ -38,7 +38,7 @@ export function parseCidr(text: string): Cidr | undefined {
   const prefixLength = Number(length);
   if ((family !== 4 && family !== 6) || rest.length > 0 || !/^\d{1,3}$/.test(length)) return undefined;
   if (prefixLength > (family === 4 ? 32 : 128)) return undefined;
-  if (toBits(address, family) & ((1n << BigInt((family === 4 ? 32 : 128) - prefixLength)) - 1n)) return undefined;
+  if (hasHostBits(address, prefixLength, family)) return undefined;
   return { address: canonicalIp(address, family), prefixLength, family };
 }
 
@@ -46,8 +46,12 @@ export function parseCidr(text: string): Cidr | undefined {
 export function isInCidr(ip: string, network: string): boolean {
   const parsed = parseCidr(network);
   if (parsed === undefined || familyOf(ip) !== parsed.family) return false;
-  const hostBits = BigInt((parsed.family === 4 ? 32 : 128) - parsed.prefixLength);
-  return toBits(ip, parsed.family) >> hostBits === toBits(parsed.address, parsed.family) >> hostBits;
+  if (parsed.family === 4) {
+    const hosts = 2 ** (32 - parsed.prefixLength);
+    return Math.floor(ipv4Number(ip) / hosts) === Math.floor(ipv4Number(parsed.address) / hosts);
+  }
+  const hostBits = BigInt(128 - parsed.prefixLength);
+  return ipv6Bits(ip) >> hostBits === ipv6Bits(parsed.address) >> hostBits;
 }
 
 /** 0 for what is no address; one with a zone, such as fe80::1%eth0, means something on one machine only. */
@@ -61,8 +65,29 @@ function canonicalIp(ip: string, family: 4 | 6): string {
   return new SocketAddress({ address: ip, family: `ipv${family}` }).address;
 }
 
-function toBits(ip: string, family: 4 | 6): bigint {
-  if (family === 4) return BigInt(ip.split('.').reduce((bits, octet) => bits * 256 + Number(octet), 0));
+function hasHostBits(address: string, prefixLength: number, family: 4 | 6): boolean {
+  if (family === 4) return ipv4Number(address) % 2 ** (32 - prefixLength) !== 0;
+  return (ipv6Bits(address) & ((1n << BigInt(128 - prefixLength)) - 1n)) !== 0n;
+}
+
+/** Every object that is read has each of its addresses checked: no list of parts is made for it. */
+function ipv4Number(ip: string): number {
+  let bits = 0;
+  let octet = 0;
+  for (let index = 0; index < ip.length; index++) {
+    const code = ip.charCodeAt(index);
+    if (code === DOT) {
+      bits = bits * 256 + octet;
+      octet = 0;
+    } else octet = octet * 10 + code - ZERO;
+  }
+  return bits * 256 + octet;
+}
+
+const DOT = 0x2e;
+const ZERO = 0x30;
+
+function ipv6Bits(ip: string): bigint {
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(ip);
   const hex = (high: string | undefined, low: string | undefined) => ((Number(high) << 8) | Number(low)).toString(16);
   const plain = dotted === null ? ip : `${dotted[1]}${hex(dotted[2], dotted[3])}:${hex(dotted[4], dotted[5])}`;

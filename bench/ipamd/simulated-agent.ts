@@ -37,6 +37,7 @@ export class SimulatedAgent {
   readonly #waiting = new Map<LeaseKey, number>();
   #seen: { readonly object: KubeObject; readonly nec: SeenNec; readonly supply: Supply } | undefined;
   #lastReleaseMs: number;
+  #nextReleaseMs: number | undefined;
   #isPublishing = false;
   #isStale = false;
   /** Writes of this agent that the API server took. */
@@ -102,7 +103,9 @@ export class SimulatedAgent {
     const { clock } = this.#options;
     while (!signal.aborted) {
       await clock.sleep(TICK_MS, signal).catch(() => undefined);
-      this.#pool.tick(clock.bootMs());
+      const cooled = this.#pool.tick(clock.bootMs());
+      const isPaceDue = this.#nextReleaseMs !== undefined && this.#nextReleaseMs <= clock.bootMs();
+      if (cooled.length === 0 && !isPaceDue) continue;
       this.#serve();
       await this.#publish();
     }
@@ -146,6 +149,7 @@ export class SimulatedAgent {
       pacing: { nowMs, lastMs: this.#lastReleaseMs, isQuick },
       readyResources: ['tke.cloud.tencent.com/eni-ip'],
     });
+    this.#nextReleaseMs = publication.nextReleaseMs;
     for (const { ip } of publication.toForget) this.#offers.delete(ip);
     if (!publication.isDue) return;
     for (const offer of publication.toOffer) this.#offers.set(offer.ip, offer);

@@ -151,7 +151,15 @@ function spawnAgents(spec: WorldSpec, api: InProcessApi, clock: VirtualClock, si
     if (after !== undefined) byName.get(key)?.observe(after);
   });
   void informer.start(signal);
-  for (const agent of list) void agent.run(signal);
+  // A signal of its own for each: a thousand listeners on one are searched through by each that comes.
+  const own = list.map((agent) => {
+    const stop = new AbortController();
+    void agent.run(stop.signal);
+    return stop;
+  });
+  signal.addEventListener('abort', () => {
+    for (const stop of own) stop.abort(signal.reason);
+  });
   return { list };
 }
 

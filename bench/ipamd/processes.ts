@@ -1,0 +1,199 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { CONFIG_MAPS, NODES, PODS } from '../../kube/resource-types.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { connectInProcess } from '../../test/kube-api/in-process.ts';
+import { renderKubeconfig } from '../../test/kube-api/kubeconfig.ts';
+import { startKubeApi } from '../../test/kube-api/start-kube-api.ts';
+import { Child } from '../../test/support/child.ts';
+import { childEnv } from '../../test/support/child-env.ts';
+import { createTempDir } from '../../test/support/temp-dir.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+
+/** What one real ipamd takes for a cluster of real size. */
+export type ProcessReport = {
+  readonly nodes: number;
+  readonly joinSeconds: number;
+  readonly rssMib: number;
+  readonly peakMib: number;
+  /** Share of one processor while nothing happens, percent. */
+  readonly idleCpuPercent: number;
+  readonly joinCpuSeconds: number;
+  readonly pods: number;
+  /** Writes of ipamd for each Pod that came and went. */
+  readonly writesPerPod: number;
+};
+
+const NODES_COUNT = 1_000;
+const POD_COUNT = 1_000;
+const ZONE = 'ap-guangzhou-3';
+const IDLE_MS = 20_000;
+const TICKS_PER_SECOND = 100;
+
+/** Runs the packaged ipamd against an API server and a cloud over HTTP, each apart from it. */
+export async function measureProcesses(): Promise<ProcessReport> {
+  await using undo = new AsyncDisposableStack();
+  const dir = undo.adopt(createTempDir('bench-ipamd'), (one) => one.close()).path;
+  const cloud = undo.adopt(await startCloud(dir), async ({ child }) => void (await child.stop()));
+  const server = undo.adopt(await startKubeApi(), (one) => one.close());
+  const admin = connectInProcess(server.api, { clock: systemClock }).client();
+  await fillCluster(admin);
+  const ipamd = undo.adopt(
+    startIpamd(dir, cloud, server.url),
+    async (child) => void (await child.stop('SIGTERM', 30_000)),
+  );
+  const { pid } = ipamd;
+  const startedMs = performance.now();
+  const necs = (): readonly KubeObject[] => server.objects('nodeeniconfigs', 'networking.tke.cloud.tencent.com');
+  const explain = (): string => `${ipamd.stdout.slice(-2_000)}${ipamd.stderr.slice(-2_000)}`;
+  await waitUntil(async () => (necs().length === NODES_COUNT && necs().every(isReady) ? true : undefined), {
+    what: `${NODES_COUNT} nodes with their addresses`,
+    timeoutMs: 240_000,
+    everyMs: 1_000,
+    explain,
+  });
+  const joinSeconds = (performance.now() - startedMs) / 1000;
+  const joinCpuSeconds = cpuSeconds(pid);
+  await systemClock.sleep(IDLE_MS);
+  const idleCpuPercent = ((cpuSeconds(pid) - joinCpuSeconds) / (IDLE_MS / 1000)) * 100;
+  const memory = { rssMib: statusMib(pid, 'VmRSS'), peakMib: statusMib(pid, 'VmHWM') };
+  const writesPerPod = await podWrites(admin, necs(), () => server.store.revision);
+  return {
+    nodes: NODES_COUNT,
+    joinSeconds,
+    joinCpuSeconds,
+    idleCpuPercent,
+    ...memory,
+    pods: POD_COUNT,
+    writesPerPod,
+  };
+}
+
+type CloudProcess = { readonly child: Child; readonly endpoint: string };
+
+async function startCloud(dir: string): Promise<CloudProcess> {
+  const subnets = [0, 1].map((index) => ({
+    subnetId: `subnet-bench00${index}`,
+    zone: ZONE,
+    cidr: `10.${index}.0.0/16`,
+  }));
+  const instances = Array.from({ length: NODES_COUNT }, (_, index) => ({
+    instanceId: instanceOf(index),
+    instanceType: 'S5.2XLARGE16',
+    cores: 8,
+    subnetId: 'subnet-bench001',
+  }));
+  const spec = join(dir, 'cloud.json');
+  writeFileSync(spec, JSON.stringify({ vpcId: 'vpc-0000bench', subnets, instances, vpcEnis: 100_000 }));
+  const child = new Child([process.execPath, 'test/vpc/api/main.ts', '--spec', spec], { env: childEnv() });
+  const line = await waitUntil(async () => (child.stdout.includes('\n') ? child.stdout : undefined), {
+    what: 'the simulated cloud',
+    timeoutMs: 20_000,
+    everyMs: 50,
+    explain: () => child.stderr,
+  });
+  const { endpoint, secretId, secretKey } = JSON.parse(line.split('\n')[0] ?? '{}');
+  writeFileSync(join(dir, 'key.json'), JSON.stringify({ secretId, secretKey }));
+  return { child, endpoint };
+}
+
+function startIpamd(dir: string, { endpoint }: CloudProcess, url: string): Child {
+  const kubeconfig = join(dir, 'kubeconfig');
+  writeFileSync(kubeconfig, renderKubeconfig({ url }));
+  const flags = {
+    clusterid: 'cls-bench000',
+    region: 'ap-guangzhou',
+    endpoint,
+    protocol: 'http',
+    credentials: 'file',
+    'credentials-file': join(dir, 'key.json'),
+    kubeconfig,
+    'metrics-address': '',
+  };
+  const argv = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  return new Child(['dist/bin/tke-eni-ipamd', ...argv], { env: childEnv() });
+}
+
+async function fillCluster(admin: KubeClient): Promise<void> {
+  await admin.create(CONFIG_MAPS, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'tke-eni-ipamd', namespace: 'kube-system' },
+    data: { TKE_ENI_IPAMD_SUBNET_ID: 'subnet-bench000:subnet-bench001', TKE_ENI_IPAMD_VPC_ID: 'vpc-0000bench' },
+  });
+  for (let index = 0; index < NODES_COUNT; index++) {
+    await admin.create(NODES, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: `node-${index}`, labels: { 'cloud.tencent.com/node-instance-id': instanceOf(index) } },
+      spec: { providerID: `tencentcloud:///${ZONE}/${instanceOf(index)}` },
+      status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    });
+  }
+}
+
+/** One Pod on each node comes and goes: what ipamd writes of it, ours left out. */
+async function podWrites(admin: KubeClient, necs: readonly KubeObject[], revision: () => number): Promise<number> {
+  const before = revision();
+  let own = 0;
+  for (const [index, nec] of necs.entries()) {
+    const ip = firstIp(nec);
+    const name = `pod-${index}`;
+    await admin.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace: 'default', annotations: { 'tke.cloud.tencent.com/networks': 'tke-route-eni' } },
+      spec: { nodeName: nec.metadata.name, containers: [{ name: 'main', image: 'none' }] },
+    });
+    const status = { phase: 'Running', podIP: ip, podIPs: [{ ip }] };
+    await admin.patch(PODS, { namespace: 'default', name }, { kind: 'merge', body: { status }, subresource: 'status' });
+    own += 2;
+  }
+  await atRest(revision);
+  for (const index of necs.keys()) {
+    await admin.delete(PODS, { namespace: 'default', name: `pod-${index}` });
+    own += 1;
+  }
+  await atRest(revision);
+  return (revision() - before - own) / necs.length;
+}
+
+/** Waits until nothing but the leader's lock is written any more. */
+async function atRest(revision: () => number): Promise<void> {
+  let seen = -1;
+  let quietLooks = 0;
+  for (let look = 0; look < 120 && quietLooks < 2; look++) {
+    const now = revision();
+    quietLooks = now - seen <= 3 ? quietLooks + 1 : 0;
+    seen = now;
+    await systemClock.sleep(2_000);
+  }
+}
+
+function firstIp(nec: KubeObject): string {
+  // ipamd's own fields, decoded by whoever wrote them.
+  const status = nec['status'] as { eniInfos?: { addresses?: { ip: string }[] }[] } | undefined;
+  const ip = status?.eniInfos?.[0]?.addresses?.[0]?.ip;
+  if (ip === undefined) throw new Error(`${nec.metadata.name} has no address`);
+  return ip;
+}
+
+function isReady(nec: KubeObject): boolean {
+  const status = nec['status'] as { conditions?: { type: string; status: string }[] } | undefined;
+  return status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') === true;
+}
+
+function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+function statusMib(pid: number, field: string): number {
+  const line = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return Number(line?.[1]) / 1024;
+}
+
+function instanceOf(index: number): string {
+  return `ins-${index.toString(36).padStart(8, '0')}`;
+}
