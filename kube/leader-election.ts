@@ -49,12 +49,16 @@ export type LeaderElectionOptions = {
  */
 const TRUSTED_SHARE = 0.75;
 
+/** A server that was out of sight for longer may have been restored; restoring one takes at least as long. */
+const LONGEST_GAP_SHARE = 0.25;
+
 /**
  * Leads whenever it is elected, until aborted or until `lead` ends by itself; then releases the lock. `lead` must stop
  * when its term's signal is aborted: another is elected a quarter of the lease later at the earliest.
  *
  * No two lead at once as long as clocks run at about the same speed: partitions, lost answers (a write that was not
- * confirmed neither begins nor extends a term), jumps of wall clocks, and a server restored to an older state included.
+ * confirmed neither begins nor extends a term), jumps of wall clocks, and a server restored to an older state included,
+ * if it was down for a quarter of the lease meanwhile.
  * With one exception, so that a new cluster and an upgrade need not wait: who has just started and finds the lock free
  * takes it at once. Deleting the lock, or restoring a state in which it was free, hides a leader from it, who will find
  * out with its next renewal.
@@ -121,9 +125,10 @@ async function contend(candidate: Candidate, signal: AbortSignal): Promise<WonLo
 async function tryOnce(candidate: Candidate): Promise<WonLock | undefined> {
   const { options, lock, holder } = candidate;
   const { clock, leaseMs } = options;
+  const lookedMs = clock.monotonicMs();
   const stored = await lock.read();
   const nowMs = clock.monotonicMs();
-  const sight = lookAgain(candidate.sight, stored, nowMs, leaseMs / 2);
+  const sight = lookAgain(candidate.sight, stored, { lookedMs, nowMs }, leaseMs * LONGEST_GAP_SHARE);
   candidate.sight = sight;
   candidate.highestEpoch = Math.max(candidate.highestEpoch, stored?.record.transitions ?? 0);
   if (decideCandidacy(sight, nowMs, leaseMs).kind === 'wait') return undefined;

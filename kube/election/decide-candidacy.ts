@@ -8,6 +8,7 @@ export type Sight = {
   readonly seen: LockSeen;
   /** Since when it is known to be unchanged. */
   readonly sinceMs: number;
+  /** When the last look was begun. */
   readonly lastMs: number;
   /** It is free beyond doubt: no holder can believe that it still has it. */
   readonly isFree: boolean;
@@ -19,16 +20,24 @@ export type Sight = {
  * Only what was in sight without a gap counts as unchanged: behind a gap the server may have been restored to an older
  * state, with a leader at work whom that state does not know.
  */
-export function lookAgain(before: Sight | undefined, seen: LockSeen, nowMs: number, longestGapMs: number): Sight {
-  const first = { seen, sinceMs: nowMs, lastMs: nowMs };
+export function lookAgain(
+  before: Sight | undefined,
+  seen: LockSeen,
+  { lookedMs, nowMs }: LookTimes,
+  longestGapMs: number,
+): Sight {
+  const first = { seen, sinceMs: nowMs, lastMs: lookedMs };
   const isReleased = seen !== undefined && seen.record.holder === '';
   if (before === undefined) return { ...first, isFree: seen === undefined || isReleased };
   if (nowMs - before.lastMs > longestGapMs) return { ...first, isFree: false };
-  if (isSame(before.seen, seen)) return { ...before, lastMs: nowMs };
+  if (isSame(before.seen, seen)) return { ...before, lastMs: lookedMs };
   // A release keeps the count of terms: one with another count is an older one, brought back by a restore.
   const isReleasedNow = isReleased && before.seen?.record.transitions === seen.record.transitions;
   return { ...first, isFree: isReleasedNow };
 }
+
+/** When a look was begun, and when it was answered. */
+export type LookTimes = { readonly lookedMs: number; readonly nowMs: number };
 
 /** What is seen after a term of one's own: nothing that counts. */
 export const BLIND: Sight = {

@@ -51,15 +51,23 @@ function skewed(clock: VirtualClock, rate: number): Clock {
 
 /**
  * A client over a bad network: each call is late, its effect may come after its sender gave up, and its answer may be
- * lost. `isCut` cuts both ways.
+ * lost. `isCut` cuts both ways. `connection` changes when all connections break: what was under way is lost then.
  */
-function lossy(inner: KubeClient, clock: VirtualClock, random: () => number, isCut: () => boolean): KubeClient {
+function lossy(
+  inner: KubeClient,
+  clock: VirtualClock,
+  random: () => number,
+  isCut: () => boolean,
+  connection: () => number,
+): KubeClient {
   const lost = () => new KubeError({ code: 'UNAVAILABLE', request: 'test', text: 'lost' });
   const someTime = () => clock.sleep(random() < 0.1 ? random() * 20_000 : random() * 500);
   const over = async <T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> => {
     const answer = (async () => {
       if (isCut()) throw lost();
+      const by = connection();
       await someTime();
+      if (by !== connection()) throw lost();
       const result = await call();
       await someTime();
       if (isCut() || random() < 0.1) throw lost();
@@ -105,10 +113,17 @@ async function simulate({ seed, rates, kind }: Trouble): Promise<{ offices: Offi
   const stop = new AbortController();
   const cutUntilMs = rates.map(() => 0);
   let isPeace = false;
+  let restores = 0;
   const start = (rate: number, index: number, signal: AbortSignal) => {
     const isCut = () => !isPeace && clock.monotonicMs() < (cutUntilMs[index] ?? 0);
     const calm = api.client({ userAgent: `c${index}` });
-    const client = lossy(calm, clock, () => (isPeace ? 0.5 : random()), isCut);
+    const client = lossy(
+      calm,
+      clock,
+      () => (isPeace ? 0.5 : random()),
+      isCut,
+      () => restores,
+    );
     const options = { client, random, clock: skewed(clock, rate), lock: { ...LOCK, kind } };
     return runCandidate(`c${index}`, clock, offices, options, signal);
   };
@@ -130,7 +145,12 @@ async function simulate({ seed, rates, kind }: Trouble): Promise<{ offices: Offi
     if (random() < 0.5) cutUntilMs[victim] = clock.monotonicMs() + random() * 90_000;
     // Of a state in which the lock is held: see runAsLeader for one in which it is free.
     if (random() < 0.3 && isHeld(api)) backup = api.api.store.snapshot();
-    if (random() < 0.1 && backup !== undefined) api.restore(backup);
+    if (random() < 0.1 && backup !== undefined) {
+      // The server is down for a third of the lease: to restore one takes longer.
+      cutUntilMs.fill(clock.monotonicMs() + 10_000);
+      api.restore(backup);
+      restores += 1;
+    }
     await clock.advance(random() * 60_000);
   }
   isPeace = true;
