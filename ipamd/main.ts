@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
 import { systemHttpGet } from '../cloud/tencent/credentials/fetch-sources.ts';
 import { openKubeClient } from '../kube/open-client.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -18,6 +19,9 @@ import { findRegion, openCloud } from './open-cloud.ts';
 const STDOUT = 1;
 
 async function main(): Promise<void> {
+  // A join of 1,000 nodes takes 150 MiB instead of 230, for more CPU time. Set here, for the executable's code
+  // cache is made without the flag and would not be taken with it.
+  setFlagsFromString('--optimize-for-size');
   const argv = process.argv.slice(2);
   const outcome = readIpamdConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
   if (outcome.kind === 'help') return print(outcome.text);
