@@ -1,23 +1,24 @@
-import { classifyError } from '../../cloud/classify-error.ts';
 import type { CallContext, CallPriority, TaskOutcome } from '../../cloud/cloud.ts';
-import { type CloudError, isCloudError, type Retry } from '../../cloud/cloud-error.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
 import { MUTATIONS } from '../../crd/intent.ts';
-import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { CloudSight, Intent, IntentFailure, IntentOutcome, SeenEni } from '../nec/decision.ts';
 import { type Judgement, judgeIntent, MOVING_CODE } from '../nec/judge-intent.ts';
 import { isSoundEni } from '../nec/seen-eni.ts';
-import { callKeysOf, exhaustedKey } from './call-keys.ts';
 import { type Accepted, resultOf, sendCall, taskOf } from './make-call.ts';
 import type { NodeDeps } from './node-deps.ts';
-
-/** An intent on record, and the object that it is on record in. */
-export type IntentCase = {
-  readonly node: string;
-  readonly uid: string;
-  readonly intent: Intent;
-  readonly status: NodeEniConfigStatus;
-  readonly priority: CallPriority;
-};
+import {
+  endProbes,
+  exhausted,
+  failureOf,
+  type IntentCase,
+  isRefusal,
+  noteAccepted,
+  noteDone,
+  pauseOf,
+  refuse,
+  TASK_CODE,
+  UNSEEN_CODE,
+} from './note-refusal.ts';
 
 /** How long a call waits for its task before the record says that it was accepted. */
 const SETTLE_MS = 15_000;
@@ -29,12 +30,6 @@ const MOST_LOOKS = 15;
 const LONGEST_LOOK_MS = 20_000;
 /** An unknown outcome is asked for so often; then what the description shows not to be done counts as refused. */
 const MOST_TRIES = 6;
-const TASK_FAILED = 'TASK_FAILED';
-const TASK_LOST = 'TASK_LOST';
-const FIRST_REFUSAL_MS = 2_000;
-const FIRST_NEVER_MS = 30_000;
-/** A subnet that a creation failed in is left alone for longer than the call, so that another is tried first. */
-const OTHER_SUBNET_MS = 10_000;
 
 /**
  * Sends the call of an intent and waits, bounded, for its task. The intent must be on record before. What comes of it is
@@ -49,7 +44,7 @@ export async function sendIntent(deps: NodeDeps, one: IntentCase, signal: AbortS
   } catch (error) {
     return await failed(deps, one, signal, error);
   }
-  shutBreakers(deps, one);
+  noteAccepted(deps, one);
   const known: Intent = {
     ...intent,
     ...(accepted.eni === undefined ? {} : { eniID: accepted.eni.eniId }),
@@ -131,18 +126,6 @@ async function failed(deps: NodeDeps, one: IntentCase, signal: AbortSignal, erro
   }
 }
 
-function exhausted(deps: NodeDeps, one: IntentCase, error: CloudError): IntentOutcome {
-  const { node, intent, status } = one;
-  const key = exhaustedKey(callKeysOf(node, intent, status), error);
-  const failure = failureOf(error);
-  endProbes(deps, one);
-  deps.breakers.trip(key, error.afterMs, `${failure.code}: ${failure.message}`);
-  if (key.startsWith('subnet/')) deps.facts.subnetFull(key.slice('subnet/'.length));
-  // The object believes that there is room: it may not know all that is on the ENI.
-  if (key.startsWith('eni-ips/')) deps.memory.askDescribe(node, 'the cloud finds an ENI full that should have room');
-  return { kind: 'refused', error: failure };
-}
-
 /** What a settled task means: its goal, or what the description says of a task that did not reach it. */
 async function judged(
   deps: NodeDeps,
@@ -155,9 +138,9 @@ async function judged(
     case 'done':
       return await reached(deps, one, signal, eni);
     case 'failed':
-      return await resolvedAfter(deps, one, { code: TASK_FAILED, message: settled.reason }, signal);
+      return await resolvedAfter(deps, one, { code: TASK_CODE.failed, message: settled.reason }, signal);
     default:
-      return await resolvedAfter(deps, one, { code: TASK_LOST, message: 'the cloud knows no such task' }, signal);
+      return await resolvedAfter(deps, one, { code: TASK_CODE.lost, message: 'the cloud knows no such task' }, signal);
   }
 }
 
@@ -169,6 +152,7 @@ async function reached(
   eni: SeenEni | undefined,
 ): Promise<IntentOutcome> {
   const { intent } = one;
+  noteDone(deps, one);
   const result = resultOf(intent);
   if (result !== undefined) return { kind: 'done', result };
   if (intent.action === 'CreateNetworkInterface' && eni !== undefined && isSoundEni(eni)) {
@@ -178,7 +162,7 @@ async function reached(
 }
 
 async function resolvedOrUnclear(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<IntentOutcome> {
-  return await resolvedAfter(deps, one, { code: 'DESCRIBED_OTHERWISE', message: 'not seen done yet' }, signal);
+  return await resolvedAfter(deps, one, { code: UNSEEN_CODE, message: 'not seen done yet' }, signal);
 }
 
 /** Describes until the ENI stands still, and judges; refused with `failure` when it is not done. */
@@ -200,44 +184,6 @@ async function resolvedAfter(
     await deps.clock.sleep(LOOK_AGAIN_MS, signal);
   }
   return { kind: 'unclear', error: failure };
-}
-
-/** Errors after which nothing of the call is under way, and what the description does not show has not happened. */
-function isRefusal(intent: Intent, { code }: { readonly code: string }): boolean {
-  if (code === TASK_FAILED || code === TASK_LOST) return true;
-  const refusals: readonly Retry[] = ['never', 'gone', 'busy', 'backoff', 'throttled', 'credentials', 'quota'];
-  return !OWN_CODES.includes(code) && refusals.includes(classifyError({ code, action: intent.action, text: '' }).retry);
-}
-
-/** Codes of ours that say nothing about whether it happened. */
-const OWN_CODES: readonly string[] = ['DESCRIBED_OTHERWISE', MOVING_CODE, 'INTERNAL'];
-
-function refuse(
-  deps: NodeDeps,
-  one: IntentCase,
-  { code, message, requestId }: IntentFailure,
-  pauseMs = pauseAfter(code, one.intent),
-): IntentOutcome {
-  const { node, intent, status } = one;
-  const { own } = callKeysOf(node, intent, status);
-  endProbes(deps, one);
-  const [call, ...more] = own;
-  deps.breakers.trip(call, pauseMs, `${code}: ${message}`);
-  for (const key of more) deps.breakers.trip(key, Math.max(pauseMs, OTHER_SUBNET_MS), `${code}: ${message}`);
-  return { kind: 'refused', error: { code, message, ...(requestId === undefined ? {} : { requestId }) } };
-}
-
-function pauseOf({ retry, afterMs }: CloudError): number {
-  return retry === 'never' ? FIRST_NEVER_MS : Math.max(afterMs, FIRST_REFUSAL_MS);
-}
-
-function pauseAfter(code: string, { action }: Intent): number {
-  const isOurs = code === TASK_FAILED || code === TASK_LOST;
-  return isOurs ? FIRST_REFUSAL_MS : pauseOf(classifyError({ code, action, text: '' }));
-}
-
-function failureOf({ code, text, requestId }: CloudError): IntentFailure {
-  return { code, message: text, ...(requestId === undefined ? {} : { requestId }) };
 }
 
 /** An ENI that contradicts itself is not taken into the object; the next description may be better. */
@@ -303,16 +249,6 @@ async function settle(
     await deps.clock.sleep(LOOK_AGAIN_MS, signal);
     return { kind: 'pending' };
   }
-}
-
-function shutBreakers(deps: NodeDeps, { node, intent, status }: IntentCase): void {
-  const { own, shared } = callKeysOf(node, intent, status);
-  for (const key of [...own, ...shared.values()]) deps.breakers.reset(key);
-}
-
-function endProbes(deps: NodeDeps, { node, intent, status }: IntentCase): void {
-  const { own, shared } = callKeysOf(node, intent, status);
-  for (const key of [...own, ...shared.values()]) deps.breakers.endProbe(key, node);
 }
 
 function contextOf(one: IntentCase, priority: CallPriority, signal: AbortSignal, timeoutMs: number): CallContext {

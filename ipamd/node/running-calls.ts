@@ -3,7 +3,8 @@ import type { IntentOutcome } from '../nec/decision.ts';
 import type { Judgement } from '../nec/judge-intent.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory, RunningCall } from './node-memory.ts';
-import { followIntent, type IntentCase, resolveWhenStill, sendIntent } from './run-intent.ts';
+import type { IntentCase } from './note-refusal.ts';
+import { followIntent, resolveWhenStill, sendIntent } from './run-intent.ts';
 
 /** What is done for an intent: its call is sent, its task followed, or what became of it found out. */
 export type CallKind = 'send' | 'follow' | 'resolve';
