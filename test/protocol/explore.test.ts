@@ -33,7 +33,7 @@ test('explore: finds the shortest way to two owners when a lock is read before i
 });
 
 test('explore: visits every state once and finds no fault when the lock is taken in one step', (t) => {
-  t.deepEqual(explore(lockModel(true)), { states: 3, transitions: 4, depth: 1, isComplete: true });
+  t.deepEqual(explore(lockModel(true)), { states: 3, transitions: 4, isComplete: true });
 });
 
 test('explore: says that it is not complete when there are more states than allowed', (t) => {
@@ -95,6 +95,24 @@ test('explore: calls a circle that is never left unfinished when no state of it 
     unfinished: (n) => (n === 0 ? undefined : `turning at ${n}`),
   };
   t.deepEqual(explore(circle).violation?.steps, ['step 0']);
+});
+
+test('explore: looks once at a state that was reached with more and with less spent', (t) => {
+  const walk: Model<{ readonly at: number; readonly falls: number }> = {
+    initial: { at: 0, falls: 0 },
+    keyOf: ({ at }) => String(at),
+    spentOf: ({ falls }) => falls,
+    movesOf: ({ at, falls }) =>
+      at === 3
+        ? []
+        : [
+            { label: 'falls on', next: { at: 3, falls: falls + 1 }, isFair: false },
+            { label: 'walks', next: { at: at + 1, falls }, isFair: true },
+          ],
+    faultOf: () => undefined,
+  };
+  // Falling to the end comes first and costs one; walking there costs nothing, and what was seen before is looked at anew.
+  t.deepEqual(explore(walk), { states: 5, transitions: 6, isComplete: true });
 });
 
 test('renderTrace: numbers the steps and ends with what is wrong', (t) => {

@@ -1,5 +1,5 @@
-import { StateTable } from './state-table.ts';
-import { findBottomComponents } from './strong-components.ts';
+import { type Key, StateTable, sumOfFields } from './state-table.ts';
+import { findBottomComponents, type Graph } from './strong-components.ts';
 
 /** One step that a state allows. */
 export type Move<S> = {
@@ -17,7 +17,12 @@ export type Move<S> = {
 export type Model<S> = {
   readonly initial: S;
   /** Two states with the same key have the same future. */
-  readonly keyOf: (state: S) => string;
+  readonly keyOf: (state: S) => Key;
+  /**
+   * What may happen only so often, and how often it did: four bits each, least first. Of two states with one key the one
+   * that has spent no more of anything can do all that the other can, so the other is not looked at. Nothing when absent.
+   */
+  readonly spentOf?: (state: S) => number;
   /** In the same order each time. */
   readonly movesOf: (state: S) => readonly Move<S>[];
   /** Says what is wrong with a state, or with how it was reached; undefined when nothing is. */
@@ -29,69 +34,57 @@ export type Model<S> = {
   readonly unfinished?: (state: S) => string | undefined;
 };
 
-/** How a fault comes about: the fewest steps from the start. */
+/** How a fault comes about: with the least spent, and then in the fewest steps. */
 export type Trace = { readonly why: string; readonly steps: readonly string[] };
 
 /** What an exploration saw. */
 export type Exploration = {
   readonly states: number;
   readonly transitions: number;
-  /** Steps from the start to the farthest state. */
-  readonly depth: number;
   /** False when the limit of states ended it: nothing is said of what lies beyond. */
   readonly isComplete: boolean;
   readonly violation?: Trace;
 };
 
 /**
- * Visits every state that can be reached, nearest first, until one is at fault; so its trace is a shortest one. Then,
- * if the model says what an end is, looks at the components that fair steps never leave: under any fair schedule the
- * system ends up in one of them, so each state of each of them must be an end.
+ * Visits every state that can be reached, those first for which least was spent and of them the nearest, until one is at
+ * fault. Then, if the model says what an end is, looks at the components that fair steps never leave: under any fair
+ * schedule the system ends up in one of them, so each state of each of them must be an end.
  * States are told apart by 64 bits of their key: of a million states two are mixed up once in thirty million runs.
  */
 export function explore<S>(model: Model<S>, maxStates = 10_000_000): Exploration {
   const table = new StateTable();
   const fair = new FairSteps();
   const missing = new Map<number, string>();
-  let level: { readonly index: number; readonly state: S }[] = [];
-  let [transitions, depth] = [0, 0];
-  const sum = () => ({ states: table.size, transitions, depth });
+  const queue = new SpentQueue<{ readonly index: number; readonly state: S }>();
+  let transitions = 0;
+  const sum = () => ({ states: table.size, transitions });
 
-  const visit = (state: S, parent: number, move: number): { index: number; fault?: string } => {
-    const { index, isNew } = table.add(model.keyOf(state), parent, move);
+  const visit = (state: S, parent: number, move: number): { readonly index: number; readonly fault?: string } => {
+    const spent = model.spentOf?.(state) ?? 0;
+    const { index, isNew } = table.add(model.keyOf(state), spent, parent, move);
     if (!isNew) return { index };
     const gap = model.unfinished?.(state);
     if (gap !== undefined) missing.set(index, gap);
+    queue.add(sumOfFields(spent), { index, state });
     const fault = model.faultOf(state);
-    next.push({ index, state });
     return fault === undefined ? { index } : { index, fault };
   };
 
-  let next: { index: number; state: S }[] = [];
   const first = visit(model.initial, 0, 0);
   if (first.fault !== undefined) return { ...sum(), isComplete: false, violation: { why: first.fault, steps: [] } };
-  for (level = next; level.length > 0; level = next) {
-    next = [];
-    for (const [place, { index, state }] of level.entries()) {
-      fair.begin();
-      for (const [number, move] of model.movesOf(state).entries()) {
-        transitions++;
-        const seen = visit(move.next, index, number);
-        if (seen.fault !== undefined) {
-          return {
-            ...sum(),
-            depth: depth + 1,
-            isComplete: false,
-            violation: trace(model, table, seen.index, seen.fault),
-          };
-        }
-        if (move.isFair && seen.index !== index) fair.add(seen.index);
+  for (let next = queue.take(); next !== undefined; next = queue.take()) {
+    const { index, state } = next;
+    fair.begin(index);
+    for (const [number, move] of model.movesOf(state).entries()) {
+      transitions++;
+      const seen = visit(move.next, index, number);
+      if (seen.fault !== undefined) {
+        return { ...sum(), isComplete: false, violation: trace(model, table, seen.index, seen.fault) };
       }
-      // A state that was expanded is not needed again: only its key is remembered.
-      level[place] = EXPANDED as { index: number; state: S };
-      if (table.size > maxStates) return { ...sum(), isComplete: false };
+      if (move.isFair && seen.index !== index) fair.add(seen.index);
     }
-    if (next.length > 0) depth++;
+    if (table.size > maxStates) return { ...sum(), isComplete: false };
   }
   const stuck = model.unfinished === undefined ? undefined : findStuck(table.size, fair, missing);
   if (stuck === undefined) return { ...sum(), isComplete: true };
@@ -104,29 +97,50 @@ export function renderTrace({ why, steps }: Trace): string {
   return [...steps.map((step, i) => `${String(i + 1).padStart(3)}. ${step}`), `  => ${why}`].join('\n');
 }
 
-const EXPANDED: unknown = undefined;
+/** First in, first out, of what cost least. */
+class SpentQueue<T> {
+  #lines: { readonly items: (T | undefined)[]; taken: number }[] = [];
 
-/** The fair steps of every state, states in the order of their indexes: a graph in two flat arrays. */
+  add(spent: number, item: T): void {
+    while (this.#lines.length <= spent) this.#lines.push({ items: [], taken: 0 });
+    this.#lines[spent]?.items.push(item);
+  }
+
+  take(): T | undefined {
+    for (const line of this.#lines) {
+      if (line.taken === line.items.length) continue;
+      const item = line.items[line.taken];
+      // What was taken is not needed again: only its key is remembered.
+      line.items[line.taken++] = undefined;
+      return item;
+    }
+    return undefined;
+  }
+}
+
+/** The fair steps of every state, in two flat arrays, and where those of each state begin and end. */
 class FairSteps {
-  #starts = new Uint32Array(1 << 16);
+  #begins = new Uint32Array(1 << 16);
+  #ends = new Uint32Array(1 << 16);
   #targets = new Uint32Array(1 << 18);
-  #states = 0;
+  #state = 0;
   #steps = 0;
 
-  begin(): void {
-    if (this.#states + 1 >= this.#starts.length) this.#starts = grown(this.#starts);
-    this.#starts[this.#states++] = this.#steps;
-    this.#starts[this.#states] = this.#steps;
+  begin(state: number): void {
+    while (state >= this.#begins.length) [this.#begins, this.#ends] = [grown(this.#begins), grown(this.#ends)];
+    this.#state = state;
+    this.#begins[state] = this.#steps;
+    this.#ends[state] = this.#steps;
   }
 
   add(target: number): void {
     if (this.#steps >= this.#targets.length) this.#targets = grown(this.#targets);
     this.#targets[this.#steps++] = target;
-    this.#starts[this.#states] = this.#steps;
+    this.#ends[this.#state] = this.#steps;
   }
 
-  get graph(): { readonly starts: Uint32Array; readonly targets: Uint32Array } {
-    return { starts: this.#starts, targets: this.#targets };
+  get graph(): Graph {
+    return { begins: this.#begins, ends: this.#ends, targets: this.#targets };
   }
 }
 

@@ -133,12 +133,17 @@ function viewOf({ cloud, nec }: World, status: NodeEniConfigStatus, { ips }: Set
     floor: 0,
     initialDemand: 0,
     // As it is now: what a stale number leads to is a refusal, which changes nothing.
-    subnets: [{ subnetId: SUBNET_ID, cidr: '10.0.0.0/16', freeIps: freeIps(cloud, ips).length, isBlocked: false }],
+    subnets: [{ subnetId: SUBNET_ID, cidr: '10.0.0.0/16', freeIps: freeCount(cloud, ips), isBlocked: false }],
     securityGroups: undefined,
     // The quota of the VPC: it keeps the world small.
     blocked: new Set((status.eniInfos ?? []).length >= CLOUD_LIMITS.enis ? ['vpc-enis'] : []),
     stuck: new Set(),
   };
+}
+
+/** The ENIs that are not there yet have each a place of their own address kept. */
+function freeCount(cloud: World['cloud'], ips: readonly string[]): number {
+  return freeIps(cloud, ips).length + Math.max(0, CLOUD_LIMITS.enis - cloud.enis.length);
 }
 
 function withCall(world: World, intent: Intent | undefined): World {

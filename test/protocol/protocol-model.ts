@@ -3,7 +3,7 @@ import { freeIps } from './cloud-truth.ts';
 import type { Model, Move } from './explore.ts';
 import { faultOfWorld, unfinishedIn } from './invariants.ts';
 import { ipamdMoves } from './ipamd-side.ts';
-import { emptyWorld, type Setting, type World, withNec } from './world.ts';
+import { type Budget, emptyWorld, type Setting, type World, withNec } from './world.ts';
 import { keyOfWorld } from './world-key.ts';
 
 /** Puts agent, ipamd, cloud, API server and what may befall them together. */
@@ -11,6 +11,7 @@ export function protocolModel(setting: Setting): Model<World> {
   return {
     initial: emptyWorld(setting),
     keyOf: keyOfWorld,
+    spentOf: ({ left }) => spentOf(setting.budget, left),
     movesOf: (world) => [
       ...agentMoves(world, setting),
       ...ipamdMoves(world, setting),
@@ -20,6 +21,17 @@ export function protocolModel(setting: Setting): Model<World> {
     faultOf: faultOfWorld,
     unfinished: (world) => unfinishedIn(world, setting),
   };
+}
+
+function spentOf(of: Budget, left: Budget): number {
+  const fields = [
+    of.crashes - left.crashes,
+    of.faults - left.faults,
+    of.restores - left.restores,
+    of.tenants - left.tenants,
+    of.pods - left.pods,
+  ];
+  return fields.reduce((sum, field, i) => sum + (field << (4 * i)), 0);
 }
 
 /** Another node of the VPC takes an address that nobody has: from then on its Pods use it. */

@@ -1,9 +1,13 @@
+/** What tells one state from another. */
+export type Key = string | Int32Array;
+
 /** Tells known states from new ones, by 64 bits of their key, and remembers how each was first reached. */
 export class StateTable {
   #size = 0;
   #slots = new Uint32Array(1 << 17);
   #low = new Uint32Array(1 << 16);
   #high = new Uint32Array(1 << 16);
+  #spent = new Uint32Array(1 << 16);
   #parents = new Uint32Array(1 << 16);
   #moves = new Uint16Array(1 << 16);
 
@@ -12,8 +16,11 @@ export class StateTable {
     return this.#size;
   }
 
-  /** Returns the index of a state, a new one if its key is. The first state is its own parent. */
-  add(key: string, parent: number, move: number): { readonly index: number; readonly isNew: boolean } {
+  /**
+   * Returns the index of a state: of a known one with the same key that has spent no more of anything, else a new one.
+   * The first state is its own parent.
+   */
+  add(key: Key, spent: number, parent: number, move: number): { readonly index: number; readonly isNew: boolean } {
     const [low, high] = hash(key);
     const mask = this.#slots.length - 1;
     let slot = low & mask;
@@ -22,13 +29,15 @@ export class StateTable {
       const stored = this.#slots[slot] ?? 0;
       if (stored === 0) break;
       const index = stored - 1;
-      if (this.#low[index] === low && this.#high[index] === high) return { index, isNew: false };
+      const isSame = this.#low[index] === low && this.#high[index] === high;
+      if (isSame && isNoMore(this.#spent[index] ?? 0, spent)) return { index, isNew: false };
       slot = (slot + 1) & mask;
     }
     const index = this.#size++;
     if (index >= this.#low.length) this.#growStates();
     this.#low[index] = low;
     this.#high[index] = high;
+    this.#spent[index] = spent;
     this.#parents[index] = parent;
     this.#moves[index] = move;
     this.#slots[slot] = index + 1;
@@ -47,6 +56,7 @@ export class StateTable {
     const length = this.#low.length * 2;
     this.#low = moved(this.#low, new Uint32Array(length));
     this.#high = moved(this.#high, new Uint32Array(length));
+    this.#spent = moved(this.#spent, new Uint32Array(length));
     this.#parents = moved(this.#parents, new Uint32Array(length));
     this.#moves = moved(this.#moves, new Uint16Array(length));
   }
@@ -68,14 +78,27 @@ function moved<T extends Uint32Array<ArrayBuffer> | Uint16Array<ArrayBuffer>>(fr
   return to;
 }
 
+/** Adds up the fields, four bits each, of what was spent. */
+export function sumOfFields(spent: number): number {
+  let sum = 0;
+  for (let rest = spent; rest > 0; rest >>>= 4) sum += rest & 15;
+  return sum;
+}
+
+function isNoMore(one: number, other: number): boolean {
+  for (let shift = 0; shift < 32; shift += 4) if (((one >>> shift) & 15) > ((other >>> shift) & 15)) return false;
+  return true;
+}
+
 /** Two multiplicative hashes side by side, finished as MurmurHash3 does, so that near keys get far values. */
-function hash(key: string): readonly [number, number] {
+function hash(key: Key): readonly [number, number] {
   let low = 0x9e3779b9;
   let high = 0x85ebca6b;
   for (let i = 0; i < key.length; i++) {
-    const unit = key.charCodeAt(i);
+    const unit = typeof key === 'string' ? key.charCodeAt(i) : (key[i] ?? 0);
     low = Math.imul(low ^ unit, 0x9e3779b1);
-    high = Math.imul(high ^ unit, 0x5f356495) + (low >>> 15);
+    low ^= low >>> 15;
+    high = Math.imul(high ^ unit, 0x5f356495) + (high >>> 13);
   }
   return [finish(low ^ (high >>> 7)), finish(high ^ low)];
 }

@@ -1,5 +1,5 @@
-/** A graph: the steps of state `i` are `targets[starts[i]] .. targets[starts[i + 1] - 1]`. */
-export type Graph = { readonly starts: Uint32Array; readonly targets: Uint32Array };
+/** A graph: the steps of state `i` are `targets[begins[i]] .. targets[ends[i] - 1]`. */
+export type Graph = { readonly begins: Uint32Array; readonly ends: Uint32Array; readonly targets: Uint32Array };
 
 const UNSEEN = 0xffffffff;
 
@@ -7,7 +7,7 @@ const UNSEEN = 0xffffffff;
  * Marks with 1 the states of bottom components: strongly connected, and no step leaves. A state without steps is one.
  * Tarjan's algorithm with a stack of its own, as paths are longer than what calls may nest.
  */
-export function findBottomComponents(states: number, { starts, targets }: Graph): Uint8Array {
+export function findBottomComponents(states: number, { begins, ends, targets }: Graph): Uint8Array {
   const isBottom = new Uint8Array(states);
   const order = new Uint32Array(states).fill(UNSEEN);
   const lowest = new Uint32Array(states);
@@ -22,7 +22,7 @@ export function findBottomComponents(states: number, { starts, targets }: Graph)
   const enter = (state: number) => {
     order[state] = count;
     lowest[state] = count++;
-    nextStep[state] = at(starts, state);
+    nextStep[state] = at(begins, state);
     isOpen[state] = 1;
     open[openCount++] = state;
     path[pathLength++] = state;
@@ -45,7 +45,7 @@ export function findBottomComponents(states: number, { starts, targets }: Graph)
     while (pathLength > 0) {
       const state = at(path, pathLength - 1);
       const step = at(nextStep, state);
-      if (step < at(starts, state + 1)) {
+      if (step < at(ends, state)) {
         nextStep[state] = step + 1;
         const target = at(targets, step);
         if (order[target] === UNSEEN) enter(target);

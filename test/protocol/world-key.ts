@@ -2,83 +2,46 @@ import type { PoolAddress } from '../../agent/pool/pool-state.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent } from '../../ipamd/nec/decision.ts';
 import type { CloudTruth } from './cloud-truth.ts';
+import { Namer, tokensOf } from './namer.ts';
 import type { AgentSide, Call, Nec, World } from './world.ts';
 
 /**
  * Names a state so that two with one name have the same future. Left out: what nothing is decided by (conditions, MACs,
- * times for people). Renamed: ids, which are only ever compared for equality, in the order in which they occur; ENI ids,
- * epochs and times, which are compared for order, by their rank. Pods are told apart by their addresses alone.
+ * times for people), and what is spent. Renamed: ids and addresses, in the order in which they occur; ENI ids, epochs and
+ * times, which are compared for order, by their rank. Pods are told apart by their addresses alone.
+ * Ids are only ever compared for equality. Addresses are too, but for ties: of two that are alike in all that a decision
+ * looks at, it takes the one whose text comes first, and only one of the two ways is explored.
+ * The answer is good until the next call.
  */
-export function keyOfWorld(world: World): string {
-  const { left } = world;
-  const parts = [
-    keyOfCloud(world),
-    keyOfNec(world.nec),
-    world.backup === undefined ? '' : keyOfNec(world.backup),
-    keyOfAgent(world.agent),
-    world.ipamd.write === undefined ? '' : `${keyOfNec(world.ipamd.write.next)}>${world.ipamd.write.call?.id ?? ''}`,
-    world.calls.map(keyOfCall).join(' '),
-    [...world.pods].sort().join(),
-    world.resting.map(({ ip, untilMs }) => `${ip}@t${untilMs}`).join(),
-    `${left.crashes}.${left.faults}.${left.restores}.${left.tenants}.${left.pods}.${world.wasRestored ? 1 : 0}`,
-  ];
-  // Epochs grow by one: how far apart two are matters while the object's may be the lower one, which a restore makes it.
-  const mayGoBack = left.restores > 0 || world.backup !== undefined || world.wasRestored;
-  return rename(parts.join('|'), world.ipamd.epoch, mayGoBack ? EPOCH_GAP : 1);
-}
-
-const VOLATILE = /([0-9a-f]{16})|(10\.0\.0\.\d+)|eni-(\d+)|@e(-?\d+)|@t([\d.]+)|@l(\d+)/g;
-
-function rename(raw: string, leader: number, epochGap: number): string {
-  const enis = new Set<number>();
-  const epochs = new Set<number>();
-  const times = new Set<number>();
-  for (const [, , , eni, epoch, time] of raw.matchAll(VOLATILE)) {
-    if (eni !== undefined) enis.add(Number(eni));
-    else if (epoch !== undefined) epochs.add(Number(epoch));
-    else if (time !== undefined) times.add(Number(time));
-  }
-  const ids = new Map<string, number>();
-  const ips = new Map<string, number>();
-  const [eniRank, epochRank, timeRank] = [ranks(enis, 1), ranks(epochs, epochGap), ranks(times, 1)];
-  return raw.replace(
-    VOLATILE,
-    (_, id?: string, ip?: string, eni?: string, epoch?: string, time?: string, by?: string) => {
-      if (eni !== undefined) return `e${eniRank.get(Number(eni))}`;
-      if (epoch !== undefined) return `@${epochRank.get(Number(epoch))}`;
-      if (time !== undefined) return `t${timeRank.get(Number(time))}`;
-      // Of an intent's epoch only one thing counts: whether it is the leader's own.
-      if (by !== undefined) return Number(by) === leader ? 'o' : 'i';
-      if (ip !== undefined) return nth(ips, ip, 'a');
-      return nth(ids, id ?? '', '#');
-    },
+export function keyOfWorld(world: World): Int32Array {
+  const { agent, ipamd, nec, backup, left } = world;
+  const namer = new Namer();
+  namer.add(tokensOfTruth(world.cloud));
+  namer.add(tokensOf(keyOfAnswers(world)));
+  namer.add(tokensOfHead(nec));
+  namer.add(tokensOfStatus(nec.status));
+  namer.add(tokensOf('|'));
+  if (backup !== undefined) namer.add(tokensOf(keyOfNec(backup)));
+  namer.add(tokensOfPool(agent.pool));
+  namer.add(tokensOfJournal(agent.journal));
+  namer.add(tokensOfWrites(agent.writes));
+  namer.add(
+    tokensOf(`|${ipamd.write === undefined ? '' : `${keyOfNec(ipamd.write.next)}>${ipamd.write.call?.id ?? ''}`}`),
   );
-}
-
-function nth(seen: Map<string, number>, name: string, sign: string): string {
-  const known = seen.get(name) ?? seen.size;
-  seen.set(name, known);
-  return `${sign}${known}`;
+  namer.add(tokensOf(`|${world.calls.map(keyOfCall).join(' ')}`));
+  const resting = world.resting.map(({ ip, untilMs }) => `${ip}@t${untilMs}`);
+  namer.add(tokensOf(`|${[...world.pods].sort().join()}|${resting.join()}${world.wasRestored ? 'r' : ''}`));
+  // Epochs grow by one: how far apart two are matters while the object's may be the lower one, which a restore makes it.
+  const mayGoBack = left.restores > 0 || backup !== undefined || world.wasRestored;
+  return namer.name(ipamd.epoch, mayGoBack ? EPOCH_GAP : 1);
 }
 
 /** More than an object's epoch grows by in one write. */
 const EPOCH_GAP = 4;
 
-/** Ranks numbers by size; gaps between neighbours are kept up to `gap`. */
-function ranks(numbers: ReadonlySet<number>, gap: number): ReadonlyMap<number, number> {
-  const rank = new Map<number, number>();
-  let [last, at] = [0, 0];
-  for (const number of [...numbers].sort((a, b) => a - b)) {
-    if (rank.size > 0) at += Math.min(number - last, gap);
-    rank.set(number, at);
-    last = number;
-  }
-  return rank;
-}
-
-/** Remembers the key of a part: parts are frozen and shared by many states. */
-function cached<T extends object>(make: (value: T) => string): (value: T) => string {
-  const known = new WeakMap<T, string>();
+/** Remembers what was made of a part: parts are frozen and shared by many states. */
+function cached<T extends object, R>(make: (value: T) => R): (value: T) => R {
+  const known = new WeakMap<T, R>();
   return (value) => {
     const before = known.get(value);
     if (before !== undefined) return before;
@@ -89,8 +52,8 @@ function cached<T extends object>(make: (value: T) => string): (value: T) => str
 }
 
 /** Answers that nobody can ask for any more are left out. */
-function keyOfCloud({ cloud, nec, backup, calls }: World): string {
-  if (cloud.answers.size === 0) return keyOfTruth(cloud);
+function keyOfAnswers({ cloud, nec, backup, calls }: World): string {
+  if (cloud.answers.size === 0) return '';
   const asked = [
     ...(nec.status.intents ?? []),
     ...(backup?.status.intents ?? []),
@@ -100,12 +63,12 @@ function keyOfCloud({ cloud, nec, backup, calls }: World): string {
   const answers = [...cloud.answers]
     .filter(([token]) => tokens.has(token))
     .map(([token, answer]) => `${token}:${keyOfAnswer(answer)}`);
-  return `${keyOfTruth(cloud)} ${answers.sort().join()}`;
+  return answers.sort().join();
 }
 
-const keyOfTruth = cached(({ enis, foreign }: CloudTruth) => {
+const tokensOfTruth = cached(({ enis, foreign }: CloudTruth) => {
   const each = enis.map(({ eniId, name, isAttached, ips }) => `${eniId}${isAttached ? '+' : '-'}${name}:${ips.join()}`);
-  return `${each.join(' ')} f${foreign.join()}`;
+  return tokensOf(`${each.join(' ')} f${foreign.join()}`);
 });
 
 const keyOfAnswer = cached((answer: NonNullable<Call['answer']>): string => {
@@ -115,13 +78,20 @@ const keyOfAnswer = cached((answer: NonNullable<Call['answer']>): string => {
   return 'eni' in result ? `${result.eni.eniID}+${result.eni.ips.join()}` : 'done';
 });
 
-const keyOfNec = cached(({ spec, status, life }: Nec): string => {
+/** The object without its status. */
+const keyOfHead = cached(({ spec, status, life }: Nec): string => {
   // An offer of an assignment that is no more is void for everybody.
   const ids = new Set((status.eniInfos ?? []).flatMap((eni) => (eni.addresses ?? []).map((one) => one.assignmentID)));
   const meant = (spec.releasableIPs ?? []).filter(({ assignmentID }) => ids.has(assignmentID));
   const offers = meant.map(({ ip, assignmentID }) => `${ip}~${assignmentID}~`);
-  return `${life ?? ''}${spec.desiredRouteENIIP}@e${spec.observedSupplyEpoch ?? -1}[${offers.join()}]${keyOfStatus(status)}`;
+  return `${life ?? ''}${spec.desiredRouteENIIP}@e${spec.observedSupplyEpoch ?? -1}[${offers.join()}]`;
 });
+
+const tokensOfHead = cached((nec: Nec) => tokensOf(keyOfHead(nec)));
+
+function keyOfNec(nec: Nec): string {
+  return keyOfHead(nec) + keyOfStatus(nec.status);
+}
 
 const keyOfStatus = cached((status: NodeEniConfigStatus): string => {
   const enis = (status.eniInfos ?? []).map((eni) => {
@@ -130,6 +100,8 @@ const keyOfStatus = cached((status: NodeEniConfigStatus): string => {
   });
   return `@e${status.supplyEpoch ?? 0} ${enis.join(' ')} {${(status.intents ?? []).map(keyOfIntent).join(' ')}}`;
 });
+
+const tokensOfStatus = cached((status: NodeEniConfigStatus) => tokensOf(keyOfStatus(status)));
 
 const keyOfIntent = cached((intent: Intent): string => {
   const { id, action, phase, leaderEpoch, resourceName, taskID, eniID, ips, ipCount, lastError } = intent;
@@ -147,8 +119,12 @@ function keyOfCall({ intent, answer, isHeard }: Call): string {
   return `${keyOfRequest(intent)}${isHeard ? '!' : '?'}${answer === undefined ? '' : keyOfAnswer(answer)}`;
 }
 
-const keyOfAgent = cached(({ pool, journal, writes }: AgentSide): string => {
-  const enis = [...pool.enis.values()].map(({ eniId, serves, draining }) => `${eniId}${serves}${draining}`);
+const tokensOfPool = cached(({ epoch, addresses, enis }: AgentSide['pool']) => {
+  const each = [...enis.values()].map(({ eniId, serves, draining }) => `${eniId}${serves}${draining}`);
+  return tokensOf(`|@e${epoch} ${[...addresses.values()].map(keyOfAddress).join(' ')} ${each.join()}`);
+});
+
+const tokensOfJournal = cached((journal: AgentSide['journal']) => {
   const leases = [...journal.leases.values()].flatMap(({ addresses }) =>
     addresses.map(({ ip, eniId, assignmentId }) => `${ip}~${eniId}~${assignmentId}`),
   );
@@ -156,6 +132,11 @@ const keyOfAgent = cached(({ pool, journal, writes }: AgentSide): string => {
     ({ ip, eniId, assignmentId, coolUntilMs }) => `${ip}~${eniId}~${assignmentId}~@t${coolUntilMs}`,
   );
   const offers = [...journal.offers.values()].map(({ ip, eniId, assignmentId }) => `${ip}~${eniId}~${assignmentId}`);
+  const supply = journal.supply === undefined ? '' : keyOfSupply(journal.supply);
+  return tokensOf(`|${leases.sort().join()};${cooldowns.sort().join()};${offers.sort().join()};${supply}`);
+});
+
+const tokensOfWrites = cached((writes: AgentSide['writes']) => {
   const each = writes.map(({ spec, stage, isHeard, toRestore, base }) => {
     const back = toRestore.map(({ ip }) => ip).join();
     // Of one that landed only what its answer brings is to come; one that is guarded fits the object as it is or never.
@@ -164,16 +145,7 @@ const keyOfAgent = cached(({ pool, journal, writes }: AgentSide): string => {
     const on = base === undefined ? '' : keyOfNec(base);
     return `${isHeard ? '!' : '?'}${spec.desired}@e${spec.observedEpoch}[${listed.join()}]${back}${on}`;
   });
-  return [
-    `@e${pool.epoch}`,
-    [...pool.addresses.values()].map(keyOfAddress).join(' '),
-    enis.join(),
-    leases.sort().join(),
-    cooldowns.sort().join(),
-    offers.sort().join(),
-    journal.supply === undefined ? '' : keyOfSupply(journal.supply),
-    each.join(' '),
-  ].join(';');
+  return tokensOf(`|${each.join(' ')}`);
 });
 
 const keyOfAddress = cached((address: PoolAddress): string => {
