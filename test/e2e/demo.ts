@@ -1,43 +1,45 @@
 /**
- * `make demo`: two nodes of a small VPC, each with two ENIs, containerd and the packaged agent; four Pods that containerd
- * starts through the conflist which the agent installed. Shows addresses, reachability, ways and tables, and removes all.
+ * `make demo`: the whole system on one machine. A small VPC with its cloud API, a Kubernetes API server, two replicas of
+ * ipamd, and two nodes with containerd and agent, all but the servers packaged and in network namespaces. Nodes join, Pods
+ * are created in the API server and run; then a subnet runs out, the cloud throttles, and ipamd's leader is killed.
  * Progress goes to standard error, results to standard output. Exit code 1 when anything is not as it should be.
  */
-import { mkdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Child } from '../support/child.ts';
-import { type ContainerdNode, removeStaleNode } from '../support/containerd-node.ts';
-import { findViolations } from '../support/invariants.ts';
-import { cleanupStale } from '../support/run-names.ts';
-import type { TestVpc } from '../vpc/vpc.ts';
+import { NODES as NODE_OBJECTS, PODS as POD_OBJECTS } from '../../kube/resource-types.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { auditThreeWays } from '../system/audit-three-ways.ts';
+import { POD_NAMESPACE } from '../system/cluster.ts';
+import { countAssigned, filesOf } from '../system/system.ts';
+import { killLeader } from './demo/act-leader.ts';
+import { starveSubnet } from './demo/act-subnet.ts';
+import { throttleCloud } from './demo/act-throttle.ts';
+import type { DemoPod } from './demo/demo-node.ts';
 import { heading } from './demo/format.ts';
-import { chainedPlugins, type DemoPod, egressTable, pingMatrix, podTable, routingOf } from './demo/look.ts';
+import { type Kubectl, openKubectl } from './demo/kubectl.ts';
+import { chainedPlugins, egressTable, pingMatrix, podTable, routingOf } from './demo/look.ts';
+import { GREETING, HOST_PORT } from './demo/pods.ts';
 import {
-  attachEnis,
-  createDemoVpc,
-  GREETING,
-  HOST_PORT,
-  lastLines,
-  PODS,
-  PREFIX,
-  startDemoAgent,
-  startNode,
-  writeImage,
+  awaitPods,
+  createPods,
+  type DemoSystem,
+  enisOf,
+  joinNode,
+  NODES,
+  podsOf,
+  removeLeftovers,
+  SUBNET_A,
+  startDemoSystem,
 } from './demo/scene.ts';
+import { type Stage, secondsSince } from './demo/stage.ts';
 
-/** What has to be ended, in the order of its making. */
-type Cleanup = { readonly what: string; readonly run: () => Promise<unknown> };
+/** The Pods to begin with. web-0 also shows portmap and bandwidth, chained after our plugin. */
+const FIRST_PODS = { n1: ['web-0', 'web-1', 'web-2'], n2: ['db-0', 'db-1'] } as const;
 
 const startedMs = performance.now();
-const cleanups: Cleanup[] = [];
-const agents = new Map<string, Child>();
+const faults: string[] = [];
+let system: DemoSystem | undefined;
+let kubectl: Kubectl | undefined;
+let refused = 0;
 let isEnding = false;
-
-/** Where a run keeps its files: told by the start of its namespaces' names, so that a later run finds them. */
-function filesOf(netnsName: string): string {
-  return join(tmpdir(), netnsName.split('-').slice(0, 3).join('-'));
-}
 
 function progress(text: string): void {
   const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1).padStart(5);
@@ -49,86 +51,72 @@ function show(title: string, text: string): void {
   console.log(text);
 }
 
-async function bringUp(): Promise<{ readonly vpc: TestVpc; readonly nodes: readonly ContainerdNode[] }> {
-  const leftDirs = new Set<string>();
-  const stale = await cleanupStale(PREFIX, async (netns) => {
-    leftDirs.add(filesOf(netns));
-    await removeStaleNode(netns, join(filesOf(netns), netns.split('-').slice(3).join('-')));
-  });
-  for (const left of leftDirs) rmSync(left, { recursive: true, force: true });
-  if (stale.length > 0) progress(`removed what an earlier run left behind: ${stale.length} namespaces`);
-  const vpc = await createDemoVpc();
-  cleanups.push({ what: 'VPC', run: () => vpc.close() });
-  const dir = filesOf(vpc.router.name);
-  mkdirSync(dir);
-  cleanups.push({ what: 'files', run: async () => rmSync(dir, { recursive: true, force: true }) });
-  for (const name of vpc.nodeNames) await attachEnis(vpc, name);
-  progress(`VPC up: a router, an outside host, nodes ${vpc.nodeNames.join(' and ')} with two ENIs each`);
-  const image = writeImage(dir);
-  // One after the other: the folders that they mount over are made, and later removed, by the first.
-  const nodes: ContainerdNode[] = [];
-  for (const name of vpc.nodeNames) {
-    const node = await startNode(vpc, name, dir, image);
-    cleanups.push({ what: `containerd on ${name}`, run: () => node.close() });
-    nodes.push(node);
-    progress(`${name}: containerd is up, image imported`);
-  }
+async function bringUp(): Promise<Stage> {
+  const stale = await removeLeftovers();
+  if (stale > 0) progress(`removed what an earlier run left behind: ${stale} namespaces`);
+  const up = await startDemoSystem(
+    (made) => {
+      system = made;
+      progress('VPC and cloud API, Kubernetes API server: up');
+    },
+    (name) => progress(`${name}: containerd is up, image imported`),
+  );
+  progress('two replicas of ipamd; the leader installed the definitions');
+  await up.configure({ TKE_ENI_IPAMD_SUBNET_ID: SUBNET_A.subnetId });
   await Promise.all(
-    nodes.map(async (node) => {
-      await startDemoAgent(vpc, node, (child) => {
-        agents.set(node.name, child);
-        cleanups.push({ what: `agent on ${node.name}`, run: () => child.stop() });
-      });
-      progress(`${node.name}: the agent installed plugins and conflist; the node is ready`);
+    NODES.map(async (name) => {
+      await joinNode(up, name);
+      progress(`${name} joined: ipamd bought its ENI, the agent installed the conflist`);
     }),
   );
-  return { vpc, nodes };
+  kubectl = await openKubectl(up.cluster.server, filesOf(up.cloud.vpc.prefix));
+  return {
+    system: up,
+    kubectl,
+    progress,
+    print: (text) => console.log(text),
+    fault: (text) => void faults.push(text),
+  };
 }
 
-async function runPods(vpc: TestVpc, nodes: readonly ContainerdNode[]): Promise<readonly DemoPod[]> {
-  const running = nodes.flatMap((node) =>
-    (PODS[node.name] ?? []).map(async (spec): Promise<DemoPod> => {
-      const beforeMs = performance.now();
-      const pod = await node.runPod(spec);
-      const eniId = vpc.eniOf(pod.ip) ?? 'no ENI';
-      const tookMs = Math.round(performance.now() - beforeMs);
-      progress(`${node.name}: Pod ${spec.name} runs with ${pod.ip} of ${eniId} after ${tookMs} ms`);
-      return { ...pod, node, eniId };
-    }),
-  );
-  return Promise.all(running);
+async function runFirstPods({ system: up }: Stage): Promise<readonly DemoPod[]> {
+  const beganMs = performance.now();
+  for (const [node, names] of Object.entries(FIRST_PODS)) await createPods(up, node, names);
+  const names = Object.values(FIRST_PODS).flat();
+  const pods = await awaitPods(up, names);
+  progress(`${names.length} Pods, created in the API server, run after ${secondsSince(beganMs)}`);
+  // The spare addresses that each node is to have come after the Pods' own.
+  for (const node of up.nodes) {
+    await up.awaitNec(node.name, 'one address to spare', (nec) => countAssigned(nec) > node.pods.length);
+  }
+  return pods;
 }
 
-/** Every node judged by kernel, journal and runtime. */
-async function judge(vpc: TestVpc, nodes: readonly ContainerdNode[], pods: readonly DemoPod[]): Promise<string[]> {
-  const found = await Promise.all(
-    nodes.map(async (node) => {
-      const violations = await findViolations({
-        netns: vpc.node(node.name).netns,
-        stateDir: node.hostPath('/run/tke-eni'),
-        ruleMode: 'compact',
-        enis: await Promise.all(vpc.enisOf(node.name).map((eniId) => vpc.eni(eniId))),
-        sandboxes: pods.filter((pod) => pod.node === node).map((pod) => ({ id: pod.sandboxId, ips: [pod.ip] })),
-        resolveNetns: (path) => node.insidePath(path),
-      });
-      return violations.map((violation) => `${node.name}: ${violation}`);
-    }),
-  );
-  return found.flat();
-}
-
-/** Looks at everything, prints it, and returns what is not as it should be. */
-async function look(vpc: TestVpc, nodes: readonly ContainerdNode[], pods: readonly DemoPod[]): Promise<string[]> {
-  const faults: string[] = [];
-  show('Pods: VPC addresses of elastic network interfaces', await podTable(vpc, pods));
+/** The packets that the VPC refused as spoofed, since the last time it was asked. */
+async function countRefused({ cloud: { vpc } }: DemoSystem): Promise<void> {
+  for (const drop of await vpc.droppedPackets()) {
+    refused += drop.packets;
+    faults.push(`the VPC refused ${drop.packets} packets from ${drop.src} at ${drop.via}: ${drop.reason}`);
+  }
   await vpc.resetPacketLog();
+}
+
+/** Shows what kubectl shows, and what the packets do. */
+async function look({ system: up, kubectl: cluster }: Stage, pods: readonly DemoPod[]): Promise<void> {
+  const { vpc } = up.cloud;
+  await waitForRecords(up, pods);
+  const listed = [await cluster.get('nec'), await cluster.get('vip'), await cluster.get('vipc', { isWide: true })];
+  show('The cluster: what ipamd keeps there', listed.join('\n\n'));
+  show('Pods: VPC addresses of elastic network interfaces', await podTable(vpc, pods));
+  await countRefused(up);
   const matrix = await pingMatrix(vpc, pods);
   faults.push(...matrix.unanswered.map((way) => `no answer: ${way}`));
   show('Ping, round trip in ms', matrix.text);
+  await countRefused(up);
   const egress = await egressTable(vpc, pods);
   faults.push(...egress.faults);
   show('To the outside: by which ENI did the packets go? (router counters)', egress.text);
-  const web = pods.find((pod) => pod.spec.name === 'web-0');
+  const web = pods.find((pod) => pod.name === 'web-0');
   if (web !== undefined) {
     const { answer, rate } = await chainedPlugins(vpc, web);
     if (answer !== GREETING) faults.push(`host port ${HOST_PORT}: got '${answer}'`);
@@ -139,44 +127,79 @@ async function look(vpc: TestVpc, nodes: readonly ContainerdNode[], pods: readon
     );
   }
   show('Routing on n1', await routingOf(vpc, 'n1'));
-  const dropped = await vpc.droppedPackets();
-  faults.push(...dropped.map((drop) => `the VPC refused ${drop.packets} packets from ${drop.src} at ${drop.via}`));
-  const violations = await judge(vpc, nodes, pods);
-  faults.push(...violations);
-  show(
-    'Verdict',
-    `  packets that the VPC refused as spoofed: ${dropped.length}\n` +
-      `  differences between kernel, journal and runtime: ${violations.length}`,
-  );
-  return faults;
 }
 
-/** Ends everything that was begun, last first; what fails does not stop the rest. */
-async function cleanUp(): Promise<void> {
-  for (const { what, run } of cleanups.splice(0).toReversed()) {
-    try {
-      await run();
-    } catch (error) {
-      console.error(`cleaning up ${what}: ${error instanceof Error ? error.message : String(error)}`);
-      process.exitCode = 1;
-    }
+/** Records for people come a moment after the Pods. */
+async function waitForRecords({ cluster }: DemoSystem, pods: readonly DemoPod[]): Promise<void> {
+  const group = 'networking.tke.cloud.tencent.com';
+  await waitUntil(() => cluster.server.objects('vpcipclaims', group).length === pods.length, {
+    what: 'a VpcIPClaim for each Pod',
+    timeoutMs: 20_000,
+    everyMs: 50,
+  });
+}
+
+/** Every Pod that came meanwhile talks to the outside by its own ENI, and everything agrees; then all goes. */
+async function conclude(stage: Stage): Promise<void> {
+  const { system: up } = stage;
+  const { vpc } = up.cloud;
+  await countRefused(up);
+  const pods = podsOf(up);
+  const egress = await egressTable(vpc, pods);
+  faults.push(...egress.faults);
+  show(`After all that: the ${pods.length} Pods`, egress.text);
+  const running = await auditThreeWays(up);
+  progress(`audit with ${pods.length} Pods: ${running.length} differences`);
+  for (const { name } of pods) {
+    await up.cluster.admin.delete(POD_OBJECTS, { namespace: POD_NAMESPACE, name });
   }
+  await waitUntil(() => podsOf(up).length === 0 && up.cluster.server.objects('pods').length === 0, {
+    what: 'the end of all Pods',
+    timeoutMs: 30_000,
+    everyMs: 50,
+  });
+  const without = await auditThreeWays(up);
+  progress(`Pods deleted; audit: ${without.length} differences`);
+  for (const name of NODES) await up.cluster.admin.delete(NODE_OBJECTS, { name });
+  for (const name of NODES) await up.awaitGone(name, 60_000);
+  const left = enisOf(up);
+  progress(`Nodes deleted; ENIs left in the cloud: ${left.length}`);
+  await countRefused(up);
+  faults.push(...running, ...without, ...left.map((eniId) => `the cloud still has ${eniId}`));
+  show(
+    'Verdict',
+    `  packets that the VPC refused as spoofed: ${refused}\n` +
+      `  differences between cloud, objects and kernels, ${pods.length} Pods running: ${running.length}\n` +
+      `  the same when they were gone: ${without.length}\n` +
+      `  ENIs left in the cloud when the Nodes were gone: ${left.length}`,
+  );
 }
 
 async function main(): Promise<void> {
-  const { vpc, nodes } = await bringUp();
-  const pods = await runPods(vpc, nodes);
-  const faults = await look(vpc, nodes, pods);
-  await Promise.all(pods.map((pod) => pod.node.removePod(pod.sandboxId)));
-  const left = await judge(vpc, nodes, []);
-  progress(`Pods removed; left over on the nodes: ${left.length} links, rules, routes or leases`);
-  faults.push(...left);
+  const stage = await bringUp();
+  const pods = await runFirstPods(stage);
+  await look(stage, pods);
+  await starveSubnet(stage);
+  await throttleCloud(stage);
+  await killLeader(stage);
+  await conclude(stage);
   if (faults.length > 0) throw new Error(`not as it should be:\n  ${faults.join('\n  ')}`);
+}
+
+/** Ends everything that was begun. */
+async function cleanUp(): Promise<void> {
+  kubectl?.close();
+  try {
+    await system?.close();
+  } catch (error) {
+    console.error(`cleaning up: ${error instanceof Error ? error.message : String(error)}`);
+    process.exitCode = 1;
+  }
 }
 
 function report(error: unknown): void {
   console.error(`\ndemo failed: ${error instanceof Error ? error.message : String(error)}`);
-  for (const [node, agent] of agents) console.error(`\nlast lines of the agent on ${node}:\n${lastLines(agent)}`);
+  console.error(`\nlast lines of ipamd and the agents:\n${system?.logs().slice(-8_000) ?? ''}`);
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

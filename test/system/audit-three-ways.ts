@@ -142,7 +142,9 @@ function doubles(enis: readonly ModelEni[]): readonly string[] {
 
 /** Every address of a Pod is one that its node has, and nobody else's. */
 function podFindings(system: Audited, necs: readonly SeenNec[]): readonly string[] {
-  const pods = system.nodes.flatMap((node) => node.pods.map((pod) => ({ node: node.name, ...pod })));
+  const pods = system.nodes.flatMap((node) =>
+    node.pods.map((pod) => ({ name: pod.name, ip: pod.ip, node: node.name })),
+  );
   return pods.flatMap(({ node, name, ip }) => {
     const nec = necs.find((one) => one.metadata.name === node);
     const addresses = (nec?.status?.eniInfos ?? []).flatMap((info) => info.addresses ?? []);

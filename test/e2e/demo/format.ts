@@ -27,6 +27,17 @@ export function quote(command: string, output: string): string {
   return [`  # ${command}`, ...lines.flatMap((line) => wrap(`  ${line}`))].join('\n');
 }
 
+/** Lays a sentence out in indented lines. */
+export function wrapText(text: string, indent: string): string {
+  const lines: string[] = [];
+  for (const word of text.split(/\s+/)) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= WIDTH) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(cut(`${indent}${word}`));
+  }
+  return lines.join('\n');
+}
+
 /** Puts a remark behind a line, where all remarks stand, if there is room. */
 export function remark(line: string, text: string): string {
   const remarked = `${line.padEnd(REMARK_COLUMN)}# ${text}`;

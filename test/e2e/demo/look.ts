@@ -1,10 +1,7 @@
-import type { ContainerdNode, RunningPod } from '../../support/containerd-node.ts';
 import type { TestVpc } from '../../vpc/vpc.ts';
+import type { DemoPod } from './demo-node.ts';
 import { quote, remark, table } from './format.ts';
-import { HOST_PORT } from './scene.ts';
-
-/** A running Pod and where it is. */
-export type DemoPod = RunningPod & { readonly node: ContainerdNode; readonly eniId: string };
+import { HOST_PORT } from './pods.ts';
 
 /** One cell of the ping matrix that did not answer. */
 export type Unanswered = string;
@@ -12,11 +9,12 @@ export type Unanswered = string;
 /** Says which Pod has which address of which ENI, and by which link it hangs on its node. */
 export async function podTable(vpc: TestVpc, pods: readonly DemoPod[]): Promise<string> {
   const rows = await Promise.all(
-    pods.map(async ({ spec, node, ip, eniId, sandboxId }) => {
+    pods.map(async ({ name, node, ip, sandboxId }) => {
+      const eniId = vpc.eniOf(ip) ?? '';
       const links = await vpc.node(node.name).netns.ipJson('-d', 'link');
       const link = links.find((candidate) => candidate['ifalias'] === `tke-eni/${sandboxId}/eth0`);
       const { ifname } = await vpc.eni(eniId);
-      return [spec.name, node.name, ip, eniId, ifname, String(link?.['ifname']), String(link?.['group'])];
+      return [name, node.name, ip, eniId, ifname, String(link?.['ifname']), String(link?.['group'])];
     }),
   );
   return table([['POD', 'NODE', 'ADDRESS', 'ENI', 'NIC', 'HOST LINK', 'TABLE'], ...rows]);
@@ -28,14 +26,14 @@ export async function pingMatrix(
   pods: readonly DemoPod[],
 ): Promise<{ readonly text: string; readonly unanswered: readonly Unanswered[] }> {
   const targets = [
-    ...pods.map((pod) => ({ name: pod.spec.name, ip: pod.ip })),
+    ...pods.map((pod) => ({ name: pod.name, ip: pod.ip })),
     ...vpc.nodeNames.map((name) => ({ name, ip: vpc.node(name).primary.primaryIp })),
     { name: 'outside', ip: vpc.outside.ip },
   ];
   const sources = [
     ...pods.map((pod) => ({
-      name: pod.spec.name,
-      ping: async (ip: string) => timeIn((await pod.node.execInPod(pod, pingCommand(ip))).stdout),
+      name: pod.name,
+      ping: async (ip: string) => timeIn((await pod.node.containerd.execInPod(pod, pingCommand(ip))).stdout),
     })),
     {
       name: 'outside',
@@ -63,18 +61,19 @@ export async function egressTable(
 ): Promise<{ readonly text: string; readonly faults: readonly string[] }> {
   await vpc.resetPacketLog();
   await Promise.all(
-    pods.map((pod) => pod.node.execInPod(pod, ['ping', '-c', '3', '-i', '0.2', '-W', '2', vpc.outside.ip])),
+    pods.map((pod) => pod.node.containerd.execInPod(pod, ['ping', '-c', '3', '-i', '0.2', '-W', '2', vpc.outside.ip])),
   );
   const log = await vpc.packetLog();
   const faults: string[] = [];
   const rows = pods.map((pod) => {
     const ways = log.filter((way) => way.src === pod.ip && way.to === 'outside');
     const back = log.filter((way) => way.dst === pod.ip && way.via === 'outside');
-    if (ways.length !== 1 || ways[0]?.via !== pod.eniId) faults.push(`${pod.spec.name} did not leave by ${pod.eniId}`);
+    const eniId = vpc.eniOf(pod.ip) ?? 'an ENI';
+    if (ways.length !== 1 || ways[0]?.via !== eniId) faults.push(`${pod.name} did not leave by ${eniId}`);
     const describe = (list: readonly { readonly packets: number }[], names: readonly string[]): string =>
       `${list.reduce((sum, way) => sum + way.packets, 0)} by ${names.join(', ') || 'none'}`;
     return [
-      pod.spec.name,
+      pod.name,
       pod.ip,
       describe(
         ways,
@@ -96,7 +95,7 @@ export async function chainedPlugins(
 ): Promise<{ readonly answer: string; readonly rate: string }> {
   const url = `http://${vpc.node(web.node.name).primary.primaryIp}:${HOST_PORT}/`;
   const got = await vpc.outside.netns.tryRun(['busybox', 'wget', '-q', '-O', '-', url], { timeoutMs: 5_000 });
-  const qdiscs = await web.node.run(['tc', 'qdisc', 'show']);
+  const qdiscs = await web.node.containerd.run(['tc', 'qdisc', 'show']);
   return { answer: got.stdout.trim(), rate: /qdisc tbf .* dev eni\w+ .*rate (\w+)/.exec(qdiscs)?.[1] ?? 'none' };
 }
 

@@ -1,68 +1,124 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DIST_BIN_DIR } from '../../support/agent-process.ts';
-import type { Child } from '../../support/child.ts';
-import { type ContainerdNode, type PodSpec, startContainerdNode } from '../../support/containerd-node.ts';
+import { NODE_ENI_CONFIG_ANNOTATION } from '../../../crd/names.ts';
+import { PODS } from '../../../kube/resource-types.ts';
+import { removeStaleNode } from '../../support/containerd-node.ts';
 import { busyboxImage, imageTar } from '../../support/image-tar.ts';
+import { cleanupStale } from '../../support/run-names.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { createTestVpc, type TestVpc } from '../../vpc/vpc.ts';
+import { createSystemOf, filesOf, type System } from '../../system/system.ts';
+import { type DemoNode, type DemoPod, startDemoNode } from './demo-node.ts';
+import { IMAGE, podObject, SLEEP } from './pods.ts';
 
 /** Start of every name that the demo gives on this machine. */
 export const PREFIX = 'tke-demo-';
 
-/** Name of the one image: Pod sandboxes sleep in it, containers run a command in it. */
-const IMAGE = 'localhost/tke-demo:1';
-const SLEEP = ['/bin/sleep', '2147483647'] as const;
+/** The whole: cloud, API server, two replicas of ipamd, two nodes with containerd and agent. */
+export type DemoSystem = System<DemoNode>;
 
-/** Where Debian's containernetworking-plugins puts the reference plugins. */
-const REFERENCE_DIR = '/usr/lib/cni';
-const REFERENCE_PLUGINS = ['loopback', 'portmap', 'bandwidth'] as const;
+/** A small subnet: thirteen usable addresses. */
+export const SUBNET_A = { subnetId: 'subnet-small000', cidr: '10.0.1.0/28', usable: 13 } as const;
+/** What there is besides, once people say so. */
+export const SUBNET_B = { subnetId: 'subnet-spare000', cidr: '10.0.2.0/24' } as const;
 
-/** Port of web-0 on its node, and in the Pod. */
-export const HOST_PORT = 8080;
-const CONTAINER_PORT = 80;
+/** The nodes: eight cores may have five more ENIs. */
+export const NODES = ['n1', 'n2'] as const;
+const CORES = 8;
 
-/** What `wget` of the host port gets. */
-export const GREETING = 'hello from web-0';
+/** Pod addresses of one ENI: two only, so that there is more than one ENI to look at. */
+export const IPS_PER_ENI = 2;
 
-/** The Pods of each node. web-0 also shows portmap and bandwidth, chained after our plugin. */
-export const PODS: Readonly<Record<string, readonly PodSpec[]>> = {
-  n1: [
-    {
-      ...pod('web-0'),
-      command: ['/bin/sh', '-c', `echo ${GREETING} >/tmp/index.html; exec httpd -f -p ${CONTAINER_PORT} -h /tmp`],
-      portMappings: [{ hostPort: HOST_PORT, containerPort: CONTAINER_PORT }],
-      annotations: { 'kubernetes.io/ingress-bandwidth': '10M', 'kubernetes.io/egress-bandwidth': '10M' },
-    },
-    pod('web-1'),
-  ],
-  n2: [pod('db-0'), pod('db-1')],
-};
+/** Seconds instead of tens of seconds, so that a takeover can be watched. */
+const IPAMD_FLAGS = {
+  'ip-min-warm-target': '1',
+  'ip-max-warm-target': '1',
+  'leader-elect-lease': '5s',
+  'leader-elect-renew': '1s',
+  'cloud-timeout': '5s',
+} as const;
+const AGENT_FLAGS = { 'add-wait': '2s', 'ip-cooldown': '1s' } as const;
 
-/** A VPC of two nodes with their primary NIC. */
-export function createDemoVpc(): Promise<TestVpc> {
-  return createTestVpc({
-    prefix: PREFIX,
-    vpcCidrs: ['10.0.0.0/16'],
-    subnets: [
-      { id: 'subnet-a', cidr: '10.0.1.0/24' },
-      { id: 'subnet-b', cidr: '10.0.2.0/24' },
-    ],
-    nodes: Object.keys(PODS).map((name) => ({ name, primarySubnet: 'subnet-a' })),
+/** Longest that anything may take that the demo waits for. */
+const PATIENCE_MS = 60_000;
+
+/** Removes what killed runs left: processes, namespaces, mounts, files. Returns how many namespaces there were. */
+export async function removeLeftovers(): Promise<number> {
+  const dirs = new Set<string>();
+  const stale = await cleanupStale(PREFIX, async (netns) => {
+    const dir = filesOf(netns);
+    dirs.add(dir);
+    await removeStaleNode(netns, join(dir, netns.split('-').slice(3).join('-')));
   });
+  for (const dir of dirs) rmSync(dir, { recursive: true, force: true });
+  return stale.length;
 }
 
-/** Attaches two ENIs to a node, one in each subnet, with one address each: so its two Pods are on two ENIs. */
-export async function attachEnis(vpc: TestVpc, node: string): Promise<void> {
-  for (const subnet of ['a', 'b']) {
-    const eniId = `eni-${node}-${subnet}`;
-    await vpc.attachEni(node, { eniId, subnetId: `subnet-${subnet}` });
-    await vpc.assignIp(eniId);
-  }
+/** Brings everything up but the nodes' joining. `onMade` makes it the caller's to close, also when this fails. */
+export function startDemoSystem(
+  onMade: (system: DemoSystem) => void,
+  onNode: (name: string) => void,
+): Promise<DemoSystem> {
+  let image: string | undefined;
+  return createSystemOf<DemoNode>(
+    {
+      prefix: PREFIX,
+      nodes: NODES.map((name) => ({ name, cores: CORES })),
+      subnets: [SUBNET_A, SUBNET_B],
+      ipamdProgram: 'packaged',
+      ipamdFlags: IPAMD_FLAGS,
+      agentFlags: AGENT_FLAGS,
+      joinsAll: false,
+    },
+    {
+      onMade,
+      makeNode: async (parts) => {
+        image ??= writeImage(filesOf(parts.cloud.vpc.prefix));
+        const node = await startDemoNode(parts, image);
+        onNode(parts.name);
+        return node;
+      },
+    },
+  );
+}
+
+/** Lets a node join, and says how many addresses its ENIs may have as soon as there is something to say it on. */
+export async function joinNode(system: DemoSystem, name: string): Promise<void> {
+  await system.join(name);
+  await system.awaitNec(name, 'its NodeENIConfig', () => true, PATIENCE_MS);
+  const annotations = { [NODE_ENI_CONFIG_ANNOTATION.maxIpPerEni]: String(IPS_PER_ENI) };
+  await system.patchNec(name, { metadata: { annotations } });
+  await system.node(name).awaitReady();
+}
+
+/** Creates the objects of Pods on a node. */
+export async function createPods(system: DemoSystem, nodeName: string, names: readonly string[]): Promise<void> {
+  for (const name of names) await system.cluster.admin.create(PODS, podObject(name, nodeName));
+}
+
+/** All Pods that run. */
+export function podsOf(system: DemoSystem): readonly DemoPod[] {
+  return system.nodes.flatMap((node) => node.pods).toSorted((a, b) => a.name.localeCompare(b.name));
+}
+
+/** Waits until named Pods run, and returns them. */
+export async function awaitPods(system: DemoSystem, names: readonly string[]): Promise<readonly DemoPod[]> {
+  const running = () => podsOf(system).filter((pod) => names.includes(pod.name));
+  await waitUntil(() => running().length === names.length, {
+    what: `Pods ${names.join(', ')}`,
+    timeoutMs: PATIENCE_MS,
+    everyMs: 50,
+  });
+  return running();
+}
+
+/** ENIs of the cloud, primary ones left out. */
+export function enisOf(system: DemoSystem): readonly string[] {
+  const enis = [...system.cloud.host.model.state.enis.values()];
+  return enis.filter((eni) => !eni.isPrimary).map((eni) => eni.eniId);
 }
 
 /** Writes the container image into a folder. @throws Error when the machine's busybox cannot run alone in a container */
-export function writeImage(dir: string): string {
+function writeImage(dir: string): string {
   const path = ['/bin/busybox', '/usr/bin/busybox'].find((candidate) => existsSync(candidate));
   if (path === undefined) throw new Error('no busybox: install the Debian package busybox-static');
   const busybox = readFileSync(path);
@@ -70,58 +126,4 @@ export function writeImage(dir: string): string {
   const image = join(dir, 'image.tar');
   writeFileSync(image, imageTar(busyboxImage(IMAGE, busybox, SLEEP)));
   return image;
-}
-
-/** Starts a node's mount namespace and containerd. */
-export function startNode(vpc: TestVpc, name: string, dir: string, image: string): Promise<ContainerdNode> {
-  mkdirSync(join(dir, name));
-  return startContainerdNode({
-    name,
-    netns: vpc.node(name).netns,
-    dir: join(dir, name),
-    sandboxImage: IMAGE,
-    images: [image],
-    referencePluginDir: REFERENCE_DIR,
-    referencePlugins: REFERENCE_PLUGINS,
-  });
-}
-
-/**
- * Starts the packaged agent on a node with its default paths and waits until containerd has read its conflist. `onStarted` makes it the caller's
- * to stop, also when the wait fails.
- */
-export async function startDemoAgent(
-  vpc: TestVpc,
-  node: ContainerdNode,
-  onStarted: (agent: Child) => void,
-): Promise<Child> {
-  vpc.writeSupply(node.name, node.hostPath('/etc/tke-eni/node.yaml'));
-  const agent = node.exec([
-    join(DIST_BIN_DIR, 'tke-eni-agent'),
-    // The node has a mount namespace of its own, and process 1 is not in it.
-    '--host-root=/',
-    `--plugin-dir=${DIST_BIN_DIR}`,
-    '--port-mapping=true',
-    '--bandwidth=true',
-  ]);
-  onStarted(agent);
-  const conflist = node.hostPath('/etc/cni/net.d/10-tke-eni.conflist');
-  await waitUntil(
-    () => {
-      if (!agent.isRunning) throw new Error(`${node.name}: the agent ended:\n${lastLines(agent)}`);
-      return existsSync(conflist);
-    },
-    { what: `${node.name}: the agent's conflist`, timeoutMs: 30_000, explain: () => lastLines(agent) },
-  );
-  await node.awaitNetworkReady();
-  return agent;
-}
-
-/** The end of a process's output. */
-export function lastLines(child: Child, count = 25): string {
-  return `${child.stdout}${child.stderr}`.trimEnd().split('\n').slice(-count).join('\n');
-}
-
-function pod(name: string): PodSpec {
-  return { name, namespace: 'demo', image: IMAGE, command: SLEEP };
 }
