@@ -10,7 +10,9 @@ export type AgentCaller = {
 
 /** Opens a client of the agent's unix socket. */
 export function openAgentCaller(socketPath: string): AgentCaller {
-  const client = new Client(`unix:${socketPath}`, credentials.createInsecure());
+  // Shared with an earlier caller, the connection would be in its back-off while the agent is there again.
+  const own = { 'grpc.use_local_subchannel_pool': 1 };
+  const client = new Client(`unix:${socketPath}`, credentials.createInsecure(), own);
   return {
     call: (method, request, timeoutMs = 60_000) =>
       new Promise((resolve, reject) => {
