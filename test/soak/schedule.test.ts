@@ -29,7 +29,7 @@ test('planDisturbances: every kind comes in five minutes, whatever the seed', (t
   fc.assert(
     fc.property(seeds, (seed) => {
       const kinds = new Set(planDisturbances({ ...SPEC, seed }).map(({ what }) => what.kind));
-      return all.isSubsetOf(kinds);
+      return [...all].every((kind) => kinds.has(kind));
     }),
   );
 });

@@ -1,0 +1,197 @@
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readJournalFacts } from '../support/journal-facts.ts';
+import { createPodNetns } from '../support/pod-netns.ts';
+import type { Cut, Door } from '../system/door.ts';
+import type { IpamdProcess } from '../system/ipamd-process.ts';
+import { checkSample } from './checks.ts';
+import { cloudRules, kubeRules } from './fault-rules.ts';
+import { judgeNode } from './judge-node.ts';
+import type { Disturbance, ForeignChange, Planned } from './schedule.ts';
+import type { Soak } from './soak.ts';
+import type { SoakNode } from './soak-node.ts';
+
+const SAMPLE = 3;
+/** A lease whose sandbox is gone is collected when it is a minute old, at the next look. */
+const COLLECTED_MS = 100_000;
+/** Kubernetes starts a Pod again about so soon. */
+const LEADER_BACK_MS = 1_000;
+
+const FOREIGN_COMMANDS: Readonly<Record<ForeignChange, readonly string[]>> = {
+  'pod-rule': ['ip', 'rule', 'del', 'priority', '512'],
+  'eni-rules': ['sh', '-c', 'while ip rule del priority 1536 2>/dev/null; do :; done'],
+  'nft-table': ['nft', 'delete', 'table', 'inet', 'tke_eni'],
+  'nft-ruleset': ['nft', 'flush', 'ruleset'],
+  'pod-routes': ['ip', 'route', 'flush', 'table', '3999'],
+};
+
+/** Does what is planned, each thing at its time, until the load is over. Resolves when everything begun has ended. */
+export async function disturbAll(soak: Soak, plan: readonly Planned[]): Promise<void> {
+  const running = new Set<Promise<void>>();
+  for (const { atMs, what } of plan) {
+    while (!soak.isOver && soak.tally.elapsedMs < atMs) await sleep(50);
+    if (soak.isOver) break;
+    const one = disturb(soak, what).catch((error: unknown) => {
+      soak.tally.violation(`${what.kind}: ${error instanceof Error ? error.message : String(error)}`);
+    });
+    running.add(one);
+    void one.finally(() => running.delete(one));
+  }
+  await Promise.all(running);
+}
+
+/** Lets everybody reach everybody again, with no faults. Idempotent. */
+export async function calm(soak: Soak): Promise<void> {
+  const { system } = soak;
+  system.cloud.host.faults.clear();
+  system.cluster.server.faults.clear();
+  for (const node of system.nodes) node.cri.setBroken(false);
+  const doors = [
+    ...system.nodes.map((node) => node.kube),
+    ...system.ipamds.flatMap(({ kube, cloud }) => [kube, cloud]),
+  ];
+  await Promise.all(doors.map((door) => door.heal()));
+}
+
+async function disturb(soak: Soak, what: Disturbance): Promise<void> {
+  const { system, tally } = soak;
+  tally.add(`done ${nameOf(what)}`);
+  switch (what.kind) {
+    case 'kill-agent':
+      return killAgent(soak, what);
+    case 'kill-leader':
+      return killLeader(soak);
+    case 'cut-node':
+      return cutFor(soak, [system.node(what.node).kube], what.how, what.lastsMs);
+    case 'cut-leader': {
+      const leader = await findLeader(soak);
+      return leader === undefined ? undefined : cutFor(soak, [leader[what.from]], what.how, what.lastsMs);
+    }
+    case 'cut-everybody': {
+      const doors = [...system.nodes.map((node) => node.kube), ...system.ipamds.map((ipamd) => ipamd.kube)];
+      return cutFor(soak, doors, 'refused', what.lastsMs);
+    }
+    case 'cut-watches':
+      return system.cluster.server.disconnectWatches();
+    case 'kube-storm': {
+      const { faults } = system.cluster.server;
+      return during(
+        soak,
+        what.lastsMs,
+        kubeRules(what.storm, what.chance).map((rule) => faults.add(rule)),
+      );
+    }
+    case 'cloud-storm': {
+      const { faults } = system.cloud.host;
+      return during(
+        soak,
+        what.lastsMs,
+        cloudRules(what.storm, what.chance).map((rule) => faults.add(rule)),
+      );
+    }
+    case 'foreign-change':
+      return changeKernel(soak, system.node(what.node), what.change);
+    case 'runtime-down': {
+      const { cri } = system.node(what.node);
+      cri.setBroken(true);
+      return during(soak, what.lastsMs, [() => cri.setBroken(false)]);
+    }
+    case 'lose-sandbox':
+      return loseSandbox(soak, system.node(what.node));
+    case 'crowd':
+      system.node(what.node).wanted = what.pods;
+      return;
+    case 'judge':
+      return judgeNode(soak, system.node(what.node));
+  }
+}
+
+function nameOf(what: Disturbance): string {
+  if (what.kind === 'kube-storm' || what.kind === 'cloud-storm') return `${what.kind} ${what.storm}`;
+  if (what.kind === 'foreign-change') return `${what.kind} ${what.change}`;
+  if (what.kind === 'cut-leader') return `${what.kind} ${what.from}`;
+  return what.kind;
+}
+
+async function killAgent(soak: Soak, what: Extract<Disturbance, { readonly kind: 'kill-agent' }>): Promise<void> {
+  const node = soak.system.node(what.node);
+  await node.killAgent(what);
+  soak.tally.add('kills of agents', what.twice ? 2 : 1);
+  await checkSample(soak, node, SAMPLE);
+}
+
+async function killLeader(soak: Soak): Promise<void> {
+  const leader = await findLeader(soak);
+  if (leader === undefined) return;
+  soak.expectedEnds.add(leader.pid);
+  await leader.kill();
+  soak.tally.add('kills of the leader');
+  await sleep(LEADER_BACK_MS);
+  leader.start();
+  for (const node of soak.system.nodes) await checkSample(soak, node, 1);
+}
+
+/** While the API server is in trouble there may be none for longer than one cares to wait. */
+async function findLeader({ system, tally }: Soak): Promise<IpamdProcess | undefined> {
+  try {
+    return await system.leader();
+  } catch {
+    tally.add('times without a leader for 20 s');
+    return undefined;
+  }
+}
+
+async function cutFor(soak: Soak, doors: readonly Door[], how: Cut, lastsMs: number): Promise<void> {
+  await Promise.all(doors.map((door) => door.cut(how)));
+  await pass(soak, lastsMs);
+  await Promise.all(doors.map((door) => door.heal()));
+}
+
+async function during(soak: Soak, lastsMs: number, ends: readonly (() => void)[]): Promise<void> {
+  await pass(soak, lastsMs);
+  for (const end of ends) end();
+}
+
+/** Waits, but not beyond the load. */
+async function pass(soak: Soak, ms: number): Promise<void> {
+  const untilMs = performance.now() + ms;
+  while (!soak.isOver && performance.now() < untilMs) await sleep(50);
+}
+
+async function changeKernel(soak: Soak, node: SoakNode, change: ForeignChange): Promise<void> {
+  // What is not there at this moment cannot be deleted: then this one changes nothing.
+  await node.netns.tryRun(FOREIGN_COMMANDS[change]);
+  await checkSample(soak, node, SAMPLE);
+}
+
+async function loseSandbox(soak: Soak, node: SoakNode): Promise<void> {
+  const slot = node.slots.find(({ state, isHeld }) => state.kind === 'live' && !isHeld && !state.isKnown);
+  if (slot === undefined || slot.state.kind !== 'live') return;
+  const { containerId, ip } = slot.state;
+  slot.state = { kind: 'lost', containerId };
+  soak.book.release(ip, { node: node.name, containerId });
+  node.cri.removeSandbox(containerId);
+  await slot.netns.close();
+  soak.lost += 1;
+  slot.netns = await createPodNetns(`${soak.system.cloud.vpc.prefix}pod-${node.name}-lost${soak.lost}`);
+  const untilMs = performance.now() + COLLECTED_MS;
+  while (existsSync(node.journalPath) && hasLease(node, containerId)) {
+    if (soak.isAborted) return;
+    if (performance.now() > untilMs) {
+      soak.tally.violation(`${node.name}: the lease of a lost sandbox, ${ip}, is not collected`);
+      break;
+    }
+    await sleep(2_000);
+  }
+  soak.tally.add('lost sandboxes collected');
+  slot.state = { kind: 'free' };
+}
+
+function hasLease(node: SoakNode, containerId: string): boolean {
+  try {
+    return readJournalFacts(node.journalPath).leases.some((lease) => lease.containerId === containerId);
+  } catch {
+    // Read while it is being written: the next look tells.
+    return true;
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * `node test/soak/main.ts [--seed N] [--adds N] [--seconds N]`: tens of thousands of Pods come and go on a whole system
+ * that is thrown about, then cloud, objects and kernels are compared. Exit code 1 when anything is wrong.
+ */
+import { parseArgs } from 'node:util';
+import { type RunningSoak, runSoak } from './run-soak.ts';
+
+const DEFAULT_ADDS = 20_000;
+/** Of the load alone; start, audits and end come on top and fit into ten minutes with it. */
+const DEFAULT_SECONDS = 420;
+/** No run is longer than this, whatever hangs. */
+const WALL_MS = 590_000;
+const BESIDE_LOAD_MS = WALL_MS - DEFAULT_SECONDS * 1_000;
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+const { values } = parseArgs({
+  options: { seed: { type: 'string' }, adds: { type: 'string' }, seconds: { type: 'string' } },
+});
+const spec = {
+  seed: numberOf('seed', values.seed, Math.floor(Math.random() * 1e9)),
+  adds: numberOf('adds', values.adds, DEFAULT_ADDS),
+  lastsMs: numberOf('seconds', values.seconds, DEFAULT_SECONDS) * 1_000,
+};
+if (process.getuid?.() !== 0) {
+  process.stderr.write('soak makes network namespaces: run it as root (sudo make soak)\n');
+  process.exit(2);
+}
+
+const running: RunningSoak = { soak: undefined, system: undefined };
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void leave(130));
+const wall = setTimeout(() => {
+  print(
+    `FAILED: not done after ${(spec.lastsMs + BESIDE_LOAD_MS) / 1_000} s. ${running.soak?.tally.violations.join('\n') ?? ''}`,
+  );
+  void leave(1);
+}, spec.lastsMs + BESIDE_LOAD_MS);
+
+print(`soak: seed ${spec.seed} (make soak SOAK="--seed ${spec.seed}" repeats its choices)`);
+const startMs = performance.now();
+try {
+  const isWell = await runSoak(spec, running, print);
+  const seconds = Math.round((performance.now() - startMs) / 1_000);
+  print(`soak: ${isWell ? 'passed' : 'FAILED'}, seed ${spec.seed}, ${seconds} s`);
+  await leave(isWell ? 0 : 1);
+} catch (error) {
+  print(`soak: FAILED, seed ${spec.seed}: ${error instanceof Error ? error.stack : String(error)}`);
+  await leave(1);
+}
+
+/** Ends every process and removes every namespace first. */
+async function leave(code: number): Promise<never> {
+  clearTimeout(wall);
+  if (running.soak !== undefined) running.soak.isAborted = true;
+  await running.system?.close();
+  process.exit(code);
+}
+
+function numberOf(name: string, text: string | undefined, otherwise: number): number {
+  const value = text === undefined ? otherwise : Number(text);
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  process.stderr.write(`--${name}: expected a whole number above 0, got ${text}\n`);
+  process.exit(2);
+}

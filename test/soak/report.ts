@@ -1,0 +1,97 @@
+import { judgeLife, type ProcessLife, quarterOf } from './process-watch.ts';
+import type { Soak } from './soak.ts';
+import { clockText, type Tally } from './tally.ts';
+
+/** Bounds of the agent, whose goal is 130 MiB, and of ipamd, whose goal is 250 MiB: a soak looks for leaks, not for a MiB. */
+export const BOUNDS = {
+  agent: { rssMiB: 200, growthMiB: 40, fdGrowth: 30 },
+  ipamd: { rssMiB: 250, growthMiB: 60, fdGrowth: 30 },
+} as const;
+
+/** Says how far the load is, in one line. */
+export function progressLine(soak: Soak): string {
+  const { tally, system, book } = soak;
+  const live = system.nodes.map((node) => node.pods.length).join('+');
+  const kills = `kills: agents ${tally.of('kills of agents')}, leaders ${tally.of('kills of the leader')}`;
+  return [
+    `${clockText(tally.elapsedMs)}  ADDs ${tally.of('ADDs')}${listed(tally, 'refused ADD ', ' refused: ')}`,
+    `DELs ${tally.of('DELs')} (${tally.of('DELs left for the agent')} left)${listed(tally, 'refused DEL ', ' refused: ')}`,
+    `Pods ${live} (book ${book.size})`,
+    kills,
+    `disturbances ${sum(tally, 'done ')}`,
+    `violations ${tally.violations.length}`,
+  ].join('; ');
+}
+
+/** Says what became of it all, in a table. */
+export function summary(soak: Soak, lives: readonly ProcessLife[]): string {
+  const { tally } = soak;
+  const seen = soak.system.cloud.host.seen;
+  const bad = seen.filter(({ code }) => code !== 'OK');
+  const rows: readonly (readonly [string, string | number])[] = [
+    ['ADDs that gave a network', tally.of('ADDs')],
+    ['ADDs refused, by CNI code', names(tally, 'refused ADD ')],
+    ['ADDs of a sandbox that has its network', tally.of('ADDs of a sandbox that has its network')],
+    ['ADDs of the same sandbox after no answer', tally.of('ADDs of the same sandbox after no answer')],
+    ['DELs', tally.of('DELs')],
+    ['DELs refused, by CNI code', names(tally, 'refused DEL ')],
+    ['DELs left for an agent that was away', tally.of('DELs left for the agent')],
+    ['DELs of a sandbox that is gone', tally.of('DELs of a sandbox that is gone')],
+    ['lost sandboxes collected', tally.of('lost sandboxes collected')],
+    ['kills of agents', tally.of('kills of agents')],
+    ['kills of the leader', tally.of('kills of the leader')],
+    ['looks into Pods', tally.of('looks into Pods')],
+    ['pings answered at once, after a repair', `${tally.of('pings at once')}, ${tally.of('pings after a repair')}`],
+    ['nodes judged good amid it', tally.of('nodes judged good')],
+    ['sweeps of the book over the cloud', tally.of('sweeps')],
+    ['calls of the cloud, answered badly', `${seen.length}, ${bad.length}`],
+    ...tally.under('done ').map(([what, count]) => [`disturbance ${what}`, count] as const),
+  ];
+  const width = Math.max(...rows.map(([what]) => what.length));
+  return [...rows.map(([what, value]) => `  ${what.padEnd(width)}  ${value}`), '', processTable(lives)].join('\n');
+}
+
+/** Says what is wrong with the processes' memory and descriptors. */
+export function judgeLives(lives: readonly ProcessLife[]): readonly string[] {
+  return lives.flatMap((life) => judgeLife(life, life.name.startsWith('ipamd') ? BOUNDS.ipamd : BOUNDS.agent));
+}
+
+/** The longest life of each process, and how many it had: short ones tell nothing of growth. */
+function processTable(lives: readonly ProcessLife[]): string {
+  const byName = [...Map.groupBy(lives, ({ name }) => name)];
+  const rows = byName.map(([name, all]) => {
+    const longest = all.toSorted((a, b) => lengthOf(b) - lengthOf(a))[0];
+    const [quarter, last] = longest === undefined ? [] : [quarterOf(longest), longest.samples.at(-1)];
+    const most = Math.max(...all.flatMap(({ samples }) => samples.map(({ rssMiB }) => rssMiB)));
+    const cells = [
+      String(all.length),
+      clockText(longest === undefined ? 0 : lengthOf(longest)),
+      quarter?.rssMiB.toFixed(0) ?? '',
+      last?.rssMiB.toFixed(0) ?? '',
+      most.toFixed(0),
+      String(quarter?.fds ?? ''),
+      String(last?.fds ?? ''),
+    ];
+    return `  ${name.padEnd(12)}${cells.map((cell) => cell.padStart(11)).join('')}`;
+  });
+  const heads = ['lives', 'longest', 'MiB at 1/4', 'at its end', 'MiB most', 'fds at 1/4', 'at its end'];
+  return [`  ${'process'.padEnd(12)}${heads.map((head) => head.padStart(11)).join('')}`, ...rows].join('\n');
+}
+
+function lengthOf({ samples }: ProcessLife): number {
+  return (samples.at(-1)?.atMs ?? 0) - (samples[0]?.atMs ?? 0);
+}
+
+function listed(tally: Tally, prefix: string, lead: string): string {
+  const found = names(tally, prefix);
+  return found === 'none' ? '' : `${lead}${found}`;
+}
+
+function names(tally: Tally, prefix: string): string {
+  const found = tally.under(prefix).map(([rest, count]) => `${rest}: ${count}`);
+  return found.length === 0 ? 'none' : found.join(', ');
+}
+
+function sum(tally: Tally, prefix: string): number {
+  return tally.under(prefix).reduce((total, [, count]) => total + count, 0);
+}

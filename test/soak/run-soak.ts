@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createPodNetns } from '../support/pod-netns.ts';
+import { auditThreeWays } from '../system/audit-three-ways.ts';
+import { countAssigned, createSystemOf, type System } from '../system/system.ts';
+import { sweepCloud } from './checks.ts';
+import { calm, disturbAll } from './disturb.ts';
+import { keepEvidence } from './keep-evidence.ts';
+import { endPod, work } from './load.ts';
+import { ProcessWatch } from './process-watch.ts';
+import { judgeLives, progressLine, summary } from './report.ts';
+import { planDisturbances } from './schedule.ts';
+import { Soak, type SoakSpec } from './soak.ts';
+import { makeSoakNode, type SoakNode } from './soak-node.ts';
+import { clockText } from './tally.ts';
+
+const NODES = ['n1', 'n2', 'n3'] as const;
+/** Seven more ENIs of 29 addresses each. */
+const CORES = 16;
+const SLOTS = 60;
+/** A kubelet sets up several Pods at a time. */
+const WORKERS = 6;
+const PODS = [6, 40] as const;
+const FIRST_PODS = 20;
+const WARM = 5;
+const PROGRESS_MS = 30_000;
+const LOOK_MS = 2_000;
+const SUBNETS = [
+  { subnetId: 'subnet-pods000a', cidr: '10.0.1.0/24' },
+  { subnetId: 'subnet-pods000b', cidr: '10.0.2.0/24' },
+];
+/** Longest that cloud, objects and kernels may take to agree once nothing is done to them any more. */
+const AUDIT_MS = 50_000;
+
+/** Prints a line. */
+export type Print = (line: string) => void;
+
+/** What a run owns and whoever interrupts it must be able to close. */
+export type RunningSoak = { soak: Soak | undefined; system: System<SoakNode> | undefined };
+
+/** Runs a soak from its system's start to its end. Returns whether all was well. */
+export async function runSoak(spec: SoakSpec, running: RunningSoak, print: Print): Promise<boolean> {
+  const system = await createSystemOf<SoakNode>(
+    {
+      nodes: NODES.map((name) => ({ name, cores: CORES })),
+      subnets: SUBNETS,
+      ipamdProgram: 'packaged',
+      // What a stale description hid is found by the look at the whole.
+      ipamdFlags: { 'log-level': 'info', 'sync-interval': '20s' },
+      agentFlags: { 'enable-quick-release': true, 'release-interval': '3s' },
+    },
+    {
+      makeNode: makeSoakNode,
+      onMade: (made) => {
+        running.system = made;
+      },
+    },
+  );
+  await makeSlots(system);
+  for (const { name } of system.nodes) await system.awaitNec(name, 'warm', (nec) => countAssigned(nec) >= WARM);
+  const soak = new Soak(spec, system);
+  running.soak = soak;
+  const plan = planDisturbances({ seed: spec.seed, lastsMs: spec.lastsMs, nodes: NODES, pods: PODS });
+  print(`the system is up; ${spec.adds} ADDs within ${clockText(spec.lastsMs)}, ${plan.length} disturbances planned`);
+  const watch = new ProcessWatch();
+  await load(soak, plan, watch, print);
+  await judgeEnd(soak, print);
+  for (const line of judgeLives(watch.lives)) soak.tally.violation(line);
+  print(summary(soak, watch.lives));
+  const { violations } = soak.tally;
+  if (violations.length === 0) return true;
+  for (const line of violations.slice(0, 60)) print(`VIOLATION ${line}`);
+  print(`${violations.length} violations; logs, journals, objects and the plan are in ${keepEvidence(soak, plan)}`);
+  return false;
+}
+
+async function makeSlots(system: System<SoakNode>): Promise<void> {
+  for (const node of system.nodes) {
+    for (let index = 0; index < SLOTS; index++) {
+      const netns = await createPodNetns(`${system.cloud.vpc.prefix}pod-${node.name}-${index}`);
+      node.slots.push({ netns, state: { kind: 'free' }, isHeld: false });
+    }
+    node.wanted = FIRST_PODS;
+  }
+}
+
+async function load(
+  soak: Soak,
+  plan: ReturnType<typeof planDisturbances>,
+  watch: ProcessWatch,
+  print: Print,
+): Promise<void> {
+  const { system, tally } = soak;
+  for (const node of system.nodes) node.onCrash = (text) => tally.violation(text);
+  const looking = new AbortController();
+  const look = lookOn(soak, watch, looking.signal);
+  const tell = setInterval(() => print(progressLine(soak)), PROGRESS_MS);
+  const workers = system.nodes.flatMap((node) => Array.from({ length: WORKERS }, () => work(soak, node)));
+  const all = [...workers, disturbAll(soak, plan)].map((one) =>
+    one.catch((error: unknown) => {
+      tally.violation(`the harness failed: ${error instanceof Error ? error.stack : String(error)}`);
+      soak.isAborted = true;
+    }),
+  );
+  await Promise.all(all);
+  clearInterval(tell);
+  const { adds } = soak.spec;
+  const why = tally.of('ADDs') >= adds ? 'the number is reached' : 'the time is over';
+  print(`${progressLine(soak)}\nthe load ended because ${why}`);
+  if (tally.of('ADDs') < adds) tally.violation(`only ${tally.of('ADDs')} of ${adds} ADDs were made in the time`);
+  await calm(soak);
+  looking.abort();
+  await look;
+}
+
+/** Looks, again and again, at the processes and at the addresses in use. */
+async function lookOn(soak: Soak, watch: ProcessWatch, signal: AbortSignal): Promise<void> {
+  const { system, tally } = soak;
+  while (!signal.aborted) {
+    for (const ipamd of system.ipamds) {
+      if (ipamd.isRunning || soak.expectedEnds.has(ipamd.pid)) continue;
+      tally.violation(`${ipamd.name} ended by itself: ${ipamd.logs().slice(-3_000)}`);
+      ipamd.start();
+    }
+    const agents = system.nodes.map((node) => ({ name: `agent ${node.name}`, pid: node.agent.pid }));
+    watch.look([...agents, ...system.ipamds], tally.elapsedMs);
+    sweepCloud(soak);
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** With nothing being done to it any more: the audit with the Pods that are left, and once more without any. */
+async function judgeEnd(soak: Soak, print: Print): Promise<void> {
+  const { system, tally } = soak;
+  const left = system.nodes.flatMap((node) => node.pods).length;
+  const first = await audit(soak, `with ${left} Pods`, print);
+  await Promise.all(system.nodes.flatMap((node) => node.slots.map((slot) => endPod(soak, node, slot))));
+  // One that disagrees for good would only be waited for twice.
+  if (first) await audit(soak, 'without Pods', print);
+  for (const node of system.nodes) {
+    const spooled = node.spooled();
+    if (spooled.length > 0) tally.violation(`${node.name}: DELs left in the spool: ${spooled.join(' ')}`);
+  }
+  if (soak.book.size > 0) tally.violation(`the book still has ${soak.book.size} addresses`);
+}
+
+async function audit(soak: Soak, what: string, print: Print): Promise<boolean> {
+  const startMs = performance.now();
+  const found = await auditThreeWays(soak.system, { withinMs: AUDIT_MS });
+  const seconds = ((performance.now() - startMs) / 1_000).toFixed(1);
+  for (const line of found) soak.tally.violation(`audit ${what}: ${line}`);
+  print(
+    `audit ${what}: ${found.length === 0 ? 'cloud, objects and kernels agree' : `${found.length} differences`} after ${seconds} s`,
+  );
+  return found.length === 0;
+}
