@@ -29,7 +29,7 @@ export type SystemSpec = {
   readonly taskMs?: readonly [number, number];
   /** Replicas of ipamd; default 2. */
   readonly ipamds?: number;
-  /** Default 'sources'. */
+  /** Default 'packaged'. */
   readonly ipamdProgram?: 'packaged' | 'sources';
   readonly ipamdFlags?: Readonly<Record<string, string>>;
   readonly agentFlags?: Readonly<Record<string, string | boolean>>;
@@ -67,7 +67,7 @@ export async function createSystemOf<N extends SystemMember>(
   spec: SystemSpec,
   { makeNode, onMade }: MemberSpec<N>,
 ): Promise<System<N>> {
-  const isPackaged = spec.ipamdProgram === 'packaged';
+  const isPackaged = spec.ipamdProgram !== 'sources';
   await buildExecutables(['tke-route-eni', 'tke-eni-agent', ...(isPackaged ? (['tke-eni-ipamd'] as const) : [])]);
   const subnets = spec.subnets ?? [POD_SUBNET];
   const nodes = spec.nodes.map(({ name, cores = 4 }) => ({ name, cores }));
@@ -289,7 +289,7 @@ export class System<N extends SystemMember = SystemNode> {
     const { path, rotate } = this.cluster.kubeconfig('tke-eni-ipamd', dir, kube.address);
     this.#tokens.push(rotate);
     const { key } = this.cloud;
-    const program = this.#spec.ipamdProgram ?? 'sources';
+    const program = this.#spec.ipamdProgram ?? 'packaged';
     const flags = { 'node-release-grace': '2s', 'orphan-grace': '1m', ...this.#spec.ipamdFlags };
     this.ipamds.push(new IpamdProcess({ name, room, dir, kube, cloud, kubeconfig: path, key, program, flags }));
   }
