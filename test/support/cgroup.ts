@@ -18,13 +18,28 @@ function cgroupFolders(name: string): readonly string[] {
 export function cgroupPids(name: string): readonly number[] {
   const pids = cgroupFolders(name)
     .flatMap(subfolders)
-    .flatMap((folder) => readFileSync(join(folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number));
+    .flatMap((folder) => unlessGone(() => readFileSync(join(folder, 'cgroup.procs'), 'utf8'), ''))
+    .flatMap((text) => text.split('\n').filter(Boolean).map(Number));
   return [...new Set(pids)];
+}
+
+/** A container's cgroup may go, by its runtime, while it is looked at. @throws the error of `look` otherwise */
+function unlessGone<T>(look: () => T, otherwise: T): T {
+  try {
+    return look();
+  } catch (error) {
+    // ENODEV: the file was open already when its cgroup went.
+    if (error instanceof Error && 'code' in error && ['ENOENT', 'ENODEV'].includes(String(error.code)))
+      return otherwise;
+    throw error;
+  }
 }
 
 /** A folder and all below it, innermost first. */
 function subfolders(folder: string): readonly string[] {
-  const inner = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const inner = unlessGone(() => readdirSync(folder, { withFileTypes: true }), []).filter((entry) =>
+    entry.isDirectory(),
+  );
   return [...inner.flatMap((entry) => subfolders(join(folder, entry.name))), folder];
 }
 
