@@ -47,6 +47,8 @@ export type Informer<T> = {
   keys(): Iterable<string>;
   values(): Iterable<T>;
   readonly size: number;
+  /** How often reading the collection as a whole was begun. What comes out of a list may be of a restored, older state. */
+  readonly listings: number;
   /** Returns what an index has under a text; nothing for an unknown text. */
   byIndex(name: string, value: string): readonly T[];
   /** Calls with each change, after it was made; `after` absent: deleted. After a new list with all that is there. */
@@ -73,12 +75,15 @@ const LIVED_MS = 5000;
 export function openInformer<T>(options: InformerOptions<T>): Informer<T> {
   const cache = new ObjectCache<T>(options.decode, options.indexes ?? {}, cacheReports(options));
   const hasSynced = Promise.withResolvers<void>();
-  const state = { isSynced: false, lastContactMs: Number.NEGATIVE_INFINITY };
+  const state = { isSynced: false, listings: 0, lastContactMs: Number.NEGATIVE_INFINITY };
   const follower: Follower<T> = {
     options,
     cache,
     onContact: () => {
       state.lastContactMs = options.clock.monotonicMs();
+    },
+    onListing: () => {
+      state.listings += 1;
     },
     onSynced: () => {
       state.isSynced = true;
@@ -97,6 +102,9 @@ export function openInformer<T>(options: InformerOptions<T>): Informer<T> {
     get size() {
       return cache.size;
     },
+    get listings() {
+      return state.listings;
+    },
     byIndex: (name, value) => cache.byIndex(name, value),
     subscribe: (listener) => cache.subscribe(listener),
     get lastContactMs() {
@@ -109,6 +117,8 @@ type Follower<T> = {
   readonly options: InformerOptions<T>;
   readonly cache: ObjectCache<T>;
   readonly onContact: () => void;
+  /** A list has begun to arrive: nothing of it is in the cache yet. */
+  readonly onListing: () => void;
   readonly onSynced: () => void;
 };
 
@@ -147,6 +157,7 @@ async function listAll<T>(follower: Follower<T>, signal: AbortSignal): Promise<s
     const page = await client.listPage(type, { ...query, limit: pageSize, ...token }, signal);
     signal.throwIfAborted();
     follower.onContact();
+    if (seen.size === 0) follower.onListing();
     for (const object of page.items) seen.add(follower.cache.put(object));
     continueToken = page.continueToken;
     if (continueToken !== undefined) continue;

@@ -35,6 +35,8 @@ export async function readNec(
   const object = await deps.kube.get(NECS, { name }, signal);
   memory.mustRead = false;
   memory.written = object;
+  // Read past the watch: nothing tells whether it is of the same history.
+  memory.baseline = undefined;
   return object === undefined ? undefined : decodeNec(object);
 }
 

@@ -36,7 +36,11 @@ export type NodeFacts = {
 };
 
 /** The NodeENIConfigs, as a watch has them: may be behind, never ahead. */
-export type NecStore = { get(name: string): NecEntry | undefined };
+export type NecStore = {
+  get(name: string): NecEntry | undefined;
+  /** How often they were all read anew; 0 for a store that never lists again. */
+  readonly listings?: number;
+};
 
 /** What is told to people: the part of the event recorder that a node needs. */
 export type NodeEvents = {

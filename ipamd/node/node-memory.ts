@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
+import type { Baseline } from '../nec/decide-trust.ts';
 import type { Judgement } from '../nec/judge-intent.ts';
 
 /** A call that this process makes or made for an intent, until its outcome is in the object. */
@@ -32,6 +33,8 @@ export type NodeMemory = {
   rebuiltMs: number | undefined;
   /** Differences between object and cloud that one look showed, and when: acted upon when a later look shows them too. */
   readonly driftSeenMs: Map<string, number>;
+  /** What the object said when it was first seen since the last list; undefined: to be taken from the next look. */
+  baseline: Baseline | undefined;
   /** What people were last told to be wrong. */
   told: string | undefined;
 };
@@ -55,6 +58,7 @@ export class NodeMemoryBook {
       describe: undefined,
       rebuiltMs: undefined,
       driftSeenMs: new Map(),
+      baseline: undefined,
       told: undefined,
     };
     this.#nodes.set(name, memory);

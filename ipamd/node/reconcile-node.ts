@@ -1,7 +1,8 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { type Baseline, baselineOf, withConfirmedOffers } from '../nec/decide-trust.ts';
 import type { NodeProblem } from '../nec/node-view.ts';
 import { isSameData } from '../nec/same-data.ts';
-import { lookForDrift, lookWhenReleased, type Mended, mendRestored, readStatus } from './mend-node.ts';
+import { lookForDrift, lookWhenReleased, type Mended, mendRestored, type ReadStatus, readStatus } from './mend-node.ts';
 import { withoutCloudFinalizer, withStatus } from './merge-status.ts';
 import { readNec, writeNec } from './nec-access.ts';
 import type { NecEntry } from './nec-entry.ts';
@@ -85,7 +86,8 @@ class NodeTurn {
     noteIntents(this.#deps, this.#memory, read.status);
     if (read.why !== undefined) return await this.#mend(entry, read.spec, read.status, read.why);
     const drift = await lookForDrift(this.#deps, this.#memory, this.#inputOf(entry, read), this.#stop);
-    const input = this.#inputOf(entry, { ...read, status: drift.status });
+    const baseline = takeBaseline(this.#deps, this.#memory, read);
+    const input = this.#inputOf(entry, withConfirmedOffers(read.spec, drift.status, baseline));
     const facts = this.#deps.facts.viewOf(this.#name, entry);
     const plan = planTurn(this.#deps, this.#memory, input, facts);
     for (const look of plan.looks)
@@ -200,6 +202,14 @@ class NodeTurn {
   #caseOf(entry: NecEntry, status: NodeEniConfigStatus, { intent, priority }: Plan['sends'][number]) {
     return { node: this.#name, uid: entry.object.metadata.uid ?? '', intent, status, priority };
   }
+}
+
+/** The first look after a list is what offers are measured by. */
+function takeBaseline({ necs }: NodeDeps, memory: NodeMemory, { spec, status }: ReadStatus): Baseline {
+  const listings = necs.listings ?? 0;
+  if (memory.baseline?.listings !== listings) memory.baseline = undefined;
+  memory.baseline ??= baselineOf(spec, status, listings);
+  return memory.baseline;
 }
 
 /** More would fill a condition and say no more. */

@@ -67,6 +67,8 @@ export type NodeScene = {
   want(count: number): void;
   /** Addresses that the agent never offers. */
   readonly inUse: Set<string>;
+  /** Whether the agent writes. */
+  hasAgent(isThere: boolean): void;
   lead(options?: { readonly log?: Logger }): Life;
   /** The leader that makes the next call of this action dies there. */
   crashAt(action: string, point: CrashPoint): void;
@@ -105,6 +107,9 @@ export async function openNodeScene(spec: CloudSpec = CLOUD, cores = 2): Promise
     facts: world.facts,
     violations: world.violations,
     inUse: world.inUse,
+    hasAgent: (isThere) => {
+      world.hasAgent = isThere;
+    },
     nec: () => world.nec(),
     want: (count) => {
       world.wanted = count;
@@ -134,6 +139,7 @@ class World {
   readonly violations: string[] = [];
   readonly inUse = new Set<string>();
   wanted = 0;
+  hasAgent = true;
   crash: Crash | undefined;
   #clock: VirtualClock;
   #host: CloudHost;
@@ -159,6 +165,7 @@ class World {
   async runAgent(kube: KubeClient): Promise<void> {
     for (;;) {
       await this.#clock.sleep(500);
+      if (!this.hasAgent) continue;
       const change = (object: KubeObject) => this.#agentChange(object as StoredNec);
       await updateGuarded(kube, NECS, { name: NODE }, change).catch(() => undefined);
     }
