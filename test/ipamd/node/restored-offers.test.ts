@@ -23,9 +23,11 @@ function expectOffers(scene: NodeScene, count: number): void {
   if (offered !== count) throw new Error(`the scene is wrong: ${offered} offers, not ${count}`);
 }
 
-function leaving(scene: NodeScene): readonly string[] {
+/** Addresses of Pods that are not the node's any more, or are on their way out. */
+function lost(scene: NodeScene): readonly string[] {
   const addresses = scene.nec()?.status?.eniInfos?.flatMap((eni) => eni.addresses ?? []) ?? [];
-  return addresses.filter(({ state }) => state === 'Releasing').map(({ ip }) => ip);
+  const serving = new Set(addresses.filter(({ state }) => state === 'Assigned').map(({ ip }) => ip));
+  return [...scene.inUse].filter((ip) => !serving.has(ip));
 }
 
 async function served(): Promise<NodeScene> {
@@ -42,10 +44,11 @@ test('reconcileNode: a new leader takes no address by an offer that a restored e
   await restoreOffers(scene);
   scene.lead();
   await scene.pass(300_000);
-  t.deepEqual(leaving(scene), []);
+  t.deepEqual(lost(scene), []);
   scene.hasAgent(true);
   await scene.pass(120_000);
   t.deepEqual(scene.violations, []);
+  t.deepEqual(lost(scene), []);
   t.is(supplyOf(scene), 14);
   t.deepEqual(auditNode(scene), []);
 });
@@ -59,10 +62,11 @@ test('reconcileNode: a leader that lives through the restore takes none either',
   await restoreOffers(scene);
   cut.heal();
   await scene.pass(300_000);
-  t.deepEqual(leaving(scene), []);
+  t.deepEqual(lost(scene), []);
   scene.hasAgent(true);
   await scene.pass(120_000);
   t.deepEqual(scene.violations, []);
+  t.deepEqual(lost(scene), []);
   t.is(supplyOf(scene), 14);
 });
 
