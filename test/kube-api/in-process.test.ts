@@ -176,3 +176,20 @@ test('in-process client: suffers faults on the virtual clock', async (t) => {
   server.api.faults.add({ action: { kind: 'status', code: 429, retryAfterSeconds: 2 }, times: 1 });
   await t.throwsAsync(kube.get(NODES, { name: 'b' }), { code: 'THROTTLED' });
 });
+
+test('the garbage collector takes what was made after its owner had gone, and leaves what somebody owns', async (t) => {
+  const { kube } = start();
+  const owner = await kube.create(NODES, node('a'));
+  const refTo = (uid: string) => [{ apiVersion: 'v1', kind: 'Node', name: 'a', uid }];
+  const owned = (name: string, uid: string) => {
+    const object = configMap(name);
+    return { ...object, metadata: { ...object.metadata, ownerReferences: refTo(uid) } };
+  };
+  await kube.create(CONFIG_MAPS, owned('kept', owner.metadata.uid ?? ''));
+  await kube.create(CONFIG_MAPS, owned('late', 'another-life'));
+  const { items } = await kube.listPage(CONFIG_MAPS, { namespace: 'default' });
+  t.deepEqual(
+    items.map((item) => item.metadata.name),
+    ['kept'],
+  );
+});

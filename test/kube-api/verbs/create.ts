@@ -7,6 +7,7 @@ import { shape } from '../resources/custom-resource.ts';
 import { DEFINITIONS } from '../resources/registry.ts';
 import { type Committed, contentFaults, isDryRun, timestamp } from './commit.ts';
 import { establish } from './establish.ts';
+import { collectIfOrphaned } from './garbage.ts';
 import { warnOfUnknown } from './warnings.ts';
 
 /** Answers a POST to a collection. @throws ApiError */
@@ -33,6 +34,7 @@ export function commitCreate(api: Api, request: ApiRequest, given: KubeObject): 
     throw alreadyExists(resource, name);
   if (isDryRun(request)) return { object: shaped.object, warnings };
   const stored = api.store.put(storageKey(resource), shaped.object);
+  collectIfOrphaned(api, resource, stored);
   return { object: storageKey(resource) === DEFINITIONS ? establish(api, stored) : stored, warnings };
 }
 

@@ -1,7 +1,7 @@
 import type { Api } from '../api.ts';
-import type { KubeObject } from '../object.ts';
+import type { KubeObject, OwnerReference } from '../object.ts';
 import { withMetadata } from '../object.ts';
-import { type ApiResource, storageKey } from '../resources/api-resource.ts';
+import { type ApiResource, groupVersion, storageKey } from '../resources/api-resource.ts';
 import { DEFINITIONS, resourcesOf } from '../resources/registry.ts';
 
 /**
@@ -17,6 +17,24 @@ export function collectAfterDeletion(api: Api, resource: ApiResource, gone: Kube
   for (const kind of distinct(api.registry.all())) {
     for (const object of api.store.list(storageKey(kind))) orphanOrDelete(api, kind, object, gone.metadata.uid);
   }
+}
+
+/**
+ * Deletes an object whose owners are all gone already, as the garbage collector does with one that was made too late.
+ * Owners are looked up by their names, so it costs little.
+ */
+export function collectIfOrphaned(api: Api, resource: ApiResource, object: KubeObject): void {
+  const owners = object.metadata.ownerReferences ?? [];
+  if (!api.collectsGarbage || owners.length === 0) return;
+  if (owners.every((owner) => !isThere(api, owner, object.metadata.namespace))) deleteQuietly(api, resource, object);
+}
+
+function isThere(api: Api, { apiVersion, kind, name, uid }: OwnerReference, namespace: string | undefined): boolean {
+  const resource = api.registry.all().find((one) => one.kind === kind && groupVersion(one) === apiVersion);
+  // Of a kind that this server does not serve nothing can be said: the object stays.
+  if (resource === undefined) return true;
+  const key = `${resource.namespaced ? (namespace ?? '') : ''}/${name}`;
+  return api.store.get(storageKey(resource), key)?.metadata.uid === uid;
 }
 
 /** Finalizer of an object whose dependents go first. */
