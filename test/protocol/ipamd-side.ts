@@ -1,6 +1,7 @@
-import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { decideIntentTurn } from '../../ipamd/nec/decide-intent-turn.ts';
 import { decideNode } from '../../ipamd/nec/decide-node.ts';
+import { baselineOf, withConfirmedOffers } from '../../ipamd/nec/decide-trust.ts';
 import type { Ids, Intent, IntentOutcome, Leader } from '../../ipamd/nec/decision.ts';
 import { findDrift } from '../../ipamd/nec/find-drift.ts';
 import { finishIntent, resendIntent } from '../../ipamd/nec/finish-intent.ts';
@@ -23,7 +24,10 @@ export function ipamdMoves(world: World, setting: Setting): readonly Move<World>
   const calls = world.calls.flatMap((_, i) => landCall(world, setting, i));
   const { write } = world.ipamd;
   if (write !== undefined) {
-    const landed = withCall({ ...world, nec: write.next, ipamd: { epoch: world.ipamd.epoch } }, write.call);
+    const landed = withCall(
+      { ...world, nec: write.next, ipamd: { epoch: world.ipamd.epoch, baseline: world.ipamd.baseline } },
+      write.call,
+    );
     return [...calls, { label: "kube: ipamd's write lands", next: landed, isFair: true }, ...crash(world)];
   }
   return [
@@ -52,11 +56,19 @@ class Turn {
     this.#nextId = world.nextId;
   }
 
-  /** The status as ipamd goes by it. Without intents on record it knows of its own calls from memory alone. */
-  get status(): NodeEniConfigStatus {
-    const { calls, nec } = this.world;
-    if (this.setting.planted !== 'no-intent') return nec.status;
-    return { ...nec.status, intents: calls.filter(({ isHeard }) => isHeard).map(({ intent }) => intent) };
+  /** Spec and status as ipamd goes by them. Without intents on record it knows of its own calls from memory alone. */
+  get read(): { readonly spec: NodeEniConfigSpec; readonly status: NodeEniConfigStatus } {
+    const { calls, nec, ipamd } = this.world;
+    const { spec, status } = withConfirmedOffers(nec.spec, nec.status, ipamd.baseline);
+    if (this.setting.planted !== 'no-intent') return { spec, status };
+    const intents = calls.filter(({ isHeard }) => isHeard).map(({ intent }) => intent);
+    return { spec, status: { ...status, intents } };
+  }
+
+  /** True when the agent has seen a later state of the object: it was restored, and nothing is decided on it. */
+  get isOld(): boolean {
+    const { spec, status } = this.world.nec;
+    return (spec.observedSupplyEpoch ?? 0) > (status.supplyEpoch ?? 0);
   }
 
   get leader(): Leader {
@@ -65,18 +77,14 @@ class Turn {
 
   /** Decides on a status; returns the worlds after the one write that puts in force what came of it. */
   decide(status: NodeEniConfigStatus, label: string, mustWrite: boolean): readonly Move<World>[] {
-    const decision = decideNode(viewOf(this.world, status, this.setting), this.leader, this.ids);
+    const decision = decideNode(viewOf(this.world, this.read.spec, status, this.setting), this.leader, this.ids);
     switch (decision.kind) {
       case 'begin':
         return this.write(decision.status, `${label}; ${words(decision.intent)}`, decision.intent);
       case 'write':
         return this.write(decision.status, label);
-      case 'describe': {
-        const rebuilt = rebuildStatus(status, this.world.nec.spec, sightOf(this.world.cloud), this.ids);
-        return this.write(rebuilt, `${label}; describes the cloud anew, ${decision.why}`);
-      }
       default:
-        return mustWrite ? this.write(status, label) : [];
+        return mustWrite || status !== this.world.nec.status ? this.write(status, label) : [];
     }
   }
 
@@ -112,11 +120,11 @@ function words({ action, eniID, ips, ipCount }: Intent): string {
   return `calls ${short}${about.map((part) => (part === undefined ? '' : ` ${part}`)).join('')}`;
 }
 
-function viewOf({ cloud, nec }: World, status: NodeEniConfigStatus, { ips }: Setting): NodeView {
+function viewOf({ cloud }: World, spec: NodeEniConfigSpec, status: NodeEniConfigStatus, { ips }: Setting): NodeView {
   return {
     nodeName: 'node-1',
     uid: 'uid-1',
-    spec: nec.spec,
+    spec,
     status,
     leaving: 'no',
     instance: {
@@ -243,9 +251,9 @@ function outcomeOf(answer: CloudAnswer, intent: Intent): IntentOutcome {
 
 /** One write that brings the outcome and what is next. */
 function settle(turn: Turn, intent: Intent, outcome: IntentOutcome, label: string): readonly Move<World>[] {
-  const { status } = turn;
+  const { status } = turn.read;
   const isOnRecord = (status.intents ?? []).some(({ id }) => id === intent.id);
-  if (!isOnRecord && turn.setting.planted !== 'no-intent') {
+  if (turn.isOld || (!isOnRecord && turn.setting.planted !== 'no-intent')) {
     return [{ label: `${label}; knows of no such intent`, next: turn.world, isFair: true }];
   }
   const known = isOnRecord ? status : { ...status, intents: [...(status.intents ?? []), intent] };
@@ -255,6 +263,7 @@ function settle(turn: Turn, intent: Intent, outcome: IntentOutcome, label: strin
 
 /** Looks at intents whose call this process does not wait for: what became of it? */
 function resolve(world: World, setting: Setting): readonly Move<World>[] {
+  if (new Turn(world, setting).isOld) return [];
   return (world.nec.status.intents ?? []).flatMap((intent): readonly Move<World>[] => {
     const ours = world.calls.filter((call) => call.intent.id === intent.id);
     if (ours.some(({ isHeard }) => isHeard)) return [];
@@ -264,10 +273,10 @@ function resolve(world: World, setting: Setting): readonly Move<World>[] {
     if (mustWait && ours.length > 0) return [];
     if (decideIntentTurn(intent, { ...context, nowMs: LONG_MS }).kind === 'wait') return [];
     const turn = new Turn(world, setting);
-    const judged = judgeIntent(intent, sightOf(world.cloud), turn.status);
+    const judged = judgeIntent(intent, sightOf(world.cloud), turn.read.status);
     const label = `describes what became of ${words(intent).slice('calls '.length)}`;
     if (judged === 'repeat') {
-      const again = resendIntent(turn.status, intent, world.ipamd.epoch);
+      const again = resendIntent(turn.read.status, intent, world.ipamd.epoch);
       return turn.write(
         again,
         `${label}; sends it again`,
@@ -280,15 +289,24 @@ function resolve(world: World, setting: Setting): readonly Move<World>[] {
 
 function look(world: World, setting: Setting): readonly Move<World>[] {
   const turn = new Turn(world, setting);
-  return turn.decide(turn.status, 'looks', false);
+  return turn.isOld ? rebuild(turn) : turn.decide(turn.read.status, 'looks', false);
+}
+
+/** Makes the status anew, once no call of its own is under way, and what a former leader sent was waited out. */
+function rebuild(turn: Turn): readonly Move<World>[] {
+  const { calls, cloud, ipamd, nec } = turn.world;
+  if (calls.some(({ isHeard, intent }) => isHeard || intent.leaderEpoch !== ipamd.epoch)) return [];
+  const rebuilt = rebuildStatus(nec.status, nec.spec, sightOf(cloud), turn.ids);
+  return turn.write(rebuilt, 'makes the restored object anew from the cloud');
 }
 
 /** The audit that comes by now and then. What one look showed and a later one shows again is mended. */
 function audit(world: World, setting: Setting): readonly Move<World>[] {
   const turn = new Turn(world, setting);
-  const drift = findDrift(turn.status, sightOf(world.cloud));
+  if (turn.isOld) return [];
+  const drift = findDrift(turn.read.status, sightOf(world.cloud));
   if (drift.length === 0) return [];
-  const rebuilt = rebuildStatus(turn.status, world.nec.spec, sightOf(world.cloud), turn.ids);
+  const rebuilt = rebuildStatus(turn.read.status, turn.read.spec, sightOf(world.cloud), turn.ids);
   const named = drift.map(({ kind, eniID, ip }) => [kind, eniID, ip].filter(Boolean).join(' ')).join(', ');
   return turn.write(rebuilt, `finds ${named}`);
 }
@@ -309,6 +327,7 @@ function crash(world: World): readonly Move<World>[] {
       // What a dead leader wrote may land late; it calls nobody any more.
       ipamd: {
         epoch: world.ipamd.epoch + 1,
+        baseline: baselineOf(world.nec.spec, world.nec.status, world.ipamd.epoch + 1),
         ...(world.ipamd.write ? { write: { next: world.ipamd.write.next } } : {}),
       },
       left: { ...left, crashes: left.crashes - 1 },

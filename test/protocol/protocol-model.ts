@@ -1,3 +1,4 @@
+import { baselineOf } from '../../ipamd/nec/decide-trust.ts';
 import { agentMoves } from './agent-side.ts';
 import { freeIps } from './cloud-truth.ts';
 import type { Model, Move } from './explore.ts';
@@ -51,17 +52,20 @@ function tenantMoves(world: World, { ips }: Setting): readonly Move<World>[] {
 
 /**
  * A backup of etcd is made at any time, and restored at any later one. The restored store goes on with higher versions
- * than it ever had (`--bump-revision`), so that no write made on a version from before the restore fits.
+ * than it ever had (`--bump-revision`), so that no write made on a version from before the restore fits. It takes longer
+ * than a call to the cloud: the API server stands still meanwhile, and what was sent before has arrived or never will.
  */
 function restoreMoves(world: World): readonly Move<World>[] {
-  const { nec, backup, left } = world;
+  const { nec, backup, left, calls } = world;
   if (left.restores === 0 || left.crashes === 0) return [];
   if (backup === undefined) {
     return [{ label: 'etcd: a backup is made', next: { ...world, backup: nec }, isFair: false }];
   }
-  if (backup === nec) return [];
+  if (backup === nec || calls.some(({ answer }) => answer === undefined)) return [];
   const { backup: _used, ...rest } = world;
   const less = { ...left, restores: left.restores - 1, crashes: left.crashes - 1 };
-  const next = { ...withNec(rest, { ...backup }, true), left: less, wasRestored: true };
+  const { listings } = world.ipamd.baseline;
+  const ipamd = { ...world.ipamd, baseline: baselineOf(backup.spec, backup.status, listings + 1) };
+  const next = { ...withNec(rest, { ...backup }, true), ipamd, left: less, wasRestored: true };
   return [{ label: 'CRASH: etcd is restored from the backup', next, isFair: false }];
 }

@@ -28,6 +28,9 @@ export function keyOfWorld(world: World): Int32Array {
   namer.add(
     tokensOf(`|${ipamd.write === undefined ? '' : `${keyOfNec(ipamd.write.next)}>${ipamd.write.call?.id ?? ''}`}`),
   );
+  // A baseline that the agent has answered counts no more.
+  const { baseline } = ipamd;
+  if ((nec.spec.observedSupplyEpoch ?? 0) <= baseline.epoch) namer.add(tokensOf(`B@e${baseline.epoch}`));
   namer.add(tokensOf(`|${world.calls.map(keyOfCall).join(' ')}`));
   const resting = world.resting.map(({ ip, untilMs }) => `${ip}@t${untilMs}`);
   namer.add(tokensOf(`|${[...world.pods].sort().join()}|${resting.join()}${world.wasRestored ? 'r' : ''}`));

@@ -4,6 +4,7 @@ import type { Lease } from '../../agent/lease.ts';
 import { EMPTY_POOL, type PoolState } from '../../agent/pool/pool-state.ts';
 import type { Supply } from '../../agent/supply/supply.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { type Baseline, baselineOf } from '../../ipamd/nec/decide-trust.ts';
 import type { Intent } from '../../ipamd/nec/decision.ts';
 import { type CloudAnswer, type CloudTruth, EMPTY_CLOUD } from './cloud-truth.ts';
 
@@ -78,6 +79,8 @@ export type AgentWrite = {
 /** ipamd: one leader; another takes its place when it dies. All it knows is in the object. */
 export type IpamdSide = {
   readonly epoch: number;
+  /** What the object said when this leader first read it, or read it anew after a restore. */
+  readonly baseline: Baseline;
   /** Only without the guard: a write that was decided on an older object and is still on its way. */
   readonly write?: { readonly next: Nec; readonly call?: Intent };
 };
@@ -108,7 +111,7 @@ export function emptyWorld({ pods, budget }: Setting): World {
     cloud: EMPTY_CLOUD,
     nec: { spec: {}, status: {}, life: undefined },
     agent: { pool: EMPTY_POOL, journal: { leases: new Map(), cooldowns: new Map(), offers: new Map() }, writes: [] },
-    ipamd: { epoch: 1 },
+    ipamd: { epoch: 1, baseline: baselineOf({}, {}, 0) },
     calls: [],
     pods: Array.from({ length: pods }, () => 'absent' as const),
     resting: [],
