@@ -22,6 +22,13 @@ export function resetBreaker(breakers: Breakers, key: string): Breakers {
   return rest;
 }
 
+/** Lets the next call of that key be the probe, for some room was made; its trips are remembered. Pure. */
+export function easeBreaker(breakers: Breakers, key: string, nowMs: number): Breakers {
+  const breaker = breakers.get(key);
+  if (breaker === undefined || breaker.openUntilMs <= nowMs) return breakers;
+  return new Map(breakers).set(key, { ...breaker, openUntilMs: nowMs });
+}
+
 /**
  * Tells whether calls of that key must wait. Once the time is over the answer is no, and the next call is the probe:
  * its failure trips the breaker for longer, its success resets it.

@@ -1,4 +1,4 @@
-import { type Breakers, isBreakerOpen, resetBreaker, tripBreaker } from '../../cloud/circuit-breaker.ts';
+import { type Breakers, easeBreaker, isBreakerOpen, resetBreaker, tripBreaker } from '../../cloud/circuit-breaker.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Refusal } from '../nec/node-view.ts';
 
@@ -36,6 +36,11 @@ export class BreakerBook {
     this.#breakers = resetBreaker(this.#breakers, key);
     this.#refusals.delete(key);
     this.#probes.delete(key);
+  }
+
+  /** Lets one owner try at once: some room was made, nobody knows how much. */
+  ease(key: string): void {
+    this.#breakers = easeBreaker(this.#breakers, key, this.#clock.monotonicMs());
   }
 
   /** Tells why `owner` may not call for `key` now; undefined when it may. */

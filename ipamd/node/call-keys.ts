@@ -32,6 +32,23 @@ export function callKeysOf(node: string, intent: Intent, status: NodeEniConfigSt
   }
 }
 
+/** Names the breakers in the process's book of what a call makes room in when it is done. Pure. */
+export function keysFreedBy(intent: Intent, status: NodeEniConfigStatus): readonly string[] {
+  const { action, eniID } = intent;
+  const subnetId = status.eniInfos?.find((eni) => eni.eniID === eniID)?.subnetID;
+  const subnet = subnetId === undefined ? [] : [subnetKey(subnetId)];
+  switch (action) {
+    case 'DeleteNetworkInterface':
+      return ['vpc-enis', ...subnet];
+    case 'DetachNetworkInterface':
+      return [instanceKey(intent.instanceID ?? status.instanceID ?? '')];
+    case 'UnassignPrivateIpAddresses':
+      return [`eni-ips/${eniID}`, ...subnet];
+    default:
+      return [];
+  }
+}
+
 /** The key of the book that an exhausted quota opens; the call's own when the quota is none that we know. Pure. */
 export function exhaustedKey(keys: CallKeys, error: CloudError): string {
   const wanted = error.scope === 'subnet' ? 'subnet/' : (error.scope ?? '');

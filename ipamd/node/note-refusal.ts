@@ -4,7 +4,7 @@ import type { CloudError, Retry } from '../../cloud/cloud-error.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent, IntentFailure, IntentOutcome } from '../nec/decision.ts';
 import { MOVING_CODE } from '../nec/judge-intent.ts';
-import { callKeysOf, exhaustedKey } from './call-keys.ts';
+import { callKeysOf, exhaustedKey, keysFreedBy } from './call-keys.ts';
 import type { NodeDeps } from './node-deps.ts';
 
 /** An intent on record, and the object that it is on record in. */
@@ -86,9 +86,10 @@ export function noteAccepted(deps: NodeDeps, { node, intent, status }: IntentCas
   for (const key of callKeysOf(node, intent, status).shared.values()) deps.breakers.reset(key);
 }
 
-/** Shuts the breakers of a call that reached its goal: only then do its tasks not fail. */
+/** Shuts the breakers of a call that reached its goal, for only then do its tasks not fail, and eases what it made room in. */
 export function noteDone(deps: NodeDeps, { node, intent, status }: IntentCase): void {
   for (const key of callKeysOf(node, intent, status).own) deps.breakers.reset(key);
+  for (const key of keysFreedBy(intent, status)) deps.breakers.ease(key);
 }
 
 /** Lets others try what this call did not find out about. */

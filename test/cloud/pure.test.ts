@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { batchesOf, countsOf } from '../../cloud/batches.ts';
-import { type Breakers, isBreakerOpen, resetBreaker, tripBreaker } from '../../cloud/circuit-breaker.ts';
+import { type Breakers, easeBreaker, isBreakerOpen, resetBreaker, tripBreaker } from '../../cloud/circuit-breaker.ts';
 import type { Eni, EniGoal, EniIp } from '../../cloud/cloud.ts';
 import { eniLimitsByCores } from '../../cloud/eni-limits.ts';
 import { type GoalState, judgeEniGoal } from '../../cloud/judge-task.ts';
@@ -90,3 +90,14 @@ test('judgeEniGoal: address not there', judged, ASSIGN, {}, 'still');
 test('judgeEniGoal: address leaving', judged, UNASSIGN, { ips: [ip('DELETING')] }, 'moving');
 test('judgeEniGoal: address staying', judged, UNASSIGN, { ips: [ip('AVAILABLE')] }, 'still');
 test('judgeEniGoal: address left', judged, UNASSIGN, {}, 'reached');
+
+test('easeBreaker: lets the next call try at once, and a failure then opens for as long as the next trip would', (t) => {
+  const twice = tripBreaker(tripBreaker(new Map(), 'vpc-enis', 1_000, 0), 'vpc-enis', 1_000, 1_000);
+  const eased = easeBreaker(twice, 'vpc-enis', 1_500);
+  t.true(isBreakerOpen(twice, 'vpc-enis', 1_500));
+  t.false(isBreakerOpen(eased, 'vpc-enis', 1_500));
+  const again = tripBreaker(eased, 'vpc-enis', 1_000, 1_500);
+  t.true(isBreakerOpen(again, 'vpc-enis', 5_499));
+  t.false(isBreakerOpen(again, 'vpc-enis', 5_500));
+  t.is(easeBreaker(new Map(), 'vpc-enis', 0).size, 0);
+});
