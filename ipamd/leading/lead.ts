@@ -12,12 +12,13 @@ import type { CloudEyes } from '../node/cloud-eyes.ts';
 import type { NodeDeps, NodeEvents } from '../node/node-deps.ts';
 import { NodeMemoryBook } from '../node/node-memory.ts';
 import { reconcileNode } from '../node/reconcile-node.ts';
+import { type Claimant, findRival } from '../nodes/find-rival.ts';
 import { openInstanceBook } from '../nodes/instance-book.ts';
 import type { MachineEntry } from '../nodes/machine-entry.ts';
 import { createNodeController } from '../nodes/node-controller.ts';
 import { createNodeFacts, type KnownNodeFacts } from '../nodes/node-facts.ts';
 import type { IpamdMetrics } from '../observability/metrics.ts';
-import type { InformerDeps, Informers, RecordInformers } from '../open-informers.ts';
+import { BY_INSTANCE, type InformerDeps, type Informers, type RecordInformers } from '../open-informers.ts';
 import { openSubnets, type Subnets } from '../subnets/open-subnets.ts';
 import { keepPodRecords, openRecords } from './keep-pod-records.ts';
 import { closeQueues, makeQueues, type Queues } from './queues.ts';
@@ -145,6 +146,7 @@ function makeParts(deps: LeadDeps): TermParts {
   };
   const subnets = openSubnets({
     cloud,
+    configMap: { namespace: config.namespace, name: config.configMap },
     configMaps,
     vpcIds,
     onlyNominated: config.onlyNominatedEniSubnets,
@@ -195,6 +197,13 @@ function runSupply(deps: LeadDeps, parts: TermParts, term: Term, signal: AbortSi
   );
 }
 
+function claimantsOf({ nodes, necs }: Informers, instanceId: string): readonly Claimant[] {
+  return nodes.byIndex(BY_INSTANCE, instanceId).map((node) => {
+    const holds = necs.get(node.name)?.decoded?.status?.instanceID === instanceId;
+    return { node, holds };
+  });
+}
+
 /** Each write of a taint or an annotation is one call; more workers would only wait for their turn. */
 const NODE_WORKERS = 50;
 
@@ -207,6 +216,7 @@ function runNodes(deps: LeadDeps, parts: TermParts, signal: AbortSignal): Promis
     nodes: informers.nodes,
     necs: informers.necs,
     instances,
+    rivalOf: (name, instanceId) => findRival(name, claimantsOf(informers, instanceId)),
     facts,
     flags: config,
     clock,

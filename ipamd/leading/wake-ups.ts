@@ -55,8 +55,8 @@ export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () =
       for (const { name } of sources.necs.byIndex(BY_INSTANCE, instanceId)) both(name);
       for (const { name } of sources.nodes.byIndex(BY_INSTANCE, instanceId)) nodes.add(name);
     }),
-    sources.subnets.subscribe(() => {
-      for (const entry of sources.necs.values()) if (!isReady(entry)) supply.add(entry.name);
+    sources.subnets.subscribe(({ isForAll }) => {
+      for (const entry of sources.necs.values()) if (isForAll || !isReady(entry)) supply.add(entry.name);
     }),
   ];
   return () => {

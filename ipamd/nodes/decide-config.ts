@@ -9,6 +9,8 @@ export type ConfigFacts = {
   readonly presence: Presence;
   /** The limits of the instance are known. */
   readonly hasLimits: boolean;
+  /** Another Node that names the same instance and has it; see `findRival`. */
+  readonly rival?: string | undefined;
   /** Undefined: no NodeENIConfig of this name. */
   readonly config: { readonly instanceId: string | undefined; readonly isLeaving: boolean } | undefined;
 };
@@ -21,7 +23,7 @@ export type ConfigStep =
   /** It is there and stays; its policy fields are kept up. */
   | { readonly kind: 'keep' }
   /** Nothing can be decided yet. */
-  | { readonly kind: 'wait'; readonly why: 'InstanceUnknown' | 'NotDescribed' }
+  | { readonly kind: 'wait'; readonly why: 'InstanceUnknown' | 'InstanceTaken' | 'NotDescribed' }
   | { readonly kind: 'none' };
 
 /** Decides whether a node gets, keeps or loses its NodeENIConfig. Pure. */
@@ -29,9 +31,10 @@ export function decideConfig(facts: ConfigFacts): ConfigStep {
   return facts.config === undefined ? decideNew(facts) : decideOld(facts, facts.config);
 }
 
-function decideNew({ node, instanceId, presence, hasLimits }: ConfigFacts): ConfigStep {
+function decideNew({ node, instanceId, presence, hasLimits, rival }: ConfigFacts): ConfigStep {
   if (node === undefined || !node.isInstance || node.isDisabled) return { kind: 'none' };
   if (instanceId === undefined) return { kind: 'wait', why: 'InstanceUnknown' };
+  if (rival !== undefined) return { kind: 'wait', why: 'InstanceTaken' };
   if (presence === 'gone') return { kind: 'wait', why: 'InstanceUnknown' };
   if (presence === 'unknown' || !hasLimits) return { kind: 'wait', why: 'NotDescribed' };
   return presence === 'running' ? { kind: 'create' } : { kind: 'none' };

@@ -1,5 +1,5 @@
 import { isCloudError } from '../../cloud/cloud-error.ts';
-import { NODE_ANNOTATION } from '../../crd/names.ts';
+import { NODE_ANNOTATION, NODE_INSTANCE_LABEL } from '../../crd/names.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -39,6 +39,8 @@ export type NodeControllerDeps = {
   readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced'>;
   readonly necs: { get(name: string): NecEntry | undefined };
   readonly instances: InstanceBook;
+  /** The other Node that has this instance; default: there is never one. */
+  readonly rivalOf?: (name: string, instanceId: string) => string | undefined;
   readonly facts: KnownNodeFacts;
   readonly flags: NodeSettingsFlags;
   readonly clock: Clock;
@@ -78,8 +80,9 @@ async function reconcileOne(context: Context, name: string, signal: AbortSignal)
   const instanceId = facts.instanceIdOf(node);
   const ids = [instanceId, entry?.decoded?.status?.instanceID].filter((id) => id !== undefined);
   const look = await lookAtInstances(context, ids, signal);
-  const step = stepOf(context, node, entry, instanceId);
-  const problems = entry === undefined ? [...look.refused, ...problemsOf(step, instanceId, node)] : [];
+  const rival = instanceId === undefined ? undefined : context.rivalOf?.(name, instanceId);
+  const step = stepOf(context, node, entry, instanceId, rival);
+  const problems = entry === undefined ? [...look.refused, ...problemsOf(step, instanceId, node, rival)] : [];
   tellProblems(context, name, node, problems);
   const result = await takeStep(context, step, { name, node, entry, instanceId }, signal);
   // Everything that needs no cloud is done by now: taints come off while it is away.
@@ -114,12 +117,14 @@ function stepOf(
   node: NodeEntry | undefined,
   entry: NecEntry | undefined,
   instanceId: string | undefined,
+  rival: string | undefined,
 ): ConfigStep {
   const isDisabled = node?.annotations[NODE_ANNOTATION.disableEni] === 'true';
   return decideConfig({
     node: node === undefined ? undefined : { isInstance: node.isInstance, isDisabled },
     instanceId,
     presence: instances.presence(instanceId),
+    rival,
     hasLimits: instanceId !== undefined && instances.find(instanceId)?.limits !== undefined,
     config:
       entry === undefined
@@ -135,15 +140,27 @@ function problemsOf(
   step: ConfigStep,
   instanceId: string | undefined,
   node: NodeEntry | undefined,
+  rival: string | undefined,
 ): readonly NodeProblem[] {
   const notes = annotationNotes(node).map((message): NodeProblem => ({ reason: 'AnnotationInvalid', message }));
-  if (step.kind !== 'wait' || step.why !== 'InstanceUnknown') return notes;
-  const message =
-    instanceId === undefined
-      ? 'neither spec.providerID, the label cloud.tencent.com/node-instance-id nor a Machine tells its instance; it gets no ENI'
-      : `the cloud has no instance ${instanceId}; it gets no ENI`;
-  return [...notes, { reason: 'InstanceUnknown', message }];
+  if (step.kind !== 'wait' || step.why === 'NotDescribed') return notes;
+  if (step.why === 'InstanceTaken') {
+    const message = `instance ${instanceId} is Node ${rival}; it gets no ENI. Delete the Node that is not there any more, or mend its spec.providerID`;
+    return [...notes, { reason: 'InstanceTaken', message }];
+  }
+  return [...notes, { reason: 'InstanceUnknown', message: `${whyUnknown(node, instanceId)}; it gets no ENI` }];
 }
+
+function whyUnknown(node: NodeEntry | undefined, instanceId: string | undefined): string {
+  if (instanceId !== undefined) return `the cloud has no instance ${instanceId} in this account and region`;
+  const others = `the label ${NODE_INSTANCE_LABEL} nor a Machine tells its instance`;
+  const foreign = node?.foreignProviderId;
+  if (foreign === undefined) return `neither spec.providerID, ${others}`;
+  const shown = JSON.stringify(foreign.slice(0, SHOWN_CHARS));
+  return `spec.providerID ${shown} is none of this cloud (qcloud:///ZONE/ins-…), and neither ${others}`;
+}
+
+const SHOWN_CHARS = 80;
 
 /** Tells each state of affairs once. */
 function tellProblems(context: Context, name: string, node: NodeEntry | undefined, problems: readonly NodeProblem[]) {

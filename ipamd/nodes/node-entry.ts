@@ -11,6 +11,8 @@ export type NodeEntry = {
   readonly resourceVersion: string;
   /** By `spec.providerID`, else by label. Absent: a Machine may know it. */
   readonly instanceId?: string;
+  /** What `spec.providerID` says where it names no instance of this cloud. */
+  readonly foreignProviderId?: string;
   /** False for a super node, which has neither instance nor ENIs. */
   readonly isInstance: boolean;
   readonly isReady: boolean;
@@ -44,7 +46,10 @@ export function decodeNode(object: KubeObject): NodeEntry {
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
   const conditions = recordsOf(status['conditions']);
-  const instanceId = instanceIdOf(spec['providerID']) ?? instanceIdOf(labels[NODE_INSTANCE_LABEL]);
+  const { providerID } = spec;
+  const ownId = instanceIdOf(providerID);
+  const instanceId = ownId ?? instanceIdOf(labels[NODE_INSTANCE_LABEL]);
+  const isForeign = ownId === undefined && typeof providerID === 'string' && providerID !== '';
   const condition = conditions.find((one) => one['type'] === ENI_IP_CONDITION);
   const subnetsLabel = labels[NODE_SUBNETS_LABEL];
   return {
@@ -52,6 +57,7 @@ export function decodeNode(object: KubeObject): NodeEntry {
     uid,
     resourceVersion,
     ...(instanceId === undefined ? {} : { instanceId }),
+    ...(isForeign ? { foreignProviderId: providerID } : {}),
     isInstance: labels[SUPER_NODE.label] !== SUPER_NODE.value,
     isReady: conditions.some((one) => one['type'] === 'Ready' && one['status'] === 'True'),
     isLeaving: deletionTimestamp !== undefined,

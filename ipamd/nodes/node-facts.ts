@@ -8,6 +8,7 @@ import type { Leaving, NodeInstance, NodeProblem } from '../nec/node-view.ts';
 import type { NecEntry } from '../node/nec-entry.ts';
 import type { NodeFactParts, NodeFacts, NodeFactsAnswer } from '../node/node-deps.ts';
 import { PODS_BY_NODE, type PodFacts } from '../records/pod-facts.ts';
+import type { Choices } from '../subnets/decide-choices.ts';
 import { readSubnetLabel } from '../subnets/decide-subnet-config.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
 import { decideLeaving } from './decide-leaving.ts';
@@ -66,8 +67,11 @@ class WatchedFacts implements KnownNodeFacts {
     const config = entry.decoded;
     if (config === undefined) return unknown('ObjectInvalid', 'nothing can be read from its status', UNREADABLE_MS);
     const { nodes, subnets, instances } = this.#deps;
-    if (!nodes.isSynced || !subnets.isReady)
+    if (!nodes.isSynced || !subnets.isReady) {
+      const [problem] = subnets.problems();
+      if (problem !== undefined) return unknown(problem.reason, problem.message, DESCRIBING_MS);
       return unknown('InstanceUnknown', 'nodes and subnets are being read', STARTING_MS);
+    }
     const instanceId = config.status?.instanceID ?? this.instanceIdOf(nodes.get(name));
     if (instanceId !== undefined && instances.presence(instanceId) === 'unknown')
       return unknown('InstanceUnknown', `the cloud was not asked for ${instanceId} yet, or had none`, DESCRIBING_MS);
@@ -144,7 +148,7 @@ class WatchedFacts implements KnownNodeFacts {
       securityGroups: this.securityGroupsOf(name, config),
       problems: [
         ...problem('AnnotationInvalid', notes.join('; ')),
-        ...problem('SubnetUnknown', unknownSubnets([...choices.unknown, ...label.wrong])),
+        ...problem('SubnetUnknown', uselessSubnets(choices, label.wrong, instance)),
         ...problem('InstanceTypeUnknown', this.#guessedLimits(instanceId)),
         ...subnets.problems(),
       ],
@@ -230,8 +234,23 @@ export function annotationNotes(node: NodeEntry | undefined): readonly string[] 
   ];
 }
 
-function unknownSubnets(ids: readonly string[]): string {
-  return ids.length === 0 ? '' : `named for this node, and not known to the cloud: ${ids.join(', ')}`;
+function uselessSubnets(
+  { unknown: unknownIds, elsewhere }: Choices,
+  wrong: readonly string[],
+  instance: NodeInstance | undefined,
+): string {
+  const ids = [...unknownIds, ...wrong];
+  const missing = ids.length === 0 ? [] : [`named for this node, and not known to the cloud: ${ids.join(', ')}`];
+  // Of an instance that is not known nobody can say what is elsewhere.
+  const misplaced = instance === undefined ? [] : elsewhere.map((subnet) => placeOf(subnet, instance));
+  return [...missing, ...misplaced].join('; ');
+}
+
+function placeOf({ subnetId, vpcId, zone }: Choices['elsewhere'][number], instance: NodeInstance): string {
+  const named = `named for this node: ${subnetId} is in`;
+  return vpcId === instance.vpcId
+    ? `${named} zone ${zone}, the node in ${instance.zone}`
+    : `${named} ${vpcId}, the node in ${instance.vpcId}`;
 }
 
 function problem(reason: string, message: string): readonly NodeProblem[] {

@@ -25,6 +25,11 @@ export type Choices = {
   readonly subnets: readonly SubnetChoice[];
   /** Named for this node, and not known. */
   readonly unknown: readonly string[];
+  /**
+   * Named for this node, and of no use to it: those of another VPC, and, where none is left, those of another zone. One
+   * list for nodes of several zones is no fault.
+   */
+  readonly elsewhere: readonly KnownSubnet[];
 };
 
 /**
@@ -35,10 +40,16 @@ export function decideChoices(facts: ChoiceFacts): Choices {
   const named = namedOf(facts);
   const ids = named ?? facts.configured.filter((id) => !facts.onlyNominated.has(id));
   const known = ids.flatMap((id) => facts.find(id) ?? []);
+  const isHere = (subnet: KnownSubnet) => subnet.zone === facts.zone && subnet.vpcId === facts.vpcId;
   const subnets = known
-    .filter((subnet) => subnet.zone === facts.zone && subnet.vpcId === facts.vpcId)
+    .filter(isHere)
     .map(({ subnetId, cidr, freeIps, isBlocked }) => ({ subnetId, cidr, freeIps, isBlocked }));
-  return { subnets, unknown: (named ?? []).filter((id) => facts.find(id) === undefined) };
+  const isOfNoUse = (subnet: KnownSubnet) => subnet.vpcId !== facts.vpcId || (subnets.length === 0 && !isHere(subnet));
+  return {
+    subnets,
+    unknown: (named ?? []).filter((id) => facts.find(id) === undefined),
+    elsewhere: named === undefined ? [] : known.filter(isOfNoUse),
+  };
 }
 
 function namedOf({ ofConfig = [], ofLabel }: ChoiceFacts): readonly string[] | undefined {

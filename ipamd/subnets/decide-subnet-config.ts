@@ -65,18 +65,23 @@ export function readSubnetLabel(label: string | undefined): {
   };
 }
 
-/** Writes what is wrong with a ConfigMap, for people; `stays` are the subnets that stay in force because of it. Pure. */
+/**
+ * Writes what is wrong with a ConfigMap, for people; `stays` are the subnets that stay in force because of it, `vpcIds`
+ * where the others were looked for. Pure.
+ */
 export function renderConfigProblems(
   faults: readonly Fault[],
   unknown: readonly string[],
   stays: readonly string[] | undefined,
+  vpcIds: readonly string[] = [],
 ): readonly { readonly reason: 'ConfigInvalid' | 'SubnetUnknown'; readonly message: string }[] {
   const effect = stays === undefined ? 'the rest is used' : `${stays.join(', ')} stay in force`;
+  const where = vpcIds.length === 0 ? 'the cloud' : vpcIds.join(', ');
   const wrong = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`).join('; ');
   return [
     ...(faults.length === 0 ? [] : [{ reason: 'ConfigInvalid', message: `${wrong}; ${effect}` } as const]),
     ...(unknown.length === 0
       ? []
-      : [{ reason: 'SubnetUnknown', message: `the cloud has no ${unknown.join(', ')}; ${effect}` } as const]),
+      : [{ reason: 'SubnetUnknown', message: `${where} has no ${unknown.join(', ')}; ${effect}` } as const]),
   ];
 }

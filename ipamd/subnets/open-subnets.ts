@@ -1,14 +1,16 @@
 import type { Cloud } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { Fault } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { NodeProblem } from '../nec/node-view.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
 import type { ConfigMapEntry } from './config-map-entry.ts';
 import { decideAdoption } from './decide-adoption.ts';
 import { type ChoiceFacts, type Choices, decideChoices } from './decide-choices.ts';
-import { readSubnetConfig, renderConfigProblems, type SubnetConfig } from './decide-subnet-config.ts';
+import { CONFIG_KEY, readSubnetConfig, renderConfigProblems, type SubnetConfig } from './decide-subnet-config.ts';
 import { SubnetBook, type SubnetState } from './subnet-book.ts';
 
 /** The subnets of the cluster: which there are, how full they are, and what is wrong with their configuration. */
@@ -19,15 +21,21 @@ export type Subnets = {
   choicesOf(node: Pick<ChoiceFacts, 'ofConfig' | 'ofLabel' | 'zone' | 'vpcId'>): Choices;
   use(subnetId: string, count: number): void;
   block(subnetId: string): void;
-  /** What is wrong with the ConfigMap: it concerns every node. */
+  /** What is wrong with the ConfigMap, or keeps its subnets from being looked up: it concerns every node. */
   problems(): readonly NodeProblem[];
   /** The configuration in force, for logs and status pages. */
   config(): SubnetConfig | undefined;
-  /** Calls when nodes that wait may get on: another configuration, or room where none was. */
-  subscribe(listener: () => void): () => void;
+  /**
+   * Calls when nodes that wait may get on: another configuration, or room where none was; and when what is wrong with it
+   * changes, which every node says.
+   */
+  subscribe(listener: (change: SubnetsChange) => void): () => void;
   /** Follows the ConfigMap and describes the subnets until aborted. Never rejects. */
   run(signal: AbortSignal): Promise<void>;
 };
+
+/** Whom a change concerns: nodes that wait for addresses, or all of them. */
+export type SubnetsChange = { readonly isForAll: boolean };
 
 /** Hears of subnets; how metrics come in. */
 export type SubnetsObserver = {
@@ -40,6 +48,8 @@ export type SubnetsObserver = {
 /** What subnets work with. */
 export type SubnetsDeps = {
   readonly cloud: Pick<Cloud, 'subnets'>;
+  /** Where the ConfigMap is, or should be. */
+  readonly configMap: { readonly namespace: string; readonly name: string };
   /** Of the one ConfigMap, by name. */
   readonly configMaps: Pick<Informer<ConfigMapEntry>, 'values' | 'subscribe' | 'synced'>;
   /** VPCs of the instances, for a ConfigMap that names none. */
@@ -67,13 +77,15 @@ class ConfiguredSubnets implements Subnets {
   readonly #deps: SubnetsDeps;
   readonly #book: SubnetBook;
   readonly #onlyNominated: ReadonlySet<string>;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(change: SubnetsChange) => void>();
   readonly #change: ChangeSignal;
   #isStale = true;
   #isReady = false;
   #config: SubnetConfig | undefined;
   /** In force as far as they were good; a later fault does not take them away. */
   #problems: readonly NodeProblem[] = [];
+  /** What the cloud refuses for good, or until somebody does something. */
+  #refused: readonly NodeProblem[] = [];
   #noted = '';
 
   constructor(deps: SubnetsDeps) {
@@ -102,14 +114,14 @@ class ConfiguredSubnets implements Subnets {
   }
 
   problems(): readonly NodeProblem[] {
-    return this.#problems;
+    return [...this.#refused, ...this.#problems];
   }
 
   config(): SubnetConfig | undefined {
     return this.#config;
   }
 
-  subscribe(listener: () => void): () => void {
+  subscribe(listener: (change: SubnetsChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -136,7 +148,8 @@ class ConfiguredSubnets implements Subnets {
   async #round(signal: AbortSignal): Promise<boolean> {
     const [map] = [...this.#deps.configMaps.values()];
     const read = readSubnetConfig(map?.data);
-    const before = JSON.stringify([this.#isReady, this.#config, this.#problems]);
+    const before = JSON.stringify([this.#isReady, this.#config]);
+    const problemsBefore = JSON.stringify(this.problems());
     const scope = this.#scopeOf(read.config);
     let hasRoom = false;
     try {
@@ -146,15 +159,31 @@ class ConfiguredSubnets implements Subnets {
       // What is in force stays; a new configuration waits until its subnets can be looked up.
       this.#deps.observe.onDescribeFailed?.(error);
       this.#deps.log.warn('subnets could not be described, will try again', { error });
+      if (isCloudError(error, 'never', 'credentials')) this.#tellRefusal(map, error.message);
+      this.#tellListeners(false, problemsBefore);
       return false;
     }
+    this.#refused = [];
     const isAsked = scope.vpcIds.length + scope.subnetIds.length > 0;
     this.#adopt(map, read);
     this.#isReady ||= isAsked || read.faults.length > 0;
     this.#deps.observe.onSubnets?.(this.#book.all());
-    const isOther = before !== JSON.stringify([this.#isReady, this.#config, this.#problems]);
-    if (isOther || hasRoom) for (const listener of this.#listeners) listener();
+    const isOther = before !== JSON.stringify([this.#isReady, this.#config]);
+    this.#tellListeners(isOther || hasRoom, problemsBefore);
     return isAsked;
+  }
+
+  #tellListeners(mayGoOn: boolean, problemsBefore: string): void {
+    const isForAll = problemsBefore !== JSON.stringify(this.problems());
+    if (mayGoOn || isForAll) for (const listener of this.#listeners) listener({ isForAll });
+  }
+
+  #tellRefusal(map: ConfigMapEntry | undefined, message: string): void {
+    const isSaid = this.#refused.length > 0;
+    this.#refused = [{ reason: 'Forbidden', message: `subnets cannot be described: ${message}` }];
+    this.#show();
+    // Its words differ by the id of the request alone.
+    if (!isSaid) this.#tellEvents(map, this.#refused);
   }
 
   #scopeOf(candidate: SubnetConfig) {
@@ -165,11 +194,31 @@ class ConfiguredSubnets implements Subnets {
 
   #adopt(map: ConfigMapEntry | undefined, read: ReturnType<typeof readSubnetConfig>): void {
     const isKnown = (id: string) => this.#book.find(id) !== undefined;
-    const facts = { candidate: read.config, hasFaults: read.faults.length > 0, lastGood: this.#config, isKnown };
+    const faults = [...(this.#absenceOf(map) ?? read.faults), ...this.#misplaced(read.config)];
+    const facts = { candidate: read.config, hasFaults: faults.length > 0, lastGood: this.#config, isKnown };
     const adoption = decideAdoption(facts);
     if (adoption.kind === 'adopt') this.#put(adoption.config, map);
     const stays = adoption.kind === 'keep' ? this.#config?.subnetIds : undefined;
-    this.#report(map, renderConfigProblems(read.faults, adoption.unknown, stays), read.notes);
+    const { vpcIds } = this.#scopeOf(read.config);
+    this.#report(map, renderConfigProblems(faults, adoption.unknown, stays, vpcIds), read.notes);
+  }
+
+  #absenceOf(map: ConfigMapEntry | undefined): readonly Fault[] | undefined {
+    if (map !== undefined) return undefined;
+    const { namespace, name } = this.#deps.configMap;
+    const expected = `one with the subnets in data.${CONFIG_KEY.subnets}`;
+    return [{ path: `ConfigMap ${namespace}/${name}`, expected, got: 'no such ConfigMap' }];
+  }
+
+  /** Subnets of another VPC than the ConfigMap says. */
+  #misplaced({ subnetIds, vpcId }: SubnetConfig): readonly Fault[] {
+    if (vpcId === undefined) return [];
+    return subnetIds.flatMap((id): readonly Fault[] => {
+      const actual = this.#book.find(id)?.vpcId;
+      if (actual === undefined || actual === vpcId) return [];
+      const expected = `${actual}, which ${id} is in`;
+      return [{ path: `data.${CONFIG_KEY.vpc}`, expected, got: vpcId }];
+    });
   }
 
   #put(config: SubnetConfig, map: ConfigMapEntry | undefined): void {
@@ -181,20 +230,31 @@ class ConfiguredSubnets implements Subnets {
 
   /** Says each thing once, until something else is to be said. */
   #report(map: ConfigMapEntry | undefined, problems: readonly NodeProblem[], notes: readonly string[]): void {
-    const { events, log, observe } = this.#deps;
+    const { log } = this.#deps;
     const said = new Set(this.#problems.map(({ message }) => message));
     this.#problems = problems;
-    observe.onConfigProblems?.(map?.name ?? '', problems);
-    for (const { reason, message } of problems.filter((one) => !said.has(one.message))) {
-      log.error('the subnets of the ConfigMap are wrong', { reason, detail: message });
-      if (map !== undefined) events.record({ involved: involvedOf(map), type: 'Warning', reason, message });
-    }
+    this.#show();
+    this.#tellEvents(
+      map,
+      problems.filter((one) => !said.has(one.message)),
+    );
     const noted = notes.join('; ');
     if (noted !== '' && noted !== this.#noted) log.info('the ConfigMap has what is not used', { notes });
     this.#noted = noted;
   }
-}
 
-function involvedOf({ name, namespace, uid }: ConfigMapEntry) {
-  return { apiVersion: 'v1', kind: 'ConfigMap', name, namespace, ...(uid === '' ? {} : { uid }) };
+  #show(): void {
+    this.#deps.observe.onConfigProblems?.(this.#deps.configMap.name, this.problems());
+  }
+
+  /** On the ConfigMap, also when it is not there: that is where people look for it. */
+  #tellEvents(map: ConfigMapEntry | undefined, problems: readonly NodeProblem[]): void {
+    const { events, log, configMap } = this.#deps;
+    const uid = map === undefined || map.uid === '' ? {} : { uid: map.uid };
+    const involved = { apiVersion: 'v1', kind: 'ConfigMap', ...configMap, ...uid };
+    for (const { reason, message } of problems) {
+      log.error('the subnets of the ConfigMap are wrong', { reason, detail: message });
+      events.record({ involved, type: 'Warning', reason, message });
+    }
+  }
 }

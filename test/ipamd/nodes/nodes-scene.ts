@@ -93,7 +93,18 @@ export class NodesScene {
     this.instances = openInstanceBook({ cloud, clock, log, stoppedGraceMs: STOPPED_GRACE_MS });
     const vpcIds = () => [];
     const { configMaps, nodes, necs, pods, instances } = this;
-    this.subnets = openSubnets({ cloud, configMaps, vpcIds, onlyNominated, clock, log, events, observe: {} });
+    const configMap = CONFIG_MAP;
+    this.subnets = openSubnets({
+      cloud,
+      configMap,
+      configMaps,
+      vpcIds,
+      onlyNominated,
+      clock,
+      log,
+      events,
+      observe: {},
+    });
     const settings = { ...FLAGS, ...flags };
     this.facts = createNodeFacts({ nodes, pods, instances, subnets: this.subnets, clock, flags: settings });
     const { facts } = this;

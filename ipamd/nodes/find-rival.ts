@@ -1,0 +1,22 @@
+import { NODE_ANNOTATION } from '../../crd/names.ts';
+import type { NodeEntry } from './node-entry.ts';
+
+/** A Node that names an instance, and whether its NodeENIConfig holds that instance. */
+export type Claimant = { readonly node: NodeEntry; readonly holds: boolean };
+
+/**
+ * Finds the other Node that has a node's instance: an instance has one node, and ENIs that two NodeENIConfigs made for
+ * it would be in each other's way. Who holds it keeps it; where nobody does, the first by name gets it. A Node that is to
+ * have no ENIs claims nothing. Pure.
+ */
+export function findRival(name: string, claimants: Iterable<Claimant>): string | undefined {
+  const others = [...claimants].filter(({ node }) => node.name !== name && takesEnis(node));
+  const holder = others.find(({ holds }) => holds);
+  if (holder !== undefined) return holder.node.name;
+  const [first] = others.map(({ node }) => node.name).sort();
+  return first !== undefined && first < name ? first : undefined;
+}
+
+function takesEnis({ isInstance, annotations }: NodeEntry): boolean {
+  return isInstance && annotations[NODE_ANNOTATION.disableEni] !== 'true';
+}
