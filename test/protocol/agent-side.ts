@@ -10,7 +10,16 @@ import { EMPTY_POOL, type PoolAddress, type PoolState } from '../../agent/pool/p
 import type { Supply } from '../../agent/supply/supply.ts';
 import { supplyOfConfig } from '../../agent/supply/supply-of-config.ts';
 import type { Move } from './explore.ts';
-import { type AgentJournal, type AgentSide, type Nec, podKey, type Setting, type World, withNec } from './world.ts';
+import {
+  type AgentJournal,
+  type AgentSide,
+  type AgentWrite,
+  type Nec,
+  podKey,
+  type Setting,
+  type World,
+  withNec,
+} from './world.ts';
 
 const COOLDOWN_MS = 1_000;
 /** Of the agent's journal, which outlives its crashes. */
@@ -21,11 +30,11 @@ export function agentMoves(world: World, setting: Setting): readonly Move<World>
   return [
     ...takeSupply(world, setting),
     ...publish(world, setting),
-    ...landWrites(world, setting),
+    ...landWrites(world),
     ...hearWrites(world),
     ...world.pods.flatMap((_, pod) => podMoves(world, setting, pod)),
     ...endCooldown(world),
-    ...crash(world, setting),
+    ...crash(world),
   ];
 }
 
@@ -103,7 +112,10 @@ function seenNec({ spec, status, life }: Nec, isWithoutEpoch: boolean): SeenNec 
   };
 }
 
-/** Journals and withdraws what it offers, and sends the write; its own writes go one after the other. */
+/**
+ * Journals and withdraws what it offers, and writes; its own writes go one after the other. A write on its way and its
+ * landing are one step: what could come between is a write of another, which shuts it out, or what concerns neither.
+ */
 function publish(world: World, setting: Setting): readonly Move<World>[] {
   const { agent, nec, pods } = world;
   if (agent.writes.some(({ isHeard }) => isHeard)) return [];
@@ -122,51 +134,60 @@ function publish(world: World, setting: Setting): readonly Move<World>[] {
   const left = new Map(agent.journal.offers);
   for (const { ip } of toForget) left.delete(ip);
   const offered = withOffers(withAgent(world, { journal: { ...agent.journal, offers: left } }), toOffer);
-  const base = setting.planted === 'no-guard' ? { base: nec } : {};
-  const write = { spec, ...base, toRestore, stage: 'sent', isHeard: true } as const;
-  const next = isDue ? withAgent(offered, { writes: [...agent.writes, write] }) : offered;
   const words = `wants ${spec.desired}, offers [${spec.releasable.map(({ ip }) => ip).join(' ')}], epoch ${spec.observedEpoch}`;
-  return [{ label: `agent: ${isDue ? 'sends' : 'needs no'} write: ${words}`, next, isFair: true }];
+  if (!isDue) return [{ label: `agent: needs no write: ${words}`, next: offered, isFair: true }];
+  const write: AgentWrite = { spec, toRestore, stage: 'sent', isHeard: true };
+  const sent = (change: Partial<AgentWrite>): World =>
+    withAgent(offered, { writes: [...agent.writes, { ...write, ...change }] });
+  if (setting.planted === 'no-guard') {
+    return [{ label: `agent: sends write: ${words}`, next: sent({ base: nec }), isFair: true }];
+  }
+  const moves: Move<World>[] = [{ label: `agent: writes: ${words}`, next: land(offered, write), isFair: true }];
+  if (toOffer.length + toForget.length > 0) {
+    moves.push({ label: `agent: write refused, or never sent: ${words}`, next: offered, isFair: false });
+  }
+  if (world.left.faults === 0) return moves;
+  const less = { ...world.left, faults: world.left.faults - 1 };
+  const late = { ...sent({ isHeard: false }), left: less };
+  moves.push({ label: `FAULT: agent: gives up its write, which is late: ${words}`, next: late, isFair: false });
+  if (toRestore.length > 0) {
+    const deaf = { ...land(offered, { ...write, isHeard: false }), left: less };
+    moves.push({ label: `FAULT: agent: writes, and hears nothing: ${words}`, next: deaf, isFair: false });
+  }
+  return moves;
 }
 
-/** A write reaches the API server: now, or late; or it is lost, or given up by its sender and still on its way. */
-function landWrites(world: World, { planted }: Setting): readonly Move<World>[] {
+/** Puts a write in the object; one whose sender waits for what it brings back is answered later. */
+function land(world: World, write: AgentWrite): World {
+  const { spec, toRestore } = write;
+  const own = {
+    desiredRouteENIIP: spec.desired,
+    releasableIPs: spec.releasable.map(({ ip, assignmentId }) => ({ ip, assignmentID: assignmentId })),
+    observedSupplyEpoch: spec.observedEpoch,
+  };
+  const base = write.base ?? world.nec;
+  const changed: Nec = { ...base, life: spec.life, spec: { ...base.spec, ...own } };
+  // A write that changes nothing makes no version: others on the same one still fit.
+  const landed = isDeepStrictEqual(changed, world.nec) ? world : withNec(world, changed, write.base === undefined);
+  if (!write.isHeard || toRestore.length === 0) return landed;
+  return withAgent(landed, { writes: [...landed.agent.writes, { ...write, stage: 'applied' }] });
+}
+
+/** A write that was under way for longer reaches the API server, or is lost. */
+function landWrites(world: World): readonly Move<World>[] {
   const { agent, left } = world;
   return agent.writes.flatMap((write, i): readonly Move<World>[] => {
     if (write.stage !== 'sent') return [];
-    const others = agent.writes.filter((_, j) => j !== i);
-    const { spec } = write;
-    const own = {
-      desiredRouteENIIP: spec.desired,
-      releasableIPs: spec.releasable.map(({ ip, assignmentId }) => ({ ip, assignmentID: assignmentId })),
-      observedSupplyEpoch: spec.observedEpoch,
+    const rest = withAgent(world, { writes: agent.writes.filter((_, j) => j !== i) });
+    const words = `offers [${write.spec.releasable.map(({ ip }) => ip).join(' ')}]`;
+    const landed: Move<World> = {
+      label: `kube: a write of the agent lands: ${words}`,
+      next: land(rest, write),
+      isFair: true,
     };
-    const isGuarded = planted !== 'no-guard';
-    const base = write.base ?? world.nec;
-    const changed: Nec = { ...base, life: spec.life, spec: { ...base.spec, ...own } };
-    const rest = withAgent(world, { writes: others });
-    // A write that changes nothing makes no version: others on the same one still fit.
-    const landed = isDeepStrictEqual(changed, world.nec) ? rest : withNec(rest, changed, isGuarded);
-    const words = `${write.isHeard ? '' : 'given up, '}offers [${spec.releasable.map(({ ip }) => ip).join(' ')}]`;
-    // An answer that brings nothing back is as good as heard.
-    const isAwaited = write.isHeard && write.toRestore.length > 0;
-    const answered = isAwaited
-      ? withAgent(landed, { writes: [...landed.agent.writes, { ...write, stage: 'applied' as const }] })
-      : landed;
-    const moves: Move<World>[] = [{ label: `kube: the agent's write lands (${words})`, next: answered, isFair: true }];
-    if (left.faults === 0) return moves;
-    const less = { ...left, faults: left.faults - 1 };
-    const lost = { ...withAgent(world, { writes: others }), left: less };
-    moves.push({ label: `FAULT: the agent's write is lost (${words})`, next: lost, isFair: false });
-    if (isAwaited) {
-      const deaf = { ...landed, left: less };
-      moves.push({ label: `FAULT: the agent's write lands, its answer is lost (${words})`, next: deaf, isFair: false });
-    }
-    if (write.isHeard) {
-      const late = { ...withAgent(world, { writes: [...others, { ...write, isHeard: false }] }), left: less };
-      moves.push({ label: `FAULT: the agent gives its write up, it is delayed (${words})`, next: late, isFair: false });
-    }
-    return moves;
+    if (left.faults === 0) return [landed];
+    const lost = { ...rest, left: { ...left, faults: left.faults - 1 } };
+    return [landed, { label: `FAULT: a write of the agent is lost: ${words}`, next: lost, isFair: false }];
   });
 }
 
@@ -304,27 +325,16 @@ function withoutAges(pool: PoolState): PoolState {
   return { ...pool, addresses };
 }
 
-/** The agent dies and starts again from its journal; its write under way is lost, or arrives late if a fault is left. */
-function crash(world: World, _setting: Setting): readonly Move<World>[] {
+/** The agent dies and starts again from its journal. What it had sent may land, what it was to hear is lost. */
+function crash(world: World): readonly Move<World>[] {
   const { agent, left } = world;
   if (left.crashes === 0) return [];
-  const pool = poolOf(agent.journal);
-  const after = (writes: AgentSide['writes'], faults: number): World => ({
-    ...withAgent(world, { pool, writes }),
-    left: { ...left, crashes: left.crashes - 1, faults },
-  });
-  const onTheirWay = agent.writes.filter(({ stage }) => stage === 'sent');
-  const stale = onTheirWay.filter(({ isHeard }) => !isHeard);
-  const moves: Move<World>[] = [{ label: 'CRASH: the agent restarts', next: after(stale, left.faults), isFair: false }];
-  if (onTheirWay.length > stale.length && left.faults > 0) {
-    const deaf = onTheirWay.map((write) => ({ ...write, isHeard: false }));
-    moves.push({
-      label: 'CRASH, FAULT: the agent restarts, its write is still on its way',
-      next: after(deaf, left.faults - 1),
-      isFair: false,
-    });
-  }
-  return moves;
+  const writes = agent.writes.filter(({ stage }) => stage === 'sent').map((write) => ({ ...write, isHeard: false }));
+  const next = {
+    ...withAgent(world, { pool: poolOf(agent.journal), writes }),
+    left: { ...left, crashes: left.crashes - 1 },
+  };
+  return [{ label: 'CRASH: the agent restarts', next, isFair: false }];
 }
 
 /** What the agent does with its journal when it starts. */

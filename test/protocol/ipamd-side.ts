@@ -22,22 +22,27 @@ const LONG_MS = 1e9;
  */
 export function ipamdMoves(world: World, setting: Setting): readonly Move<World>[] {
   const calls = world.calls.flatMap((_, i) => landCall(world, setting, i));
-  const { write } = world.ipamd;
-  if (write !== undefined) {
-    const landed = withCall(
-      { ...world, nec: write.next, ipamd: { epoch: world.ipamd.epoch, baseline: world.ipamd.baseline } },
-      write.call,
-    );
-    return [...calls, { label: "kube: ipamd's write lands", next: landed, isFair: true }, ...crash(world)];
+  const moves = [...calls, ...ownMoves(world, setting), ...crash(world)];
+  return world.calls.length === 0 ? moves : moves.map((move) => ({ ...move, next: withoutSpent(move.next) }));
+}
+
+function ownMoves(world: World, setting: Setting): readonly Move<World>[] {
+  const { write, epoch, baseline } = world.ipamd;
+  if (write === undefined) {
+    return [...hear(world, setting), ...resolve(world, setting), ...look(world, setting), ...audit(world, setting)];
   }
-  return [
-    ...calls,
-    ...hear(world, setting),
-    ...resolve(world, setting),
-    ...look(world, setting),
-    ...audit(world, setting),
-    ...crash(world),
-  ];
+  const landed = withCall({ ...world, nec: write.next, ipamd: { epoch, baseline } }, write.call);
+  return [{ label: "kube: ipamd's write lands", next: landed, isFair: true }];
+}
+
+/** Drops late calls that cannot change anything any more: answered before by their token, or for an ENI that is gone. */
+function withoutSpent(world: World): World {
+  const { cloud } = world;
+  const isSpent = ({ isHeard, intent: { clientToken, eniID } }: Call): boolean =>
+    !isHeard &&
+    ((clientToken !== undefined && cloud.answers.has(clientToken)) ||
+      (eniID !== undefined && !cloud.enis.some(({ eniId }) => eniId === eniID)));
+  return world.calls.some(isSpent) ? { ...world, calls: world.calls.filter((call) => !isSpent(call)) } : world;
 }
 
 /** A step under construction: ids are taken from a counter that goes into the next world. */

@@ -102,6 +102,8 @@ export type Setting = {
   readonly pods: number;
   readonly warm: { readonly min: number; readonly max: number };
   readonly budget: Budget;
+  /** Pods may also go before they have an address. */
+  readonly areImpatient?: boolean;
   readonly planted?: PlantedFault;
 };
 
