@@ -132,8 +132,9 @@ async function look({ system: up, kubectl: cluster }: Stage, pods: readonly Demo
 /** Records for people come a moment after the Pods. */
 async function waitForRecords({ cluster }: DemoSystem, pods: readonly DemoPod[]): Promise<void> {
   const group = 'networking.tke.cloud.tencent.com';
-  await waitUntil(() => cluster.server.objects('vpcipclaims', group).length === pods.length, {
-    what: 'a VpcIPClaim for each Pod',
+  const count = (plural: string) => cluster.server.objects(plural, group).length;
+  await waitUntil(() => count('vpcipclaims') === pods.length && count('vpcips') === pods.length, {
+    what: 'a VpcIPClaim and a VpcIP for each Pod',
     timeoutMs: 20_000,
     everyMs: 50,
   });

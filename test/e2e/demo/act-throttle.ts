@@ -6,16 +6,18 @@ import { type Stage, secondsSince } from './stage.ts';
 const PODS = { n1: ['web-3', 'web-4'], n2: ['db-5'] } as const;
 const REFUSED = 'RequestLimitExceeded';
 /** Of all calls. */
-const SHARE = 0.6;
+const SHARE = 0.55;
 
 /** The cloud refuses most calls: they are made again, more and more slowly, and Pods get their addresses all the same. */
 export async function throttleCloud(stage: Stage): Promise<void> {
   const { system, progress, print, fault } = stage;
   const { host } = system.cloud;
   const names = Object.values(PODS).flat();
-  progress(`act 2: three of five cloud calls are refused; ${names.length} Pods more`);
+  progress(`act 2: more than half of all cloud calls are refused; ${names.length} Pods more`);
   print(heading('Act 2: the cloud throttles'));
-  print(`${wrapText(`Three of five calls are answered ${REFUSED}. Meanwhile come ${names.join(', ')}.`, '  ')}\n`);
+  print(
+    `${wrapText(`More than half of all calls are answered ${REFUSED}. Meanwhile come ${names.join(', ')}.`, '  ')}\n`,
+  );
   host.forget();
   const startMs = performance.now();
   const recover = host.faults.add({ fault: { kind: 'error', code: REFUSED }, probability: SHARE });
