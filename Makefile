@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: packages build ## two nodes, four containers on ENIs under containerd: see it work (about a minute)
+demo: packages build ## the whole system on this machine, and three things that go wrong: see it recover (about a minute)
 	@node test/e2e/demo.ts
 
 test: packages build ## everything that needs no Kubernetes binaries: checks, unit, kernel, end to end
