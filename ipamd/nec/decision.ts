@@ -87,6 +87,8 @@ export type SeenEni = {
   readonly pendingIps: readonly string[];
   /** True for an ENI that somebody else put on the instance: takes a place there, and is never touched. */
   readonly isForeign?: boolean;
+  /** True for one that another NodeENIConfig made and holds. */
+  readonly isOthers?: boolean;
 };
 
 /** What the cloud holds for one node: described after the last call for it ended. */

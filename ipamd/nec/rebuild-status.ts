@@ -95,7 +95,7 @@ class Mender {
       if (one !== undefined) this.#taken.add(one);
   }
 
-  /** Nobody knows whether it is there: it stays, and after a restore as something new. */
+  /** Nobody knows whether or how it is there: it stays, and after a restore as something new. */
   #unseen(eni: NodeEniInfo): NodeEniInfo {
     const next = this.#isRestore ? { ...eni, addresses: (eni.addresses ?? []).map((one) => this.#renewed(one)) } : eni;
     this.#take(next);
@@ -104,8 +104,11 @@ class Mender {
 
   #mend(seen: SeenEni, held: NodeEniInfo | undefined): readonly NodeEniInfo[] {
     const state = this.#stateOf(seen, held);
-    if (state === undefined || !isSoundEni(seen) || this.#taken.has(seen.mac) || this.#taken.has(seen.primaryIP))
-      return [];
+    if (state === undefined) return [];
+    // A description that is not whole tells nothing; what it is of may serve Pods.
+    if (!isSoundEni(seen)) return held === undefined ? [] : [this.#unseen(held)];
+    if (held !== undefined && this.#isBeingChanged(seen, held)) return [this.#unseen(held)];
+    if (this.#taken.has(seen.mac) || this.#taken.has(seen.primaryIP)) return [];
     this.#taken.add(seen.mac).add(seen.primaryIP);
     const isBound = seen.instanceID !== undefined;
     const fresh = eniInfoOf(seen, state);
@@ -122,11 +125,20 @@ class Mender {
     return [state === 'Detaching' ? detachingEni(placed) : placed];
   }
 
+  /** What serves where it is goes on serving: the next look tells what became of the change. */
+  #isBeingChanged(seen: SeenEni, held: NodeEniInfo): boolean {
+    if (this.#isRestore || held.state !== 'Attached') return false;
+    const isHere = seen.instanceID !== undefined && seen.instanceID === this.#status.instanceID;
+    return isHere && (seen.state === 'PENDING' || seen.state === 'ATTACHING');
+  }
+
   /** Undefined for what is none of this node's. */
   #stateOf(seen: SeenEni, held: NodeEniInfo | undefined): NodeEniInfo['state'] | undefined {
     const { instanceID } = this.#status;
     const isElsewhere = seen.instanceID !== undefined && instanceID !== undefined && seen.instanceID !== instanceID;
-    if (seen.isForeign === true || isElsewhere) return undefined;
+    if (seen.isOthers === true || isElsewhere) return undefined;
+    // What is on record is ours whatever its tags: people take tags off, and the cloud leaves them out at times.
+    if (seen.isForeign === true && held === undefined) return undefined;
     if (seen.state === 'DETACHING' || seen.state === 'DELETING') return 'Detaching';
     if (held?.state === 'Detaching' && !this.#isRestore) return 'Detaching';
     return seen.state === 'AVAILABLE' && seen.instanceID !== undefined ? 'Attached' : 'Attaching';

@@ -1,4 +1,4 @@
-import type { CallContext, Cloud, Eni, EniQuery, EniSweep } from '../../cloud/cloud.ts';
+import type { CallContext, Cloud, Eni, EniQuery, EniSweep, Tags } from '../../cloud/cloud.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { CloudSight, SeenEni } from '../nec/decision.ts';
 import { type EniOwner, seeEni } from './see-eni.ts';
@@ -14,6 +14,8 @@ export type LookRequest = {
    * instance too.
    */
   readonly breadth: 'known' | 'own' | 'all';
+  /** Tells of tags whether another object that there is goes by them. Default: none does. */
+  readonly isOthers?: (tags: Tags) => boolean;
 };
 
 /** From this many nodes that look at once on, one sweep of the whole cluster is cheaper; learnt from its size. */
@@ -45,7 +47,8 @@ export class CloudEyes {
 
   /** Describes a node's ENIs; everything it tells was read after this call. @throws CloudError */
   async look(request: LookRequest, context: CallContext): Promise<CloudSight> {
-    const owner = { clusterId: this.#clusterId, uid: request.uid, instanceId: request.instanceId };
+    const { uid, instanceId, isOthers } = request;
+    const owner = { clusterId: this.#clusterId, uid, instanceId, ...(isOthers === undefined ? {} : { isOthers }) };
     const swept = request.breadth === 'known' ? NOTHING : await this.#sweep(request, context);
     const found = new Map(swept.enis.filter((eni) => isOf(eni, owner)).map((eni) => [eni.eniId, eni]));
     // Those that the sweep has are not asked for again, unless it may have missed some.

@@ -1,3 +1,4 @@
+import type { Tags } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { isRecord } from '../../runtime/decode.ts';
@@ -14,6 +15,8 @@ import type { TurnInput } from './plan-turn.ts';
 export type Mended = {
   readonly status: NodeEniConfigStatus;
   readonly afterMs?: number;
+  /** What was mended, for people. */
+  readonly mended?: string;
   /** To be called when it was written. */
   readonly onWritten?: () => void;
 };
@@ -24,6 +27,9 @@ const CONFIRM_MS = 60_000;
 const MOVING_MS = 2_000;
 /** A status that stays unreadable is not made anew more often. */
 const REBUILD_EACH_MS = 60_000;
+
+/** More of them fill an event and say no more. */
+const MOST_SHOWN = 10;
 
 /** What could be read of an object; `why` when its status must be made anew before anything is decided. */
 export type ReadStatus = {
@@ -95,7 +101,9 @@ export async function lookForDrift(
   const afterMs = young.size > 0 ? { afterMs: CONFIRM_MS } : {};
   if (old.size === 0) return { status, ...afterMs };
   const onWritten = () => memory.driftSeenMs.clear();
-  return { status: rebuildStatus(status, input.spec, sight, deps.ids, old), ...afterMs, onWritten };
+  const mended = drifts.filter((drift) => old.has(drift.eniID)).map(driftKey);
+  const next = rebuildStatus(status, input.spec, sight, deps.ids, old);
+  return { status: next, ...afterMs, onWritten, mended: mended.slice(0, MOST_SHOWN).join(', ') };
 }
 
 /** What making a status anew came to: `wait` while the cloud, or a call of a former leader, is still under way. */
@@ -172,8 +180,16 @@ async function look(deps: NodeDeps, input: TurnInput, why: string, signal: Abort
     instanceId: status.instanceID,
     eniIds: (status.eniInfos ?? []).map((eni) => eni.eniID),
     breadth: 'all',
+    isOthers: (tags) => isAnothers(deps, uid, tags),
   };
   return await deps.eyes.look(request, { priority: 'warm', owner: name, signal });
+}
+
+/** An object that is gone has no say any more: what is on its instance is for the next one of that instance. */
+function isAnothers({ necs }: Pick<NodeDeps, 'necs'>, uid: string, tags: Tags): boolean {
+  const maker = tags['tke-nec-uid'];
+  if (maker === undefined || maker === uid) return false;
+  return necs.get(tags['tke-node'] ?? '')?.object.metadata.uid === maker;
 }
 
 function isAtRest({ enis, isComplete }: CloudSight): boolean {

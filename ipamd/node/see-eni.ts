@@ -1,13 +1,20 @@
-import type { Eni } from '../../cloud/cloud.ts';
+import type { Eni, Tags } from '../../cloud/cloud.ts';
 import { parseCidr } from '../../crd/ip-text.ts';
 import type { SeenEni } from '../nec/decision.ts';
 
 /** Whose ENI it would be. */
-export type EniOwner = { readonly clusterId: string; readonly uid: string; readonly instanceId: string | undefined };
+export type EniOwner = {
+  readonly clusterId: string;
+  readonly uid: string;
+  readonly instanceId: string | undefined;
+  /** Tells of tags whether another object that there is goes by them. Default: none does. */
+  readonly isOthers?: (tags: Tags) => boolean;
+};
 
 /**
  * Puts a described ENI into the words of the NodeENIConfig. Its owner's is what carries the cluster's tag and either the
- * object's uid or is on the node's instance; anything else there is foreign. Pure.
+ * object's uid or is on the node's instance; anything else there is foreign. So is what another object goes by its tag: an
+ * instance whose node has another name than before has two for a while. Pure.
  */
 export function seeEni(eni: Eni, subnetCidr: string, owner: EniOwner): SeenEni {
   const secondary = eni.ips.filter((ip) => !ip.isPrimary);
@@ -27,6 +34,7 @@ export function seeEni(eni: Eni, subnetCidr: string, owner: EniOwner): SeenEni {
     ips: there.map((ip) => ip.ip),
     pendingIps: secondary.filter((ip) => ip.state !== 'AVAILABLE').map((ip) => ip.ip),
     ...(isOwn(eni, owner) ? {} : { isForeign: true }),
+    ...(owner.isOthers?.(eni.tags) === true ? { isForeign: true, isOthers: true } : {}),
   };
 }
 
