@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # npm brings the project's own Node 26; it must win over the machine's.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help demo test check unit kernel e2e bench build dev fmt packages capture gen
+.PHONY: help demo test check unit kernel e2e soak bench build dev fmt packages capture gen
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,6 +26,9 @@ kernel: packages node_modules/.installed ## netlink, sysctl and data plane again
 
 e2e: packages build ## packaged executables and agent in a small VPC of network namespaces
 	@node tools/run-tests.ts e2e
+
+soak: packages build ## 20,000 Pods come and go amid faults and kills, then the audit: six to nine minutes; SOAK="--seed 1" repeats
+	@node test/soak/main.ts $(SOAK)
 
 bench: packages build ## ours and the peers side by side; tables and bench/results.json
 	@node bench/main.ts

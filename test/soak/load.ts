@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CNI_CODE } from '../../agent/api/cni-code.ts';
+import { readPodFacts } from '../support/pod-facts.ts';
 import { POD_NAMESPACE } from '../system/cluster.ts';
 import { checkPod, findUnknownToCloud } from './checks.ts';
 import type { AddOutcome, Sandbox } from './runtime.ts';
@@ -42,7 +43,7 @@ export async function endPod(soak: Soak, node: SoakNode, slot: Slot): Promise<vo
   const holder = { node: node.name, containerId: state.containerId };
   soak.book.release(state.ip, holder);
   const isBlind = soak.random() < BLIND_DEL_SHARE;
-  await endSandbox(soak, node, isBlind ? { ...sandbox, netns: '' } : sandbox, state.ip);
+  await endSandbox(soak, node, slot, isBlind ? { ...sandbox, netns: '' } : sandbox, state.ip);
   if (state.isKnown) await removeObject(soak, state.podName);
   slot.state = { kind: 'free' };
 }
@@ -63,7 +64,7 @@ async function addPod(soak: Soak, node: SoakNode, slot: Slot): Promise<void> {
   list(node, sandbox);
   const outcome = await tryAdd(soak, node, sandbox);
   if (outcome.kind === 'failed') {
-    await endSandbox(soak, node, sandbox, undefined);
+    await endSandbox(soak, node, slot, sandbox);
     if (isKnown) await removeObject(soak, podName);
     await sleep(AFTER_REFUSAL_MS);
     slot.state = { kind: 'free' };
@@ -74,6 +75,7 @@ async function addPod(soak: Soak, node: SoakNode, slot: Slot): Promise<void> {
   slot.state = { kind: 'live', containerId: sandbox.containerId, podName, podUid, ip, isKnown };
   list(node, sandbox, ip);
   judgeAnswer(soak, node, sandbox, ip);
+  await judgeEnding(soak, slot, sandbox, ip);
   if (isKnown) await soak.system.cluster.setPodRunning(podName, ip);
   if (soak.random() < REPEATED_ADD_SHARE) await repeatAdd(soak, node, sandbox, ip);
   slot.isHeld = false;
@@ -95,6 +97,7 @@ async function addOnce(soak: Soak, node: SoakNode, sandbox: Sandbox): Promise<Ad
   const outcome = await node.runtime.add(sandbox);
   if (outcome.kind === 'added') {
     tally.add('ADDs');
+    tally.most('longest ADD, ms', performance.now() - fromMs);
     return outcome;
   }
   const { error, isUnanswered } = outcome;
@@ -111,12 +114,18 @@ async function addOnce(soak: Soak, node: SoakNode, sandbox: Sandbox): Promise<Ad
 function judgeAnswer(soak: Soak, node: SoakNode, { containerId }: Sandbox, ip: string): void {
   const double = soak.book.claim(ip, { node: node.name, containerId });
   if (double !== undefined) soak.tally.violation(double);
-  const spoolFile = soak.spooled.get(ip);
-  if (spoolFile !== undefined && existsSync(spoolFile)) {
-    soak.tally.violation(`${ip} was given to ${containerId.slice(0, 12)} before ${spoolFile} was done`);
-  }
   const unknown = findUnknownToCloud(soak, ip, node.name);
   if (unknown !== undefined) soak.tally.violation(`given to ${containerId.slice(0, 12)}: ${unknown}`);
+}
+
+/** An address stays on its old Pod until the DEL is done, were it left for the agent, and is nobody else's so long. */
+async function judgeEnding(soak: Soak, slot: Slot, { containerId }: Sandbox, ip: string): Promise<void> {
+  const old = soak.ending.get(ip);
+  if (old === undefined || old === slot) return;
+  // A DEL may be done and its answer be lost or on its way: the Pod's own network tells.
+  const { addresses } = await readPodFacts(old.netns.path);
+  if (!addresses.includes(`eth0 ${ip}/32`) || soak.ending.get(ip) !== old) return;
+  soak.tally.violation(`${ip} was given to ${containerId.slice(0, 12)} while it is in ${old.netns.name} still`);
 }
 
 async function repeatAdd(soak: Soak, node: SoakNode, sandbox: Sandbox, ip: string): Promise<void> {
@@ -131,15 +140,16 @@ async function repeatAdd(soak: Soak, node: SoakNode, sandbox: Sandbox, ip: strin
 }
 
 /** DEL until it succeeds, as kubelets do; then the runtime has no such sandbox any more. */
-async function endSandbox(soak: Soak, node: SoakNode, sandbox: Sandbox, ip: string | undefined): Promise<void> {
+async function endSandbox(soak: Soak, node: SoakNode, slot: Slot, sandbox: Sandbox, ip?: string): Promise<void> {
   const { tally } = soak;
   const untilMs = performance.now() + DEL_TRIES_MS;
+  if (ip !== undefined) soak.ending.set(ip, slot);
   for (;;) {
     const outcome = await node.runtime.del(sandbox);
     if (outcome.kind === 'deleted') {
       tally.add('DELs');
       node.cri.removeSandbox(sandbox.containerId);
-      if (outcome.spooled !== undefined) await awaitDrained(soak, node, outcome.spooled, ip);
+      if (outcome.spooled !== undefined) await awaitDrained(soak, node, outcome.spooled);
       break;
     }
     tally.add(`refused DEL ${outcome.error.code}`);
@@ -149,32 +159,33 @@ async function endSandbox(soak: Soak, node: SoakNode, sandbox: Sandbox, ip: stri
     }
     await sleep(300);
   }
-  if (soak.random() < REPEATED_DEL_SHARE) await repeatDel(soak, node, sandbox, ip);
+  if (ip !== undefined && soak.ending.get(ip) === slot) soak.ending.delete(ip);
+  if (soak.random() < REPEATED_DEL_SHARE) await repeatDel(soak, node, sandbox);
 }
 
-async function repeatDel(soak: Soak, node: SoakNode, sandbox: Sandbox, ip: string | undefined): Promise<void> {
+async function repeatDel(soak: Soak, node: SoakNode, sandbox: Sandbox): Promise<void> {
   const again = await node.runtime.del(sandbox);
   soak.tally.add('DELs of a sandbox that is gone');
   if (again.kind === 'failed') {
     soak.tally.violation(`${node.name}: DEL again of a sandbox: ${again.error.code} ${again.error.message}`);
   } else if (again.spooled !== undefined) {
-    await awaitDrained(soak, node, again.spooled, ip);
+    await awaitDrained(soak, node, again.spooled);
   }
 }
 
 /** The sandbox's namespace is used again: only once its old link is gone, with the DEL that was left for the agent. */
-async function awaitDrained(soak: Soak, node: SoakNode, file: string, ip: string | undefined): Promise<void> {
-  soak.tally.add('DELs left for the agent');
-  if (ip !== undefined) soak.spooled.set(ip, file);
-  const untilMs = performance.now() + DRAIN_MS;
+async function awaitDrained(soak: Soak, node: SoakNode, file: string): Promise<void> {
+  const { tally } = soak;
+  tally.add('DELs left for the agent');
+  const fromMs = performance.now();
   while (existsSync(file)) {
-    if (performance.now() > untilMs) {
-      soak.tally.violation(`${node.name}: ${file} was not done within ${DRAIN_MS / 1_000} s`);
-      break;
+    if (performance.now() > fromMs + DRAIN_MS) {
+      tally.violation(`${node.name}: ${file} was not done within ${DRAIN_MS / 1_000} s`);
+      return;
     }
     await sleep(50);
   }
-  if (ip !== undefined && soak.spooled.get(ip) === file) soak.spooled.delete(ip);
+  tally.most('longest that a DEL was left, ms', performance.now() - fromMs);
 }
 
 function sandboxOf(slot: Slot, { containerId, podName, podUid }: LiveState): Sandbox {

@@ -36,7 +36,9 @@ export function summary(soak: Soak, lives: readonly ProcessLife[]): string {
     ['DELs', tally.of('DELs')],
     ['DELs refused, by CNI code', names(tally, 'refused DEL ')],
     ['DELs left for an agent that was away', tally.of('DELs left for the agent')],
+    ['longest that one was left, ms', tally.of('longest that a DEL was left, ms')],
     ['DELs of a sandbox that is gone', tally.of('DELs of a sandbox that is gone')],
+    ['longest ADD, ms', tally.of('longest ADD, ms')],
     ['lost sandboxes collected', tally.of('lost sandboxes collected')],
     ['kills of agents', tally.of('kills of agents')],
     ['kills of the leader', tally.of('kills of the leader')],
@@ -44,6 +46,7 @@ export function summary(soak: Soak, lives: readonly ProcessLife[]): string {
     ['pings answered at once, after a repair', `${tally.of('pings at once')}, ${tally.of('pings after a repair')}`],
     ['nodes judged good amid it', tally.of('nodes judged good')],
     ['sweeps of the book over the cloud', tally.of('sweeps')],
+    ['claims that the garbage collector took', tally.of('claims without owner collected')],
     ['calls of the cloud, answered badly', `${seen.length}, ${bad.length}`],
     ...tally.under('done ').map(([what, count]) => [`disturbance ${what}`, count] as const),
   ];

@@ -4,11 +4,12 @@ import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { countAssigned, createSystemOf, type System } from '../system/system.ts';
 import { sweepCloud } from './checks.ts';
 import { calm, disturbAll } from './disturb.ts';
+import { collectWithoutOwner } from './garbage.ts';
 import { keepEvidence } from './keep-evidence.ts';
 import { endPod, work } from './load.ts';
 import { ProcessWatch } from './process-watch.ts';
 import { judgeLives, progressLine, summary } from './report.ts';
-import { planDisturbances } from './schedule.ts';
+import { type Planned, planDisturbances } from './schedule.ts';
 import { Soak, type SoakSpec } from './soak.ts';
 import { makeSoakNode, type SoakNode } from './soak-node.ts';
 import { clockText } from './tally.ts';
@@ -62,8 +63,12 @@ export async function runSoak(spec: SoakSpec, running: RunningSoak, print: Print
   const plan = planDisturbances({ seed: spec.seed, lastsMs: spec.lastsMs, nodes: NODES, pods: PODS });
   print(`the system is up; ${spec.adds} ADDs within ${clockText(spec.lastsMs)}, ${plan.length} disturbances planned`);
   const watch = new ProcessWatch();
-  await load(soak, plan, watch, print);
+  const looking = new AbortController();
+  const look = lookOn(soak, watch, looking.signal);
+  await load(soak, plan, print);
   await judgeEnd(soak, print);
+  looking.abort();
+  await look;
   for (const line of judgeLives(watch.lives)) soak.tally.violation(line);
   print(summary(soak, watch.lives));
   const { violations } = soak.tally;
@@ -83,16 +88,9 @@ async function makeSlots(system: System<SoakNode>): Promise<void> {
   }
 }
 
-async function load(
-  soak: Soak,
-  plan: ReturnType<typeof planDisturbances>,
-  watch: ProcessWatch,
-  print: Print,
-): Promise<void> {
+async function load(soak: Soak, plan: readonly Planned[], print: Print): Promise<void> {
   const { system, tally } = soak;
   for (const node of system.nodes) node.onCrash = (text) => tally.violation(text);
-  const looking = new AbortController();
-  const look = lookOn(soak, watch, looking.signal);
   const tell = setInterval(() => print(progressLine(soak)), PROGRESS_MS);
   const workers = system.nodes.flatMap((node) => Array.from({ length: WORKERS }, () => work(soak, node)));
   const all = [...workers, disturbAll(soak, plan)].map((one) =>
@@ -108,8 +106,6 @@ async function load(
   print(`${progressLine(soak)}\nthe load ended because ${why}`);
   if (tally.of('ADDs') < adds) tally.violation(`only ${tally.of('ADDs')} of ${adds} ADDs were made in the time`);
   await calm(soak);
-  looking.abort();
-  await look;
 }
 
 /** Looks, again and again, at the processes and at the addresses in use. */
@@ -124,6 +120,7 @@ async function lookOn(soak: Soak, watch: ProcessWatch, signal: AbortSignal): Pro
     const agents = system.nodes.map((node) => ({ name: `agent ${node.name}`, pid: node.agent.pid }));
     watch.look([...agents, ...system.ipamds], tally.elapsedMs);
     sweepCloud(soak);
+    await collectWithoutOwner(soak);
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
 }

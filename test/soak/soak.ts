@@ -3,6 +3,7 @@ import { seededRandom } from '../support/seeded-random.ts';
 import type { System } from '../system/system.ts';
 import { AddressBook } from './book.ts';
 import { Pace } from './pace.ts';
+import type { Slot } from './slot.ts';
 import type { SoakNode } from './soak-node.ts';
 import { Tally } from './tally.ts';
 
@@ -24,8 +25,8 @@ export class Soak {
   readonly system: System<SoakNode>;
   readonly tally = new Tally(() => performance.now());
   readonly book = new AddressBook();
-  /** Addresses whose DEL was left for an agent, with the file that says so. */
-  readonly spooled = new Map<string, string>();
+  /** Addresses whose DEL is under way or left for an agent, with the place that has them until it is done. */
+  readonly ending = new Map<string, Slot>();
   /** Pids of what the soak itself killed. */
   readonly expectedEnds = new Set<number>();
   /** Sandboxes that died without a DEL. */

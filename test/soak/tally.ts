@@ -2,6 +2,7 @@
 export class Tally {
   readonly #counts = new Map<string, number>();
   readonly #violations: string[] = [];
+  readonly #told = new Set<string>();
   readonly #startMs: number;
   readonly #nowMs: () => number;
 
@@ -21,6 +22,11 @@ export class Tally {
     this.#counts.set(what, this.of(what) + count);
   }
 
+  /** Keeps the larger of what was told and a measure, as a whole number. */
+  most(what: string, measure: number): void {
+    this.#counts.set(what, Math.max(this.of(what), Math.round(measure)));
+  }
+
   /** How many there were. */
   of(what: string): number {
     return this.#counts.get(what) ?? 0;
@@ -34,8 +40,10 @@ export class Tally {
       .sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
   }
 
-  /** Writes down something that must not happen, with its moment. */
+  /** Writes down something that must not happen, with its moment; the same is written once. */
   violation(text: string): void {
+    if (this.#told.has(text)) return;
+    this.#told.add(text);
     this.#violations.push(`${clockText(this.elapsedMs)} ${text}`);
   }
 
