@@ -66,6 +66,8 @@ export type AuditDeps = {
   readonly isSynced: () => boolean;
   /** Reads a NodeENIConfig from the API server itself: the cache may be behind. */
   readonly readNec: (name: string, signal: AbortSignal) => Promise<KubeObject | undefined>;
+  /** Learns what `see` needs to know of these ENIs; nothing by default. @throws CloudError */
+  readonly learn?: (enis: readonly Eni[], context: CallContext) => Promise<void>;
   /** An ENI in the words of the NodeENIConfig, as the nodes themselves see it. */
   readonly see: (eni: Eni) => SeenEni;
   readonly findDrift: (status: NodeEniConfigStatus, sight: CloudSight) => readonly Drift[];
@@ -141,6 +143,7 @@ export class Audit {
       const sweep = await cloud.enis.sweep({ tag }, contextOf(signal, SWEEP_TIMEOUT_MS));
       if (!sweep.isConsistent) return { kind: 'skipped', why: 'SweepInconsistent' };
       enis = sweep.enis.filter((eni) => !eni.isPrimary);
+      await this.#deps.learn?.(enis, contextOf(signal, SWEEP_TIMEOUT_MS));
     } catch (error) {
       signal.throwIfAborted();
       if (!isCloudError(error)) throw error;
@@ -171,6 +174,7 @@ export class Audit {
     const all = [...necs.values()];
     const owners = all.map(({ object, decoded }) => ({
       name: object.metadata.name,
+      uid: object.metadata.uid,
       instanceId: decoded?.status?.instanceID,
     }));
     const sights = sightsOf(enis, owners);

@@ -2,7 +2,12 @@ import type { Eni } from '../../cloud/cloud.ts';
 import type { EniNames } from './eni-names.ts';
 
 /** Tags of ENIs that ipamd makes. */
-export const ENI_TAG = { cluster: 'tke-clusterId', created: 'tke-created-eni', node: 'tke-node' } as const;
+export const ENI_TAG = {
+  cluster: 'tke-clusterId',
+  created: 'tke-created-eni',
+  node: 'tke-node',
+  uid: 'tke-nec-uid',
+} as const;
 
 /** An ENI of this cluster that nothing in it names. */
 export type Orphan = {

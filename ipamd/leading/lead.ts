@@ -1,5 +1,5 @@
 import type { Cloud } from '../../cloud/cloud.ts';
-import { runController } from '../../kube/controller.ts';
+import { type ReconcileResult, runController } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Term } from '../../kube/leader-election.ts';
@@ -188,13 +188,33 @@ function runSupply(deps: LeadDeps, parts: TermParts, term: Term, signal: AbortSi
       name: 'supply',
       queue: queues.supply,
       workers: config.workers,
-      reconcile: (name, by) => reconcileNode(node, name, by),
+      reconcile: async (name, by) => stillStarting(deps, parts, term, name) ?? (await reconcileNode(node, name, by)),
       clock,
       log,
       observer: metrics.controller,
     },
     signal,
   );
+}
+
+/** A cloud that does not describe its instances for so long is worth telling. */
+const STARTING_MS = 60_000;
+
+/**
+ * A new leader has described nothing yet: what it does not know of a node is no news of the node, and to write it to each
+ * would cost two writes and an event for every node of the cluster. Undefined: the node has its turn.
+ */
+function stillStarting(
+  { informers, runtime }: LeadDeps,
+  { facts }: TermParts,
+  { startedMs }: Term,
+  name: string,
+): ReconcileResult | undefined {
+  if (runtime.clock.monotonicMs() - startedMs >= STARTING_MS) return undefined;
+  const entry = informers.necs.get(name);
+  if (entry?.decoded === undefined) return undefined;
+  const answer = facts.viewOf(name, entry);
+  return answer.kind === 'unknown' ? { kind: 'again', afterMs: answer.afterMs } : undefined;
 }
 
 function claimantsOf({ nodes, necs }: Informers, instanceId: string): readonly Claimant[] {

@@ -19,6 +19,7 @@ export async function runAudit(deps: LeadDeps, parts: TermParts, signal: AbortSi
       instanceIds,
       isSynced: () => Object.values(informers).every(({ isSynced }) => isSynced),
       readNec: (name, by) => kube.get(NODE_ENI_CONFIGS, { name }, by),
+      learn: (enis, context) => deps.eyes.learn(enis, context),
       see: (eni) => see(deps, eni),
       findDrift,
       suspect: (name) => {
@@ -44,10 +45,12 @@ export async function runAudit(deps: LeadDeps, parts: TermParts, signal: AbortSi
   });
 }
 
-/** An ENI as the node sees it that it would be of: by its instance, else by its tag. */
+/** An ENI as the node sees it that it would be of: that made it, else by its instance, else by the name in its tag. */
 function see({ informers: { necs }, eyes }: LeadDeps, eni: Eni): SeenEni {
   const onIt = eni.attachment === undefined ? [] : necs.byIndex(BY_INSTANCE, eni.attachment.instanceId);
-  const owner = onIt[0] ?? necs.get(eni.tags[ENI_TAG.node] ?? '');
+  const tagged = necs.get(eni.tags[ENI_TAG.node] ?? '');
+  const hasMadeIt = tagged !== undefined && tagged.object.metadata.uid === eni.tags[ENI_TAG.uid];
+  const owner = hasMadeIt ? tagged : (onIt[0] ?? tagged);
   const { uid = '' } = owner?.object.metadata ?? {};
   return eyes.seeNow(eni, { uid, instanceId: owner?.decoded?.status?.instanceID });
 }

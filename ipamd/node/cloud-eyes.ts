@@ -68,6 +68,11 @@ export class CloudEyes {
     return this.#see(eni, { ...owner, clusterId: this.#clusterId });
   }
 
+  /** Learns the networks of ENIs, so that they can be seen at once. @throws CloudError */
+  async learn(enis: readonly Eni[], context: CallContext): Promise<void> {
+    await this.#learnSubnets(enis, context);
+  }
+
   /** The same at once, with what is known; an ENI of a subnet that nobody described yet has no network. */
   seeNow(eni: Eni, owner: Omit<EniOwner, 'clusterId'>): SeenEni {
     return this.#see(eni, { ...owner, clusterId: this.#clusterId });
