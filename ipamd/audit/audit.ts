@@ -55,7 +55,7 @@ export type AuditObserver = { onAudit(report: AuditReport, tookMs: number): void
 
 /** What the audit works with; one for each term of leadership. */
 export type AuditDeps = {
-  readonly cloud: Pick<Cloud, 'enis' | 'tasks'>;
+  readonly cloud: Pick<Cloud, 'enis' | 'tasks' | 'instances'>;
   /** Every NodeENIConfig of the cache, those that cannot be read too. */
   readonly necs: { values(): Iterable<AuditedNec>; get(name: string): AuditedNec | undefined };
   /** Other objects that may name ENIs or have intents (VpcENIs); none by default. */
@@ -202,7 +202,9 @@ export class Audit {
 
   #ripe(orphans: readonly Orphan[]): readonly Orphan[] {
     const { orphanGraceMs, orphanLimit } = this.#settings;
-    return this.#book.note(orphans, this.#deps.clock.monotonicMs(), orphanGraceMs).slice(0, orphanLimit);
+    const ripe = this.#book.note(orphans, this.#deps.clock.monotonicMs(), orphanGraceMs);
+    // Those on an instance may have to stay there: they must not keep the others from their turn.
+    return ripe.toSorted((a, b) => Number(isBound(a)) - Number(isBound(b))).slice(0, orphanLimit);
   }
 
   #alarm(orphans: readonly Orphan[], eniCount: number): void {
@@ -267,6 +269,10 @@ function namingNec({ object, decoded }: AuditedNec): NamingObject {
   // An epoch that the agent has seen and the object has not: an older state was restored.
   const isRestored = (spec?.observedSupplyEpoch ?? 0) > (status?.supplyEpoch ?? 0);
   return { name: object.metadata.name, object, isTrusted: decoded !== undefined && !isRestored };
+}
+
+function isBound({ instanceId }: Orphan): boolean {
+  return instanceId !== undefined;
 }
 
 /** Nobody in particular waits for it; its owner is one among the nodes. */

@@ -9,15 +9,17 @@ export type OrphanOutcome =
   | { readonly kind: 'refused'; readonly code: string; readonly message: string };
 
 /**
- * Detaches an orphan from the foreign instance that it is on, if it is on one, and deletes it. Needs no intent: it is
+ * Detaches an orphan from the foreign instance that it is on, if it is on one that does not run, and deletes it. Needs no intent: it is
  * named by id, a second deletion finds nothing, and nothing that may not be repeated is asked for (ADR 0017).
  */
 export async function collectOrphan(
-  cloud: Pick<Cloud, 'enis' | 'tasks'>,
+  cloud: Pick<Cloud, 'enis' | 'tasks' | 'instances'>,
   orphan: Orphan,
   context: CallContext,
 ): Promise<OrphanOutcome> {
   try {
+    const inUse = await whyInUse(cloud, orphan, context);
+    if (inUse !== undefined) return { kind: 'later', why: inUse };
     const detached = await detach(cloud, orphan, context);
     if (detached !== undefined) return detached;
     return await settle(cloud, await cloud.enis.delete(orphan.eniId, context), context);
@@ -27,6 +29,25 @@ export async function collectOrphan(
     if (error.retry === 'gone') return { kind: 'deleted' };
     return { kind: 'refused', code: error.code, message: error.message };
   }
+}
+
+/** States of an instance on which nothing is in use. */
+const AT_REST: readonly string[] = ['STOPPED', 'SHUTDOWN', 'TERMINATING', 'LAUNCH_FAILED'];
+
+/**
+ * What runs on an instance may use its ENIs, whatever our objects say: it may be of another cluster with our id, or a node
+ * that a restored etcd has forgotten. Undefined: nothing can be in use.
+ */
+async function whyInUse(
+  cloud: Pick<Cloud, 'instances'>,
+  { instanceId }: Orphan,
+  context: CallContext,
+): Promise<string | undefined> {
+  if (instanceId === undefined) return undefined;
+  const [instance] = await cloud.instances.describe([instanceId], context);
+  if (instance !== undefined && AT_REST.includes(instance.state)) return undefined;
+  const state = instance === undefined ? 'is not described' : `is ${instance.state}`;
+  return `it is on ${instanceId}, which ${state} and is no node of this cluster; detach it by hand, or have its node join`;
 }
 
 /** Undefined when nothing stands in the way of the deletion any more. */

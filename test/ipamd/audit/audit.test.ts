@@ -90,15 +90,48 @@ test('Audit: an owner that comes at the last moment is heard of, from the cache 
   t.true(world.has(orphan));
 });
 
-test('Audit: an orphan on an instance that is none of the cluster’s is detached first', async (t) => {
+test('Audit: an orphan on a stopped instance that is none of the cluster’s is detached first', async (t) => {
   const world = new AuditWorld();
   world.host.model.state.addInstance({ instanceId: 'ins-foreign0', cores: 2, subnetId: 'subnet-a0000000' });
+  world.host.model.state.instance('ins-foreign0').state = 'STOPPED';
   const orphan = world.addEni({ on: 'ins-foreign0' });
   const audit = world.audit();
   await world.look(audit);
   await world.look(audit);
   t.false(world.has(orphan));
   t.is(world.host.counts()['DetachNetworkInterface'], 1);
+});
+
+test('Audit: takes nothing off an instance that runs: it may be of a cluster of the same id, or have been forgotten', async (t) => {
+  const world = new AuditWorld();
+  world.host.model.state.addInstance({ instanceId: 'ins-foreign0', cores: 2, subnetId: 'subnet-a0000000' });
+  const orphan = world.addEni({ on: 'ins-foreign0' });
+  const audit = world.audit();
+  for (let look = 1; look <= 4; look++) await world.look(audit);
+  t.true(world.has(orphan));
+  t.is(world.host.counts()['DetachNetworkInterface'], undefined);
+  t.regex(world.events[0]?.message ?? '', /is nobody's: .*ins-foreign0, which is RUNNING/);
+});
+
+test('Audit: orphans that have to stay keep no others from being deleted', async (t) => {
+  const world = new AuditWorld();
+  world.host.model.state.addInstance({ instanceId: 'ins-foreign0', cores: 16, subnetId: 'subnet-a0000000' });
+  for (let index = 0; index < 3; index++) world.addEni({ on: 'ins-foreign0' });
+  const orphan = world.addEni();
+  const audit = world.audit({ orphanLimit: 2 });
+  for (let look = 1; look <= 3; look++) await world.look(audit);
+  t.false(world.has(orphan));
+});
+
+test('Audit: takes nothing off an instance that the cloud does not describe', async (t) => {
+  const world = new AuditWorld();
+  world.host.model.state.addInstance({ instanceId: 'ins-foreign0', cores: 2, subnetId: 'subnet-a0000000' });
+  const orphan = world.addEni({ on: 'ins-foreign0' });
+  world.host.faults.add({ fault: { kind: 'error', code: 'UnauthorizedOperation' }, actions: ['DescribeInstances'] });
+  const audit = world.audit();
+  for (let look = 1; look <= 3; look++) await world.look(audit);
+  t.true(world.has(orphan));
+  t.is(world.host.counts()['DetachNetworkInterface'], undefined);
 });
 
 test('Audit: deletes at most the limit a look, and in a dry run nothing', async (t) => {

@@ -29,6 +29,7 @@ test('Audit: never deletes what any object or intent names, and in the end every
       const world = new AuditWorld(seed);
       const nodes = new Map(NODES.map((name) => [name, world.addNode(name)]));
       world.host.model.state.addInstance({ instanceId: 'ins-foreign0', cores: 64, subnetId: 'subnet-a0000000' });
+      world.host.model.state.instance('ins-foreign0').state = 'STOPPED';
       const said = new Map<string, { named: string[]; intents: unknown[]; loose: string[] }>(
         NODES.map((name) => [name, { named: [], intents: [], loose: [] }]),
       );
