@@ -10,9 +10,10 @@ export function noteIntents({ clock }: Pick<NodeDeps, 'clock'>, memory: NodeMemo
   keep(memory.intentSeenMs, intents, nowMs);
   keep(memory.attachingSinceMs, attaching, nowMs);
   for (const id of memory.unclearMs.keys()) if (!intents.has(id)) memory.unclearMs.delete(id);
-  for (const id of memory.calls.keys()) {
-    if (intents.has(id)) continue;
-    // Somebody took it off the record: what its call brings, the next description tells.
+  for (const [id, call] of memory.calls) {
+    // One that runs may still change the cloud: who makes a restored object anew waits for it.
+    if (intents.has(id) || call.outcome === undefined) continue;
+    // Somebody took it off the record: what its call brought, the next description tells.
     memory.calls.delete(id);
     memory.describe = { why: 'an intent of ours went off the record', notBeforeMs: nowMs };
   }
