@@ -6,8 +6,10 @@ export type InstanceRecord = {
   /** As last described; of a gone one, the last that was seen. */
   readonly instance?: Instance;
   readonly limits?: EniLimits;
-  /** Descriptions in a row in which it was absent. */
+  /** Descriptions in a row in which it was absent; those within a moment count as one. */
   readonly missed: number;
+  /** When the last of them was counted; monotonic milliseconds. */
+  readonly missedAtMs?: number;
   /** Since when it is seen STOPPED without a break; monotonic milliseconds. */
   readonly stoppedSinceMs?: number;
 };
@@ -23,6 +25,8 @@ export type Presence = 'unknown' | 'running' | 'idle' | 'stopped' | 'gone';
 
 /** One description can miss what is there; two in a row, minutes or an express repeat apart, do not. */
 const MISSES_UNTIL_GONE = 2;
+/** A description that is behind is so for some seconds, and for everybody who asks in them. */
+const MISSES_APART_MS = 10_000;
 const RUNNING: readonly string[] = ['RUNNING', 'STARTING', 'REBOOTING'];
 const ENDING: readonly string[] = ['SHUTDOWN', 'TERMINATING', 'LAUNCH_FAILED'];
 
@@ -32,7 +36,11 @@ export function recordSight(
   seen: Instance | undefined,
   nowMs: number,
 ): InstanceRecord {
-  if (seen === undefined) return { ...before, missed: (before?.missed ?? 0) + 1 };
+  if (seen === undefined) {
+    const isOfOneMoment = before?.missedAtMs !== undefined && nowMs - before.missedAtMs < MISSES_APART_MS;
+    if (before !== undefined && isOfOneMoment) return before;
+    return { ...before, missed: (before?.missed ?? 0) + 1, missedAtMs: nowMs };
+  }
   // Another size: the limits of the old one do not hold any more.
   const isResized = before?.instance?.instanceType !== seen.instanceType || before.instance.cores !== seen.cores;
   const limits = isResized ? undefined : before?.limits;

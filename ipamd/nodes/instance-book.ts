@@ -2,6 +2,7 @@ import type { CallContext, Cloud, Instance } from '../../cloud/cloud.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type InstanceRecord, type Presence, presenceOf, recordSight } from './decide-presence.ts';
+import { instanceIdOf } from './provider-id.ts';
 
 /** Knows the instances behind the nodes. */
 export type InstanceBook = {
@@ -59,8 +60,11 @@ class Book implements InstanceBook {
   }
 
   async look(instanceId: string, signal: AbortSignal): Promise<void> {
+    if (!isInstanceId(instanceId)) return;
     const known = this.#records.get(instanceId);
-    if (known?.limits !== undefined || this.presence(instanceId) === 'gone') return;
+    // One that was never seen may only be new: the cloud lists some late.
+    const isOver = known?.instance !== undefined && this.presence(instanceId) === 'gone';
+    if (known?.limits !== undefined || isOver) return;
     await this.#describe([instanceId], { priority: 'pod', owner: instanceId, signal });
   }
 
@@ -69,7 +73,7 @@ class Book implements InstanceBook {
     // Nodes that join are looked at as they come: the first round is for those that change afterwards.
     let waitMs = refreshMs;
     while (await slept(clock, waitMs, signal)) {
-      const ids = new Set(wanted());
+      const ids = new Set([...wanted()].filter(isInstanceId));
       this.#forgetAllBut(ids);
       const missed = [...ids].filter((id) => this.#isMissedOnce(id));
       const isSecondLook = waitMs < refreshMs && missed.length > 0;
@@ -135,6 +139,11 @@ class Book implements InstanceBook {
       this.#told.delete(id);
     }
   }
+}
+
+/** What people write into a status is no instance: for one of them the cloud refuses all that are asked for with it. */
+function isInstanceId(text: string): boolean {
+  return instanceIdOf(text) === text;
 }
 
 /** Returns false once aborted. */
