@@ -107,6 +107,14 @@ test(
 test('decideLeaving: takes all of a node that is long gone with its Pods', leaving, GONE, 'force');
 test('decideLeaving: takes all of a gone instance, Pods or not', leaving, { presence: 'gone' }, 'force');
 test('decideLeaving: takes all of a stopped instance', leaving, { presence: 'stopped' }, 'force');
+for (const presence of ['gone', 'stopped'] as const) {
+  test(
+    `decideLeaving: lets a node stay whose kubelet reports while its instance seems ${presence}`,
+    leaving,
+    { presence, isNodeReady: true },
+    'no',
+  );
+}
 
 const INSTANCE: Instance = {
   instanceId: 'ins-a',
