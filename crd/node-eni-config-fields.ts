@@ -14,6 +14,7 @@ import {
   ipv4,
   ipv6,
   listOf,
+  MOST_GROWTH,
   macAddress,
   network,
   objectOf,
@@ -55,6 +56,12 @@ const WARM_TARGETS_RULE = {
 const DIRECT_WARM_TARGETS_RULE = {
   rule: '!has(self.directENIMinWarmTarget) || !has(self.directENIMaxWarmTarget) || self.directENIMinWarmTarget <= self.directENIMaxWarmTarget',
   message: 'directENIMinWarmTarget must not be above directENIMaxWarmTarget',
+};
+
+/** Whoever writes nonsense here would bring ipamd, which has to go above it, to the end of all numbers. */
+const OBSERVED_EPOCH_RULE = {
+  rule: `!has(self.spec) || !has(self.spec.observedSupplyEpoch) || self.spec.observedSupplyEpoch - (has(self.status) && has(self.status.supplyEpoch) ? self.status.supplyEpoch : 0) <= ${MOST_GROWTH}`,
+  message: `spec.observedSupplyEpoch may not be more than ${MOST_GROWTH} above status.supplyEpoch`,
 };
 
 /** The fields of `spec`. */
@@ -192,7 +199,7 @@ export const NODE_ENI_CONFIG_KIND = resourceKind({
     spec: part.optional(objectOf(SPEC, [WARM_TARGETS_RULE, DIRECT_WARM_TARGETS_RULE]), 'What the node wants.'),
     status: part.optional(objectOf(STATUS), 'What the node has.'),
   },
-  rules: [],
+  rules: [OBSERVED_EPOCH_RULE],
   columns: [
     { name: 'Desired', type: 'integer', jsonPath: '.spec.desiredRouteENIIP' },
     { name: 'IPs', type: 'integer', jsonPath: '.status.routeENIIPs' },

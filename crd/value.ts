@@ -16,11 +16,18 @@ export function wholeNumber(min: number, max: number): Value<number> {
   return { decoder: integer(min, max), schema: { type: 'integer', format: 'int64', minimum: min, maximum: max } };
 }
 
-/** A counter that only grows: the API server refuses a lower value than the stored one. */
+/** The most that a counter may grow in one write; a slip of a hand must not bring it to its end. */
+export const MOST_GROWTH = 1_000_000_000;
+
+/** A counter that only grows: the API server refuses a lower value than the stored one, and one far above it. */
 export function growingNumber(what: string): Value<number> {
   const { decoder, schema } = wholeNumber(0, Number.MAX_SAFE_INTEGER);
   const rule = { rule: 'self >= oldSelf', message: `${what} may only grow` };
-  return { decoder, schema: { ...schema, 'x-kubernetes-validations': [rule] } };
+  const step = {
+    rule: `self - oldSelf <= ${MOST_GROWTH}`,
+    message: `${what} may not grow by more than ${MOST_GROWTH}`,
+  };
+  return { decoder, schema: { ...schema, 'x-kubernetes-validations': [rule, step] } };
 }
 
 /** True or false. */

@@ -4,6 +4,7 @@ import type { InstanceBook } from '../nodes/instance-book.ts';
 import type { MachineEntry } from '../nodes/machine-entry.ts';
 import { isSameNode } from '../nodes/node-entry.ts';
 import { BY_INSTANCE, type Informers } from '../open-informers.ts';
+import type { PodFacts } from '../records/pod-facts.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
 import type { Queues } from './queues.ts';
 
@@ -44,9 +45,10 @@ export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () =
       both(key);
     }),
     sources.pods.subscribe(({ before, after }) => {
-      // The last Pod of a node that is gone holds its ENIs; of all others the agent knows better.
-      if (after === undefined && before !== undefined && !hasNode(sources, before.nodeName))
-        supply.add(before.nodeName);
+      // The last Pod of a node that is gone holds its ENIs, and a Pod an address that is offered; of all others the agent
+      // knows better.
+      if (after !== undefined || before === undefined) return;
+      if (!hasNode(sources, before.nodeName) || isOffered(sources, before)) supply.add(before.nodeName);
     }),
     sources.machines?.subscribe(({ before, after }) => {
       for (const name of (after ?? before)?.nodeNames ?? []) nodes.add(name);
@@ -66,6 +68,11 @@ export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () =
 
 function hasNode({ nodes }: Informers, name: string): boolean {
   return nodes.get(name) !== undefined;
+}
+
+function isOffered({ necs }: Informers, { nodeName, ips }: PodFacts): boolean {
+  const offers = necs.get(nodeName)?.decoded?.spec?.releasableIPs ?? [];
+  return offers.some(({ ip }) => ips.includes(ip));
 }
 
 function isReady({ decoded }: NecEntry): boolean {

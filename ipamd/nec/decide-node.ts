@@ -6,7 +6,7 @@ import { decideRelease } from './decide-release.ts';
 import { decideRemoval } from './decide-removal.ts';
 import { decideSecurityGroups } from './decide-security-groups.ts';
 import type { Decision, Ids, Leader } from './decision.ts';
-import { withReady } from './judge-ready.ts';
+import { withReady, withRefusal } from './judge-ready.ts';
 import type { NodeView } from './node-view.ts';
 import { isSameData } from './same-data.ts';
 import { CALL_UNDER_WAY, type Hold, type Scene, type Step, sceneOf } from './scene.ts';
@@ -32,10 +32,13 @@ export function decideNode(view: NodeView, leader: Leader, ids: Ids): Decision {
   const growth = decideGrowth(scene);
   const growthHold = growth?.kind === 'hold' ? growth : undefined;
   const { step, holds } = firstBegin(growth, scene);
+  const refusal = holds.find((hold) => hold !== growthHold && hold.reason === 'CloudRefused');
   if (step !== undefined && intents.length < INTENTS.maxItems) {
-    return { ...step, status: withReady(step.status, view, scene.supply, growthHold, ids) };
+    const begun = withReady(step.status, view, scene.supply, growthHold, ids);
+    return { ...step, status: withRefusal(begun, refusal, false, ids) };
   }
-  const next = withReady(marked, view, scene.supply, growthHold, ids);
+  const ready = withReady(marked, view, scene.supply, growthHold, ids);
+  const next = withRefusal(ready, refusal, intents.length === 0, ids);
   if (!isSameData(next, status)) return { kind: 'write', status: next };
   return holdOf(holds, intents.length > 0) ?? { kind: 'idle' };
 }

@@ -50,6 +50,25 @@ function judgeReady(view: NodeView, supply: Supply, hold: Hold | undefined): Wan
   return { type, status: 'True', reason: 'SupplyMet' };
 }
 
+/**
+ * Returns the status with the condition of what the cloud refuses beside new addresses: security groups, what is given
+ * back. It stays while a call is under way that may be refused again, and says afterwards that it is over. Pure.
+ */
+export function withRefusal(
+  status: NodeEniConfigStatus,
+  refusal: Pick<Hold, 'reason' | 'message'> | undefined,
+  isCalm: boolean,
+  ids: Ids,
+): NodeEniConfigStatus {
+  const type = 'CloudAccepts';
+  if (refusal !== undefined) {
+    const { reason, message } = refusal;
+    return withCondition(status, { type, status: 'False', reason, message }, ids);
+  }
+  const isHeld = status.conditions?.some((condition) => condition.type === type) ?? false;
+  return isHeld && isCalm ? withCondition(status, { type, status: 'True', reason: 'Accepted' }, ids) : status;
+}
+
 /** The condition is there once something was wrong, and says afterwards that it is over. */
 function withProblems(status: NodeEniConfigStatus, problems: readonly NodeProblem[], ids: Ids): NodeEniConfigStatus {
   const type = 'ConfigValid';

@@ -77,6 +77,11 @@ export type NodeView = {
   readonly stuck: ReadonlySet<string>;
   /** By key of `blocked`, and `subnet/<subnetId>` of subnets that are blocked for all, where known. */
   readonly refusals?: ReadonlyMap<string, Refusal>;
+  /**
+   * Addresses that live Pods of the node have by the API server's word, whatever the object says. Offers of them are not
+   * honoured: somebody else than the agent wrote them, or the Pod lingers. Default: none.
+   */
+  readonly inUse?: ReadonlySet<string>;
   /** Spare addresses that the node keeps: fewer than the demand less these means that Pods wait. Default: the spec's, or 5. */
   readonly warmTarget?: number;
   /** Wrong input that the decision works around; becomes the condition `ConfigValid`. */

@@ -10,10 +10,10 @@ export type Offers = {
 };
 
 /** Reads the agent's offers. An offer of an earlier assignment of the same address is void. Pure. */
-export function offersOf({ spec, leaving }: NodeView): Offers {
+export function offersOf({ spec, leaving, inUse }: NodeView): Offers {
   const offered = new Map((spec.releasableIPs ?? []).map(({ ip, assignmentID }) => [ip, assignmentID]));
   const isOffered = ({ ip, assignmentID, state }: NodeEniAddress) =>
-    state === 'Assigned' && offered.get(ip) === assignmentID;
+    state === 'Assigned' && offered.get(ip) === assignmentID && inUse?.has(ip) !== true;
   const isFree = (address: NodeEniAddress) => address.state === 'Releasing' || isOffered(address);
   const hasNeverServed = (eni: NodeEniInfo) => eni.state === 'Attaching' && eni.assignmentID === undefined;
   return {

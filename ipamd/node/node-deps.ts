@@ -13,7 +13,15 @@ import type { NodeMemoryBook } from './node-memory.ts';
 /** What is known of a node beside its NodeENIConfig: from its Node, its instance, the configuration and the subnets. */
 export type NodeFactParts = Pick<
   NodeView,
-  'leaving' | 'instance' | 'maxRouteENI' | 'maxIPPerENI' | 'floor' | 'initialDemand' | 'subnets' | 'securityGroups'
+  | 'leaving'
+  | 'instance'
+  | 'maxRouteENI'
+  | 'maxIPPerENI'
+  | 'floor'
+  | 'initialDemand'
+  | 'subnets'
+  | 'securityGroups'
+  | 'inUse'
 > & {
   /** Spare addresses that the node keeps; tells a call for Pods from one for the pool. Default: of the spec, or 5. */
   readonly warmTarget?: number;
@@ -74,6 +82,8 @@ export type NodeObserver = {
   onDescribe?(describe: { readonly node: string; readonly why: string }): void;
   /** The cloud holds something else than the object says. */
   onDrift?(drift: { readonly node: string; readonly kinds: readonly string[] }): void;
+  /** An object that others than ipamd and the agent had changed is as it should be again. */
+  onMended?(mended: { readonly node: string; readonly kind: string }): void;
   /** All that is wrong with a node now; an empty list when nothing is. */
   onProblems?(node: string, problems: readonly NodeProblem[]): void;
 };

@@ -5,6 +5,7 @@ import { decideNode } from '../nec/decide-node.ts';
 import type { Decision, Intent } from '../nec/decision.ts';
 import { finishIntent, resendIntent } from '../nec/finish-intent.ts';
 import { withCondition } from '../nec/judge-ready.ts';
+import { keepInUse, takenBy } from '../nec/keep-in-use.ts';
 import type { NodeProblem } from '../nec/node-view.ts';
 import { buildView } from './build-view.ts';
 import { callKeysOf } from './call-keys.ts';
@@ -36,6 +37,10 @@ export type Plan = {
   readonly looks: readonly Start[];
   readonly ending: Exclude<Decision, { readonly kind: 'begin' | 'write' }>;
   readonly problems: readonly NodeProblem[];
+  /** Addresses of Pods that somebody took out of use in the object, and that are back in use in the status. */
+  readonly putBack?: readonly string[];
+  /** Calls on record that somebody else wrote there, and that are taken off unmade. */
+  readonly refused?: readonly string[];
   /** Milliseconds until an intent may be resolved. */
   readonly waitMs: number | undefined;
 };
@@ -48,9 +53,9 @@ const MOST_STEPS = 64;
  * nothing, so that what it takes (places in subnets, probes of breakers) and what it decides are of one moment.
  */
 export function planTurn(deps: NodeDeps, memory: NodeMemory, input: TurnInput, facts: NodeFactsAnswer): Plan {
-  const ended = applyOutcomes(deps, memory, input);
+  const ended = applyOutcomes(deps, memory, input, facts.kind === 'known' ? facts.parts : undefined);
   const { looks, waitMs } = unattended(deps, memory, ended.status, ended.sends);
-  const base = { finished: ended.finished, looks, waitMs };
+  const base = { finished: ended.finished, refused: ended.refused, looks, waitMs };
   if (facts.kind === 'unknown') {
     const { problem, afterMs } = facts;
     const wanted = { type: 'Ready', status: 'False' as const, reason: problem.reason, message: problem.message };
@@ -59,13 +64,15 @@ export function planTurn(deps: NodeDeps, memory: NodeMemory, input: TurnInput, f
     return { ...base, status, sends: ended.sends, ending, problems: [...(input.faults ?? []), problem] };
   }
   const problems = [...(input.faults ?? []), ...(facts.parts.problems ?? [])];
-  const decided = decideAll(deps, memory, { ...input, status: ended.status }, { ...facts.parts, problems });
+  const kept = keepInUse(ended.status, facts.parts, deps.ids);
+  const decided = decideAll(deps, memory, { ...input, status: kept.status }, { ...facts.parts, problems });
   const held = decided.ending.kind === 'hold' && decided.ending.reason !== 'CallUnderWay' ? [decided.ending] : [];
   return {
     ...base,
     status: decided.status,
     sends: [...ended.sends, ...decided.sends],
     ending: decided.ending,
+    putBack: kept.ips,
     problems: [...problems, ...held.map(({ reason, message }) => ({ reason, message }))],
   };
 }
@@ -79,19 +86,29 @@ export function abandonPlan(deps: NodeDeps, name: string, { sends, status }: Pla
 }
 
 type Ended = {
+  /** Calls on record that must not be made. */
+  readonly refused: readonly string[];
   readonly status: NodeEniConfigStatus;
   readonly finished: readonly string[];
   readonly sends: readonly Start[];
 };
 
-function applyOutcomes(deps: NodeDeps, memory: NodeMemory, input: TurnInput): Ended {
+function applyOutcomes(deps: NodeDeps, memory: NodeMemory, input: TurnInput, facts: NodeFactParts | undefined): Ended {
   const finished: string[] = [];
   const sends: Start[] = [];
+  const refused: string[] = [];
   let { status } = input;
   for (const intent of input.status.intents ?? []) {
     const outcome = memory.calls.get(intent.id)?.outcome;
     if (outcome === undefined) continue;
     finished.push(intent.id);
+    const taken = outcome === 'repeat' && facts !== undefined ? takenBy(intent, status, facts) : [];
+    if (outcome === 'repeat' && taken.length > 0) {
+      const message = `${intent.action} of ${intent.eniID ?? 'nothing'} would take ${taken.join(', ')} from live Pods`;
+      status = finishIntent(status, intent, { kind: 'refused', error: { code: 'IN_USE', message } }, deps.ids);
+      refused.push(message);
+      continue;
+    }
     if (outcome === 'repeat') {
       status = resendIntent(status, intent, deps.leader.epoch);
       const again = status.intents?.find((candidate) => candidate.id === intent.id) ?? intent;
@@ -103,7 +120,7 @@ function applyOutcomes(deps: NodeDeps, memory: NodeMemory, input: TurnInput): En
     if (outcome.kind === 'refused' || outcome.kind === 'unclear') countSubnet(deps, intent, status, -1);
     status = finishIntent(status, intent, outcome, deps.ids);
   }
-  return { status, finished, sends };
+  return { status, finished, sends, refused };
 }
 
 /** Own calls of unknown outcome are looked into with growing pauses. */

@@ -11,7 +11,7 @@ import type { NodeMemory } from './node-memory.ts';
 import { noteIntents } from './note-intents.ts';
 import { abandonPlan, type Plan, planTurn, type TurnInput } from './plan-turn.ts';
 import { startCall, waitForAny } from './running-calls.ts';
-import { tellProblems } from './tell-problems.ts';
+import { tellMended, tellProblems } from './tell-problems.ts';
 
 /** What happens to a key next; the same as of the controllers' runtime. */
 export type NodeReconcileResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
@@ -108,8 +108,19 @@ class NodeTurn {
       return result === 'gone' ? this.#gone() : this.#conflict();
     }
     drift.onWritten?.();
+    this.#tellMended(entry, plan, drift);
     this.#begin(entry, plan);
     return undefined;
+  }
+
+  #tellMended(entry: NecEntry, { putBack = [], refused = [] }: Plan, { mended }: Mended): void {
+    for (const text of refused)
+      tellMended(this.#deps, entry, 'intent-refused', `intent is not ipamd's, not made: ${text}`);
+    if (putBack.length > 0) {
+      const text = `status took ${putBack.join(', ')} out of use, which live Pods have: in use again`;
+      tellMended(this.#deps, entry, 'address-in-use', text);
+    }
+    if (mended !== undefined) tellMended(this.#deps, entry, 'drift', `made as the cloud has it: ${mended}`);
   }
 
   /** What is on record now may begin. */
@@ -172,6 +183,7 @@ class NodeTurn {
     if (result === 'gone') return this.#gone();
     if (result === 'conflict') return this.#conflict();
     this.#memory.calls.clear();
+    tellMended(this.#deps, entry, 'made-anew', `${why}: the status is made anew from the cloud`);
     return undefined;
   }
 

@@ -4,6 +4,20 @@ import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 import type { Plan } from './plan-turn.ts';
 
+/** Tells people that the object was not as ipamd and the agent had left it, and was mended. */
+export function tellMended(
+  { events, log, observe }: NodeDeps,
+  { object }: NecEntry,
+  kind: string,
+  detail: string,
+): void {
+  const { name, uid } = object.metadata;
+  const involved = { apiVersion: API_VERSION, kind: 'NodeENIConfig', name, ...(uid === undefined ? {} : { uid }) };
+  observe.onMended?.({ node: name, kind });
+  log.warn('an object that was changed by others is mended', { node: name, kind, detail });
+  events.record({ involved, type: 'Warning', reason: 'ObjectMended', message: detail });
+}
+
 /** Tells people what is wrong with a node: an event when that changes, and the metrics each time. */
 export function tellProblems(
   { observe, events, log }: NodeDeps,

@@ -113,7 +113,7 @@ async function lookAtInstances({ instances }: Context, ids: readonly string[], s
 }
 
 function stepOf(
-  { instances }: Context,
+  { instances, facts }: Context,
   node: NodeEntry | undefined,
   entry: NecEntry | undefined,
   instanceId: string | undefined,
@@ -130,7 +130,7 @@ function stepOf(
       entry === undefined
         ? undefined
         : {
-            instanceId: entry.decoded?.status?.instanceID,
+            instanceId: entry.decoded === undefined ? undefined : facts.instanceOf(node, entry.decoded).instanceId,
             isLeaving: entry.object.metadata.deletionTimestamp !== undefined,
           },
   });

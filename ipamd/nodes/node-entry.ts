@@ -9,6 +9,8 @@ export type NodeEntry = {
   /** Changes when a node of the same name registers anew. */
   readonly uid: string;
   readonly resourceVersion: string;
+  /** RFC 3339, as the API server writes it: to be compared as text. */
+  readonly createdAt: string;
   /** By `spec.providerID`, else by label. Absent: a Machine may know it. */
   readonly instanceId?: string;
   /** What `spec.providerID` says where it names no instance of this cloud. */
@@ -43,6 +45,7 @@ const SUPER_NODE = { label: 'node.kubernetes.io/instance-type', value: 'eklet' }
 /** Trims a Node to what decisions need; any shape is read. Pure. */
 export function decodeNode(object: KubeObject): NodeEntry {
   const { name, uid = '', resourceVersion = '', labels = {}, annotations, deletionTimestamp } = object.metadata;
+  const { creationTimestamp: createdAt = '' } = object.metadata;
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
   const conditions = recordsOf(status['conditions']);
@@ -56,6 +59,7 @@ export function decodeNode(object: KubeObject): NodeEntry {
     name,
     uid,
     resourceVersion,
+    createdAt,
     ...(instanceId === undefined ? {} : { instanceId }),
     ...(isForeign ? { foreignProviderId: providerID } : {}),
     isInstance: labels[SUPER_NODE.label] !== SUPER_NODE.value,

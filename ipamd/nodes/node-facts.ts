@@ -4,13 +4,15 @@ import { type ReadNodeSettings, readNodeSettings } from '../../crd/node-eni-conf
 import { nodeUsageOf } from '../../crd/node-usage.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { isRecord } from '../../runtime/decode.ts';
 import type { Leaving, NodeInstance, NodeProblem } from '../nec/node-view.ts';
 import type { NecEntry } from '../node/nec-entry.ts';
 import type { NodeFactParts, NodeFacts, NodeFactsAnswer } from '../node/node-deps.ts';
-import { PODS_BY_NODE, type PodFacts } from '../records/pod-facts.ts';
+import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../records/pod-facts.ts';
 import type { Choices } from '../subnets/decide-choices.ts';
 import { readSubnetLabel } from '../subnets/decide-subnet-config.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
+import { decideInstance, type InstanceJudgement } from './decide-instance.ts';
 import { decideLeaving } from './decide-leaving.ts';
 import { readDesiredPodNum } from './decide-policy.ts';
 import { decideSecurityGroups } from './decide-security-groups.ts';
@@ -36,6 +38,8 @@ export type NodeFactsDeps = {
 export type KnownNodeFacts = NodeFacts & {
   /** The instance of the Node of this name; undefined when nobody knows it. */
   instanceIdOf(node: NodeEntry | undefined): string | undefined;
+  /** Whose ENIs the NodeENIConfig holds. */
+  instanceOf(node: NodeEntry | undefined, config: NodeEniConfig): InstanceJudgement;
   /** Annotations of the NodeENIConfig, judged by what the node's Pods use. */
   settingsOf(name: string, config: NodeEniConfig): ReadNodeSettings;
   /** Milliseconds since the Node was first seen gone, or replaced by another instance's; 0 when it is there. */
@@ -72,7 +76,7 @@ class WatchedFacts implements KnownNodeFacts {
       if (problem !== undefined) return unknown(problem.reason, problem.message, DESCRIBING_MS);
       return unknown('InstanceUnknown', 'nodes and subnets are being read', STARTING_MS);
     }
-    const instanceId = config.status?.instanceID ?? this.instanceIdOf(nodes.get(name));
+    const { instanceId } = this.instanceOf(nodes.get(name), config);
     if (instanceId !== undefined && instances.presence(instanceId) === 'unknown')
       return unknown('InstanceUnknown', `the cloud was not asked for ${instanceId} yet, or had none`, DESCRIBING_MS);
     return { kind: 'known', parts: this.#partsOf(name, config, instanceId) };
@@ -88,6 +92,16 @@ class WatchedFacts implements KnownNodeFacts {
 
   instanceIdOf(node: NodeEntry | undefined): string | undefined {
     return node === undefined ? undefined : findInstanceId(node, this.#deps.machines);
+  }
+
+  instanceOf(node: NodeEntry | undefined, config: NodeEniConfig): InstanceJudgement {
+    const { creationTimestamp } = metadataOf(config);
+    return decideInstance({
+      held: config.status?.instanceID,
+      own: this.instanceIdOf(node),
+      nodeCreatedAt: node?.createdAt ?? '',
+      configCreatedAt: typeof creationTimestamp === 'string' ? creationTimestamp : '',
+    });
   }
 
   settingsOf(name: string, config: NodeEniConfig): ReadNodeSettings {
@@ -112,7 +126,7 @@ class WatchedFacts implements KnownNodeFacts {
   securityGroupsOf(name: string, config: NodeEniConfig): readonly string[] | undefined {
     const { flags, instances, nodes } = this.#deps;
     const node = nodes.get(name);
-    const instanceId = config.status?.instanceID ?? this.instanceIdOf(node);
+    const { instanceId } = this.instanceOf(node, config);
     return decideSecurityGroups({
       isEnabled: flags.enableSecurityGroups,
       groups: flags.securityGroups,
@@ -130,6 +144,7 @@ class WatchedFacts implements KnownNodeFacts {
     const instance = instanceId === undefined ? undefined : instanceOf(instances, instanceId);
     const label = readSubnetLabel(node?.subnetsLabel);
     const place = { zone: instance?.zone ?? '', vpcId: instance?.vpcId ?? '' };
+    const pods = this.#podsByIp(name);
     const choices = subnets.choicesOf({ ofConfig: spec?.subnetIDs, ofLabel: label.subnetIds, ...place });
     const warm = settings.routeWarm?.min ?? spec?.routeENIIPMinWarmTarget ?? flags.ipMinWarmTarget;
     const notes = [
@@ -146,9 +161,11 @@ class WatchedFacts implements KnownNodeFacts {
       warmTarget: warm,
       subnets: choices.subnets,
       securityGroups: this.securityGroupsOf(name, config),
+      inUse: new Set(pods.keys()),
       problems: [
         ...problem('AnnotationInvalid', notes.join('; ')),
         ...problem('SubnetUnknown', uselessSubnets(choices, label.wrong, instance)),
+        ...problem('ObjectInvalid', offersInUse(config, pods)),
         ...problem('InstanceTypeUnknown', this.#guessedLimits(instanceId)),
         ...subnets.problems(),
       ],
@@ -183,13 +200,16 @@ class WatchedFacts implements KnownNodeFacts {
   }
 
   #isReplaced(node: NodeEntry, config: NodeEniConfig | undefined): boolean {
-    const held = config?.status?.instanceID;
-    const own = this.instanceIdOf(node);
-    return held !== undefined && own !== undefined && held !== own;
+    return config !== undefined && this.instanceOf(node, config).isReplaced;
   }
 
   #ipsInUse(name: string): ReadonlySet<string> {
     return new Set(this.#deps.pods.byIndex(PODS_BY_NODE, name).flatMap(({ ips }) => ips));
+  }
+
+  #podsByIp(name: string): ReadonlyMap<string, PodFacts> {
+    const pods = this.#deps.pods.byIndex(PODS_BY_NODE, name);
+    return new Map(pods.flatMap((pod) => pod.ips.map((ip) => [ip, pod] as const)));
   }
 
   #guessedLimits(instanceId: string | undefined): string {
@@ -219,6 +239,10 @@ function instanceOf(instances: InstanceBook, instanceId: string): NodeInstance |
   };
 }
 
+function metadataOf({ object }: NodeEniConfig): Readonly<Record<string, unknown>> {
+  return isRecord(object['metadata']) ? object['metadata'] : {};
+}
+
 /** What is wrong with the annotations of the Node itself. */
 export function annotationNotes(node: NodeEntry | undefined): readonly string[] {
   const annotations = node?.annotations ?? {};
@@ -232,6 +256,15 @@ export function annotationNotes(node: NodeEntry | undefined): readonly string[] 
     ...(isOneOf(disableEni, ['true', 'false']) ? [] : [wrong(disableEni, 'true or false')]),
     ...(isOneOf(syncSecurityGroups, ['true', 'false']) ? [] : [wrong(syncSecurityGroups, 'true or false')]),
   ];
+}
+
+/** A Pod that is going may have given its address back already: then the offer is the agent's, and only early. */
+function offersInUse({ spec }: NodeEniConfig, pods: ReadonlyMap<string, PodFacts>): string {
+  const used = (spec?.releasableIPs ?? []).flatMap(({ ip }) => {
+    const pod = pods.get(ip);
+    return pod === undefined || pod.isLeaving ? [] : [`${ip} of Pod ${podKeyOf(pod)}`];
+  });
+  return used.length === 0 ? '' : `spec.releasableIPs offers what is in use, and it is not taken: ${used.join(', ')}`;
 }
 
 function uselessSubnets(

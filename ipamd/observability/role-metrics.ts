@@ -27,7 +27,13 @@ export function createNodeObserver(factory: MetricFactory, problems: ProblemBook
   const drift = factory.counter('node_drift_total', 'Differences found between the cloud and a NodeENIConfig.', [
     'kind',
   ]);
+  const mended = factory.counter(
+    'node_objects_mended_total',
+    'NodeENIConfigs that others had changed into what cannot be, made good again.',
+    ['kind'],
+  );
   return {
+    onMended: ({ kind }) => mended.inc({ kind }),
     onCall: ({ action, outcome, tookMs, code }) => {
       calls.inc({ action, outcome, code: code ?? '' });
       took.observe({ action }, tookMs / MS_PER_S);

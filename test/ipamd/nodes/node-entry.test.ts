@@ -48,6 +48,7 @@ test('decodeNode: keeps what decisions need, whole taints among it', (t) => {
   t.deepEqual(decodeNode(NODE), {
     name: '10.0.0.1',
     uid: 'u1',
+    createdAt: '',
     resourceVersion: '7',
     instanceId: 'ins-provider',
     isInstance: true,

@@ -159,6 +159,30 @@ export class WrongScene {
     return enis.flatMap((eni) => eni.addresses ?? []).filter(({ state }) => state === 'Assigned');
   }
 
+  /** What differs between a node's object and the cloud; empty when nothing does and nothing is under way. */
+  differences(name: string): readonly string[] {
+    const { eniInfos = [], intents = [] } = this.nec(name)?.status ?? {};
+    const held = eniInfos.map(({ eniID, state, mac, deviceIndex, addresses = [] }) =>
+      describe(
+        eniID,
+        `${state} ${mac} ${deviceIndex}`,
+        addresses.map(({ ip, state: one }) => `${ip} ${one}`),
+      ),
+    );
+    const mine = [...this.host.model.state.enis.values()].filter((eni) => eni.tags['tke-node'] === name);
+    const there = mine.map((eni) => {
+      const ips = [...eni.ips.values()].filter((ip) => !ip.isPrimary);
+      const state = eni.attachment === undefined ? 'Detached' : 'Attached';
+      const assigned = ips.map(({ ip, state: one }) => `${ip} ${one === 'AVAILABLE' ? 'Assigned' : one}`);
+      return describe(eni.eniId, `${state} ${eni.mac} ${eni.attachment?.deviceIndex}`, assigned);
+    });
+    return [
+      ...held.filter((line) => !there.includes(line)).map((line) => `object: ${line}`),
+      ...there.filter((line) => !held.includes(line)).map((line) => `cloud: ${line}`),
+      ...intents.map(({ id, action, phase }) => `intent ${id}: ${action} is ${phase}`),
+    ];
+  }
+
   async awaitWarm(name: string): Promise<void> {
     await this.until(`${name} is warm`, () => this.assigned(name).length >= 5);
   }
@@ -248,6 +272,10 @@ export async function inScene(
   } finally {
     await scene.close();
   }
+}
+
+function describe(eniId: string, state: string, ips: readonly string[]): string {
+  return `${eniId} ${state}: ${[...ips].sort().join(', ')}`;
 }
 
 const STEP_MS = 250;

@@ -1,0 +1,60 @@
+import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { Ids, Intent } from './decision.ts';
+import type { NodeView } from './node-view.ts';
+import { assignedNow } from './seen-eni.ts';
+import { withEnis } from './with-enis.ts';
+
+/**
+ * Tells which addresses of live Pods a call would take away. ipamd asks for none while a Pod has it: such an intent was
+ * written by somebody else, and must not be sent. Pure.
+ */
+export function takenBy(
+  intent: Intent,
+  status: NodeEniConfigStatus,
+  { inUse, leaving }: Pick<NodeView, 'inUse' | 'leaving'>,
+): readonly string[] {
+  if (inUse === undefined || leaving === 'force') return [];
+  const eni = status.eniInfos?.find(({ eniID }) => eniID === intent.eniID);
+  const all = (eni?.addresses ?? []).map(({ ip }) => ip);
+  switch (intent.action) {
+    case 'UnassignPrivateIpAddresses':
+      return (intent.ips ?? []).filter((ip) => inUse.has(ip));
+    case 'DetachNetworkInterface':
+    case 'DeleteNetworkInterface':
+      return all.filter((ip) => inUse.has(ip));
+    default:
+      return [];
+  }
+}
+
+/** A status, and the addresses in it that were on their way out although Pods have them. */
+export type KeptInUse = { readonly status: NodeEniConfigStatus; readonly ips: readonly string[] };
+
+/**
+ * Puts back what a hand took out of use and no call has taken yet: an address of a live Pod that is Releasing is
+ * Assigned again, an ENI with such a Pod that is Detaching is Attached again. ipamd itself marks neither while a Pod has
+ * the address. Nothing is put back on a node whose Pods cannot live any more. Pure, takes ids.
+ */
+export function keepInUse(
+  status: NodeEniConfigStatus,
+  { inUse, leaving }: Pick<NodeView, 'inUse' | 'leaving'>,
+  ids: Ids,
+): KeptInUse {
+  if (inUse === undefined || inUse.size === 0 || leaving === 'force') return { status, ips: [] };
+  const busy = new Set((status.intents ?? []).map((intent) => intent.eniID));
+  const isLost = ({ ip, state }: NodeEniAddress) => state === 'Releasing' && inUse.has(ip);
+  const hasPods = (eni: NodeEniInfo) => (eni.addresses ?? []).some(({ ip }) => inUse.has(ip));
+  const ips: string[] = [];
+  const enis = (status.eniInfos ?? []).map((eni): NodeEniInfo => {
+    if (busy.has(eni.eniID) || eni.deviceIndex === undefined || !hasPods(eni)) return eni;
+    const isTaken = eni.state === 'Detaching';
+    const lost = (eni.addresses ?? []).filter(isLost);
+    if (!isTaken && lost.length === 0) return eni;
+    ips.push(...(eni.addresses ?? []).filter(({ ip }) => inUse.has(ip)).map(({ ip }) => ip));
+    const addresses = (eni.addresses ?? []).map((address) =>
+      isLost(address) ? { ...address, ...assignedNow(address.ip, ids) } : address,
+    );
+    return { ...eni, state: 'Attached', addresses };
+  });
+  return ips.length === 0 ? { status, ips } : { status: withEnis(status, enis), ips };
+}

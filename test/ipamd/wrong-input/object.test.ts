@@ -1,0 +1,174 @@
+import test from 'ava';
+import type { NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
+import { isKubeError } from '../../../kube/kube-error.ts';
+import { GOOD, inScene, type StoredNec, type WrongScene } from './wrong-scene.ts';
+
+type Eni = NodeEniInfo;
+type Edit = (nec: StoredNec, eni: Eni) => object;
+
+const other = (eni: Eni): Eni => ({
+  ...eni,
+  eniID: 'eni-invented',
+  mac: '20:90:6f:ff:ff:ff',
+  primaryIP: '10.1.15.200',
+  deviceIndex: 5,
+  addresses: (eni.addresses ?? []).slice(0, 1),
+});
+const intent = {
+  id: 'feedfacefeedface',
+  phase: 'Recorded',
+  leaderEpoch: 1,
+  requestTimeoutSeconds: 5,
+  recordedAt: '2026-01-01T00:00:00Z',
+} as const;
+const ENI_INTENT = { ...intent, instanceID: 'ins-wrongn1' };
+
+/** Nonsense that passes the schema: what a person writes, by name. */
+const EDITS: Readonly<Record<string, Edit>> = {
+  'one address on two ENIs': (_, eni) => ({ status: { eniInfos: [eni, other(eni)] } }),
+  'an address outside its subnet': (_, eni) => ({
+    status: {
+      eniInfos: [
+        { ...eni, addresses: [...(eni.addresses ?? []), { ip: '192.168.7.7', assignmentID: 'x', state: 'Assigned' }] },
+      ],
+    },
+  }),
+  'an address that is not the node’s': (_, eni) => ({
+    status: {
+      eniInfos: [
+        { ...eni, addresses: [...(eni.addresses ?? []), { ip: '10.1.9.9', assignmentID: 'x', state: 'Assigned' }] },
+      ],
+    },
+  }),
+  'addresses left out': (_, eni) => ({ status: { eniInfos: [{ ...eni, addresses: [] }] } }),
+  'an ENI that is not': (_, eni) => ({ status: { eniInfos: [eni, { ...other(eni), addresses: [] }] } }),
+  'another id for its ENI': (_, eni) => ({ status: { eniInfos: [{ ...eni, eniID: 'eni-invented' }] } }),
+  'another MAC for its ENI': (_, eni) => ({ status: { eniInfos: [{ ...eni, mac: '20:90:6f:ff:ff:fe' }] } }),
+  'another device index': (_, eni) => ({ status: { eniInfos: [{ ...eni, deviceIndex: 9 }] } }),
+  'no device index': (_, { deviceIndex: _index, ...eni }) => ({ status: { eniInfos: [eni] } }),
+  'its ENI Detaching': (_, eni) => ({ status: { eniInfos: [{ ...eni, state: 'Detaching' }] } }),
+  'its ENI Attaching': (_, eni) => ({ status: { eniInfos: [{ ...eni, state: 'Attaching' }] } }),
+  'its ENI draining': (_, eni) => ({ status: { eniInfos: [{ ...eni, draining: true }] } }),
+  'its addresses Releasing': (_, eni) => ({
+    status: { eniInfos: [{ ...eni, addresses: eni.addresses?.map((one) => ({ ...one, state: 'Releasing' })) }] },
+  }),
+  'no ENIs': () => ({ status: { eniInfos: [] } }),
+  'no status': () => ({ status: null }),
+  'no spec': () => ({ spec: null }),
+  'other assignment ids': (_, eni) => ({
+    status: { eniInfos: [{ ...eni, addresses: eni.addresses?.map((one) => ({ ...one, assignmentID: 'same' })) }] },
+  }),
+  'another instance': () => ({ status: { instanceID: 'ins-nonsense' } }),
+  'another zone, type and VPC': () => ({ status: { zone: 'here', instanceType: 'T', vpcID: 'vpc-x' } }),
+  'an intent to detach': (_, eni) => ({
+    status: { intents: [{ ...ENI_INTENT, action: 'DetachNetworkInterface', eniID: eni.eniID }] },
+  }),
+  'an intent to delete': (_, eni) => ({
+    status: { intents: [{ ...intent, action: 'DeleteNetworkInterface', eniID: eni.eniID }] },
+  }),
+  'an intent to unassign what is in use': (_, eni) => ({
+    status: {
+      intents: [
+        { ...intent, action: 'UnassignPrivateIpAddresses', eniID: eni.eniID, ips: eni.addresses?.map(({ ip }) => ip) },
+      ],
+    },
+  }),
+  'an intent for an ENI that is not': () => ({
+    status: { intents: [{ ...intent, action: 'AssignPrivateIpAddresses', eniID: 'eni-invented', ipCount: 3 }] },
+  }),
+  'an intent to create what nobody asked for': () => ({
+    status: {
+      intents: [
+        {
+          ...intent,
+          action: 'CreateNetworkInterface',
+          clientToken: intent.id,
+          subnetID: 'subnet-nowhere1',
+          ipCount: 3,
+        },
+      ],
+    },
+  }),
+  'an intent of an accepted task that is not': (_, eni) => ({
+    status: {
+      intents: [
+        { ...ENI_INTENT, phase: 'Accepted', taskID: 'nonsense', action: 'AttachNetworkInterface', eniID: eni.eniID },
+      ],
+    },
+  }),
+  'an intent of another component': () => ({ status: { intents: [{ ...intent, action: 'AllocateAddresses' }] } }),
+  'all its addresses offered': (_, eni) => ({
+    spec: { releasableIPs: eni.addresses?.map(({ ip, assignmentID }) => ({ ip, assignmentID })), desiredRouteENIIP: 0 },
+  }),
+  'offers of what is not': () => ({ spec: { releasableIPs: [{ ip: '1.2.3.4', assignmentID: 'x' }] } }),
+  'a higher epoch seen': () => ({ spec: { observedSupplyEpoch: 1_000_000 } }),
+  'a higher epoch': () => ({ status: { supplyEpoch: 1_000_000 } }),
+  'the highest epoch there is': () => ({ status: { supplyEpoch: Number.MAX_SAFE_INTEGER } }),
+  'the highest epoch seen': () => ({ spec: { observedSupplyEpoch: Number.MAX_SAFE_INTEGER } }),
+  'limits of nothing': () => ({ spec: { maxRouteENI: 0, maxIPPerENI: 0 } }),
+  'limits above all': () => ({ spec: { maxRouteENI: 64, maxIPPerENI: 4096 } }),
+  'a demand above all': () => ({ spec: { desiredRouteENIIP: 262_144 } }),
+  'conditions of nobody': () => ({
+    status: {
+      conditions: [
+        { type: 'Ready', status: 'Unknown', reason: 'Nonsense', lastTransitionTime: '2020-01-01T00:00:00Z' },
+      ],
+    },
+  }),
+  'an applied policy of nobody': () => ({
+    metadata: { annotations: { 'tke.cloud.tencent.com/applied-policy': '{{{' } },
+  }),
+};
+
+/** Addresses of Pods that the cloud does not lead to the node any more. */
+function lostPods(scene: WrongScene, ips: readonly string[]): readonly string[] {
+  const enis = [...scene.host.model.state.enis.values()].filter((eni) => eni.attachment?.instanceId === 'ins-wrongn1');
+  return ips.filter((ip) => !enis.some((eni) => eni.ips.get(ip)?.state === 'AVAILABLE'));
+}
+
+for (const [what, edit] of Object.entries(EDITS)) {
+  test(`NodeENIConfig edited by hand: ${what}`, async (t) => {
+    await inScene(GOOD, async (scene) => {
+      await scene.join('n1');
+      await scene.awaitWarm('n1');
+      const ips = scene
+        .assigned('n1')
+        .slice(0, 2)
+        .map(({ ip }) => ip);
+      for (const [index, ip] of ips.entries()) await scene.runPod(`p${index}`, 'n1', ip);
+      await scene.clock.advance(10_000);
+      const nec = scene.nec('n1');
+      const eni = nec?.status?.eniInfos?.[0];
+      if (nec === undefined || eni === undefined) throw new Error('no ENI');
+      try {
+        await scene.patch('nec', 'n1', edit(nec, eni));
+      } catch (error) {
+        if (!isKubeError(error, 'INVALID')) throw error;
+        t.log(`refused by the schema: ${error.message.slice(0, 300)}`);
+        t.pass();
+        return;
+      }
+      for (let second = 0; second < 120; second += 2) {
+        t.deepEqual(lostPods(scene, ips), [], `after ${second} s`);
+        await scene.clock.advance(2_000);
+      }
+      await scene.assertOthersGoOn(t);
+      // An edit that nothing tells of is found by the next comparison of all nodes with the cloud.
+      for (let waited = 0; waited < 900 && scene.differences('n1').length > 0; waited += 5) {
+        t.deepEqual(lostPods(scene, ips), [], `after ${waited} s more`);
+        await scene.clock.advance(5_000);
+      }
+      t.deepEqual(scene.differences('n1'), []);
+      t.deepEqual(lostPods(scene, ips), []);
+      await scene.patch('nec', 'n1', { spec: { desiredRouteENIIP: 12, maxRouteENI: 3, maxIPPerENI: 9 } });
+      await scene.until('it grows', () => scene.assigned('n1').length >= 12);
+      t.log(
+        [
+          ...scene.wrongs('n1'),
+          ...(await scene.problems()),
+          ...scene.events().filter((line) => line.includes('/n1')),
+        ].join('\n'),
+      );
+    });
+  });
+}
