@@ -57,7 +57,7 @@ class Mender {
   }
 
   enis(): readonly NodeEniInfo[] {
-    const held = this.#status.eniInfos ?? [];
+    const held = (this.#status.eniInfos ?? []).map((eni) => (this.#isLeftAlone(eni) ? this.#withoutMoved(eni) : eni));
     for (const eni of held) if (this.#isLeftAlone(eni)) this.#take(eni);
     const kept = held.flatMap((eni) => {
       if (this.#isLeftAlone(eni)) return [eni];
@@ -81,6 +81,18 @@ class Mender {
     if (this.#isRestore) return false;
     const isBusy = this.#status.intents?.some((intent) => intent.eniID === eniID || intent.targetENIID === eniID);
     return isBusy === true || mode === 'direct-eni' || !this.#isMeant(eniID);
+  }
+
+  /**
+   * What is leaving an ENI and is seen on another has left: who kept it here would take the other for empty, and give it
+   * back with the Pods that it serves.
+   */
+  #withoutMoved(eni: NodeEniInfo): NodeEniInfo {
+    const others = [...this.#sight.enis.values()].filter(({ eniID }) => eniID !== eni.eniID);
+    const isMoved = ({ ip, state }: NodeEniAddress) =>
+      state === 'Releasing' && others.some(({ ips }) => ips.includes(ip));
+    if (!(eni.addresses ?? []).some(isMoved)) return eni;
+    return { ...eni, addresses: (eni.addresses ?? []).filter((address) => !isMoved(address)) };
   }
 
   /** A creation on record brings it. */
