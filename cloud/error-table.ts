@@ -108,7 +108,7 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
   { code: 'OperationDenied.MutexTaskRunning', retry: 'busy', afterMs: SOON_MS, means: 'another task works on the EIP' },
   {
     code: 'UnsupportedOperation.IdempotentProcessing',
-    retry: 'busy',
+    retry: 'resolve',
     afterMs: SOON_MS,
     means: 'the first request with this ClientToken still runs',
   },

@@ -60,13 +60,15 @@ export function createCaller(deps: CallerDeps): Caller {
   return async (action, request, context) => {
     const timeoutMs = context.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const startedMs = deps.clock.monotonicMs();
-    const progress: Progress = { last: undefined, attempts: 0 };
+    const endMs = startedMs + timeoutMs;
+    const progress: Progress = { last: undefined, unsure: undefined, attempts: 0 };
     // The call's own last error says more than that time ran out; without one it never left the line.
-    const reason = (): Error => progress.last ?? deadlineError(action, timeoutMs);
+    const reason = (): Error =>
+      progress.last === undefined ? deadlineError(action, timeoutMs) : verdictOf(progress.last, progress);
     let code: string | undefined;
     try {
       return await withTimeout(deps.clock, timeoutMs, context.signal, reason, (signal) =>
-        repeat(deps, action, request, { ...context, signal }, progress),
+        repeat(deps, action, request, { ...context, signal, endMs, late: reason }, progress),
       );
     } catch (error) {
       code = isCloudError(error) ? error.code : 'ABORTED';
@@ -80,17 +82,26 @@ export function createCaller(deps: CallerDeps): Caller {
   };
 }
 
-/** What a call has come to so far. */
-type Progress = { last: CloudError | undefined; attempts: number };
+/** What a call has come to so far; `unsure`: an attempt of it may have done what was asked. */
+type Progress = { last: CloudError | undefined; unsure: CloudError | undefined; attempts: number };
+
+/** The context of one call, and the moment after which nothing of it may be sent. */
+type CallOf = CallContext & { readonly endMs: number; readonly late: () => Error };
+
+/** What a refusal means for the whole call: one that may have happened before has not been refused by it. */
+function verdictOf(error: CloudError, { unsure }: Progress): CloudError {
+  return unsure === undefined || error.retry === 'resolve' || error.retry === 'gone' ? error : unsure;
+}
 
 async function repeat<A extends Action>(
   deps: CallerDeps,
   action: A,
   request: Requests[A],
-  context: CallContext,
+  context: CallOf,
   progress: Progress,
 ): Promise<unknown> {
   const nature = { isRead: action.startsWith('Describe'), hasToken: hasToken(request) };
+  let refusedKeys = 0;
   for (let attempt = 1; ; attempt++) {
     // What is under way when time runs out may have happened: from here on that is what the deadline means.
     const underWay = (): void => {
@@ -102,9 +113,13 @@ async function repeat<A extends Action>(
     } catch (error) {
       if (!isCloudError(error)) throw error;
       progress.last = error;
-      const waitMs = decideRetry(error, nature, attempt, deps.random());
-      if (waitMs === undefined) throw error;
-      if (error.retry === 'credentials') deps.api.renewCredentials();
+      if (error.retry === 'resolve' && !nature.isRead) progress.unsure = error;
+      if (error.retry === 'credentials') {
+        refusedKeys += 1;
+        deps.api.renewCredentials();
+      }
+      const waitMs = decideRetry(error, nature, error.retry === 'credentials' ? refusedKeys : attempt, deps.random());
+      if (waitMs === undefined) throw verdictOf(error, progress);
       await deps.clock.sleep(waitMs, context.signal);
     }
   }
@@ -114,7 +129,7 @@ async function once<A extends Action>(
   deps: CallerDeps,
   action: A,
   request: Requests[A],
-  context: CallContext,
+  context: CallOf,
   attempt: number,
   onStart: () => void,
 ): Promise<unknown> {
@@ -126,6 +141,8 @@ async function once<A extends Action>(
     context.signal,
     async () => {
       const startedMs = clock.monotonicMs();
+      // A process that stood still wakes with all its timers due: others may have taken the matter over since.
+      if (startedMs >= context.endMs) throw context.late();
       let code: string | undefined;
       onStart();
       try {
