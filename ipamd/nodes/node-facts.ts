@@ -180,6 +180,7 @@ class WatchedFacts implements KnownNodeFacts {
       {
         presence: instances.presence(instanceId),
         isNodeGone: node === undefined || isReplaced,
+        isNodeReady: node?.isReady === true && !isReplaced,
         goneForMs: this.goneForMs(name, config),
         isConfigLeaving: config.metadata.deletionTimestamp !== undefined,
         isDisabled: node?.annotations[NODE_ANNOTATION.disableEni] === 'true',

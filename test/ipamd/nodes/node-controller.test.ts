@@ -210,6 +210,23 @@ test('reconcile: takes all of an instance that is terminated, within minutes', a
   });
 });
 
+test('reconcile: keeps a node whose kubelet reports although the cloud lists its instance no more, until it falls silent', async (t) => {
+  await inScene(async (scene) => {
+    await scene.join();
+    const report = async (status: string) => {
+      const body = { status: { conditions: [{ type: 'Ready', status, reason: 'test' }] } };
+      await scene.kube.patch(NODES, { name: 'node-1' }, { kind: 'merge', body, subresource: 'status' });
+      await scene.clock.advance(2_000);
+    };
+    await report('True');
+    scene.host.model.state.removeInstance('ins-node0001');
+    await scene.clock.advance(10 * MINUTE_MS);
+    t.like(scene.factsOf(), { leaving: 'no', instance: undefined });
+    await report('Unknown');
+    t.like(scene.factsOf(), { leaving: 'force', instance: undefined });
+  });
+});
+
 test('reconcile: takes all of an instance that is stopped for the grace, and serves it again when it runs', async (t) => {
   await inScene(async (scene) => {
     await scene.join();
