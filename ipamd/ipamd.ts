@@ -2,6 +2,7 @@ import type { Cloud } from '../cloud/cloud.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/event-recorder.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { runAsLeader, type Term } from '../kube/leader-election.ts';
+import { noteRights } from '../kube/note-rights.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -17,6 +18,7 @@ import type { Pacing } from './observability/call-metrics.ts';
 import { type HealthFacts, judgeLiveness, judgeReadiness } from './observability/health.ts';
 import { createIpamdMetrics, type IpamdMetrics } from './observability/metrics.ts';
 import { type InformerDeps, openInformers, sampleInformers } from './open-informers.ts';
+import { createRightsTeller } from './tell-rights.ts';
 
 /** What ipamd runs on; each a port, so that it runs on a virtual clock and without a connection as well. */
 export type IpamdRuntime = {
@@ -82,11 +84,15 @@ class Ipamd implements RunningIpamd {
   #term: TermView | undefined;
   #startProblem: string | undefined = 'definitions of resources are not looked at yet';
 
-  constructor(config: IpamdConfig, runtime: IpamdRuntime) {
-    const { clock, log, random, kube, release } = runtime;
+  constructor(config: IpamdConfig, given: IpamdRuntime) {
+    const { clock, log, random, release } = given;
     this.#config = config;
+    this.metrics = given.metrics ?? createIpamdMetrics(clock, { release });
+    const configMap = { namespace: config.namespace, name: config.configMap };
+    const { problems } = this.metrics;
+    const kube = noteRights(given.kube, createRightsTeller({ log, problems, configMap, events: () => this.#events }));
+    const runtime = { ...given, kube };
     this.#runtime = runtime;
-    this.metrics = runtime.metrics ?? createIpamdMetrics(clock, { release });
     const observer = this.metrics.informer;
     const informerDeps: InformerDeps = { client: kube, clock, log, random, observer };
     this.#informers = openInformers(informerDeps, config);

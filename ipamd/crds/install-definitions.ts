@@ -3,7 +3,7 @@ import { API_GROUP } from '../../crd/names.ts';
 import type { ResourceKind } from '../../crd/resource-kind.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { CUSTOM_RESOURCE_DEFINITIONS } from '../../kube/resource-types.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -96,12 +96,25 @@ async function tryInstall(
   } catch (error) {
     if (!isKubeError(error, 'FORBIDDEN')) throw error;
     const missing = `ipamd's role lacks the right to ${right} customresourcedefinitions of apiextensions.k8s.io, for ${name}`;
-    if (!isThere) {
+    if (!isThere || (right === 'get' && !(await isServed(client, kind, signal)))) {
       const cure = 'grant it, or apply the manifests of conf/crd/';
       throw new IpamdError('DEFINITION', `${missing}: ${cure}`, { cause: error });
     }
     log.error('definition left as it is: a right is missing', { name, right, cure: missing, error });
     return 'forbidden';
+  }
+}
+
+/** Tells without looking at the definition. */
+async function isServed(client: KubeClient, kind: ResourceKind, signal: AbortSignal): Promise<boolean> {
+  try {
+    await client.listPage(resourceTypeOf(kind), { limit: 1 }, signal);
+    return true;
+  } catch (error) {
+    if (isKubeError(error, 'NOT_FOUND')) return false;
+    // Refused for a resource that is: whoever follows its objects will say so.
+    if (isKubeError(error, 'FORBIDDEN')) return true;
+    throw error;
   }
 }
 

@@ -106,6 +106,12 @@ export class WrongScene {
     if (waits) await this.until('ipamd leads', () => this.ipamd?.isLeading === true);
   }
 
+  /** Takes a right from ipamd; returns what gives it back. */
+  forbid(verb: string, resource: string): () => void {
+    const action = { kind: 'status', code: 403, reason: 'Forbidden' } as const;
+    return this.server.api.faults.add({ verbs: [verb], resources: [resource], userAgent: 'ipamd', action });
+  }
+
   /** Writes the ConfigMap's data; undefined deletes it. */
   async configure(data: Readonly<Record<string, string>> | undefined): Promise<void> {
     const { kube, clock } = this;
@@ -251,6 +257,13 @@ export class WrongScene {
         throw new Error(`never: ${what}\n${this.events().join('\n')}\n${(await this.problems()).join('\n')}`);
       await this.clock.advance(STEP_MS);
     }
+  }
+
+  /** Waits, bounded, until a problem is in the metrics no more. */
+  async untilGone(problem: string): Promise<void> {
+    const isThere = async (): Promise<boolean> => (await this.problems()).includes(problem);
+    for (let waited = 0; waited < NAMED_WITHIN_MS && (await isThere()); waited += STEP_MS)
+      await this.clock.advance(STEP_MS);
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,92 @@
+import type { KubeClient, WatchEvent } from './kube-client.ts';
+import { isKubeError, type KubeError } from './kube-error.ts';
+
+/** A right of the API as people grant it: `list pods`, `patch nodes/status`; or `token`, where none was accepted. */
+export type RightName = string;
+
+/** Told when a right turns out to be missing, and when it is there again; `error` undefined. Never with each call. */
+export type RightsListener = (right: RightName, error: KubeError | undefined) => void;
+
+/** The name of what is missing when the API server takes the token for nobody's. */
+export const TOKEN_RIGHT = 'token';
+
+/**
+ * Returns a client that does the same and says which rights it misses: what is refused is tried again by whoever
+ * asked, each for itself and without an end, and only here is it known as one thing that a person has to grant.
+ */
+export function noteRights(client: KubeClient, listener: RightsListener): KubeClient {
+  const notes = new RightsNotes(listener);
+  const noted: KubeClient = {
+    get: (type, ...rest) => notes.of(`get ${type.plural}`, client.get(type, ...rest)),
+    listPage: (type, ...rest) => notes.of(`list ${type.plural}`, client.listPage(type, ...rest)),
+    watch: (type, ...rest) => notes.ofWatch(`watch ${type.plural}`, client.watch(type, ...rest)),
+    create: (type, ...rest) => notes.of(`create ${type.plural}`, client.create(type, ...rest)),
+    update: (type, ...rest) => notes.of(`update ${type.plural}`, client.update(type, ...rest)),
+    patch: (type, ref, patch, signal) => {
+      const part = patch.subresource === undefined ? '' : `/${patch.subresource}`;
+      return notes.of(`patch ${type.plural}${part}`, client.patch(type, ref, patch, signal));
+    },
+    delete: (type, ...rest) => notes.of(`delete ${type.plural}`, client.delete(type, ...rest)),
+  };
+  return client.urgent === undefined ? noted : { ...noted, urgent: noteRights(client.urgent, listener) };
+}
+
+/** Says what to do about a right that is missing. Pure. */
+export function rightCure(right: RightName, error: KubeError, role: string): string {
+  const cure =
+    right === TOKEN_RIGHT
+      ? `the API server does not accept the token of ${role}; look at its ServiceAccount or kubeconfig`
+      : `${role} may not ${right}; grant it to its ClusterRole`;
+  return `${cure}: ${error.message}`;
+}
+
+class RightsNotes {
+  readonly #listener: RightsListener;
+  readonly #missing = new Set<RightName>();
+
+  constructor(listener: RightsListener) {
+    this.#listener = listener;
+  }
+
+  async of<T>(right: RightName, call: Promise<T>): Promise<T> {
+    try {
+      const answer = await call;
+      this.#granted(right);
+      return answer;
+    } catch (error) {
+      this.#judge(right, error);
+      throw error;
+    }
+  }
+
+  async *ofWatch(right: RightName, events: AsyncIterable<WatchEvent>): AsyncIterable<WatchEvent> {
+    try {
+      for await (const event of events) {
+        this.#granted(right);
+        yield event;
+      }
+      this.#granted(right);
+    } catch (error) {
+      this.#judge(right, error);
+      throw error;
+    }
+  }
+
+  #judge(right: RightName, error: unknown): void {
+    if (isKubeError(error, 'FORBIDDEN')) this.#lacks(right, error);
+    else if (isKubeError(error, 'UNAUTHORIZED')) this.#lacks(TOKEN_RIGHT, error);
+    // What was refused for another reason was allowed.
+    else if (isKubeError(error, 'CONFLICT', 'NOT_FOUND', 'ALREADY_EXISTS', 'INVALID', 'EXPIRED')) this.#granted(right);
+  }
+
+  #lacks(right: RightName, error: KubeError): void {
+    if (this.#missing.has(right)) return;
+    this.#missing.add(right);
+    this.#listener(right, error);
+  }
+
+  #granted(right: RightName): void {
+    if (this.#missing.size === 0) return;
+    for (const one of [right, TOKEN_RIGHT]) if (this.#missing.delete(one)) this.#listener(one, undefined);
+  }
+}
