@@ -160,7 +160,9 @@ async function pass(soak: Soak, ms: number): Promise<void> {
 
 async function changeKernel(soak: Soak, node: SoakNode, change: ForeignChange): Promise<void> {
   // What is not there at this moment cannot be deleted: then this one changes nothing.
+  node.noteChange();
   await node.netns.tryRun(FOREIGN_COMMANDS[change]);
+  node.noteChange();
   await checkSample(soak, node, SAMPLE);
 }
 

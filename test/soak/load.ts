@@ -9,7 +9,10 @@ import type { LiveState, Slot } from './slot.ts';
 import type { Soak } from './soak.ts';
 import type { SoakNode } from './soak-node.ts';
 
-/** Refusals that a cluster in trouble may give: the runtime tries again. Everything else is a fault of ours. */
+/**
+ * Refusals that a cluster in trouble may give: the runtime tries again. One more is fair amid a change by others: that
+ * the kernel does not hold what was written. Everything else is a fault of ours.
+ */
 const FAIR_REFUSALS: readonly number[] = [CNI_CODE.tryAgainLater, CNI_CODE.poolExhausted, CNI_CODE.eniGone];
 /** An ADD that was refused is tried again by kubelets at about this pace, and slower. */
 const AFTER_REFUSAL_MS = 200;
@@ -106,7 +109,8 @@ async function addOnce(soak: Soak, node: SoakNode, sandbox: Sandbox): Promise<Ad
   if (isUnanswered && !node.wasAway(fromMs, performance.now())) {
     tally.violation(`${node.name}: ADD without an answer while the agent ran: ${said}`);
   }
-  if (!FAIR_REFUSALS.includes(error.code)) tally.violation(`${node.name}: ADD refused: ${said}`);
+  const isForeign = error.code === CNI_CODE.kernel && node.wasChanged(fromMs, performance.now());
+  if (!isForeign && !FAIR_REFUSALS.includes(error.code)) tally.violation(`${node.name}: ADD refused: ${said}`);
   return outcome;
 }
 

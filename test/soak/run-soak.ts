@@ -19,7 +19,7 @@ const NODES = ['n1', 'n2', 'n3'] as const;
 const CORES = 16;
 const SLOTS = 60;
 /** A kubelet sets up several Pods at a time. */
-const WORKERS = 6;
+const WORKERS = 10;
 const PODS = [6, 40] as const;
 const FIRST_PODS = 20;
 const WARM = 5;

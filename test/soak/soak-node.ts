@@ -14,6 +14,8 @@ import type { Slot } from './slot.ts';
 const RESTART_MS = 30_000;
 /** An unanswered call may be noticed a moment after the agent is back. */
 const OUTAGE_MARGIN_MS = 500;
+/** A change by others is mended sooner, on a machine that is busy too. */
+const MENDED_MS = 3_000;
 /** Enough of an agent's last words for whoever looks into a failure. */
 const LOG_CHARS = 4_000_000;
 
@@ -41,6 +43,7 @@ export class SoakNode implements SystemMember {
   #outages: Outage[] = [];
   #earlier = '';
   #turn: Promise<unknown> = Promise.resolve();
+  #changes: number[] = [];
   #isClosing = false;
 
   constructor(parts: SystemMemberParts, cri: CriServer) {
@@ -115,6 +118,16 @@ export class SoakNode implements SystemMember {
   /** Whether the agent was away at some time of a span: then a call in it may stay without an answer. */
   wasAway(fromMs: number, toMs: number): boolean {
     return this.#outages.some((outage) => outage.fromMs <= toMs && outage.toMs + OUTAGE_MARGIN_MS >= fromMs);
+  }
+
+  /** Notes that somebody else changes the kernel now. */
+  noteChange(): void {
+    this.#changes.push(performance.now());
+  }
+
+  /** Whether somebody else changed the kernel in a span, or so little before that it may not be mended yet. */
+  wasChanged(fromMs: number, toMs: number): boolean {
+    return this.#changes.some((atMs) => atMs <= toMs && atMs + MENDED_MS >= fromMs);
   }
 
   /** Files that wait for the agent's DEL. */
