@@ -8,6 +8,7 @@ import type { AgentParts } from '../parts.ts';
 import type { Supply, SupplySource } from '../supply/supply.ts';
 import { isForNode, withheld } from '../supply-intake.ts';
 import { adopt } from './adopt.ts';
+import type { KernelEvidence } from './kernel-evidence.ts';
 import { readEvidence } from './read-evidence.ts';
 
 const SUPPLY_POLL_MS = 200;
@@ -20,13 +21,27 @@ export type AdoptionSources = {
   readonly signal: AbortSignal;
 };
 
-/** A journal that is not the one of this boot's earlier agents knows nothing of the Pods that live. */
+/**
+ * A journal that is not the one of this boot's earlier agents knows nothing of the Pods that live; nor does one whose agent
+ * was killed while it looked for them, or waited for supply to tell whose they are.
+ */
 export async function adoptIfUnknown(config: AgentConfig, parts: AgentParts, sources: AdoptionSources): Promise<void> {
-  const { journal, kernel, signal } = sources;
-  if (journal.origin === 'existing') return;
-  const { clock, log } = parts.useCases;
+  const { journal, kernel } = sources;
+  if (!journal.needsAdoption) return;
   const evidence = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
-  if (evidence.veths.length === 0 && evidence.ipams.length === 0 && evidence.enis.length === 0) return;
+  const isClean = evidence.veths.length === 0 && evidence.ipams.length === 0 && evidence.enis.length === 0;
+  if (!isClean) await adoptAll(config, parts, sources, evidence);
+  journal.markAdopted();
+}
+
+async function adoptAll(
+  config: AgentConfig,
+  parts: AgentParts,
+  sources: AdoptionSources,
+  evidence: KernelEvidence,
+): Promise<void> {
+  const { journal, signal } = sources;
+  const { clock, log } = parts.useCases;
   log.warn('no journal of this boot, but Pods may live: adopting', {
     origin: journal.origin,
     movedTo: journal.movedTo,

@@ -52,10 +52,7 @@ export type JournalContent = {
   readonly life?: string;
 };
 
-/**
- * Where the content of a journal comes from. Anything but `existing` means that Pods may live which it does not know:
- * adopt them from the kernel and the runtime before serving.
- */
+/** Where the content of a journal comes from. Whether Pods may live which it does not know, `needsAdoption` tells. */
 export type JournalOrigin = 'fresh' | 'existing' | 'replaced-damaged' | 'replaced-other-boot';
 
 /** What activation adds to a pending lease. */
@@ -71,6 +68,11 @@ export type Journal = {
   readonly origin: JournalOrigin;
   /** Where a damaged predecessor was moved to. */
   readonly movedTo?: string;
+  /**
+   * True from a file's making until `markAdopted`, crashes in between included: Pods may live which it does not know. Adopt
+   * them from the kernel and the runtime before serving.
+   */
+  readonly needsAdoption: boolean;
   load(): JournalContent;
   /** Records an intent (pending), or a lease found in the kernel (active). Ends the cooldown of its addresses. Replaces a lease of the same key. @throws JournalError JOURNAL_ADDRESS_TAKEN */
   putLease(lease: Lease): void;
@@ -92,6 +94,8 @@ export type Journal = {
   putSupply(supply: Supply): void;
   putRuleMode(mode: RuleMode): void;
   putLife(life: string): void;
+  /** Records that whatever lived without a record is in it now. Idempotent. Works on a full disk. */
+  markAdopted(): void;
   /** Checks that the file is still ours and whole, and writes it anew from memory when not. Each write does it too. */
   verify(): 'intact' | 'rebuilt';
   close(): void;

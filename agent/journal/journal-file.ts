@@ -83,7 +83,8 @@ export function createDatabase(path: string, bootId: string): void {
       PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION};
       BEGIN; ${SCHEMA} COMMIT;
     `);
-    database.prepare("INSERT INTO meta VALUES ('bootId', ?)").run(bootId);
+    // Together with the file: whoever is killed before Pods that live were found must not leave one that seems to know.
+    database.prepare("INSERT INTO meta VALUES ('bootId', ?), ('adoption', 'due')").run(bootId);
     growDatabase(database, INITIAL_BYTES);
     database.close();
     rmSync(rollbackPath(path), { force: true });

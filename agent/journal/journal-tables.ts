@@ -14,9 +14,11 @@ export type JournalMemory = {
   supply: Supply | undefined;
   ruleMode: RuleMode | undefined;
   life: string | undefined;
+  /** Pods may live that it does not know. */
+  needsAdoption: boolean;
 };
 
-/** Makes a memory without content. */
+/** Makes a memory without content: of a file that is new, and so knows nothing of Pods that live. */
 export function emptyMemory(): JournalMemory {
   return {
     leases: new Map(),
@@ -26,6 +28,7 @@ export function emptyMemory(): JournalMemory {
     supply: undefined,
     ruleMode: undefined,
     life: undefined,
+    needsAdoption: true,
   };
 }
 
@@ -83,6 +86,7 @@ export function readTables(database: DatabaseSync): { readonly memory: JournalMe
     supply: supply === undefined ? undefined : decodeSupply(supply),
     ruleMode,
     life: meta.get('life'),
+    needsAdoption: meta.has('adoption'),
   };
   const owned = column("SELECT ip || ' ' || lease_key FROM lease_address ORDER BY 1");
   const expected = leases.flatMap((lease) =>
@@ -153,6 +157,11 @@ export class TableWriter {
     this.#statements.putMeta.run(name, body);
   }
 
+  /** Takes away the mark of a new file. */
+  markAdopted(): void {
+    this.#statements.deleteMeta.run('adoption');
+  }
+
   /** Writes everything: for a new file. */
   putAll(memory: JournalMemory): void {
     for (const lease of memory.leases.values()) this.insertLease(lease);
@@ -162,6 +171,7 @@ export class TableWriter {
     if (memory.supply !== undefined) this.putMeta('supply', JSON.stringify(memory.supply));
     if (memory.ruleMode !== undefined) this.putMeta('ruleMode', memory.ruleMode);
     if (memory.life !== undefined) this.putMeta('life', memory.life);
+    if (!memory.needsAdoption) this.markAdopted();
   }
 
   /** Counts the pages that the next writes may use without the file growing. */
@@ -186,6 +196,7 @@ function prepareAll(database: DatabaseSync): {
     putEni: prepare('putEni'),
     deleteEni: prepare('deleteEni'),
     putMeta: prepare('putMeta'),
+    deleteMeta: prepare('deleteMeta'),
     freePages: prepare('freePages'),
   };
 }
@@ -207,5 +218,6 @@ const STATEMENTS = {
   putEni: upsert('eni', 'eni_id', 'table_id', 'slot', 'body'),
   deleteEni: 'DELETE FROM eni WHERE eni_id = ?',
   putMeta: upsert('meta', 'name', 'body'),
+  deleteMeta: 'DELETE FROM meta WHERE name = ?',
   freePages: 'PRAGMA freelist_count',
 } as const;

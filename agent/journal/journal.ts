@@ -48,7 +48,7 @@ const ERASED_AT_ONCE = 24;
 
 /**
  * Opens the journal at `path`, or makes one. A damaged one is moved aside (`<path>.damaged-<n>`, the last three stay); one
- * of another boot, whose sandboxes are all gone, is removed. Look at `origin` before serving.
+ * of another boot, whose sandboxes are all gone, is removed. Look at `needsAdoption` before serving.
  * @throws JournalError JOURNAL_LOCKED, JOURNAL_FULL, JOURNAL_BROKEN
  */
 export function openJournal(path: string, options: JournalOptions): Journal {
@@ -83,6 +83,10 @@ class SqliteJournal implements Journal {
     this.#clock = parts.clock;
     this.#memory = parts.memory;
     this.#connection = parts.connection;
+  }
+
+  get needsAdoption(): boolean {
+    return this.#memory.needsAdoption;
   }
 
   load(): JournalContent {
@@ -181,6 +185,12 @@ class SqliteJournal implements Journal {
   putLife(life: string): void {
     this.#write('may-grow', (writer) => writer.putMeta('life', life));
     this.#memory.life = life;
+  }
+
+  markAdopted(): void {
+    if (!this.#memory.needsAdoption) return;
+    this.#write('in-reserve', (writer) => writer.markAdopted());
+    this.#memory.needsAdoption = false;
   }
 
   verify(): 'intact' | 'rebuilt' {

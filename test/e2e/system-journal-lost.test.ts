@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import test from 'ava';
+import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { countAssigned, createSystem, type System } from '../system/system.ts';
 
@@ -30,6 +31,28 @@ test.serial(
     const other = await node.runPod('p2');
     t.not(other.ip, pod.ip);
     t.true(await pod.sandbox.netns.ping(other.ip));
+    t.deepEqual(await auditThreeWays(system), []);
+  },
+);
+
+test.serial(
+  'an agent that is killed while it waits to take over its Pods takes them over at its next start',
+  async (t) => {
+    const node = system.node('n1');
+    const pod = await node.runPod('p3');
+    await node.killAgent();
+    rmSync(`${node.scene.agent.stateDir}/journal.db`);
+    rmSync(`${node.scene.agent.stateDir}/journal.db-journal`);
+    // Nobody can say which ENI an address is of, so it waits; and is killed, as a probe or a person does.
+    await node.kube.cut('refused');
+    await node.startAgent('started');
+    await waitUntil(() => node.logs().includes('no journal of this boot'), { what: 'the agent waits for supply' });
+    await node.killAgent();
+    await node.kube.heal();
+    await node.startAgent('ready');
+    const others = [await node.runPod('p4'), await node.runPod('p5'), await node.runPod('p6')];
+    t.false(others.some(({ ip }) => ip === pod.ip));
+    t.true(await pod.sandbox.netns.ping(others[0]?.ip ?? ''));
     t.deepEqual(await auditThreeWays(system), []);
   },
 );
