@@ -17,7 +17,8 @@ export type EniDeps = {
 /** Makes the ENI part of the port. */
 export function createEniPort({ call, eniBatcher, eniSweeps }: EniDeps): EniPort {
   return {
-    describe: (eniIds, context) => eniBatcher.get(eniIds, context),
+    // What is no id at all, as people write it into an object, is no ENI, and the cloud refuses to look for it.
+    describe: (eniIds, context) => eniBatcher.get(eniIds.filter(isEniId), context),
     sweep: (query, context) => {
       const filters = filtersOf(query);
       return eniSweeps.join(JSON.stringify(filters), context, async (shared) => {
@@ -49,6 +50,10 @@ export function createEniPort({ call, eniBatcher, eniSweeps }: EniDeps): EniPort
       return vpcTask(answer, 'DeleteNetworkInterface', { kind: 'deleted', eniId });
     },
   };
+}
+
+function isEniId(text: string): boolean {
+  return /^eni-[a-zA-Z0-9]+$/.test(text);
 }
 
 /** Makes the task of an accepted call. @throws CloudError BAD_ANSWER when the answer has no RequestId */

@@ -94,16 +94,18 @@ class Book implements InstanceBook {
   }
 
   async #refresh(ids: readonly string[], signal: AbortSignal): Promise<void> {
-    let isFailed = false;
-    try {
-      if (ids.length > 0) await this.#describe(ids, { priority: 'gc', owner: 'instances', signal });
-    } catch (error) {
-      if (signal.aborted) return;
-      // What is known stays: an instance is not gone because the cloud does not answer.
-      isFailed = true;
-      this.#deps.log.warn('instances could not be described, will try again', { instances: ids.length, error });
+    const context: CallContext = { priority: 'gc', owner: 'instances', signal };
+    // Each for itself, in requests that they share: an id that the cloud refuses must not keep the others unknown.
+    const looks = await Promise.allSettled(ids.map((id) => this.#describe([id], context)));
+    if (signal.aborted) return;
+    // What is known stays: an instance is not gone because the cloud does not answer.
+    const failed = looks.filter((look) => look.status === 'rejected');
+    const [first] = failed;
+    if (first !== undefined) {
+      const counts = { instances: ids.length, failed: failed.length };
+      this.#deps.log.warn('instances could not be described, will try again', { ...counts, error: first.reason });
     }
-    this.#deps.onRefresh?.({ instances: ids.length, isFailed });
+    this.#deps.onRefresh?.({ instances: ids.length, isFailed: first !== undefined });
   }
 
   async #describe(ids: readonly string[], context: CallContext): Promise<void> {

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { classifyError } from '../../../cloud/classify-error.ts';
 import { IdBatcher } from '../../../cloud/tencent/id-batcher.ts';
 import { readPages } from '../../../cloud/tencent/paged.ts';
 import { SharedSweep } from '../../../cloud/tencent/shared-sweep.ts';
@@ -189,4 +190,44 @@ test('readPages: says when the objects changed under it each time, and sees each
     (object) => String(object.id),
   );
   t.false(moving.isConsistent);
+});
+
+test('IdBatcher: an id that the cloud takes for nonsense fails for who asked for it, and for nobody else', async (t) => {
+  const clock = new VirtualClock();
+  let calls = 0;
+  const batcher = new IdBatcher<string>(
+    clock,
+    (id) => id,
+    async (ids) => {
+      calls += 1;
+      if (!ids.includes('nonsense')) return ids;
+      throw classifyError({ code: 'InvalidInstanceId.Malformed', action: 'DescribeInstances', text: 'nonsense' });
+    },
+  );
+  const sane = Array.from({ length: 99 }, (_, index) => batcher.get([`ins-${index}`], contextOf()));
+  const insane = batcher.get(['ins-own', 'nonsense'], contextOf()).catch((error: unknown) => error);
+  t.deepEqual(
+    await clock.run(Promise.all(sane)),
+    sane.map((_, index) => [`ins-${index}`]),
+  );
+  t.like(await insane, { code: 'InvalidInstanceId.Malformed' });
+  t.true(calls <= 16, `${calls} calls`);
+});
+
+test('IdBatcher: what is refused whatever the ids is asked for once', async (t) => {
+  const clock = new VirtualClock();
+  let calls = 0;
+  const batcher = new IdBatcher<string>(
+    clock,
+    (id) => id,
+    async () => {
+      calls += 1;
+      throw classifyError({ code: 'UnauthorizedOperation', action: 'DescribeInstances', text: 'no' });
+    },
+  );
+  const asked = Array.from({ length: 50 }, (_, index) =>
+    batcher.get([`ins-${index}`], contextOf()).catch((error: unknown) => error),
+  );
+  for (const error of await clock.run(Promise.all(asked))) t.like(error, { code: 'UnauthorizedOperation' });
+  t.is(calls, 1);
 });

@@ -86,3 +86,20 @@ test('InstanceBook: asks for no id that is none: one would have the cloud refuse
   t.is(book.presence(INSTANCE.instanceId), 'running');
   t.deepEqual([...new Set(asked)], [INSTANCE.instanceId]);
 });
+
+test('InstanceBook: an instance that cannot be described leaves the others known', async (t) => {
+  const other = 'ins-1234567890';
+  const state = { value: 'RUNNING' };
+  const { clock, book } = openScene((ids) => {
+    if (ids.includes(other)) throw new Error('malformed');
+    return ids.map((instanceId) => ({ ...INSTANCE, instanceId, state: state.value }));
+  });
+  await book.look(INSTANCE.instanceId, signal);
+  const life = new AbortController();
+  void book.run(() => [other, INSTANCE.instanceId], life.signal);
+  state.value = 'TERMINATING';
+  await clock.advance(600_000);
+  life.abort();
+  t.is(book.presence(INSTANCE.instanceId), 'gone');
+  t.is(book.presence(other), 'unknown');
+});
