@@ -97,7 +97,8 @@ export async function startCluster(settings: Readonly<Record<string, string>>): 
 const RESOURCE = { 'tke.cloud.tencent.com/eni-ip': '1' };
 const REQUESTS = { requests: RESOURCE, limits: RESOURCE };
 
-async function bindRole(admin: KubeClient, role: SeedRole): Promise<void> {
+/** Binds the published ClusterRole of a component to its ServiceAccount. */
+export async function bindRole(admin: KubeClient, role: SeedRole): Promise<void> {
   const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', isNamespaced: false } as const;
   // A ClusterRole of the file: an object with a name.
   const clusterRole = seedClusterRole(role) as KubeObject;
