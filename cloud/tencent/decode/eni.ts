@@ -1,13 +1,13 @@
 import { isIPv6, SocketAddress } from 'node:net';
-import { boolean, integer, list, oneOf, optional, record, required } from '../../../runtime/decode.ts';
+import { boolean, integer, list, optional, record, required } from '../../../runtime/decode.ts';
 import type { Eni, EniIp, EniState } from '../../cloud.ts';
-import { COUNT, decodeAnswer, NAME, TAGS, TEXT, tagsOf, timeOf } from './fields.ts';
+import { COUNT, decodeAnswer, NAME, TAGS, TEXT, tagsOf, timeOf, withEmptyList } from './fields.ts';
 
 const IP = record(
   {
     PrivateIpAddress: required(NAME),
     Primary: optional(boolean),
-    State: optional(oneOf(['PENDING', 'AVAILABLE', 'MIGRATING', 'DELETING'])),
+    State: optional(TEXT),
     AddressId: optional(TEXT),
     PublicIpAddress: optional(TEXT),
   },
@@ -18,12 +18,13 @@ const IPV6 = record(
   {
     Address: required(NAME),
     Primary: optional(boolean),
-    State: optional(oneOf(['PENDING', 'AVAILABLE', 'MIGRATING', 'DELETING'])),
+    State: optional(TEXT),
   },
   'ignore',
 );
 
 const STATES: readonly EniState[] = ['PENDING', 'AVAILABLE', 'ATTACHING', 'DETACHING', 'DELETING'];
+const IP_STATES: readonly EniIp['state'][] = ['PENDING', 'AVAILABLE', 'MIGRATING', 'DELETING'];
 
 const ENI = record(
   {
@@ -35,7 +36,7 @@ const ENI = record(
     Zone: optional(TEXT),
     MacAddress: optional(TEXT),
     Primary: optional(boolean),
-    State: required(oneOf(STATES)),
+    State: optional(TEXT),
     GroupSet: optional(list(NAME)),
     PrivateIpAddressSet: optional(list(IP)),
     Ipv6AddressSet: optional(list(IPV6)),
@@ -61,7 +62,7 @@ const LIMIT = record(
 
 /** Decodes one page of DescribeNetworkInterfaces. @throws CloudError BAD_ANSWER */
 export function decodeEniPage(value: unknown): { readonly objects: readonly Eni[]; readonly total: number } {
-  const page = decodeAnswer(PAGE, value, 'DescribeNetworkInterfaces');
+  const page = decodeAnswer(PAGE, withEmptyList(value, 'NetworkInterfaceSet'), 'DescribeNetworkInterfaces');
   return { objects: page.NetworkInterfaceSet.map(eniOf), total: page.TotalCount };
 }
 
@@ -89,6 +90,12 @@ export function decodeEniLimit(value: unknown): { readonly enis: number; readonl
   return { enis: limit.EniQuantity, ipsPerEni: limit.EniPrivateIpAddressQuantity };
 }
 
+/**
+ * What is in a state that nobody knows is between two that somebody does: it is waited for, and it takes no sweep of a
+ * whole cluster with it.
+ */
+const UNKNOWN_STATE = 'PENDING';
+
 function eniOf(wire: WireEni): Eni {
   const instanceId = wire.Attachment?.InstanceId ?? '';
   return {
@@ -100,7 +107,7 @@ function eniOf(wire: WireEni): Eni {
     subnetId: wire.SubnetId,
     zone: wire.Zone ?? '',
     isPrimary: wire.Primary ?? false,
-    state: wire.State,
+    state: STATES.find((state) => state === wire.State) ?? UNKNOWN_STATE,
     ...(instanceId === '' ? {} : { attachment: { instanceId, deviceIndex: wire.Attachment?.DeviceIndex ?? 0 } }),
     ips: (wire.PrivateIpAddressSet ?? []).map(ipOf),
     ...((wire.Ipv6AddressSet ?? []).length === 0 ? {} : { ipv6s: (wire.Ipv6AddressSet ?? []).map(ipv6Of) }),
@@ -114,15 +121,20 @@ function ipOf(wire: WireIp): EniIp {
   return {
     ip: wire.PrivateIpAddress,
     isPrimary: wire.Primary ?? false,
-    // Older parts of the API leave it out of what is in use.
-    state: wire.State ?? 'AVAILABLE',
+    state: ipStateOf(wire.State),
     ...((wire.AddressId ?? '') === '' ? {} : { eipId: wire.AddressId ?? '' }),
     ...((wire.PublicIpAddress ?? '') === '' ? {} : { publicIp: wire.PublicIpAddress ?? '' }),
   };
 }
 
+/** Older parts of the API leave it out of what is in use. */
+function ipStateOf(state: string | undefined): EniIp['state'] {
+  if (state === undefined) return 'AVAILABLE';
+  return IP_STATES.find((known) => known === state) ?? UNKNOWN_STATE;
+}
+
 function ipv6Of(wire: WireIpv6): EniIp {
-  return { ip: shortest(wire.Address), isPrimary: wire.Primary ?? false, state: wire.State ?? 'AVAILABLE' };
+  return { ip: shortest(wire.Address), isPrimary: wire.Primary ?? false, state: ipStateOf(wire.State) };
 }
 
 /** The cloud spells the groups of an address as it likes; equal addresses are equal texts with us. */

@@ -2,6 +2,7 @@ import {
   type Decoder,
   decodeOrThrow,
   integer,
+  isRecord,
   list,
   optional,
   record,
@@ -41,6 +42,12 @@ export function decodeAnswer<T>(decoder: Decoder<T>, value: unknown, action: str
     const text = cause instanceof Error ? cause.message : String(cause);
     throw classifyError({ code: 'BAD_ANSWER', action, text }, cause);
   }
+}
+
+/** Takes an empty list that is written as null for what it is; one that is missing while the count says otherwise stays. Pure. */
+export function withEmptyList(value: unknown, key: string): unknown {
+  if (!isRecord(value) || value['TotalCount'] !== 0) return value;
+  return value[key] === null || value[key] === undefined ? { ...value, [key]: [] } : value;
 }
 
 /** The cloud writes its times in China's zone, without saying so. */

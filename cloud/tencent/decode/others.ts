@@ -1,6 +1,6 @@
 import { integer, list, oneOf, optional, record, required } from '../../../runtime/decode.ts';
 import type { Eip, Instance, Subnet } from '../../cloud.ts';
-import { COUNT, decodeAnswer, NAME, TAGS, TEXT, tagsOf } from './fields.ts';
+import { COUNT, decodeAnswer, NAME, TAGS, TEXT, tagsOf, withEmptyList } from './fields.ts';
 
 const INSTANCES = record(
   {
@@ -28,7 +28,7 @@ const INSTANCES = record(
 
 /** Decodes the answer of DescribeInstances. @throws CloudError BAD_ANSWER */
 export function decodeInstances(value: unknown): readonly Instance[] {
-  return decodeAnswer(INSTANCES, value, 'DescribeInstances').InstanceSet.map((wire) => ({
+  return decodeAnswer(INSTANCES, withEmptyList(value, 'InstanceSet'), 'DescribeInstances').InstanceSet.map((wire) => ({
     instanceId: wire.InstanceId,
     instanceType: wire.InstanceType ?? '',
     cores: wire.CPU ?? 0,
@@ -66,7 +66,7 @@ const SUBNETS = record(
 
 /** Decodes one page of DescribeSubnets. @throws CloudError BAD_ANSWER */
 export function decodeSubnetPage(value: unknown): { readonly objects: readonly Subnet[]; readonly total: number } {
-  const page = decodeAnswer(SUBNETS, value, 'DescribeSubnets');
+  const page = decodeAnswer(SUBNETS, withEmptyList(value, 'SubnetSet'), 'DescribeSubnets');
   const objects = page.SubnetSet.map((wire) => ({
     subnetId: wire.SubnetId,
     vpcId: wire.VpcId,
