@@ -54,7 +54,11 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
   if (event.seen !== undefined) honourForeignOffers(deps, event.seen);
   // In the cluster our own writes come back to us; they are no news.
   const isNews = JSON.stringify(supply) !== JSON.stringify(state.supply);
-  if (!isNews) return;
+  if (!isNews) {
+    // A full disk had no room for it.
+    if (state.supply !== undefined && deps.journal.load().supply !== state.supply) remember(deps, state.supply);
+    return;
+  }
   state.supply = supply;
   remember(deps, supply);
   deps.log.info('supply in force', {

@@ -45,6 +45,8 @@ export type PublisherObserver = {
 const GATHER_MS = 50;
 /** Looks so often without any sign. */
 const LOOK_MS = 60_000;
+/** A full disk is not asked again with each Pod that comes or goes. */
+const JOURNAL_RETRY_MS = 30_000;
 const BACKOFF: BackoffSettings = { firstMs: 500, maxMs: 10_000, factor: 2, jitter: 0.5 };
 
 /** Publishes what the node wants and gives back, whenever it may have changed, until aborted. Never rejects. */
@@ -79,6 +81,7 @@ export class Publisher {
   readonly #deps: PublisherDeps;
   #lastPacedMs: number;
   #nextReleaseMs: number | undefined;
+  #mayOfferFromMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: PublisherDeps) {
     this.#deps = deps;
@@ -99,6 +102,8 @@ export class Publisher {
   async publish(signal: AbortSignal): Promise<void> {
     const { nec, journal, pool, observe } = this.#deps;
     let decision: Publication | undefined;
+    // Without an object nothing can be given back, and its coming is told.
+    this.#nextReleaseMs = undefined;
     const outcome = await nec.publish((seen) => {
       decision = this.#prepare(seen);
       return decision.isDue ? decision.spec : undefined;
@@ -115,23 +120,35 @@ export class Publisher {
 
   #prepare(seen: SeenNec): Publication {
     const { journal, pool, log, observe, clock } = this.#deps;
-    const decision = this.#decide(seen, true);
+    const nowMs = clock.bootMs();
+    const decision = this.#decide(seen, nowMs >= this.#mayOfferFromMs);
+    this.#nextReleaseMs = decision.nextReleaseMs;
     try {
-      journal.eraseOffers(decision.toForget.map(({ ip }) => ip));
+      journal.eraseOffers(this.#outOfSupply(decision.toForget));
       journal.putOffers(decision.toOffer);
     } catch (error) {
       // Demand goes out all the same: on a full disk Pods start too.
       observe.journalError();
       log.error('journal did not take offers, nothing is given back', { error });
-      return this.#decide(seen, false);
+      this.#mayOfferFromMs = nowMs + JOURNAL_RETRY_MS;
+      const without = this.#decide(seen, false);
+      this.#nextReleaseMs = without.nextReleaseMs;
+      return without;
     }
     if (decision.toOffer.length > 0) {
       pool.withdraw(decision.toOffer.map(({ ip }) => ip));
       log.info('offering addresses', { ips: decision.toOffer.map(({ ip }) => ip) });
     }
-    if (decision.isPaced) this.#lastPacedMs = clock.bootMs();
-    this.#nextReleaseMs = decision.nextReleaseMs;
+    if (decision.isPaced) this.#lastPacedMs = nowMs;
     return decision;
+  }
+
+  /** A supply that could not be recorded would bring an address back into use at the next start, but for its offer. */
+  #outOfSupply(ended: readonly Offer[]): readonly string[] {
+    if (ended.length === 0) return [];
+    const recorded = this.#deps.journal.load().supply?.enis.flatMap(({ addresses }) => addresses) ?? [];
+    const assigned = new Map(recorded.filter(({ state }) => state === 'assigned').map((one) => [one.ip, one]));
+    return ended.filter(({ ip, assignmentId }) => assigned.get(ip)?.assignmentId !== assignmentId).map(({ ip }) => ip);
   }
 
   #decide(seen: SeenNec, mayOffer: boolean): Publication {
