@@ -159,8 +159,8 @@ class Mender {
   #addressesOf(seen: SeenEni, held: NodeEniInfo | undefined): readonly NodeEniAddress[] {
     const there = new Set(seen.ips.filter((ip) => isInCidr(ip, seen.subnetCIDR)));
     const going = new Set(seen.pendingIps);
-    const isKept = ({ ip, state }: NodeEniAddress) =>
-      !isIpv4(ip) || there.has(ip) || (state === 'Releasing' && going.has(ip) && !this.#isRestore);
+    // One that is being changed is there still: what became of it the next look tells.
+    const isKept = ({ ip }: NodeEniAddress) => !isIpv4(ip) || there.has(ip) || (going.has(ip) && !this.#isRestore);
     const kept = (held?.addresses ?? []).filter(isKept).filter(({ ip }) => this.#claim(ip));
     const more = [...there].filter((ip) => this.#claim(ip)).map((ip) => assignedNow(ip, this.#ids));
     return [...kept.map((address) => (this.#isRestore ? this.#renewed(address) : address)), ...more];

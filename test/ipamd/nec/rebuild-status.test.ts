@@ -48,6 +48,11 @@ test('rebuildStatus: keeps an ENI on record that is described without its MAC', 
 test('rebuildStatus: keeps an ENI on record whose network nobody told', keeps, { subnetCIDR: '', gateway: '' });
 test('rebuildStatus: keeps an ENI serving that is being changed where it is', keeps, { state: 'PENDING' });
 
+test('rebuildStatus: keeps an address on record that is being changed', keeps, {
+  ips: ['10.0.1.11'],
+  pendingIps: ['10.0.1.12'],
+});
+
 test('rebuildStatus: keeps an ENI on record after a restore too when its description is not whole, as something new', (t) => {
   const sight = sightOf({ ...SEEN, mac: '', primaryIP: '', ips: [] });
   const rebuilt = rebuildStatus(HELD, { observedSupplyEpoch: 40 }, sight, counted());
