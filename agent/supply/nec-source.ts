@@ -7,6 +7,7 @@ import { updateGuarded } from '../../kube/guarded-update.ts';
 import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError, type Fault } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -56,6 +57,8 @@ export type NecSource = SupplySource & {
 /** NodeENIConfigs in the API. */
 export const NODE_ENI_CONFIGS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
+const REREAD_BACKOFF: BackoffSettings = { firstMs: 500, maxMs: 10_000, factor: 2, jitter: 0.5 };
+
 /** Follows the NodeENIConfig named `nodeName` until `close`. Never waits for the API server. */
 export function openNecSource(options: NecSourceOptions): NecSource {
   return new KubeNecSource(options);
@@ -74,6 +77,8 @@ class KubeNecSource implements NecSource {
     ['object', ''],
   ]);
   #isRereading = false;
+  /** Something was told since the last read was asked for. */
+  #isRereadDue = false;
 
   constructor(options: NecSourceOptions) {
     this.#options = options;
@@ -157,24 +162,38 @@ class KubeNecSource implements NecSource {
     else this.#take(after);
   }
 
-  /** A read that is answered by what is committed, unlike a watch. */
+  /** A read that is answered by what is committed, unlike a watch. Tried until it is. */
   async #reread(): Promise<void> {
+    this.#isRereadDue = true;
     if (this.#isRereading) return;
     this.#isRereading = true;
-    const { client, nodeName, log } = this.#options;
-    try {
-      const before = this.#object;
-      const object = await client.get(NODE_ENI_CONFIGS, { name: nodeName }, this.#closing.signal);
-      // A change that came meanwhile is newer than the answer, or is looked at again when it is not.
-      if (this.#object !== before) return;
-      if (object === undefined) this.#forget();
-      else if (object.metadata.resourceVersion !== before?.metadata.resourceVersion) this.#take(object);
-    } catch (error) {
-      if (!this.#closing.signal.aborted)
-        log.warn('NodeENIConfig not read again, the next change is looked at', { error });
-    } finally {
-      this.#isRereading = false;
+    const { clock, log, random } = this.#options;
+    const { signal } = this.#closing;
+    for (let failures = 0; this.#isRereadDue && !signal.aborted; ) {
+      this.#isRereadDue = false;
+      try {
+        await this.#readOnce(signal);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) break;
+        log.warn('NodeENIConfig not read again, will be tried again', { error });
+        // At rest no other change may come, and a restored object must be believed in the end.
+        this.#isRereadDue = true;
+        failures++;
+        await clock.sleep(backoffMs(REREAD_BACKOFF, failures, random()), signal).catch(() => {});
+      }
     }
+    this.#isRereading = false;
+  }
+
+  async #readOnce(signal: AbortSignal): Promise<void> {
+    const { client, nodeName } = this.#options;
+    const before = this.#object;
+    const object = await client.get(NODE_ENI_CONFIGS, { name: nodeName }, signal);
+    // A change that came meanwhile is newer than the answer; one that seemed older has asked for another read.
+    if (this.#object !== before) return;
+    if (object === undefined) this.#forget();
+    else if (object.metadata.resourceVersion !== before?.metadata.resourceVersion) this.#take(object);
   }
 
   /** Deleted, or not made yet. What is in force stays: Pods live, and a new object is a new description. */

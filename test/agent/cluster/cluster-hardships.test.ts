@@ -78,6 +78,22 @@ test('cluster: looks seldom while the journal takes no offers', async (t) => {
   t.true(looks() <= 20, `${looks()} tries in ten minutes`);
 });
 
+test('cluster: believes in a restored object once it can be read, however long that takes', async (t) => {
+  const { scene } = t.context;
+  const agent = scene.startAgent();
+  await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', range(10, 5))] }));
+  const backup = scene.api.api.store.snapshot();
+  await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', range(20, 5))] }));
+  await scene.pass();
+  const heal = scene.api.api.faults.add({ userAgent: 'agent', verbs: ['get'], action: { kind: 'drop-before' } });
+  scene.api.restore(backup);
+  await scene.pass(60_000);
+  heal();
+  await scene.pass(60_000);
+  t.is(scene.nec()?.spec?.observedSupplyEpoch, 2, 'which tells ipamd');
+  t.is(stateOf(agent, '10.0.1.20'), 'free', 'what was in force stays');
+});
+
 function countCalls<K extends string>(of: { [key in K]: (...args: never[]) => unknown }, name: K): () => number {
   let count = 0;
   const real = of[name].bind(of);

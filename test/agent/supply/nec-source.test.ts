@@ -1,0 +1,52 @@
+import test from 'ava';
+import { NODE_ENI_CONFIGS, openNecSource } from '../../../agent/supply/nec-source.ts';
+import { updateGuarded } from '../../../kube/guarded-update.ts';
+import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
+import { silentLogger } from '../../../runtime/log.ts';
+import { startInProcessApi } from '../../kube-api/in-process.ts';
+import { installKinds } from '../../kube-api/install-kinds.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+const NAME = 'n1';
+const BARE = { apiVersion: 'networking.tke.cloud.tencent.com/v1', kind: 'NodeENIConfig', metadata: { name: NAME } };
+const SLOW_MS = 5_000;
+
+/** A source whose reads of one object are answered late, by what was so when they were asked. */
+async function openScene() {
+  const clock = new VirtualClock();
+  const api = startInProcessApi({ clock });
+  const admin = api.client();
+  await installKinds(admin);
+  await admin.create(NODE_ENI_CONFIGS, BARE);
+  const direct = api.client({ userAgent: 'agent' });
+  const client: KubeClient = {
+    ...direct,
+    get: async (type, ref, signal) => {
+      const answer = await direct.get(type, ref, signal);
+      await clock.sleep(SLOW_MS, signal);
+      return answer;
+    },
+  };
+  const isInUse = () => false;
+  const source = openNecSource({ client, nodeName: NAME, clock, log: silentLogger, random: () => 0.5, isInUse });
+  const write = async (maxRouteENI: number, maxIPPerENI = 1): Promise<void> => {
+    const change = (object: KubeObject) => ({ ...object, spec: { maxRouteENI, maxIPPerENI } });
+    await clock.run(updateGuarded(admin, NODE_ENI_CONFIGS, { name: NAME }, change));
+    await clock.advance(1);
+  };
+  return { clock, api, source, write };
+}
+
+test('NecSource: misses no change that comes while a restored object is read', async (t) => {
+  const { clock, api, source, write } = await openScene();
+  t.teardown(() => source.close());
+  await clock.advance(1_000);
+  const backup = api.api.store.snapshot();
+  for (let count = 10; count < 20; count++) await write(count);
+  t.is(source.latest()?.warm.limit, 19);
+  api.restore(backup);
+  await clock.advance(SLOW_MS / 2);
+  await write(3);
+  await clock.advance(60_000);
+  t.is(source.latest()?.warm.limit, 3);
+});
