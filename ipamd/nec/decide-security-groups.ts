@@ -2,10 +2,13 @@ import { isSameData } from './same-data.ts';
 import { begin, holdIfBlocked, type Scene, type Step } from './scene.ts';
 import { isShared } from './with-enis.ts';
 
-/** Decides which ENI gets other security groups: content and order count. An empty wish leaves them. Pure, takes ids. */
+/**
+ * Decides which ENI gets other security groups: content and order count. No wish leaves them; an empty list takes them
+ * away. Pure, takes ids.
+ */
 export function decideSecurityGroups(scene: Scene): Step {
-  const wanted = scene.view.securityGroups ?? [];
-  if (wanted.length === 0) return undefined;
+  const wanted = scene.view.securityGroups;
+  if (wanted === undefined) return undefined;
   const eni = (scene.status.eniInfos ?? []).find(
     (one) =>
       one.state === 'Attached' &&

@@ -34,11 +34,19 @@ export async function sendCall(
     case 'UnassignPrivateIpAddresses':
       return changed(await cloud.ips.unassign(eniID, ips, context));
     case 'ModifyNetworkInterfaceAttribute':
-      await cloud.securityGroups.replace(eniID, securityGroups, context);
+      await setGroups(cloud, eniID, securityGroups, context);
       return { task: undefined };
     default:
       throw new Error(`no node makes the call ${action}`);
   }
+}
+
+/** Groups are replaced as a whole; an empty list would mean that nothing is asked for, so they are taken away by name. */
+async function setGroups(cloud: Cloud, eniID: string, groups: readonly string[], context: CallContext): Promise<void> {
+  if (groups.length > 0) return await cloud.securityGroups.replace(eniID, groups, context);
+  const [eni] = await cloud.enis.describe([eniID], context);
+  const held = eni?.securityGroupIds ?? [];
+  if (held.length > 0) await cloud.securityGroups.disassociate([eniID], held, context);
 }
 
 /** The task of an intent that the cloud accepted, from the record alone. */

@@ -20,3 +20,23 @@ test('reconcileNode: brings a node that joins what it wants, and gives back what
   t.deepEqual(auditNode(scene), []);
   t.is(scene.nec()?.status?.conditions?.find((one) => one.type === 'Ready')?.status, 'True');
 });
+
+test('reconcileNode: sets security groups in their order, leaves them without a wish, and takes them away for an empty list', async (t) => {
+  const scene = await openNodeScene();
+  scene.want(5);
+  scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 5, 60_000));
+  const groups = (): readonly string[] =>
+    [...scene.host.model.state.enis.values()].find((eni) => !eni.isPrimary)?.securityGroupIds ?? [];
+  const atFirst = groups();
+  t.true(atFirst.length > 0);
+  for (const wanted of [['sg-b', 'sg-a'], ['sg-a', 'sg-b'], [], undefined, ['sg-a']]) {
+    const before = groups();
+    scene.facts.parts = wanted === undefined ? {} : { securityGroups: wanted };
+    scene.want(scene.inUse.size + 5);
+    await scene.edit((nec) => ({ ...nec, metadata: { ...nec.metadata, annotations: { look: String(wanted) } } }));
+    await scene.pass(30_000);
+    t.deepEqual(groups(), wanted ?? before);
+  }
+  t.deepEqual(auditNode(scene), []);
+});

@@ -368,9 +368,11 @@ class World {
 
   #judge(action: string, request: Readonly<Record<string, unknown>>): void {
     const status = this.nec()?.status ?? {};
-    const eniId = request['NetworkInterfaceId'];
+    const eniId = request['NetworkInterfaceId'] ?? [request['NetworkInterfaceIds']].flat()[0];
+    // Groups are taken away by a call of another name than the one that sets them.
+    const recorded = action.endsWith('NetworkInterfaceSecurityGroups') ? 'ModifyNetworkInterfaceAttribute' : action;
     const isOnRecord = status.intents?.some(
-      (intent) => intent.action === action && (eniId === undefined || intent.eniID === eniId),
+      (intent) => intent.action === recorded && (eniId === undefined || intent.eniID === eniId),
     );
     if (isOnRecord !== true) this.violations.push(`${action} ${String(eniId)} is not on record`);
     const eni = status.eniInfos?.find((one) => one.eniID === eniId);
