@@ -2,7 +2,7 @@
  * Runs the benchmark suites (all, or those named as arguments), prints a table and writes `bench/results.json`.
  * A suite that fails is reported and makes the exit code 1; the others run on.
  */
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, release } from 'node:os';
 import { renderTable } from './render-table.ts';
 import type { BenchRow } from './row.ts';
@@ -38,5 +38,15 @@ for (const [name, load] of Object.entries(SUITES)) {
     process.exitCode = 1;
   }
 }
+const RESULTS = 'bench/results.json';
 const machine = { kernel: release(), cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version };
-writeFileSync('bench/results.json', `${JSON.stringify({ machine, rows }, null, 2)}\n`);
+// A suite that was not run keeps the rows that it had.
+const measured = new Set(rows.map((row) => row.suite));
+const kept = earlierRows().filter((row) => !measured.has(row.suite));
+writeFileSync(RESULTS, `${JSON.stringify({ machine, rows: [...kept, ...rows] }, null, 2)}\n`);
+
+function earlierRows(): readonly BenchRow[] {
+  if (wanted.length === 0 || !existsSync(RESULTS)) return [];
+  // Written by an earlier run of this very program.
+  return (JSON.parse(readFileSync(RESULTS, 'utf8')) as { readonly rows: readonly BenchRow[] }).rows;
+}

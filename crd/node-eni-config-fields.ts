@@ -77,7 +77,7 @@ export const SPEC = {
   ),
   readyResources: agent.optional(
     listOf(choice(EXTENDED_RESOURCES), { maxItems: EXTENDED_RESOURCES.length }),
-    'Extended resources that the agent serves now. ipamd takes the taint <resource>-unavailable off the node while a resource is here, and puts it on while it is not; the agent itself may only patch the node status.',
+    'Extended resources that the agent serves now. ipamd takes the taint <resource>-unavailable off the node while a resource is here, and with --enable-node-taint puts it on while it is not; the agent itself may only patch the node status.',
   ),
   desiredDirectENI: agent.optional(eniCount, 'Exclusive ENIs wanted: in use + cooling + warm target.'),
   releasableENIs: agent.optional(

@@ -305,7 +305,7 @@ const WORK_OPTIONS = {
     'sync-interval',
     durationValue(10 * SECOND_MS, DAY_MS),
     '5m',
-    'How often all nodes are compared with the cloud, and subnets described anew.',
+    'How often all nodes are compared with the cloud, by one sweep. Subnets are described every 30 s whatever this says.',
   ),
   workers: option(
     'Work',
