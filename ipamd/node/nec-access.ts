@@ -23,11 +23,13 @@ export async function readNec(
   const cached = deps.necs.get(name);
   const { written } = memory;
   if (!memory.mustRead) {
-    if (written === undefined) return cached;
+    // A list that came back short would have us forget our own calls, and find out about them while they are under way.
+    const isDoubtful = cached === undefined && memory.calls.size > 0;
+    if (written === undefined && !isDoubtful) return cached;
     // Not in the cache: deleted since, or not seen yet.
-    const order = cached === undefined ? undefined : compareVersions(cached.object, written);
+    const order = cached === undefined || written === undefined ? undefined : compareVersions(cached.object, written);
     if (cached !== undefined && order !== undefined) {
-      if (order < 0) return decodeNec(written);
+      if (order < 0 && written !== undefined) return decodeNec(written);
       memory.written = undefined;
       return cached;
     }
