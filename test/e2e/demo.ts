@@ -8,7 +8,7 @@ import { NODES as NODE_OBJECTS, PODS as POD_OBJECTS } from '../../kube/resource-
 import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { POD_NAMESPACE } from '../system/cluster.ts';
-import { countAssigned, filesOf } from '../system/system.ts';
+import { filesOf } from '../system/system.ts';
 import { killLeader } from './demo/act-leader.ts';
 import { starveSubnet } from './demo/act-subnet.ts';
 import { throttleCloud } from './demo/act-throttle.ts';
@@ -19,6 +19,7 @@ import { chainedPlugins, egressTable, pingMatrix, podTable, routingOf } from './
 import { GREETING, HOST_PORT } from './demo/pods.ts';
 import {
   awaitPods,
+  awaitSpare,
   createPods,
   type DemoSystem,
   enisOf,
@@ -85,10 +86,7 @@ async function runFirstPods({ system: up }: Stage): Promise<readonly DemoPod[]> 
   const names = Object.values(FIRST_PODS).flat();
   const pods = await awaitPods(up, names);
   progress(`${names.length} Pods, created in the API server, run after ${secondsSince(beganMs)}`);
-  // The spare addresses that each node is to have come after the Pods' own.
-  for (const node of up.nodes) {
-    await up.awaitNec(node.name, 'one address to spare', (nec) => countAssigned(nec) > node.pods.length);
-  }
+  await awaitSpare(up);
   return pods;
 }
 

@@ -14,7 +14,7 @@ export async function killLeader(stage: Stage): Promise<void> {
   print(heading("Act 3: ipamd's leader is killed in the middle of a call"));
   const story = `${PODS.join(' and ')} make ${NODE} need one more ENI. The cloud attaches it, and keeps its answer back.`;
   print(`${wrapText(story, '  ')}\n`);
-  const before = enisOf(system);
+  const before = enisOf(system, NODE);
   system.cloud.host.forget();
   const first = await system.leader();
   const hold = holdCalls(system, [{ action: ACTION, node: NODE }], 'after');
@@ -45,7 +45,7 @@ export async function killLeader(stage: Stage): Promise<void> {
   steps.push(`${pods.map((pod) => `${pod.name} has ${pod.ip}`).join(', ')}${after(killedMs)}`);
   for (const step of steps) print(`  ${step}`);
   print('  (lease and timeout have to pass before a call of another leader is judged)');
-  const more = enisOf(system).filter((eniId) => !before.includes(eniId));
+  const more = enisOf(system, NODE).filter((eniId) => !before.includes(eniId));
   const attaches = system.cloud.host.seen.filter(({ action }) => action === ACTION).length;
   print(`  calls of ${ACTION}: ${attaches}; ENIs that came of it: ${more.length}`);
   if (more.length !== 1) fault(`act 3: ${more.length} ENIs came of one call (${attaches} attachments)`);

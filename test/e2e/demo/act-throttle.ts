@@ -1,6 +1,6 @@
 import type { SeenRequest } from '../../vpc/api/host.ts';
 import { heading, table, wrapText } from './format.ts';
-import { awaitPods, createPods } from './scene.ts';
+import { awaitPods, awaitSpare, createPods } from './scene.ts';
 import { type Stage, secondsSince } from './stage.ts';
 
 const PODS = { n1: ['web-3', 'web-4'], n2: ['db-5'] } as const;
@@ -31,6 +31,8 @@ export async function throttleCloud(stage: Stage): Promise<void> {
   print('  (allowed: calls a second that ipamd holds itself to, from its metrics)\n');
   const which = pods.map((pod) => `${pod.name} with ${pod.ip}`).join(', ');
   print(wrapText(`Recovery: by itself. All run ${took} after they were created, still throttled: ${which}.`, '  '));
+  // The next act begins from rest: only what it does itself is under way then.
+  await awaitSpare(system);
   if (!seen.some(({ code }) => code === REFUSED)) fault('act 2: no call was refused');
 }
 

@@ -6,7 +6,7 @@ import { removeStaleNode } from '../../support/containerd-node.ts';
 import { busyboxImage, imageTar } from '../../support/image-tar.ts';
 import { cleanupStale } from '../../support/run-names.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { createSystemOf, filesOf, type System } from '../../system/system.ts';
+import { countAssigned, createSystemOf, filesOf, type System } from '../../system/system.ts';
 import { type DemoNode, type DemoPod, startDemoNode } from './demo-node.ts';
 import { IMAGE, podObject, SLEEP } from './pods.ts';
 
@@ -111,10 +111,22 @@ export async function awaitPods(system: DemoSystem, names: readonly string[]): P
   return running();
 }
 
-/** ENIs of the cloud, primary ones left out. */
-export function enisOf(system: DemoSystem): readonly string[] {
-  const enis = [...system.cloud.host.model.state.enis.values()];
-  return enis.filter((eni) => !eni.isPrimary).map((eni) => eni.eniId);
+/** Waits until each node has an address to spare, which comes after the Pods' own, and no call is under way for it. */
+export async function awaitSpare(system: DemoSystem): Promise<void> {
+  for (const node of system.nodes) {
+    await system.awaitNec(
+      node.name,
+      'one address to spare',
+      (nec) => countAssigned(nec) > node.pods.length && (nec.status?.intents ?? []).length === 0,
+      PATIENCE_MS,
+    );
+  }
+}
+
+/** ENIs of the cloud, primary ones left out; of one node by the tag that ipamd gives them. */
+export function enisOf(system: DemoSystem, node?: string): readonly string[] {
+  const enis = [...system.cloud.host.model.state.enis.values()].filter((eni) => !eni.isPrimary);
+  return enis.filter((eni) => node === undefined || eni.tags['tke-node'] === node).map((eni) => eni.eniId);
 }
 
 /** Writes the container image into a folder. @throws Error when the machine's busybox cannot run alone in a container */
