@@ -13,6 +13,7 @@ import { collectInvalid } from './collect.ts';
 import type { AgentConfig } from './config/options.ts';
 import { decideRuleMode } from './decide-rule-mode.ts';
 import { detach } from './detach.ts';
+import { followReadiness } from './follow-readiness.ts';
 import { removeConflist } from './install/conflist.ts';
 import { openInstallation } from './installation.ts';
 import { intakeOf, joinCluster } from './join-cluster.ts';
@@ -50,7 +51,6 @@ type Gate = {
 /** A call in flight has this long; kubelet's own patience with a dying Pod is 30 s. */
 const DRAIN_MS = 10_000;
 const MONITOR_BUFFER_BYTES = 8 << 20;
-const SUPPLY_POLL_MS = 200;
 
 /**
  * Starts the agent, in the one order that is safe: nobody else serves; journal; what lives without a journal is adopted;
@@ -98,15 +98,16 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
     drainSpool: spool.drain,
     signal: down.signal,
   });
-  void followReadiness(parts, gate, down.signal, {
-    turned: (isReady) => server.health.setServing(isReady),
-    look: async (isReady) => {
-      if (!isReady) return;
+  const isReady = (): boolean => statusOf(state, gate.hold) === undefined;
+  void followReadiness(state, isReady, down.signal, {
+    turned: server.health.setServing,
+    look: async (isReadyNow) => {
+      if (!isReadyNow) return;
       await installation.putExecutables();
       await installation.putConflist();
     },
   });
-  void cluster?.publish(() => statusOf(state, gate.hold) === undefined, down.signal);
+  void cluster?.publish(isReady, down.signal);
 
   return {
     close: async () => {
@@ -255,21 +256,4 @@ function useCasesOf({ state, useCases }: AgentParts, gate: Gate): AgentUseCases 
     collectInvalid: (network, valid) => collectInvalid(useCases, network, valid),
     addressing: (lease) => state.supply?.enis.find(({ eniId }) => eniId === lease.eniId)?.primary ?? [],
   };
-}
-
-type ReadinessListener = { turned(isReady: boolean): void; look(isReady: boolean): Promise<void> };
-
-/** Tells whenever readiness may have changed. */
-async function followReadiness(
-  { state }: AgentParts,
-  gate: Gate,
-  signal: AbortSignal,
-  listener: ReadinessListener,
-): Promise<void> {
-  while (!signal.aborted) {
-    const isReady = statusOf(state, gate.hold) === undefined;
-    listener.turned(isReady);
-    await listener.look(isReady);
-    await state.changed.wait(SUPPLY_POLL_MS * 5, signal);
-  }
 }
