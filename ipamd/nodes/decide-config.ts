@@ -12,7 +12,15 @@ export type ConfigFacts = {
   /** Another Node that names the same instance and has it; see `findRival`. */
   readonly rival?: string | undefined;
   /** Undefined: no NodeENIConfig of this name. */
-  readonly config: { readonly instanceId: string | undefined; readonly isLeaving: boolean } | undefined;
+  readonly config: KnownConfig | undefined;
+};
+
+/** What is known of a NodeENIConfig. */
+export type KnownConfig = {
+  readonly instanceId: string | undefined;
+  readonly isLeaving: boolean;
+  /** It names ENIs or calls under way, or cannot be read. */
+  readonly holdsSome: boolean;
 };
 
 /** What to do about the NodeENIConfig of a node. */
@@ -40,9 +48,10 @@ function decideNew({ node, instanceId, presence, hasLimits, rival }: ConfigFacts
   return presence === 'running' ? { kind: 'create' } : { kind: 'none' };
 }
 
-function decideOld({ node, instanceId }: ConfigFacts, config: NonNullable<ConfigFacts['config']>): ConfigStep {
+function decideOld({ node, instanceId }: ConfigFacts, config: KnownConfig): ConfigStep {
   if (config.isLeaving) return { kind: 'none' };
-  if (node === undefined) return { kind: 'remove', why: 'NodeGone' };
+  // Drained first: a deletion cannot be taken back, and a node that registers anew wants its ENIs while its Pods run on.
+  if (node === undefined) return config.holdsSome ? { kind: 'none' } : { kind: 'remove', why: 'NodeGone' };
   // A name is often the node's address, and addresses are used again: the ENIs are still the old instance's.
   const isReplaced = config.instanceId !== undefined && instanceId !== undefined && config.instanceId !== instanceId;
   return isReplaced ? { kind: 'remove', why: 'InstanceReplaced' } : { kind: 'keep' };

@@ -132,6 +132,7 @@ function stepOf(
         : {
             instanceId: entry.decoded === undefined ? undefined : facts.instanceOf(node, entry.decoded).instanceId,
             isLeaving: entry.object.metadata.deletionTimestamp !== undefined,
+            holdsSome: holdsSome(entry),
           },
   });
 }
@@ -213,6 +214,12 @@ async function createConfig(context: Context, { name, node, instanceId }: Subjec
   }
   log.info('a node joined', { node: name, instanceId, instanceType: instance.instanceType, zone: instance.zone });
   observe.onConfig?.({ node: name, kind: 'created' });
+}
+
+function holdsSome({ decoded }: NecEntry): boolean {
+  if (decoded === undefined) return true;
+  const { eniInfos = [], intents = [] } = decoded.status ?? {};
+  return eniInfos.length + intents.length > 0;
 }
 
 async function removeConfig(

@@ -17,7 +17,7 @@ const JOINING: ConfigFacts = {
   hasLimits: true,
   config: undefined,
 };
-const CONFIG = { instanceId: 'ins-a', isLeaving: false };
+const CONFIG = { instanceId: 'ins-a', isLeaving: false, holdsSome: false };
 
 const config = test.macro((t, change: Partial<ConfigFacts>, want: string) => {
   const step = decideConfig({ ...JOINING, ...change });
@@ -60,6 +60,12 @@ test(
   config,
   { config: CONFIG, node: undefined },
   'remove NodeGone',
+);
+test(
+  'decideConfig: keeps that of a node that is gone until all is given back',
+  config,
+  { config: { ...CONFIG, holdsSome: true }, node: undefined },
+  'none',
 );
 test(
   'decideConfig: removes that of another instance',

@@ -147,6 +147,25 @@ test('reconcile: drains a node that is gone, and takes all when its Pods are gon
   });
 });
 
+test('reconcile: serves a node again that was deleted and registers anew while its Pods run on', async (t) => {
+  await inScene(async (scene) => {
+    await scene.join();
+    await scene.patchNec('node-1', { status: { eniInfos: [eni(1, '10.0.9.9')] } });
+    const uid = (await scene.nec())?.metadata.uid;
+    await addPod(scene, 'p', 'node-1', '10.0.9.9');
+    await scene.kube.delete(NODES, { name: 'node-1' });
+    await scene.clock.advance(10 * MINUTE_MS);
+    t.is(scene.factsOf().leaving, 'drain');
+    await scene.join();
+    t.is(scene.factsOf().leaving, 'no');
+    t.is((await scene.nec())?.metadata.deletionTimestamp, undefined);
+    await scene.kube.delete(NODES, { name: 'node-1' });
+    await scene.patchNec('node-1', { status: { eniInfos: [] } });
+    t.truthy((await scene.nec())?.metadata.deletionTimestamp);
+    t.is((await scene.nec())?.metadata.uid, uid);
+  });
+});
+
 test('reconcile: does not believe the watch alone that a node is gone', async (t) => {
   await inScene(async (scene) => {
     await scene.join();
