@@ -36,7 +36,8 @@ export function decideCollect(
 
 /**
  * Decides which leases that are said to be gone are kept all the same: the API server's Pod of that very uid runs with
- * the lease's address, and has no other sandbox here that could be the one that runs. Pure.
+ * the lease's address, is not going, and has no other sandbox here that could be the one that runs. One that is going gets
+ * no sandbox any more, and finalizers or a dead kubelet may keep its object for ever. Pure.
  * @param gone Keys of leases whose sandbox is gone.
  */
 export function decideVeto(
@@ -44,7 +45,8 @@ export function decideVeto(
   leases: readonly Lease[],
   pods: readonly PodRecord[],
 ): readonly LeaseKey[] {
-  const runningByUid = new Map(pods.filter(({ isRunning }) => isRunning).map((pod) => [pod.uid, pod]));
+  const running = pods.filter(({ isRunning, isAlive }) => isRunning && isAlive);
+  const runningByUid = new Map(running.map((pod) => [pod.uid, pod]));
   const wanted = new Set(gone);
   const isOfPod = (lease: Lease, { podUid, podNamespace, podName }: Lease): boolean =>
     lease.podUid === podUid ||
@@ -54,7 +56,10 @@ export function decideVeto(
     if (!wanted.has(key) || lease.podUid === '') return [];
     const pod = runningByUid.get(lease.podUid);
     if (pod === undefined || !lease.addresses.some(({ ip }) => pod.ips.includes(ip))) return [];
-    const hasOther = leases.some((other) => other.containerId !== lease.containerId && isOfPod(other, lease));
+    const hasOther = leases.some((other) => {
+      const isAnother = other.containerId !== lease.containerId && isOfPod(other, lease);
+      return isAnother && !wanted.has(leaseKey(other.containerId, other.ifName));
+    });
     return hasOther ? [] : [key];
   });
 }

@@ -6,19 +6,23 @@ export type WaitingAdd = { readonly podNamespace: string; readonly podName: stri
 
 /**
  * Counts who needs an address and has none: Pods that live on the node, and ADDs that wait; a Pod whose ADD waits counts
- * once. A Pod of the same name as one before it, which still has its lease, is another. Pure.
+ * once. A Pod of the same name as one before it, which still has its lease, is another. A lease that was found in the
+ * kernel, with nobody to tell whose it is, is known by its address. Pure.
  */
 export function countWaiting(pods: Iterable<PodRecord>, leases: Iterable<Lease>, adds: Iterable<WaitingAdd>): number {
   const uids = new Set<string>();
   const namesWithoutUid = new Set<string>();
-  for (const { podUid, podNamespace, podName } of leases) {
+  const ipsWithoutName = new Set<string>();
+  for (const { podUid, podNamespace, podName, addresses } of leases) {
     if (podUid !== '') uids.add(podUid);
     else if (podName !== '') namesWithoutUid.add(`${podNamespace}/${podName}`);
+    else for (const { ip } of addresses) ipsWithoutName.add(ip);
   }
   const waiting = new Set<string>();
-  for (const { namespace, name, uid, isAlive } of pods) {
+  for (const { namespace, name, uid, isAlive, ips } of pods) {
     const key = `${namespace}/${name}`;
-    if (isAlive && !uids.has(uid) && !namesWithoutUid.has(key)) waiting.add(key);
+    const hasLease = uids.has(uid) || namesWithoutUid.has(key) || ips.some((ip) => ipsWithoutName.has(ip));
+    if (isAlive && !hasLease) waiting.add(key);
   }
   let nameless = 0;
   for (const { podNamespace, podName } of adds) {

@@ -43,10 +43,20 @@ test('decideVeto: keeps a lease whose Pod runs with its address by the API serve
   t.deepEqual(decideVeto(['a/eth0'], [ofPod('a', '10.0.0.1')], [running('u', ['10.0.0.1'])]), ['a/eth0']);
 });
 
+test('decideVeto: keeps a lease when the other sandboxes of its Pod are gone too', (t) => {
+  const leases = [ofPod('a', '10.0.0.1'), ofPod('b', '10.0.0.2')];
+  t.deepEqual(decideVeto(['a/eth0', 'b/eth0'], leases, [running('u', ['10.0.0.1'])]), ['a/eth0']);
+});
+
 for (const [what, leases, pods] of [
   ['of another uid', [ofPod('a', '10.0.0.1')], [running('other', ['10.0.0.1'])]],
   ['of a Pod with another address', [ofPod('a', '10.0.0.1')], [running('u', ['10.0.0.2'])]],
   ['of a Pod that does not run', [ofPod('a', '10.0.0.1')], [running('u', ['10.0.0.1'], false)]],
+  [
+    'of a Pod that is going, whatever holds it',
+    [ofPod('a', '10.0.0.1')],
+    [{ ...running('u', ['10.0.0.1']), isAlive: false }],
+  ],
   ['of a Pod that nobody knows', [ofPod('a', '10.0.0.1')], []],
   ['without a uid', [ofPod('a', '10.0.0.1', '')], [running('', ['10.0.0.1'])]],
   ['whose Pod has a newer sandbox', [ofPod('a', '10.0.0.1'), ofPod('b', '10.0.0.2')], [running('u', ['10.0.0.1'])]],

@@ -24,4 +24,12 @@ test('countWaiting: counts an ADD whose Pod is not known yet', row, [], [], [add
 test('countWaiting: counts each ADD that is of no Pod', row, [], [], [add(''), add('')], 2);
 test('countWaiting: leaves out a Pod that is going', row, [pod('a', { isAlive: false })], [], [], 0);
 test('countWaiting: knows a lease without a uid by its Pod’s name', row, [pod('a')], [lease('a', '')], [], 0);
+test(
+  'countWaiting: knows a lease of which only the address is known',
+  row,
+  [pod('a', { ips: ['fd00::1', '10.0.0.1'] }), pod('b', { ips: ['10.0.0.2'] }), pod('c')],
+  [sampleLease('c-a', 'eni-a', ['10.0.0.1'], { podName: '', podUid: '' })],
+  [],
+  2,
+);
 test('countWaiting: takes a Pod of the same name for another', row, [pod('a')], [lease('a', 'old')], [], 1);

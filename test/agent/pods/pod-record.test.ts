@@ -40,9 +40,30 @@ for (const [what, parts] of Object.entries({
   test(`podRecordOf: keeps nothing of a Pod that ${what}`, (t) => t.is(podRecordOf(podOf(parts)), undefined));
 }
 
-test('podRecordOf: keeps a Pod that asks for a shared ENI among others', (t) => {
-  t.truthy(podRecordOf(podOf(networks('tke-bridge, tke-route-eni'))));
-});
+for (const value of [
+  'tke-bridge, tke-route-eni',
+  'tke-route-eni@net0',
+  'kube-system/tke-route-eni',
+  'kube-system/tke-route-eni@net0,tke-bridge',
+  '[{"name":"tke-bridge"},{"name":"tke-route-eni","interfaceRequest":"net0"}]',
+  ' ',
+]) {
+  test(`podRecordOf: keeps a Pod that asks for a shared ENI as '${value}'`, (t) => {
+    t.truthy(podRecordOf(podOf(networks(value))));
+  });
+}
+
+for (const value of [
+  '[{"name":"tke-direct-eni"}]',
+  '[{"name":7}]',
+  '[nonsense',
+  'tke-route-eni-2',
+  'tke-bridge@tke-route-eni',
+]) {
+  test(`podRecordOf: keeps nothing of a Pod that asks for no shared ENI, as '${value}'`, (t) => {
+    t.is(podRecordOf(podOf(networks(value))), undefined);
+  });
+}
 
 test('podRecordOf: bears a Pod without spec and status', (t) => {
   const bare = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' } } as KubeObject;
