@@ -1,4 +1,11 @@
-import { type Breakers, easeBreaker, isBreakerOpen, resetBreaker, tripBreaker } from '../../cloud/circuit-breaker.ts';
+import {
+  type Breaker,
+  type Breakers,
+  easeBreaker,
+  isBreakerOpen,
+  resetBreaker,
+  tripBreaker,
+} from '../../cloud/circuit-breaker.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Refusal } from '../nec/node-view.ts';
 
@@ -14,9 +21,10 @@ const PROBE_MS = 120_000;
  */
 export class BreakerBook {
   #clock: Clock;
-  #breakers: Breakers = new Map();
+  readonly #breakers = new Map<string, Breaker>();
   #refusals = new Map<string, string>();
   #probes = new Map<string, Probe>();
+  #sweepAt = LEAST_SWEPT;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -28,19 +36,20 @@ export class BreakerBook {
     this.#probes.delete(key);
     this.#refusals.set(key, message);
     if (isBreakerOpen(this.#breakers, key, nowMs)) return;
-    this.#breakers = tripBreaker(this.#breakers, key, Math.max(1, firstMs), nowMs);
+    if (this.#breakers.size >= this.#sweepAt) this.#sweep(nowMs);
+    this.#put(key, tripBreaker(this.#alone(key), key, Math.max(1, firstMs), nowMs));
   }
 
   /** Shuts a breaker: a call went through. */
   reset(key: string): void {
-    this.#breakers = resetBreaker(this.#breakers, key);
+    this.#put(key, resetBreaker(this.#alone(key), key));
     this.#refusals.delete(key);
     this.#probes.delete(key);
   }
 
   /** Lets one owner try at once: some room was made, nobody knows how much. */
   ease(key: string): void {
-    this.#breakers = easeBreaker(this.#breakers, key, this.#clock.monotonicMs());
+    this.#put(key, easeBreaker(this.#alone(key), key, this.#clock.monotonicMs()));
   }
 
   /** Tells why `owner` may not call for `key` now; undefined when it may. */
@@ -66,12 +75,38 @@ export class BreakerBook {
     if (this.#probes.get(key)?.owner === owner) this.#probes.delete(key);
   }
 
+  /** Breakers that are remembered. */
+  get size(): number {
+    return this.#breakers.size;
+  }
+
   /** Keys that are open now, for metrics. */
   openKeys(): readonly string[] {
     const nowMs = this.#clock.monotonicMs();
     return [...this.#breakers.keys()].filter((key) => isBreakerOpen(this.#breakers, key, nowMs));
   }
+
+  /** One breaker by itself: to copy them all for each trip would cost a quota that a cluster waits for dearly. */
+  #alone(key: string): Breakers {
+    const breaker = this.#breakers.get(key);
+    return breaker === undefined ? new Map() : new Map([[key, breaker]]);
+  }
+
+  #put(key: string, changed: Breakers): void {
+    const breaker = changed.get(key);
+    if (breaker === undefined) this.#breakers.delete(key);
+    else this.#breakers.set(key, breaker);
+  }
+
+  /** What has been shut for long, and nobody has tried since: mostly of nodes and ENIs that are gone. */
+  #sweep(nowMs: number): void {
+    for (const [key, { openUntilMs }] of this.#breakers) if (nowMs - openUntilMs > FORGOTTEN_MS) this.reset(key);
+    this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#breakers.size);
+  }
 }
 
+/** From so many on, those that are long over are forgotten. */
+const LEAST_SWEPT = 1_024;
+const FORGOTTEN_MS = 3_600_000;
 /** Who waits for another's probe looks again after this. */
 const PROBE_RETRY_MS = 5_000;

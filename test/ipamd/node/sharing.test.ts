@@ -71,3 +71,16 @@ test('BreakerBook: lets one try when its time is over, and the others wait for w
   t.is(book.refusalOf('vpc-enis', 'a'), undefined);
   t.deepEqual(book.openKeys(), []);
 });
+
+test('BreakerBook: forgets what nobody asked for in hours: nodes and ENIs come and go for years', async (t) => {
+  const clock = new VirtualClock();
+  const book = new BreakerBook(clock);
+  for (let hour = 0; hour < 48; hour++) {
+    for (let node = 0; node < 200; node++)
+      book.trip(`node/n-${hour}-${node}/call/CreateNetworkInterface`, 30_000, 'no');
+    await clock.advance(3_600_000);
+  }
+  t.true(book.size <= 2_000, `${book.size} breakers`);
+  book.trip('vpc-enis', 60_000, 'too many');
+  t.is(book.refusalOf('vpc-enis', 'a')?.message, 'too many');
+});
