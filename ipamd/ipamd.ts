@@ -18,7 +18,7 @@ import type { Pacing } from './observability/call-metrics.ts';
 import { type HealthFacts, judgeLiveness, judgeReadiness } from './observability/health.ts';
 import { createIpamdMetrics, type IpamdMetrics } from './observability/metrics.ts';
 import { type InformerDeps, openInformers, sampleInformers } from './open-informers.ts';
-import { createRightsTeller } from './tell-rights.ts';
+import { createRefusalTeller, createRightsTeller } from './tell-rights.ts';
 
 /** What ipamd runs on; each a port, so that it runs on a virtual clock and without a connection as well. */
 export type IpamdRuntime = {
@@ -90,7 +90,9 @@ class Ipamd implements RunningIpamd {
     this.metrics = given.metrics ?? createIpamdMetrics(clock, { release });
     const configMap = { namespace: config.namespace, name: config.configMap };
     const { problems } = this.metrics;
-    const kube = noteRights(given.kube, createRightsTeller({ log, problems, configMap, events: () => this.#events }));
+    const told = { log, problems, configMap, events: () => this.#events };
+    const kube = noteRights(given.kube, createRightsTeller(told));
+    this.metrics.cloudRights.listener = createRefusalTeller(told);
     const runtime = { ...given, kube };
     this.#runtime = runtime;
     const observer = this.metrics.informer;

@@ -1,7 +1,7 @@
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent } from '../nec/decision.ts';
-import type { NodeView, Refusal } from '../nec/node-view.ts';
-import { instanceKey, ownKey, subnetKey } from './call-keys.ts';
+import type { NodeProblem, NodeView, Refusal } from '../nec/node-view.ts';
+import { DESCRIBE_CALL, instanceKey, ownKey, subnetKey } from './call-keys.ts';
 import type { NodeDeps, NodeFactParts } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 
@@ -80,6 +80,26 @@ function refusalsOf(
       return refusal === undefined ? [] : [[key, refusal] as const];
     }),
   );
+}
+
+/** Codes of what no wait mends. */
+const FORBIDDEN = /^(?:UnauthorizedOperation|AuthFailure|UnsupportedRegion|CREDENTIALS)\b/;
+
+/** A call that the cloud forbade, and how long nothing of it is tried again. */
+export type ForbiddenCall = { readonly problem: NodeProblem; readonly afterMs: number };
+
+/** Lists the calls for a node that the cloud forbade a moment ago, whether they are still needed or not. */
+export function forbiddenCalls(
+  deps: NodeDeps,
+  { name, status, facts }: Pick<ViewParts, 'name' | 'status' | 'facts'>,
+): readonly ForbiddenCall[] {
+  const described = [DESCRIBE_CALL, deps.breakers.refusalOf(ownKey(name, DESCRIBE_CALL), name)] as const;
+  const all = [...refusalsOf(deps, name, status, facts), described];
+  return all.flatMap(([key, refusal]) => {
+    if (!key.startsWith('call/') || refusal === undefined || !FORBIDDEN.test(refusal.message)) return [];
+    const message = `the cloud forbids ${key.slice('call/'.length)}: ${refusal.message}`;
+    return [{ problem: { reason: 'Forbidden', message }, afterMs: refusal.afterMs }];
+  });
 }
 
 function stuckOf({ clock, leader }: NodeDeps, memory: NodeMemory, status: NodeEniConfigStatus): ReadonlySet<string> {

@@ -10,6 +10,9 @@ export type CallKeys = {
   readonly own: readonly [string, ...string[]];
 };
 
+/** Of descriptions of ENIs. It stops nobody, and tells why nothing is known. */
+export const DESCRIBE_CALL = 'call/DescribeNetworkInterfaces';
+
 /** Names the breakers of an intent's call. Pure. */
 export function callKeysOf(node: string, intent: Intent, status: NodeEniConfigStatus): CallKeys {
   const { action, eniID } = intent;

@@ -9,6 +9,7 @@ import type { LookRequest } from './cloud-eyes.ts';
 import type { NecEntry } from './nec-entry.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
+import { notingDescribe } from './note-refusal.ts';
 import type { TurnInput } from './plan-turn.ts';
 
 /** A status, mended or not; `afterMs`: the cloud is to be looked at again then. */
@@ -182,7 +183,7 @@ async function look(deps: NodeDeps, input: TurnInput, why: string, signal: Abort
     breadth: 'all',
     isOthers: (tags) => isAnothers(deps, uid, tags),
   };
-  return await deps.eyes.look(request, { priority: 'warm', owner: name, signal });
+  return await notingDescribe(deps, name, () => deps.eyes.look(request, { priority: 'warm', owner: name, signal }));
 }
 
 /** An object that is gone has no say any more: what is on its instance is for the next one of that instance. */

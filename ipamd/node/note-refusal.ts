@@ -1,10 +1,10 @@
 import { classifyError } from '../../cloud/classify-error.ts';
 import type { CallPriority } from '../../cloud/cloud.ts';
-import type { CloudError, Retry } from '../../cloud/cloud-error.ts';
+import { type CloudError, isCloudError, type Retry } from '../../cloud/cloud-error.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent, IntentFailure, IntentOutcome } from '../nec/decision.ts';
 import { MOVING_CODE } from '../nec/judge-intent.ts';
-import { callKeysOf, exhaustedKey, keysFreedBy } from './call-keys.ts';
+import { callKeysOf, DESCRIBE_CALL, exhaustedKey, keysFreedBy, ownKey } from './call-keys.ts';
 import type { NodeDeps } from './node-deps.ts';
 
 /** An intent on record, and the object that it is on record in. */
@@ -79,6 +79,20 @@ function pauseAfter(code: string, { action }: Intent): number {
 /** What a refusal says, in plain data. */
 export function failureOf({ code, text, requestId }: CloudError): IntentFailure {
   return { code, message: text, ...(requestId === undefined ? {} : { requestId }) };
+}
+
+/** Runs a description, and notes whether the cloud forbids it: nothing is stopped by that, but it is told. */
+export async function notingDescribe<T>(deps: NodeDeps, node: string, describe: () => Promise<T>): Promise<T> {
+  const key = ownKey(node, DESCRIBE_CALL);
+  try {
+    const seen = await describe();
+    deps.breakers.reset(key);
+    return seen;
+  } catch (error) {
+    if (isCloudError(error, 'never', 'credentials'))
+      deps.breakers.trip(key, FIRST_NEVER_MS, `${error.code}: ${error.text}`);
+    throw error;
+  }
 }
 
 /** Shuts the breakers of what a call needed: the cloud took it. */

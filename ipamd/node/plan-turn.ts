@@ -7,7 +7,7 @@ import { finishIntent, resendIntent } from '../nec/finish-intent.ts';
 import { withCondition } from '../nec/judge-ready.ts';
 import { keepInUse, takenBy } from '../nec/keep-in-use.ts';
 import type { NodeProblem } from '../nec/node-view.ts';
-import { buildView } from './build-view.ts';
+import { buildView, forbiddenCalls } from './build-view.ts';
 import { callKeysOf } from './call-keys.ts';
 import type { NodeDeps, NodeFactParts, NodeFactsAnswer } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
@@ -63,12 +63,20 @@ export function planTurn(deps: NodeDeps, memory: NodeMemory, input: TurnInput, f
     const ending: Plan['ending'] = { kind: 'hold', reason: 'InstanceUnknown', message: problem.message, afterMs };
     return { ...base, status, sends: ended.sends, ending, problems: [...(input.faults ?? []), problem] };
   }
-  const problems = [...(input.faults ?? []), ...(facts.parts.problems ?? [])];
+  const forbidden = forbiddenCalls(deps, { name: input.name, status: ended.status, facts: facts.parts });
+  const problems = [
+    ...(input.faults ?? []),
+    ...(facts.parts.problems ?? []),
+    ...forbidden.map(({ problem }) => problem),
+  ];
   const kept = keepInUse(ended.status, facts.parts, deps.ids);
   const decided = decideAll(deps, memory, { ...input, status: kept.status }, { ...facts.parts, problems });
   const held = decided.ending.kind === 'hold' && decided.ending.reason !== 'CallUnderWay' ? [decided.ending] : [];
+  // What is told is looked at again when it may be over, though nothing waits for it.
+  const waits = [waitMs, ...forbidden.map(({ afterMs }) => afterMs + 1)].filter((ms) => ms !== undefined);
   return {
     ...base,
+    waitMs: waits.length === 0 ? undefined : Math.min(...waits),
     status: decided.status,
     sends: [...ended.sends, ...decided.sends],
     ending: decided.ending,

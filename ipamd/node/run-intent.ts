@@ -14,6 +14,7 @@ import {
   isRefusal,
   noteAccepted,
   noteDone,
+  notingDescribe,
   pauseOf,
   refuse,
   TASK_CODE,
@@ -206,7 +207,7 @@ async function look(
     breadth: isNew ? ('own' as const) : ('known' as const),
   };
   deps.observe.onDescribe?.({ node, why: intent.action });
-  return await deps.eyes.look(request, { priority: 'warm', owner: node, signal });
+  return await notingDescribe(deps, node, () => deps.eyes.look(request, { priority: 'warm', owner: node, signal }));
 }
 
 /** What the answer of a creation tells; undefined when it lacks something that a description will have. */
@@ -241,7 +242,8 @@ async function settle(
   const task = taskOf({ ...intent, taskID: taskId });
   if (task === undefined) return { kind: 'lost' };
   try {
-    return await deps.cloud.tasks.settle(task, { priority, owner: node, signal, timeoutMs });
+    const context = { priority, owner: node, signal, timeoutMs };
+    return await notingDescribe(deps, node, () => deps.cloud.tasks.settle(task, context));
   } catch (error) {
     signal.throwIfAborted();
     if (!isCloudError(error)) throw error;

@@ -16,6 +16,7 @@ import {
   type Pacing,
   showPacing,
 } from './call-metrics.ts';
+import { CloudRights } from './cloud-rights.ts';
 import { createMetricFactory, type MetricFactory, MS_PER_S } from './metric-factory.ts';
 import { ProblemBook } from './problem-book.ts';
 import { RateMeter } from './rate-meter.ts';
@@ -48,6 +49,8 @@ export type IpamdMetrics = {
   readonly records: { onWrite(kind: string, result: string): void };
   readonly onInstancesRefresh: (refresh: { readonly instances: number; readonly isFailed: boolean }) => void;
   readonly problems: ProblemBook;
+  /** What the cloud refuses whoever asks. */
+  readonly cloudRights: CloudRights;
   readonly contact: Readonly<KubeContact>;
   /** Takes a change of a cached NodeENIConfig in. */
   necChanged(change: NecChange): void;
@@ -76,6 +79,8 @@ export function createIpamdMetrics(
   showState(factory, clock, problems, () => sources);
   showPacing(factory, clock, meter, () => pacing);
   showProcess(factory, about);
+  const cloudRights = new CloudRights(problems);
+  const counted = createCloudObserver(factory, clock, meter);
   const warm = new WarmWatch();
   const subnets = createSubnetsObserver(factory, problems);
   const secondsToWarm = factory.histogram(
@@ -84,7 +89,13 @@ export function createIpamdMetrics(
     WARM_BUCKETS_S,
   );
   return {
-    cloud: createCloudObserver(factory, clock, meter),
+    cloud: {
+      ...counted,
+      onAttempt: (attempt) => {
+        counted.onAttempt(attempt);
+        cloudRights.onAttempt(attempt);
+      },
+    },
     kube: createKubeObserver(factory, clock, contact),
     informer: createInformerObserver(factory),
     controller: createControllerObserver(factory),
@@ -95,6 +106,7 @@ export function createIpamdMetrics(
     records: createRecordsObserver(factory),
     onInstancesRefresh: createRefreshObserver(factory),
     problems,
+    cloudRights,
     contact,
     necChanged: (change) => {
       const tookMs = warm.see(change, clock.nowMs());

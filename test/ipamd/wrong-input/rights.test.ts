@@ -61,19 +61,23 @@ const RIGHTS: readonly Right[] = [
 
 for (const { verb, resource, when, othersGoOn } of RIGHTS) {
   test(`ipamd may not ${verb} ${resource}: event, metric and log name the right; over when it is granted`, async (t) => {
-    await inScene(GOOD, async (scene) => {
-      await scene.join('n1');
-      await scene.awaitWarm('n1');
-      const grant = scene.forbid(verb, resource);
-      await when(scene);
-      const says = new RegExp(`tke-eni-ipamd may not ${verb} ${resource}; grant it to its ClusterRole: `);
-      await scene.assertNamed(t, { reason: 'Forbidden', says, name: `${verb} ${resource}` });
-      if (othersGoOn) await scene.assertOthersGoOn(t);
-      grant();
-      await scene.assertOthersGoOn(t);
-      await scene.untilGone(`Forbidden ${verb} ${resource}`);
-      t.false((await scene.problems()).includes(`Forbidden ${verb} ${resource}`));
-    });
+    await inScene(
+      GOOD,
+      async (scene) => {
+        await scene.join('n1');
+        await scene.awaitWarm('n1');
+        const grant = scene.forbid(verb, resource);
+        await when(scene);
+        const says = new RegExp(`tke-eni-ipamd may not ${verb} ${resource}; grant it to its ClusterRole: `);
+        await scene.assertNamed(t, { reason: 'Forbidden', says, name: `${verb} ${resource}` });
+        if (othersGoOn) await scene.assertOthersGoOn(t);
+        grant();
+        await scene.assertOthersGoOn(t);
+        await scene.untilGone(`Forbidden ${verb} ${resource}`);
+        t.false((await scene.problems()).includes(`Forbidden ${verb} ${resource}`));
+      },
+      ['--node-release-grace=10s'],
+    );
   });
 }
 

@@ -6,6 +6,7 @@ import {
   type NodeEniConfigStatus,
 } from '../../../crd/node-eni-config-fields.ts';
 import { type RunningIpamd, startIpamd } from '../../../ipamd/ipamd.ts';
+import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
@@ -71,7 +72,7 @@ export class WrongScene {
       { subnetId: ZONE4_SUBNET, zone: 'ap-guangzhou-4', cidr: '10.2.0.0/20' },
       { subnetId: NODE_SUBNET, zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' },
     ];
-    this.host = new CloudHost({ vpcId: VPC, subnets, securityGroupIds: ['sg-default0'] }, this.clock, {
+    this.host = new CloudHost({ vpcId: VPC, subnets, securityGroupIds: ['sg-default0', 'sg-more0001'] }, this.clock, {
       seed: 5,
       latencyMs: [20, 60],
       taskMs: [500, 1_500],
@@ -94,14 +95,15 @@ export class WrongScene {
   async start(flags: readonly string[] = [], waits = true): Promise<void> {
     const { clock, host, server } = this;
     const random = seededRandom(1);
-    const cloud = createTencentCloud({ api: createInProcessApi(host), clock, random });
+    const metrics = createIpamdMetrics(clock, { release: 'test' });
+    const cloud = createTencentCloud({ api: createInProcessApi(host), clock, random, observer: metrics.cloud });
     let serial = 0;
     const ids = {
       next: () => (++serial).toString(16).padStart(16, '0'),
       now: () => new Date(clock.nowMs()).toISOString(),
     };
     const kube = server.client({ userAgent: 'ipamd' });
-    const runtime = { clock, log: silentLogger, random, ids, kube, cloud, release: 'test', identity: 'ipamd' };
+    const runtime = { clock, log: silentLogger, random, ids, kube, cloud, metrics, release: 'test', identity: 'ipamd' };
     this.ipamd = await startIpamd(ipamdConfig(...flags), runtime);
     if (waits) await this.until('ipamd leads', () => this.ipamd?.isLeading === true);
   }
@@ -151,6 +153,13 @@ export class WrongScene {
   async patch(kind: 'node' | 'nec', name: string, body: object): Promise<void> {
     await this.clock.run(this.kube.patch(kind === 'node' ? NODES : NECS, { name }, { kind: 'merge', body }));
     await this.clock.advance(1_000);
+  }
+
+  /** Answers the supply as an agent does: offers count only once it has. */
+  async answer(name: string): Promise<void> {
+    const { spec, status } = this.nec(name) ?? {};
+    const [seen, has] = [spec?.observedSupplyEpoch ?? 0, status?.supplyEpoch ?? 0];
+    if (has > seen) await this.patch('nec', name, { spec: { observedSupplyEpoch: has } });
   }
 
   nec(name: string): StoredNec | undefined {

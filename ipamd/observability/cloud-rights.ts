@@ -1,0 +1,67 @@
+import type { CallObserver } from '../../cloud/tencent/caller.ts';
+import type { ProblemBook } from './problem-book.ts';
+
+/** What the cloud refuses whoever asks: of which kind, by which name in the metric, and what to do about it. */
+export type CloudRefusal = { readonly kind: string; readonly name: string; readonly message: string };
+
+/** Told when the cloud begins to refuse something for good. Never with each call. */
+export type CloudRefusalListener = (refusal: CloudRefusal) => void;
+
+const NOT_GRANTED: readonly string[] = ['UnauthorizedOperation', 'AuthFailure.UnauthorizedOperation'];
+const WRONG_REGION = 'UnsupportedRegion';
+const NO_KEY = 'CREDENTIALS';
+
+/**
+ * Knows which calls the cloud forbids, from what their attempts say: a right that the role lacks, a key that is not
+ * accepted, a region that is none. Whoever asks tells of it for its node; here it is told once, for all.
+ */
+export class CloudRights implements CallObserver {
+  readonly #problems: ProblemBook;
+  readonly #refused = new Set<string>();
+  listener: CloudRefusalListener = () => {};
+
+  constructor(problems: ProblemBook) {
+    this.#problems = problems;
+  }
+
+  onAttempt({ action, code }: Pick<Parameters<CallObserver['onAttempt']>[0], 'action' | 'code'>): void {
+    if (code === undefined) this.#granted(action);
+    const refusal = code === undefined ? undefined : refusalOf(action, code);
+    if (refusal === undefined || this.#refused.has(refusal.name)) return;
+    this.#refused.add(refusal.name);
+    this.#problems.report(reporterOf(refusal.name), [refusal]);
+    this.listener(refusal);
+  }
+
+  /** One call that went well shows that key and region are good, and that this one call is granted. */
+  #granted(action: string): void {
+    if (this.#refused.size === 0) return;
+    for (const name of [action, ...OF_ALL_CALLS]) {
+      if (this.#refused.delete(name)) this.#problems.report(reporterOf(name), []);
+    }
+  }
+}
+
+const KEY = 'key';
+const REGION = 'region';
+const OF_ALL_CALLS = [KEY, REGION] as const;
+
+function reporterOf(name: string): string {
+  return `cloud-right/${name}`;
+}
+
+/** Tells what a code means that no wait mends; undefined for others. Pure. */
+function refusalOf(action: string, code: string): CloudRefusal | undefined {
+  const said = `${action} was answered ${code}`;
+  if (NOT_GRANTED.includes(code)) {
+    const message = `ipamd may not ${action} in the cloud: ${said}; grant the action to the role or user of the key`;
+    return { kind: 'Forbidden', name: action, message };
+  }
+  if (code === WRONG_REGION) {
+    const message = `the cloud knows no such region: ${said}; set --region to the region of the VPC, such as ap-guangzhou`;
+    return { kind: 'ConfigInvalid', name: REGION, message };
+  }
+  if (!code.startsWith('AuthFailure') && code !== NO_KEY) return undefined;
+  const message = `the cloud does not accept the key: ${said}; look at --credentials, and at this machine's clock`;
+  return { kind: 'CredentialsRefused', name: KEY, message };
+}
