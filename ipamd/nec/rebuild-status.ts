@@ -84,13 +84,14 @@ class Mender {
   }
 
   /**
-   * What is leaving an ENI and is seen on another has left: who kept it here would take the other for empty, and give it
-   * back with the Pods that it serves.
+   * What is seen on another ENI and not on this one is not here: who kept it here would take the other for empty, and give
+   * it back with the Pods that it serves.
    */
   #withoutMoved(eni: NodeEniInfo): NodeEniInfo {
-    const others = [...this.#sight.enis.values()].filter(({ eniID }) => eniID !== eni.eniID);
-    const isMoved = ({ ip, state }: NodeEniAddress) =>
-      state === 'Releasing' && others.some(({ ips }) => ips.includes(ip));
+    const seen = this.#sight.enis.get(eni.eniID);
+    const elsewhere = [...this.#sight.enis.values()].filter((other) => other !== seen);
+    const isMoved = ({ ip }: NodeEniAddress) =>
+      seen?.ips.includes(ip) !== true && elsewhere.some(({ ips }) => ips.includes(ip));
     if (!(eni.addresses ?? []).some(isMoved)) return eni;
     return { ...eni, addresses: (eni.addresses ?? []).filter((address) => !isMoved(address)) };
   }
