@@ -56,13 +56,18 @@ function withOffers(world: World, made: readonly Offer[]): World {
 function takeSupply(world: World, { warm, planted }: Setting): readonly Move<World>[] {
   const { agent, nec } = world;
   if (nec.life !== LIFE) return [];
-  const told = supplyOf(nec, warm, planted === 'no-epoch');
-  if (planted !== 'no-epoch' && told.epoch === agent.pool.epoch && agent.journal.supply !== undefined) return [];
+  const told = supplyOf(nec, warm);
+  const isKnown = told.epoch === agent.pool.epoch && agent.journal.supply !== undefined;
+  // One epoch is one supply, but in an object that was restored and changed since.
+  if (isKnown && !world.wasRestored) return [];
   const supply = keepEnisInUse(told, agent.journal.supply, agent.journal.leases.values());
   const least = planted === 'no-epoch' ? -1 : (nec.spec.observedSupplyEpoch ?? -1);
-  const { state: pool, result } = applySupply(agent.pool, supply, least);
+  if (isKnown && isDeepStrictEqual(supply, agent.journal.supply)) return [];
+  // Without the guard every supply is believed, whatever its epoch.
+  const before = planted === 'no-epoch' ? { ...agent.pool, epoch: -1 } : agent.pool;
+  const { state: pool, result } = applySupply(before, supply, least);
   if (result.kind === 'distrusted') return [];
-  const foreign = foreignOffers(pool, agent.journal.offers, seenNec(nec, planted === 'no-epoch'));
+  const foreign = foreignOffers(pool, agent.journal.offers, seenNec(nec));
   const next = withOffers(withAgent(world, { pool, journal: { ...agent.journal, supply } }), foreign);
   return [{ label: `agent: supply of epoch ${supply.epoch} in force${listed(result)}`, next, isFair: true }];
 }
@@ -80,7 +85,7 @@ function listed({
   return part('new', added) + part('dropped', dropped) + part('missing', missing);
 }
 
-function supplyOf({ spec, status }: Nec, warm: Setting['warm'], isWithoutEpoch: boolean): Supply {
+function supplyOf({ spec, status }: Nec, warm: Setting['warm']): Supply {
   const supply = supplyOfConfig({
     apiVersion: 'networking.tke.cloud.tencent.com/v1',
     kind: 'NodeENIConfig',
@@ -88,11 +93,11 @@ function supplyOf({ spec, status }: Nec, warm: Setting['warm'], isWithoutEpoch: 
     spec,
     status,
   });
-  return { ...supply, warm, ...(isWithoutEpoch ? { epoch: 0 } : {}) };
+  return { ...supply, warm };
 }
 
 /** What the agent reads of the object that it writes on. */
-function seenNec({ spec, status, life }: Nec, isWithoutEpoch: boolean): SeenNec {
+function seenNec({ spec, status, life }: Nec): SeenNec {
   const addresses = (status.eniInfos ?? []).flatMap((eni) => eni.addresses ?? []);
   return {
     spec: {
@@ -102,7 +107,7 @@ function seenNec({ spec, status, life }: Nec, isWithoutEpoch: boolean): SeenNec 
       readyResources: spec.readyResources ?? [],
       life,
     },
-    supplyEpoch: isWithoutEpoch ? 0 : (status.supplyEpoch ?? 0),
+    supplyEpoch: status.supplyEpoch ?? 0,
     addresses: new Map(
       addresses.map(({ ip, assignmentID, state }) => [
         ip,
@@ -122,7 +127,7 @@ function publish(world: World, setting: Setting): readonly Move<World>[] {
   const publication = decidePublication({
     pool: agent.pool,
     offers: agent.journal.offers,
-    nec: seenNec(nec, setting.planted === 'no-epoch'),
+    nec: seenNec(nec),
     warm: setting.warm,
     outside: { waiting: pods.filter((stage) => stage === 'waiting').length, floor: 0 },
     pacing: { nowMs: 1e9, lastMs: 0, isQuick: true },

@@ -3,8 +3,9 @@ import type { CloudEni } from './cloud-truth.ts';
 import type { Setting, World } from './world.ts';
 
 /** Says what is wrong with a state that must never be. */
-export function faultOfWorld(world: World): string | undefined {
-  return findDoubleUse(world) ?? findUnrouted(world) ?? findEarlyReuse(world) ?? findUnexplained(world);
+export function faultOfWorld(world: World, { isUseAllThatCounts }: Setting): string | undefined {
+  const fault = findDoubleUse(world) ?? findUnrouted(world) ?? findEarlyReuse(world);
+  return fault ?? (isUseAllThatCounts === true ? undefined : findUnexplained(world));
 }
 
 /** No address has two Pods. */

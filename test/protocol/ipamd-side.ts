@@ -73,7 +73,7 @@ class Turn {
   /** True when the agent has seen a later state of the object: it was restored, and nothing is decided on it. */
   get isOld(): boolean {
     const { spec, status } = this.world.nec;
-    return (spec.observedSupplyEpoch ?? 0) > (status.supplyEpoch ?? 0);
+    return this.setting.planted !== 'no-epoch' && (spec.observedSupplyEpoch ?? 0) > (status.supplyEpoch ?? 0);
   }
 
   get leader(): Leader {
@@ -81,8 +81,14 @@ class Turn {
   }
 
   /** Decides on a status; returns the worlds after the one write that puts in force what came of it. */
-  decide(status: NodeEniConfigStatus, label: string, mustWrite: boolean): readonly Move<World>[] {
-    const decision = decideNode(viewOf(this.world, this.read.spec, status, this.setting), this.leader, this.ids);
+  decide(status: NodeEniConfigStatus, label: string, mustWrite: boolean, refused?: Intent): readonly Move<World>[] {
+    const { spec } = this.read;
+    const isBlind = this.setting.planted === 'no-epoch';
+    const seen = isBlind ? { ...spec, observedSupplyEpoch: 0 } : spec;
+    const view = viewOf(this.world, seen, status, this.setting);
+    // What the cloud refused rests for a while: a look comes first, or the audit.
+    const blocked = new Set([...view.blocked, ...(refused === undefined ? [] : keysOf(refused))]);
+    const decision = decideNode({ ...view, blocked }, this.leader, this.ids);
     switch (decision.kind) {
       case 'begin':
         return this.write(decision.status, `${label}; ${words(decision.intent)}`, decision.intent);
@@ -113,6 +119,10 @@ class Turn {
     }
     return moves;
   }
+}
+
+function keysOf({ action, eniID }: Intent): readonly string[] {
+  return [`call/${action}`, `call/${action}/${eniID ?? ''}`];
 }
 
 function idOf(number: number): string {
@@ -186,8 +196,9 @@ function landCall(world: World, setting: Setting, index: number): readonly Move<
         isFair: true,
       });
     } else {
-      const outcome = outcomeOf(answer, intent);
-      moves.push(...settle(new Turn(landed, setting), intent, outcome, `hears from the cloud: ${whose}: ${result}`));
+      const turn = new Turn(landed, setting);
+      const outcome = outcomeOf(answer, intent, turn);
+      moves.push(...settle(turn, intent, outcome, `hears from the cloud: ${whose}: ${result}`));
     }
     if (isHeard && left.faults > 0) {
       moves.push(...unheard(setting, { ...landed, left: less }, intent, `${whose}: ${result}; the answer is lost`));
@@ -234,24 +245,22 @@ function hear(world: World, setting: Setting): readonly Move<World>[] {
     return settle(
       turn,
       call.intent,
-      outcomeOf(call.answer, call.intent),
+      outcomeOf(call.answer, call.intent, turn),
       `hears of ${words(call.intent).slice('calls '.length)}`,
     );
   });
 }
 
-/** What the executor makes of the cloud's answer: who deletes and finds nothing has what he wants. */
-function outcomeOf(answer: CloudAnswer, intent: Intent): IntentOutcome {
+/** Refusals for want of room: nothing happened, and nothing is learnt about the ENI. */
+const QUOTA = ['LimitExceeded', 'InvalidParameterValue.LimitExceeded', 'ResourceInsufficient.Subnet'];
+
+/** What the executor makes of the cloud's answer: an ENI in another state than was believed is looked at. */
+function outcomeOf(answer: CloudAnswer, intent: Intent, turn: Turn): IntentOutcome {
   if (answer.kind === 'done') return { kind: 'done', result: answer.result };
-  if (answer.code === 'ResourceNotFound') {
-    if (intent.action === 'DeleteNetworkInterface' || intent.action === 'DetachNetworkInterface') {
-      return { kind: 'done', result: { action: intent.action } };
-    }
-    if (intent.action === 'UnassignPrivateIpAddresses') {
-      return { kind: 'done', result: { action: intent.action, ips: intent.ips ?? [] } };
-    }
-  }
-  return { kind: 'refused', error: { code: answer.code, message: answer.code } };
+  const refused: IntentOutcome = { kind: 'refused', error: { code: answer.code, message: answer.code } };
+  if (QUOTA.includes(answer.code) || intent.action === 'CreateNetworkInterface') return refused;
+  const judged = judgeIntent(intent, sightOf(turn.world.cloud), turn.read.status);
+  return judged === 'repeat' ? refused : judged;
 }
 
 /** One write that brings the outcome and what is next. */
@@ -263,7 +272,7 @@ function settle(turn: Turn, intent: Intent, outcome: IntentOutcome, label: strin
   }
   const known = isOnRecord ? status : { ...status, intents: [...(status.intents ?? []), intent] };
   const finished = finishIntent(known, intent, outcome, turn.ids);
-  return turn.decide(finished, label, true);
+  return turn.decide(finished, label, true, outcome.kind === 'refused' ? intent : undefined);
 }
 
 /** Looks at intents whose call this process does not wait for: what became of it? */

@@ -46,9 +46,9 @@ export class Namer {
     this.#parts.push(tokens);
   }
 
-  /** Returns the name of all parts together, good until the next call. @param epochGap Larger gaps between epochs are as good. */
-  name(leader: number, epochGap: number): Int32Array {
-    const [enis, epochs, times] = [new Ranks(1), new Ranks(epochGap), new Ranks(1)];
+  /** Returns the name of all parts together, good until the next call. @param exactFrom Of epochs above this one it counts how far apart they are. */
+  name(leader: number, exactFrom: number): Int32Array {
+    const [enis, epochs, times] = [new Ranks(), new Ranks(exactFrom), new Ranks()];
     for (const tokens of this.#parts) {
       for (let i = 0; i < tokens.length; i += 2) {
         const [kind, value] = [tokens[i], tokens[i + 1] ?? 0];
@@ -102,18 +102,17 @@ class Firsts {
   }
 }
 
-/** Ranks values by size; gaps between neighbours are kept up to `gap`. */
+/** Ranks values by size; above `exactFrom` their distances are kept. */
 class Ranks {
-  readonly #gap: number;
+  readonly #exactFrom: number;
   #sorted: number[] = [];
 
-  constructor(gap: number) {
-    this.#gap = gap;
+  constructor(exactFrom = Number.POSITIVE_INFINITY) {
+    this.#exactFrom = exactFrom;
   }
 
   add(value: number): void {
-    const { length } = this.#sorted;
-    let place = length;
+    let place = this.#sorted.length;
     while (place > 0 && (this.#sorted[place - 1] ?? 0) > value) place--;
     if (place > 0 && this.#sorted[place - 1] === value) return;
     this.#sorted.splice(place, 0, value);
@@ -122,7 +121,8 @@ class Ranks {
   of(value: number): number {
     let rank = 0;
     for (let i = 1; i < this.#sorted.length && (this.#sorted[i] ?? 0) <= value; i++) {
-      rank += Math.min((this.#sorted[i] ?? 0) - (this.#sorted[i - 1] ?? 0), this.#gap);
+      const [before, at] = [this.#sorted[i - 1] ?? 0, this.#sorted[i] ?? 0];
+      rank += before >= this.#exactFrom ? at - before : 1;
     }
     return rank;
   }

@@ -17,10 +17,10 @@ export function protocolModel(setting: Setting): Model<World> {
       ...agentMoves(world, setting),
       ...ipamdMoves(world, setting),
       ...tenantMoves(world, setting),
-      ...restoreMoves(world),
+      ...restoreMoves(world, setting),
     ],
-    faultOf: faultOfWorld,
-    unfinished: (world) => unfinishedIn(world, setting),
+    faultOf: (world) => faultOfWorld(world, setting),
+    unfinished: (world) => (setting.isUseAllThatCounts === true ? undefined : unfinishedIn(world, setting)),
   };
 }
 
@@ -55,13 +55,14 @@ function tenantMoves(world: World, { ips }: Setting): readonly Move<World>[] {
  * than it ever had (`--bump-revision`), so that no write made on a version from before the restore fits. It takes longer
  * than a call to the cloud: the API server stands still meanwhile, and what was sent before has arrived or never will.
  */
-function restoreMoves(world: World): readonly Move<World>[] {
+function restoreMoves(world: World, { restoreFindsAgentInformed }: Setting): readonly Move<World>[] {
   const { nec, backup, left, calls } = world;
   if (left.restores === 0 || left.crashes === 0) return [];
   if (backup === undefined) {
     return [{ label: 'etcd: a backup is made', next: { ...world, backup: nec }, isFair: false }];
   }
   if (backup === nec || calls.some(({ answer }) => answer === undefined)) return [];
+  if (restoreFindsAgentInformed === true && world.agent.pool.epoch !== (nec.status.supplyEpoch ?? -1)) return [];
   const { backup: _used, ...rest } = world;
   const less = { ...left, restores: left.restores - 1, crashes: left.crashes - 1 };
   const { listings } = world.ipamd.baseline;

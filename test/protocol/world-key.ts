@@ -14,7 +14,7 @@ import type { AgentSide, Call, Nec, World } from './world.ts';
  * The answer is good until the next call.
  */
 export function keyOfWorld(world: World): Int32Array {
-  const { agent, ipamd, nec, backup, left } = world;
+  const { agent, ipamd, nec, backup } = world;
   const namer = new Namer();
   namer.add(tokensOfTruth(world.cloud));
   namer.add(tokensOf(keyOfAnswers(world)));
@@ -34,13 +34,10 @@ export function keyOfWorld(world: World): Int32Array {
   namer.add(tokensOf(`|${world.calls.map(keyOfCall).join(' ')}`));
   const resting = world.resting.map(({ ip, untilMs }) => `${ip}@t${untilMs}`);
   namer.add(tokensOf(`|${[...world.pods].sort().join()}|${resting.join()}${world.wasRestored ? 'r' : ''}`));
-  // Epochs grow by one: how far apart two are matters while the object's may be the lower one, which a restore makes it.
-  const mayGoBack = left.restores > 0 || backup !== undefined || world.wasRestored;
-  return namer.name(ipamd.epoch, mayGoBack ? EPOCH_GAP : 1);
+  // Epochs grow by one: how far one is above the object's matters while the object's may reach it, which takes a restore.
+  const lowest = backup?.status.supplyEpoch ?? (world.wasRestored ? nec.status.supplyEpoch : undefined);
+  return namer.name(ipamd.epoch, lowest ?? Number.POSITIVE_INFINITY);
 }
-
-/** More than an object's epoch grows by in one write. */
-const EPOCH_GAP = 4;
 
 /** Remembers what was made of a part: parts are frozen and shared by many states. */
 function cached<T extends object, R>(make: (value: T) => R): (value: T) => R {

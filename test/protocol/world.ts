@@ -102,9 +102,11 @@ export type Setting = {
   readonly pods: number;
   readonly warm: { readonly min: number; readonly max: number };
   readonly budget: Budget;
-  /** Pods may also go before they have an address. */
-  readonly areImpatient?: boolean;
+  /** A restore finds the agent acquainted with what ipamd wrote last; else it may come while the agent knows less. */
+  readonly restoreFindsAgentInformed?: boolean;
   readonly planted?: PlantedFault;
+  /** Looks at the addresses of Pods alone: for planted faults that other invariants show sooner. */
+  readonly isUseAllThatCounts?: boolean;
 };
 
 /** A node without ENIs and Pods. */

@@ -1,0 +1,35 @@
+import test from 'ava';
+import { exploreAndReport } from './explore-and-report.ts';
+import type { Setting } from './world.ts';
+
+const IPS = ['10.0.0.11', '10.0.0.12', '10.0.0.13'];
+const NOTHING = { crashes: 0, faults: 0, restores: 0, tenants: 0, pods: 2 };
+const NO_SPARE: Setting = { ips: IPS, pods: 2, warm: { min: 0, max: 0 }, budget: NOTHING };
+
+const holds = test.macro(async (t, setting: Setting) => {
+  const { violation, isComplete } = await exploreAndReport(t, setting);
+  t.true(isComplete);
+  t.is(violation, undefined);
+});
+
+test('protocol: holds when nothing goes wrong', holds, NO_SPARE);
+test(
+  'protocol: holds when each address that is spare goes back, whatever two crashes and two message faults do',
+  holds,
+  {
+    ...NO_SPARE,
+    budget: { ...NOTHING, crashes: 2, faults: 2 },
+  },
+);
+test('protocol: holds when another node takes an address that was given back', holds, {
+  ...NO_SPARE,
+  budget: { ...NOTHING, crashes: 1, faults: 1, tenants: 1 },
+});
+test('protocol: holds when a third Pod follows two', holds, { ...NO_SPARE, budget: { ...NOTHING, pods: 3 } });
+test('protocol: holds when etcd is restored, and something else goes wrong beside it', holds, {
+  ...NO_SPARE,
+  ips: IPS.slice(0, 2),
+  pods: 1,
+  restoreFindsAgentInformed: true,
+  budget: { ...NOTHING, pods: 1, crashes: 2, faults: 1, restores: 1 },
+});
