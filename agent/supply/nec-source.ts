@@ -248,10 +248,12 @@ class KubeNecSource implements NecSource {
   }
 }
 
-/** Tells whether `object` is an earlier version than `known` of the same object. @see KEP-5504: versions compare as numbers */
+/**
+ * Tells whether `object` is an earlier version than `known`, or of an object of that name before it.
+ * @see KEP-5504: versions compare as numbers, whatever objects they are of
+ */
 function isOlder(object: KubeObject, known: KubeObject | undefined): boolean {
-  if (known === undefined || object.metadata.uid !== known.metadata.uid) return false;
-  const versions = [object, known].map(({ metadata }) => metadata.resourceVersion ?? '');
+  const versions = [object, known].map((one) => one?.metadata.resourceVersion ?? '');
   if (!versions.every((version) => /^\d+$/.test(version))) return false;
   return BigInt(versions[0] ?? 0) < BigInt(versions[1] ?? 0);
 }

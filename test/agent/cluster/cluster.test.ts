@@ -283,9 +283,15 @@ test('cluster: keeps the last good supply when the object is edited into nonsens
 
 test('cluster: decides anew when somebody wrote in between', async (t) => {
   const { scene } = t.context;
-  const agent = scene.startAgent();
   await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', range(10, 5))] }));
-  const heal = scene.api.api.faults.add({ userAgent: 'agent', action: { kind: 'watch-delay', ms: 20_000 } });
+  // It is the watches opened from now on that lag.
+  const heal = scene.api.api.faults.add({
+    userAgent: 'agent',
+    verbs: ['watch'],
+    action: { kind: 'watch-delay', ms: 20_000 },
+  });
+  const agent = scene.startAgent();
+  await scene.pass();
   await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', range(10, 7))] }));
   leaseTo(agent, 'p1', scene.clock.bootMs());
   await scene.pass(5_000);

@@ -26,7 +26,14 @@ async function openScene() {
       await clock.sleep(SLOW_MS, signal);
       return answer;
     },
+    watch: async function* (type, query, signal) {
+      for await (const event of direct.watch(type, query, signal)) {
+        await clock.sleep(lag.ms, signal);
+        yield event;
+      }
+    },
   };
+  const lag = { ms: 0 };
   const isInUse = () => false;
   const source = openNecSource({ client, nodeName: NAME, clock, log: silentLogger, random: () => 0.5, isInUse });
   const write = async (maxRouteENI: number, maxIPPerENI = 1): Promise<void> => {
@@ -34,7 +41,7 @@ async function openScene() {
     await clock.run(updateGuarded(admin, NODE_ENI_CONFIGS, { name: NAME }, change));
     await clock.advance(1);
   };
-  return { clock, api, source, write };
+  return { clock, api, source, write, lag };
 }
 
 test('NecSource: misses no change that comes while a restored object is read', async (t) => {
@@ -49,4 +56,21 @@ test('NecSource: misses no change that comes while a restored object is read', a
   await write(3);
   await clock.advance(60_000);
   t.is(source.latest()?.warm.limit, 3);
+});
+
+test('NecSource: takes nothing of an object that was deleted when it knows the one made anew', async (t) => {
+  const { clock, api, source, write, lag } = await openScene();
+  t.teardown(() => source.close());
+  await clock.advance(1_000);
+  lag.ms = 60_000;
+  await write(9);
+  const admin = api.client();
+  await clock.run(admin.delete(NODE_ENI_CONFIGS, { name: NAME }));
+  await clock.run(admin.create(NODE_ENI_CONFIGS, { ...BARE, spec: { maxRouteENI: 5, maxIPPerENI: 1 } }));
+  const own = { desired: 1, releasable: [], observedEpoch: 0, readyResources: [], life: 'life' };
+  await clock.run(source.publish(() => own, new AbortController().signal));
+  const limits: (number | undefined)[] = [];
+  source.subscribe((event) => event.kind === 'supply' && limits.push(event.supply.warm.limit));
+  await clock.advance(300_000);
+  t.deepEqual([...new Set(limits)], [5]);
 });
