@@ -8,6 +8,7 @@ import type { Logger } from '../../runtime/log.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import type { Ids } from '../nec/decision.ts';
 import type { BreakerBook } from '../node/breaker-book.ts';
+import { subnetKey } from '../node/call-keys.ts';
 import type { CloudEyes } from '../node/cloud-eyes.ts';
 import type { NodeDeps, NodeEvents } from '../node/node-deps.ts';
 import { NodeMemoryBook } from '../node/node-memory.ts';
@@ -154,6 +155,7 @@ function makeParts(deps: LeadDeps): TermParts {
     log,
     events,
     observe: metrics.subnets,
+    onRoom: (subnetId) => deps.breakers.ease(subnetKey(subnetId)),
   });
   const facts = createNodeFacts({ nodes, machines, pods, instances, subnets, clock, flags: config });
   const queues = makeQueues(clock, random);

@@ -1,6 +1,6 @@
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent } from '../nec/decision.ts';
-import type { NodeProblem, NodeView, Refusal } from '../nec/node-view.ts';
+import type { NodeProblem, NodeView, Refusal, SubnetChoice } from '../nec/node-view.ts';
 import { DESCRIBE_CALL, instanceKey, ownKey, subnetKey } from './call-keys.ts';
 import type { NodeDeps, NodeFactParts } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
@@ -37,11 +37,20 @@ export function buildView(deps: NodeDeps, memory: NodeMemory, { name, uid, spec,
     uid,
     spec,
     status,
-    subnets,
+    subnets: subnets.map((subnet) => triedByOthers(deps, name, subnet)),
     blocked: new Set([...refusals.keys()].filter((key) => !isOfAll(facts, key) || isOwnSubnet(deps, name, key))),
     stuck: stuckOf(deps, memory, status),
     refusals,
   };
+}
+
+/**
+ * A subnet that was found full is tried by one node at a time, whatever its description says: it counts addresses as free
+ * that nobody gets.
+ */
+function triedByOthers({ breakers }: NodeDeps, name: string, subnet: SubnetChoice): SubnetChoice {
+  const isRefused = breakers.refusalOf(subnetKey(subnet.subnetId), name) !== undefined;
+  return isRefused && !subnet.isBlocked ? { ...subnet, isBlocked: true } : subnet;
 }
 
 /** A subnet that the facts know is blocked by what they say of it; here is only why. */

@@ -60,6 +60,8 @@ export type SubnetsDeps = {
   readonly log: Logger;
   readonly events: NodeEvents;
   readonly observe: SubnetsObserver;
+  /** Hears of each subnet that is described with room, and was not found full since. */
+  readonly onRoom?: (subnetId: string) => void;
   /** Default: 30 s; one call a hundred subnets. */
   readonly refreshMs?: number;
 };
@@ -90,7 +92,7 @@ class ConfiguredSubnets implements Subnets {
 
   constructor(deps: SubnetsDeps) {
     this.#deps = deps;
-    this.#book = new SubnetBook(deps.cloud, deps.clock);
+    this.#book = new SubnetBook(deps.cloud, deps.clock, deps.onRoom);
     this.#onlyNominated = new Set(deps.onlyNominated);
     this.#change = new ChangeSignal(deps.clock);
   }
@@ -159,7 +161,7 @@ class ConfiguredSubnets implements Subnets {
       // What is in force stays; a new configuration waits until its subnets can be looked up.
       this.#deps.observe.onDescribeFailed?.(error);
       this.#deps.log.warn('subnets could not be described, will try again', { error });
-      if (isCloudError(error, 'never', 'credentials')) this.#tellRefusal(map, error.message);
+      this.#tellRefusal(map, error);
       this.#tellListeners(false, problemsBefore);
       return false;
     }
@@ -178,12 +180,17 @@ class ConfiguredSubnets implements Subnets {
     if (mayGoOn || isForAll) for (const listener of this.#listeners) listener({ isForAll });
   }
 
-  #tellRefusal(map: ConfigMapEntry | undefined, message: string): void {
-    const isSaid = this.#refused.length > 0;
-    this.#refused = [{ reason: 'Forbidden', message: `subnets cannot be described: ${message}` }];
+  #tellRefusal(map: ConfigMapEntry | undefined, error: unknown): void {
+    const isRefused = isCloudError(error, 'never', 'credentials');
+    // Once subnets are known, a cloud that is away for a while keeps nobody from them.
+    if (!isRefused && this.#isReady) return;
+    const detail = error instanceof Error ? error.message : String(error);
+    const said = this.#refused[0]?.reason;
+    const reason = isRefused ? 'Forbidden' : 'CloudUnreachable';
+    this.#refused = [{ reason, message: `subnets cannot be described: ${detail}` }];
     this.#show();
     // Its words differ by the id of the request alone.
-    if (!isSaid) this.#tellEvents(map, this.#refused);
+    if (said !== reason) this.#tellEvents(map, this.#refused);
   }
 
   #scopeOf(candidate: SubnetConfig) {
@@ -253,7 +260,7 @@ class ConfiguredSubnets implements Subnets {
     const uid = map === undefined || map.uid === '' ? {} : { uid: map.uid };
     const involved = { apiVersion: 'v1', kind: 'ConfigMap', ...configMap, ...uid };
     for (const { reason, message } of problems) {
-      log.error('the subnets of the ConfigMap are wrong', { reason, detail: message });
+      log.error('the subnets cannot be used as the ConfigMap has them', { reason, detail: message });
       events.record({ involved, type: 'Warning', reason, message });
     }
   }

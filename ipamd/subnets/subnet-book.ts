@@ -22,12 +22,15 @@ export class SubnetBook {
   readonly #subnets = new Map<string, Subnet>();
   /** Asked for since the last description began; negative when more was refused than asked. */
   readonly #asked = new Map<string, number>();
+  readonly #onRoom: (subnetId: string) => void;
   readonly #fullAtMs = new Map<string, number>();
   #breakers: Breakers = new Map();
 
-  constructor(cloud: Pick<Cloud, 'subnets'>, clock: Clock) {
+  /** `onRoom` hears of each subnet that is described with room, and was not found full since. */
+  constructor(cloud: Pick<Cloud, 'subnets'>, clock: Clock, onRoom: (subnetId: string) => void = () => {}) {
     this.#cloud = cloud;
     this.#clock = clock;
+    this.#onRoom = onRoom;
   }
 
   /** Undefined: not described, or the cloud has none. */
@@ -75,7 +78,9 @@ export class SubnetBook {
     for (const [id, count] of askedBefore) this.use(id, -count);
     for (const { subnetId, freeIps } of subnets) {
       const wasFullBefore = (this.#fullAtMs.get(subnetId) ?? Number.NEGATIVE_INFINITY) < startedMs;
-      if (freeIps > 0 && wasFullBefore) this.#breakers = resetBreaker(this.#breakers, subnetId);
+      if (freeIps === 0 || !wasFullBefore) continue;
+      this.#breakers = resetBreaker(this.#breakers, subnetId);
+      this.#onRoom(subnetId);
     }
     return this.all().some((one) => hasRoom(one) && !roomBefore.has(one.subnetId));
   }
