@@ -55,7 +55,7 @@ export type RunningIpamd = {
  * Starts ipamd and returns as soon as its endpoints listen: what it needs of the API server and the cloud it waits for.
  * Every replica keeps its caches warm, whether it leads or not: a new leader decides on what it has at once, and two
  * replicas cost the API server one more watch for each kind.
- * @throws the listener's own error (EADDRINUSE, …)
+ * @throws ConfigError when --metrics-address cannot be listened on
  */
 export async function startIpamd(config: IpamdConfig, runtime: IpamdRuntime): Promise<RunningIpamd> {
   const ipamd = new Ipamd(config, runtime);

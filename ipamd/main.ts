@@ -58,7 +58,11 @@ async function run(config: IpamdConfig): Promise<void> {
     observer: metrics.cloud,
   });
   // Calls without a key are repeated until they are late, and say only that: here is the reason, once.
-  credentials.get().catch((error: unknown) => log.error('there is no key to the cloud yet', { error }));
+  credentials
+    .get()
+    .catch((error: unknown) =>
+      log.error('there is no key to the cloud yet, look at --credentials; will try again', { error }),
+    );
   const ids = { next: () => randomBytes(ID_BYTES).toString('hex'), now: () => new Date(clock.nowMs()).toISOString() };
   const runtime = {
     clock,

@@ -51,7 +51,7 @@ const METADATA_TIMEOUT_MS = 5_000;
 export async function findRegion(config: IpamdConfig, get: HttpGet): Promise<string> {
   if (config.region !== '') return config.region;
   const url = `${config.metadataUrl}/placement/region`;
-  const cure = 'set --region';
+  const cure = 'set --region to the region of the VPC, such as ap-guangzhou';
   try {
     const { status, body } = await get(url, AbortSignal.timeout(METADATA_TIMEOUT_MS));
     const region = body.trim();
@@ -59,8 +59,14 @@ export async function findRegion(config: IpamdConfig, get: HttpGet): Promise<str
     throw new IpamdError('REGION', `${url}: no region but HTTP ${status}; ${cure}`);
   } catch (error) {
     if (error instanceof IpamdError) throw error;
-    throw new IpamdError('REGION', `${url}: ${String(error)}; ${cure}`, { cause: error });
+    throw new IpamdError('REGION', `${url}: ${reasonOf(error)}; ${cure}`, { cause: error });
   }
+}
+
+/** What fetch throws says why in its cause alone. */
+function reasonOf(error: unknown): string {
+  const { cause } = error instanceof Error ? error : { cause: undefined };
+  return cause instanceof Error && cause.message !== '' ? cause.message : String(error);
 }
 
 function endpointOf(config: IpamdConfig, region: string): TencentEndpoint {

@@ -46,7 +46,8 @@ function withoutFile({ master, env, serviceAccountFolder = SERVICE_ACCOUNT_FOLDE
   const host = env['KUBERNETES_SERVICE_HOST'];
   const port = env['KUBERNETES_SERVICE_PORT'];
   if (!host || !port) {
-    throw fault('environment', 'KUBERNETES_SERVICE_HOST and _PORT, or --kubeconfig, or --master', undefined);
+    const wanted = 'a kubeconfig, or --master, or the variables KUBERNETES_SERVICE_HOST and _PORT that every Pod has';
+    throw fault('settings', '--kubeconfig', wanted, undefined);
   }
   return {
     cluster: {
@@ -66,12 +67,13 @@ function fromFile(path: string, context: string | undefined): AccessTarget {
   const { clusters, users, contexts } = entriesOf(path, content);
   const chosen = contexts.find((one) => one.name === name);
   if (chosen === undefined) {
-    throw fault(path, `a context named ${String(name)}; there are ${contexts.map((one) => one.name).join(', ')}`, name);
+    const names = contexts.map((one) => one.name).join(', ') || 'none';
+    throw fault(path, 'current-context', `the name of one of the contexts; there are ${names}`, name);
   }
   const cluster = clusters.find((one) => one.name === chosen.cluster);
-  if (cluster === undefined) throw fault(path, `the cluster of context ${chosen.name}`, chosen.cluster);
+  if (cluster === undefined) throw fault(path, 'clusters', `the cluster of context ${chosen.name}`, chosen.cluster);
   const user = users.find((one) => one.name === chosen.user);
-  if (user === undefined && chosen.user) throw fault(path, `the user of context ${chosen.name}`, chosen.user);
+  if (user === undefined && chosen.user) throw fault(path, 'users', `the user of context ${chosen.name}`, chosen.user);
   const absolute = (file: string | undefined) => (file && !isAbsolute(file) ? join(dirname(path), file) : file);
   const tokenFile = tokenFileOf(content, chosen.user);
   const named = user ?? { name: 'nobody' };
@@ -98,7 +100,12 @@ function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw fault(path, 'a kubeconfig that can be read', error instanceof Error ? error.message : error);
+    throw fault(
+      'settings',
+      '--kubeconfig',
+      `a file that can be read, ${path}`,
+      error instanceof Error ? error.message : error,
+    );
   }
 }
 
@@ -110,7 +117,12 @@ function entriesOf(path: string, content: Readonly<Record<string, unknown>>) {
       contexts: newContexts(content['contexts']),
     };
   } catch (error) {
-    throw fault(path, 'a kubeconfig', error instanceof Error ? error.message : error);
+    throw fault(
+      path,
+      'clusters, users, contexts',
+      'those of a kubeconfig',
+      error instanceof Error ? error.message : error,
+    );
   }
 }
 
@@ -133,11 +145,11 @@ function withFile<T extends object, K extends string>(entry: T, key: K, path: st
 function serverOf(master: string): string {
   const url = URL.canParse(master) ? new URL(master) : undefined;
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
-    throw fault('--master', 'a URL: https://10.0.0.1:6443', master);
+    throw fault('settings', '--master', 'a URL: https://10.0.0.1:6443', master);
   }
   return master.replace(/\/$/, '');
 }
 
-function fault(source: string, expected: string, got: unknown): ConfigError {
-  return new ConfigError(source, [{ path: '', expected, got: got === undefined ? 'nothing' : String(got) }]);
+function fault(source: string, path: string, expected: string, got: unknown): ConfigError {
+  return new ConfigError(source, [{ path, expected, got: got === undefined ? 'nothing' : String(got) }]);
 }

@@ -1,4 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http';
+import { ConfigError } from './decode.ts';
 
 /** What the HTTP endpoints show; each is asked anew per request. */
 export type EndpointSources = {
@@ -15,7 +16,7 @@ export type HttpEndpoints = { readonly address: string; close(): void };
 
 /**
  * Serves `/metrics`, `/healthz` and `/readyz` on `host:port`; port 0 takes any free one.
- * @throws the listener's own error (EADDRINUSE, EADDRNOTAVAIL, …).
+ * @throws ConfigError that names the setting, when the address cannot be listened on
  */
 export async function serveHttpEndpoints(address: string, sources: EndpointSources): Promise<HttpEndpoints> {
   const { host, port } = splitAddress(address);
@@ -25,7 +26,12 @@ export async function serveHttpEndpoints(address: string, sources: EndpointSourc
   const listening = Promise.withResolvers<void>();
   server.once('error', listening.reject);
   server.listen(port, host, listening.resolve);
-  await listening.promise;
+  await listening.promise.catch((error: unknown) => {
+    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const expected = "an address and port of this machine that nobody else listens on, or '' for none";
+    const fault = { path: '--metrics-address', expected, got: `${address}: ${why}` };
+    throw new ConfigError('settings', [fault]);
+  });
   const bound = server.address();
   return {
     address: typeof bound === 'object' && bound !== null ? `${host}:${bound.port}` : address,

@@ -1,4 +1,5 @@
 import type { KubeClient } from '../../kube/kube-client.ts';
+import { noteRights, rightCure } from '../../kube/note-rights.ts';
 import type { Fault } from '../../runtime/decode.ts';
 import type { AgentConfig } from '../config/options.ts';
 import { countWaiting } from '../demand/find-waiting.ts';
@@ -43,10 +44,22 @@ const DEFAULT_WARM: WarmTargets = { min: 5, max: 5 };
 
 /** Follows the node's NodeENIConfig and Pods until `close`. */
 export function openCluster(deps: ClusterDeps): ClusterSide {
-  const { config, runtime, kube, state, metrics } = deps;
+  const { config, runtime, state, metrics } = deps;
   const { clock, log } = runtime;
   const random = runtime.random ?? (() => 0.5);
   const events = runtime.events ?? NO_EVENTS;
+  const missing = new Map<string, string>();
+  const kube = noteRights(deps.kube, (right, error) => {
+    metrics.missingRight(right, error !== undefined);
+    if (error === undefined) {
+      missing.delete(right);
+      return log.info('a right is there again', { right });
+    }
+    const message = rightCure(right, error, 'tke-eni-agent');
+    missing.set(right, message);
+    log.error('a right is missing', { right, detail: message });
+    return events.tell('Warning', 'Forbidden', message);
+  });
   const follow = { client: kube, nodeName: config.nodeName, clock, log, random };
   const supply = openNecSource({
     ...follow,
@@ -59,7 +72,9 @@ export function openCluster(deps: ClusterDeps): ClusterSide {
   });
   const pods = openPodView(follow);
   const unsubscribe = pods.subscribe(() => state.demandChanged.notify());
-  state.supplyWaitsFor = () => supply.waitsFor();
+  // Without a right it waits for a person, whatever it seems to wait for.
+  state.supplyWaitsFor = () =>
+    supply.waitsFor() === undefined ? undefined : ([...missing.values()][0] ?? supply.waitsFor());
   const life = lifeOf(deps);
   return {
     ...{ supply, pods, events, life },

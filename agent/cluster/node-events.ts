@@ -8,7 +8,8 @@ export type NodeEventReason =
   | 'SupplyDistrusted'
   | 'RuleMode'
   | 'RepairFight'
-  | 'OfferForeign';
+  | 'OfferForeign'
+  | 'Forbidden';
 
 /** Tells people what happened on this node: short, seldom, and never in the way of anything. */
 export type NodeEvents = {

@@ -6,6 +6,7 @@ export type ClusterMetrics = {
   offers(count: number): void;
   objectFaults(kind: 'annotation' | 'object', count: number): void;
   apiSilence(silenceMs: number): void;
+  missingRight(right: string, isMissing: boolean): void;
 };
 
 const MS_PER_S = 1000;
@@ -30,6 +31,12 @@ export function createClusterMetrics(registry: Registry): ClusterMetrics {
     labelNames: ['kind'],
     registers,
   });
+  const rights = new Gauge({
+    name: 'tke_eni_missing_right',
+    help: 'Rights at the API server that turned out to be missing, 1 each; token: it was not accepted.',
+    labelNames: ['right'],
+    registers,
+  });
   const silence = new Gauge({
     name: 'tke_eni_api_server_silence_seconds',
     help: 'Since the API server was last heard of; infinite when never.',
@@ -39,6 +46,7 @@ export function createClusterMetrics(registry: Registry): ClusterMetrics {
     published: (outcome) => publications.inc({ outcome }),
     offers: (count) => offers.set(count),
     objectFaults: (kind, count) => faults.set({ kind }, count),
+    missingRight: (right, isMissing) => (isMissing ? rights.set({ right }, 1) : rights.remove({ right })),
     apiSilence: (silenceMs) => silence.set(silenceMs / MS_PER_S),
   };
 }

@@ -1,6 +1,8 @@
+import { isKubeError } from '../../kube/kube-error.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 import { type InstallDeps, installDefinitions } from './install-definitions.ts';
 
+const CURE = 'look at --kubeconfig or --master, and whether it runs';
 const BACKOFF = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0 };
 
 /**
@@ -19,8 +21,14 @@ export async function keepDefinitions(
       return;
     } catch (error) {
       if (signal.aborted) return;
-      deps.log.error('definitions of resources are not in place, will try again', { error });
-      tell(`definitions of resources: ${error instanceof Error ? error.message : String(error)}`);
+      const detail = error instanceof Error ? error.message : String(error);
+      if (isKubeError(error, 'UNAVAILABLE', 'TIMEOUT')) {
+        deps.log.error(`the API server does not answer, ${CURE}; will try again`, { error });
+        tell(`the API server does not answer: ${detail}`);
+      } else {
+        deps.log.error('definitions of resources are not in place, will try again', { error });
+        tell(`definitions of resources: ${detail}`);
+      }
       await deps.clock.sleep(backoffMs(BACKOFF, attempt, 0), signal).catch(() => {});
     }
   }

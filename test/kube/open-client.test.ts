@@ -189,12 +189,18 @@ test(
 );
 test('openKubeClient: refuses a file that is not there', refuses, undefined, { kubeconfig: 'x' }, /config.*ENOENT/);
 test('openKubeClient: refuses a file that is no YAML', refuses, '{', {}, /valid YAML/);
-test('openKubeClient: refuses a file that is no kubeconfig', refuses, 'a: 1', {}, /a context named undefined/);
+test(
+  'openKubeClient: refuses a file that is no kubeconfig',
+  refuses,
+  'a: 1',
+  {},
+  /current-context: expected the name of one of the contexts; there are none/,
+);
 test(
   'openKubeClient: refuses an unknown context',
   refuses,
   GOOD,
   { context: 'prod' },
-  /context named prod; there are test/,
+  /current-context: .*there are test, got prod/,
 );
 test('openKubeClient: refuses a URL that is none', refuses, GOOD, { master: 'host:6443' }, /--master.*a URL/);
