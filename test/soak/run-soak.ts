@@ -12,6 +12,7 @@ import { judgeLives, progressLine, summary } from './report.ts';
 import { type Planned, planDisturbances } from './schedule.ts';
 import { Soak, type SoakSpec } from './soak.ts';
 import { makeSoakNode, type SoakNode } from './soak-node.ts';
+import { Strain } from './strain.ts';
 import { clockText } from './tally.ts';
 
 const NODES = ['n1', 'n2', 'n3'] as const;
@@ -29,6 +30,15 @@ const SUBNETS = [
   { subnetId: 'subnet-pods000a', cidr: '10.0.1.0/24' },
   { subnetId: 'subnet-pods000b', cidr: '10.0.2.0/24' },
 ];
+const IPAMD_FLAGS = {
+  'log-level': 'info',
+  // What a stale description hid is found by the look at the whole.
+  'sync-interval': '20s',
+  // The API server is this process: on a machine that is starved it may answer late.
+  'leader-elect-lease': '9s',
+  'leader-elect-renew': '2s',
+  'leader-elect-retry': '500ms',
+} as const;
 /** Longest that cloud, objects and kernels may take to agree once nothing is done to them any more. */
 const AUDIT_MS = 60_000;
 /** How often it is told what they do not agree on yet. */
@@ -47,8 +57,7 @@ export async function runSoak(spec: SoakSpec, running: RunningSoak, print: Print
       nodes: NODES.map((name) => ({ name, cores: CORES })),
       subnets: SUBNETS,
       ipamdProgram: 'packaged',
-      // What a stale description hid is found by the look at the whole.
-      ipamdFlags: { 'log-level': 'info', 'sync-interval': '20s' },
+      ipamdFlags: IPAMD_FLAGS,
       agentFlags: { 'enable-quick-release': true, 'release-interval': '3s' },
     },
     {
@@ -93,7 +102,8 @@ async function makeSlots(system: System<SoakNode>): Promise<void> {
 async function load(soak: Soak, plan: readonly Planned[], print: Print): Promise<void> {
   const { system, tally } = soak;
   for (const node of system.nodes) node.onCrash = (text) => tally.violation(text);
-  const tell = setInterval(() => print(progressLine(soak)), PROGRESS_MS);
+  const strain = new Strain();
+  const tell = setInterval(() => print(`${progressLine(soak)}; ${strain.tell()}`), PROGRESS_MS);
   const workers = system.nodes.flatMap((node) => Array.from({ length: WORKERS }, () => work(soak, node)));
   const all = [...workers, disturbAll(soak, plan)].map((one) =>
     one.catch((error: unknown) => {
@@ -103,7 +113,8 @@ async function load(soak: Soak, plan: readonly Planned[], print: Print): Promise
   );
   await Promise.all(all);
   clearInterval(tell);
-  print(progressLine(soak));
+  print(`${progressLine(soak)}; ${strain.tell()}`);
+  strain.close();
   judgeCount(soak, print);
   await calm(soak);
 }
