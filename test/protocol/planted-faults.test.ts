@@ -27,9 +27,16 @@ test(
   /neither object nor intent/,
 );
 test('protocol check: finds that a Pod loses its address when writes are not guarded', finds, 'no-guard', LOST, {
+  ips: SETTING.ips.slice(0, 1),
+  pods: 1,
+  budget: { ...SETTING.budget, crashes: 0, faults: 0 },
   isUseAllThatCounts: true,
 });
-test('protocol check: finds that the epoch of the supply is not looked at', finds, 'no-epoch', LOST, {
+test('protocol check: finds that an old supply is believed, as its epoch is not looked at', finds, 'no-epoch', LOST, {
+  ips: SETTING.ips.slice(0, 1),
+  pods: 1,
+  restoreFindsAgentInformed: true,
+  budget: { ...SETTING.budget, faults: 0, restores: 1 },
   isUseAllThatCounts: true,
 });
 test('protocol check: finds that there is no cooldown', finds, 'no-cooldown', /before its cooldown was over/);

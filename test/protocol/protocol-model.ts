@@ -30,7 +30,6 @@ function spentOf(of: Budget, left: Budget): number {
     of.faults - left.faults,
     of.restores - left.restores,
     of.tenants - left.tenants,
-    of.pods - left.pods,
   ];
   return fields.reduce((sum, field, i) => sum + (field << (4 * i)), 0);
 }

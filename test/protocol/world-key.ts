@@ -33,7 +33,9 @@ export function keyOfWorld(world: World): Int32Array {
   if ((nec.spec.observedSupplyEpoch ?? 0) <= baseline.epoch) namer.add(tokensOf(`B@e${baseline.epoch}`));
   namer.add(tokensOf(`|${world.calls.map(keyOfCall).join(' ')}`));
   const resting = world.resting.map(({ ip, untilMs }) => `${ip}@t${untilMs}`);
-  namer.add(tokensOf(`|${[...world.pods].sort().join()}|${resting.join()}${world.wasRestored ? 'r' : ''}`));
+  namer.add(
+    tokensOf(`|${[...world.pods].sort().join()}+${world.left.pods}|${resting.join()}${world.wasRestored ? 'r' : ''}`),
+  );
   // Epochs grow by one: how far one is above the object's matters while the object's may reach it, which takes a restore.
   const lowest = backup?.status.supplyEpoch ?? (world.wasRestored ? nec.status.supplyEpoch : undefined);
   return namer.name(ipamd.epoch, lowest ?? Number.POSITIVE_INFINITY);
