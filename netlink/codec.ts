@@ -126,8 +126,11 @@ function decodeText(view: ByteView, offset: number, length: number): string | un
       return undefined;
     }
     if (char >= 0x80) {
+      const bytes = view.u8.subarray(offset, offset + length);
+      // A NUL may stand behind this one too: no text of ours has one, and none could be written.
+      if (bytes.includes(0)) return undefined;
       try {
-        return utf8.decode(view.u8.subarray(offset, offset + length));
+        return utf8.decode(bytes);
       } catch {
         // Interface names may be any bytes; what is no text is kept as bytes.
         return undefined;

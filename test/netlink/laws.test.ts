@@ -142,3 +142,10 @@ for (const text of [
 ]) {
   test(refused, text);
 }
+
+test('ADDRESS: a label with a NUL behind letters beyond ASCII is no text, and is kept as bytes', (t) => {
+  const bytes = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 3, 0, 0xc2, 0x80, 0, 0]);
+  const message = ADDRESS.decode(bytes);
+  t.is(message.label, undefined);
+  t.deepEqual(Buffer.from(encode(ADDRESS, message)), bytes);
+});
