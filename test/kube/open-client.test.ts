@@ -185,7 +185,7 @@ test(
   refuses,
   undefined,
   {},
-  /KUBERNETES_SERVICE_HOST.*--kubeconfig/,
+  /--kubeconfig: .*KUBERNETES_SERVICE_HOST/,
 );
 test('openKubeClient: refuses a file that is not there', refuses, undefined, { kubeconfig: 'x' }, /config.*ENOENT/);
 test('openKubeClient: refuses a file that is no YAML', refuses, '{', {}, /valid YAML/);
