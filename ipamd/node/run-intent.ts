@@ -83,12 +83,21 @@ export async function resolveIntent(deps: NodeDeps, one: IntentCase, signal: Abo
   const { intent, status } = one;
   const sight = await look(deps, one, signal);
   const judgement = judgeIntent(intent, sight, status);
-  if (judgement !== 'repeat') return sound(judgement);
+  if (judgement !== 'repeat')
+    return judgement.kind === 'refused' ? contradict(deps, one, judgement.error) : sound(judgement);
   const last = intent.lastError;
   if (last !== undefined && isRefusal(intent, last)) return refuse(deps, one, last);
   // With a token the repetition is safe for ever, and giving up may leave an ENI that nobody knows.
   const isGivenUp = !MUTATIONS[intent.action].takesClientToken && (intent.tries ?? 0) >= MOST_TRIES;
   return isGivenUp && last !== undefined ? refuse(deps, one, last) : 'repeat';
+}
+
+/** The object says of an ENI what the cloud does not: asking at once again would be asked for ever. */
+const CONTRADICTED_MS = 30_000;
+
+function contradict(deps: NodeDeps, one: IntentCase, failure: IntentFailure): IntentOutcome {
+  deps.memory.askDescribe(one.node, `a call found the object wrong: ${failure.message}`);
+  return refuse(deps, one, failure, CONTRADICTED_MS);
 }
 
 /** The same, again and again until the cloud describes and the ENI stands still. Thrown is only the signal's reason. */

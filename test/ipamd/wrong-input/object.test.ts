@@ -173,3 +173,21 @@ for (const [what, edit] of Object.entries(EDITS)) {
     });
   });
 }
+
+test('NodeENIConfig with another id for its ENI, and a demand: the cloud is not asked in vain without a pause', async (t) => {
+  await inScene(GOOD, async (scene) => {
+    await scene.join('n1');
+    await scene.awaitWarm('n1');
+    await scene.clock.advance(20_000);
+    const ips = scene.assigned('n1').map(({ ip }) => ip);
+    const [eni] = scene.nec('n1')?.status?.eniInfos ?? [];
+    scene.host.forget();
+    const eniInfos = [{ ...eni, eniID: 'eni-invented' }];
+    await scene.patch('nec', 'n1', { status: { eniInfos }, spec: { desiredRouteENIIP: 8 } });
+    await scene.until('it is mended', () => ips.every((ip) => scene.assigned('n1').some((one) => one.ip === ip)));
+    await scene.until('all is in step', () => scene.differences('n1').length === 0 && scene.assigned('n1').length >= 8);
+    const inVain = scene.host.seen.filter(({ code }) => code === 'ResourceNotFound').length;
+    t.true(inVain > 0 && inVain < 10, `${inVain} calls`);
+    t.deepEqual(lostPods(scene, ips), []);
+  });
+});
