@@ -199,6 +199,7 @@ function landCall(world: World, setting: Setting, index: number): readonly Move<
       const turn = new Turn(landed, setting);
       const outcome = outcomeOf(answer, intent, turn);
       moves.push(...settle(turn, intent, outcome, `hears from the cloud: ${whose}: ${result}`));
+      if (answer.kind === 'refused' && left.faults > 0) moves.push(...twice(setting, landed, intent, whose));
     }
     if (isHeard && left.faults > 0) {
       moves.push(...unheard(setting, { ...landed, left: less }, intent, `${whose}: ${result}; the answer is lost`));
@@ -224,6 +225,19 @@ function landCall(world: World, setting: Setting, index: number): readonly Move<
  */
 function isRelease({ action }: Intent): boolean {
   return action === 'UnassignPrivateIpAddresses' || action === 'DeleteNetworkInterface';
+}
+
+/**
+ * A call that was sent twice, and one of the two refused: the other may do it all the same. (Where the first is done, the
+ * second is answered by the token, and nothing comes of it. Without a token nothing is sent twice.)
+ */
+function twice(setting: Setting, refused: World, intent: Intent, whose: string): readonly Move<World>[] {
+  const { left, calls } = refused;
+  const less = { ...left, faults: left.faults - 1 };
+  const turn = new Turn({ ...refused, left: less, calls: [...calls, { intent, isHeard: false }] }, setting);
+  const outcome: IntentOutcome = { kind: 'refused', error: { code: 'REFUSED', message: 'refused' } };
+  const moves = settle(turn, intent, outcome, `FAULT: ${whose}: sent twice, one refused`);
+  return moves.map((move) => ({ ...move, isFair: false }));
 }
 
 function withAnswer(world: World, index: number, answer: CloudAnswer): World {
