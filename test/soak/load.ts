@@ -79,8 +79,10 @@ async function addPod(soak: Soak, node: SoakNode, slot: Slot): Promise<void> {
   list(node, sandbox, ip);
   judgeAnswer(soak, node, sandbox, ip);
   await judgeEnding(soak, slot, sandbox, ip);
-  if (isKnown) await soak.system.cluster.setPodRunning(podName, ip);
-  if (soak.random() < REPEATED_ADD_SHARE) await repeatAdd(soak, node, sandbox, ip);
+  if (soak.random() < REPEATED_ADD_SHARE) await repeatAdd(soak, node, slot, sandbox);
+  // Ended meanwhile, if that failed.
+  const address = slot.state.kind === 'live' ? slot.state.ip : undefined;
+  if (isKnown && address !== undefined) await soak.system.cluster.setPodRunning(podName, address);
   slot.isHeld = false;
   if (soak.random() < CHECKED_SHARE) await checkPod(soak, node, slot);
 }
@@ -132,15 +134,33 @@ async function judgeEnding(soak: Soak, slot: Slot, { containerId }: Sandbox, ip:
   soak.tally.violation(`${ip} was given to ${containerId.slice(0, 12)} while it is in ${old.netns.name} still`);
 }
 
-async function repeatAdd(soak: Soak, node: SoakNode, sandbox: Sandbox, ip: string): Promise<void> {
+/**
+ * ADD again of a sandbox that has its network gives the same address; unless somebody else has just broken its wiring:
+ * then it may be made anew.
+ */
+async function repeatAdd(soak: Soak, node: SoakNode, slot: Slot, sandbox: Sandbox): Promise<void> {
+  const { tally, book } = soak;
+  const { state } = slot;
+  if (state.kind !== 'live') return;
   const fromMs = performance.now();
   const again = await node.runtime.add(sandbox);
-  soak.tally.add('ADDs of a sandbox that has its network');
-  if (again.kind === 'added') {
-    if (again.ip !== ip) soak.tally.violation(`${node.name}: ADD again of ${ip}'s sandbox answered ${again.ip}`);
-  } else if (!again.isUnanswered || !node.wasAway(fromMs, performance.now())) {
-    soak.tally.violation(`${node.name}: ADD again of ${ip}'s sandbox: ${again.error.code} ${again.error.message}`);
+  tally.add('ADDs of a sandbox that has its network');
+  const [isChanged, isAway] = [node.wasChanged(fromMs, performance.now()), node.wasAway(fromMs, performance.now())];
+  if (again.kind === 'failed') {
+    const isFair = (again.isUnanswered && isAway) || (again.error.code === CNI_CODE.kernel && isChanged);
+    const said = `${again.error.code} ${again.error.message} (${again.error.details})`;
+    if (!isFair) tally.violation(`${node.name}: ADD again of ${state.ip}'s sandbox: ${said}`);
+    // As a runtime does with a sandbox whose ADD failed.
+    return endPod(soak, node, slot);
   }
+  const { ip } = again;
+  if (ip === state.ip) return;
+  if (!isChanged) tally.violation(`${node.name}: ADD again of ${state.ip}'s sandbox answered ${ip}`);
+  tally.add('of these made anew, with another address');
+  book.release(state.ip, { node: node.name, containerId: sandbox.containerId });
+  slot.state = { ...state, ip };
+  list(node, sandbox, ip);
+  judgeAnswer(soak, node, sandbox, ip);
 }
 
 /** DEL until it succeeds, as kubelets do; then the runtime has no such sandbox any more. */
