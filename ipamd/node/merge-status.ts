@@ -21,6 +21,11 @@ export function withoutCloudFinalizer(object: KubeObject): KubeObject {
   return { ...object, metadata: { ...object.metadata, finalizers } };
 }
 
+/** Tells whether somebody took our finalizer off an object that still holds something in the cloud. Pure. */
+export function lacksCloudFinalizer(object: KubeObject, status: NodeEniConfigStatus): boolean {
+  return withCloudFinalizer(object, status) !== object;
+}
+
 /** A finalizer cannot be added to what is being deleted. */
 function withCloudFinalizer(object: KubeObject, status: NodeEniConfigStatus): KubeObject {
   const { finalizers = [], deletionTimestamp } = object.metadata;

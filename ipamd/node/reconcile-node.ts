@@ -3,7 +3,7 @@ import { type Baseline, baselineOf, withConfirmedOffers } from '../nec/decide-tr
 import type { NodeProblem } from '../nec/node-view.ts';
 import { isSameData } from '../nec/same-data.ts';
 import { lookForDrift, lookWhenReleased, type Mended, mendRestored, type ReadStatus, readStatus } from './mend-node.ts';
-import { withoutCloudFinalizer, withStatus } from './merge-status.ts';
+import { lacksCloudFinalizer, withoutCloudFinalizer, withStatus } from './merge-status.ts';
 import { readNec, writeNec } from './nec-access.ts';
 import type { NecEntry } from './nec-entry.ts';
 import type { NodeDeps } from './node-deps.ts';
@@ -92,7 +92,8 @@ class NodeTurn {
     const plan = planTurn(this.#deps, this.#memory, input, facts);
     for (const look of plan.looks)
       startCall(this.#deps, this.#memory, look.kind, this.#caseOf(entry, plan.status, look));
-    if (!isSameData(plan.status, read.status)) return await this.#write(entry, plan, drift);
+    const isOther = !isSameData(plan.status, read.status) || lacksCloudFinalizer(entry.object, plan.status);
+    if (isOther) return await this.#write(entry, plan, drift);
     this.#begin(entry, plan);
     tellProblems(this.#deps, this.#memory, entry, plan);
     return plan.finished.length > 0 ? undefined : await this.#rest(entry, input, plan, drift);

@@ -191,3 +191,13 @@ test('NodeENIConfig with another id for its ENI, and a demand: the cloud is not 
     t.deepEqual(lostPods(scene, ips), []);
   });
 });
+
+test('NodeENIConfig without its finalizer: gets it back, so that its deletion leaves no ENI behind', async (t) => {
+  await inScene(GOOD, async (scene) => {
+    await scene.join('n1');
+    await scene.awaitWarm('n1');
+    await scene.patch('nec', 'n1', { metadata: { finalizers: null } });
+    await scene.until('the finalizer is back', () => (scene.nec('n1')?.metadata.finalizers ?? []).length > 0);
+    t.is(scene.nec('n1')?.metadata.finalizers?.length, 1);
+  });
+});
