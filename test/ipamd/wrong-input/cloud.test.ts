@@ -123,6 +123,11 @@ for (const code of [
       const says = new RegExp(code.replace('.', '\\.'));
       await scene.assertNamed(t, { reason: 'Forbidden', says, name: 'n2' });
       await scene.assertNamed(t, { reason: 'Forbidden', says, name: 'tke-eni-ipamd', on: 'n1' });
+      const isRegion = code === 'UnsupportedRegion';
+      const ofAll = isRegion
+        ? { reason: 'ConfigInvalid', name: 'region' }
+        : { reason: 'CredentialsRefused', name: 'key' };
+      await scene.assertNamed(t, { ...ofAll, says: isRegion ? /set --region/ : /look at --credentials/ });
       t.deepEqual(scene.assigned('n1'), before);
       end();
       await scene.awaitWarm('n2');
