@@ -161,6 +161,10 @@ export const STATUS = {
   vpcID: ipamd.optional(id, 'Its VPC.'),
   routeENIs: ipamd.optional(eniCount, 'How many shared ENIs are attached; for kubectl get.'),
   routeENIIPs: ipamd.optional(ipCount, 'How many Pod addresses they have; for kubectl get.'),
+  allocatableRouteENIIPs: ipamd.optional(
+    ipCount,
+    "Most Pod addresses that the node can have now: its limits, but no more than it has plus what its subnets can still give. Absent: the subnets do not limit it. The agent's device plugin tells kubelet.",
+  ),
   describedAt: ipamd.optional(instant, 'When the cloud was last asked what it holds for this node.'),
   conditions: ipamd.optional(listOf(condition, CONDITIONS), 'What holds and what does not, with the reason.'),
 };
