@@ -1,6 +1,6 @@
 import { decodeMessage, encodeMessage, type InitOf, type MessageTable } from '../agent/api/codec.ts';
-import { release } from '../agent/api/release.ts';
 import { AGENT_METHODS, type AgentMethod, type ReplyOf, type RequestInitOf } from '../agent/api/service.ts';
+import { release } from '../runtime/release.ts';
 import type { Backend } from './client/backend.ts';
 import { CallError } from './client/call-error.ts';
 import { callUnary } from './client/unary.ts';

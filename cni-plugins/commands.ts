@@ -1,6 +1,6 @@
 import { CNI_CODE } from '../agent/api/cni-code.ts';
 import type { CniErrorMessage, Sandbox } from '../agent/api/messages.ts';
-import { release } from '../agent/api/release.ts';
+import { release } from '../runtime/release.ts';
 import type { AgentCall } from './agent-client.ts';
 import { CallError } from './client/call-error.ts';
 import { PLUGINS, type PluginName } from './plugins.ts';

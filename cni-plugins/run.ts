@@ -1,5 +1,5 @@
 import { CNI_CODE } from '../agent/api/cni-code.ts';
-import { release } from '../agent/api/release.ts';
+import { release } from '../runtime/release.ts';
 import { type AgentCall, createAgentCall } from './agent-client.ts';
 import { type Backend, parseBackend } from './client/backend.ts';
 import { execute, type Spool } from './commands.ts';
