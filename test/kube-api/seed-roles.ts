@@ -5,12 +5,14 @@ import { isObject, type JsonObject } from './object.ts';
 /** A component that has a ClusterRole. */
 export type SeedRole = 'tke-eni-agent' | 'tke-eni-ipamd' | 'tke-eni-ip-scheduler';
 
-const FILE = new URL('./cluster-roles.yaml', import.meta.url);
+/** Where the one copy of the published roles is: what clusters get is what tests enforce. */
+const FOLDER = new URL('../../conf/kubernetes/rbac/', import.meta.url);
 
 /** Returns the ClusterRole that a component runs with. @throws Error when the file has none */
 export function seedClusterRole(role: SeedRole): JsonObject {
-  const documents = parseAllDocuments(readFileSync(FILE, 'utf8')).map((document): unknown => document.toJS());
-  const found = documents.find((one) => isObject(one) && isObject(one['metadata']) && one['metadata']['name'] === role);
-  if (!isObject(found)) throw new Error(`${FILE.pathname}: no ClusterRole ${role}`);
+  const file = new URL(`${role}.yaml`, FOLDER);
+  const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document): unknown => document.toJS());
+  const found = documents.find((one) => isObject(one) && one['kind'] === 'ClusterRole');
+  if (!isObject(found)) throw new Error(`${file.pathname}: no ClusterRole`);
   return found;
 }
