@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # npm brings the project's own Node 26; it must win over the machine's.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help demo test check unit kernel e2e soak bench build dev fmt packages gen
+.PHONY: help demo test check unit kernel e2e soak bench build image dev fmt packages gen
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,9 @@ bench: packages build ## ours and the peers side by side; tables and bench/resul
 
 build: node_modules/.installed ## package the executables into dist/
 	@node tools/build.ts
+
+image: packages node_modules/.installed ## container images as tar files in dist/images, without Docker or a registry
+	@node tools/image.ts $(IMAGE)
 
 dev: node_modules/.installed ## type-check and unit tests, again on each change
 	@tsc --noEmit --watch --preserveWatchOutput -p . & trap "kill $$!" EXIT; ava --watch 'test/**/*.test.ts' '!test/{kernel,e2e,vpc,demo}/**'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that the Debian packages which demo, tests and benchmarks run are there. Root installs what is missing;
-# anybody else gets the line to type.
+# Makes sure that the Debian packages which demo, tests and benchmarks run are there; with the argument "cluster" those
+# of a real Kubernetes cluster too. Root installs what is missing; anybody else gets the line to type.
 set -euo pipefail
 
 # command or file -> Debian package
@@ -20,7 +20,12 @@ needs=(
   "python3:python3-minimal"
   "nsenter:util-linux"
   "npm:npm"
+  "/etc/protocols:netbase"
+  "/etc/ssl/certs/ca-certificates.crt:ca-certificates"
 )
+if [[ ${1-} == cluster ]]; then
+  needs+=("etcd:etcd-server" "etcdctl:etcd-client" "tini:tini" "openssl:openssl")
+fi
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 missing=()
