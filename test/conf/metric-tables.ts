@@ -1,0 +1,40 @@
+import { Histogram, type Metric, Registry } from 'prom-client';
+import { createMetrics } from '../../agent/observability/metrics.ts';
+import { createIpamdMetrics } from '../../ipamd/observability/metrics.ts';
+import { systemClock } from '../../runtime/clock.ts';
+
+/** Each series name that a scrape of agent or ipamd may have, with its labels. */
+export type MetricTable = ReadonlyMap<string, ReadonlySet<string>>;
+
+type Known = { readonly name: string; readonly labelNames: readonly string[] };
+
+/** Makes agent's and ipamd's metrics, and looks at what they put into a registry: names, kinds, labels. */
+export function metricTables(): MetricTable {
+  const table = new Map<string, ReadonlySet<string>>();
+  const register = Registry.prototype.registerMetric;
+  Registry.prototype.registerMetric = function observed(metric: Metric): void {
+    for (const [name, labels] of seriesOf(metric)) table.set(name, new Set(labels));
+    register.call(this, metric);
+  };
+  try {
+    createMetrics({ processMetrics: true });
+    createIpamdMetrics(systemClock, {
+      release: 'test',
+      usage: () => ({ residentBytes: 1, heapBytes: 1, cpuSeconds: 1 }),
+    });
+  } finally {
+    Registry.prototype.registerMetric = register;
+  }
+  return table;
+}
+
+/** A histogram has three series; only its buckets have `le`. */
+function seriesOf(metric: Metric): readonly (readonly [string, readonly string[]])[] {
+  const { name, labelNames } = metric as Metric & Known;
+  if (!(metric instanceof Histogram)) return [[name, labelNames]];
+  return [
+    [`${name}_bucket`, [...labelNames, 'le']],
+    [`${name}_sum`, labelNames],
+    [`${name}_count`, labelNames],
+  ];
+}

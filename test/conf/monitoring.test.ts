@@ -1,0 +1,144 @@
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import test from 'ava';
+import { parse } from 'yaml';
+import { AGENT_PROGRAM } from '../../agent/config/options.ts';
+import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
+import { metricTables } from './metric-tables.ts';
+import { readPromql } from './promql.ts';
+
+type Alert = {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+};
+
+const ROOT = new URL('../../', import.meta.url).pathname;
+const read = (path: string): string => readFileSync(`${ROOT}${path}`, 'utf8');
+const rule = parse(read('conf/monitoring/alerts.yaml')) as {
+  readonly spec: { readonly groups: readonly { readonly name: string; readonly rules: readonly Alert[] }[] };
+};
+const ALERTS = rule.spec.groups.flatMap(({ rules }) => rules);
+const RUNBOOKS = readdirSync(`${ROOT}docs/runbooks`).filter((name) => name !== 'README.md');
+const METRICS = metricTables();
+/** Prometheus itself has `up`; the PodMonitors set job and node, Prometheus the rest. */
+const OF_PROMETHEUS = new Set(['up']);
+const OF_TARGETS = new Set(['job', 'node', 'instance', 'namespace', 'pod', 'container', 'endpoint']);
+
+/** What is wrong with an expression: its grammar, its metrics, their labels. */
+function faultsOf(expression: string): readonly string[] {
+  const { faults, selectors, grouping } = readPromql(expression);
+  const labelsOf = (metric: string): ReadonlySet<string> => METRICS.get(metric) ?? new Set();
+  const known = new Set(selectors.flatMap(({ metric }) => [...labelsOf(metric), ...OF_TARGETS]));
+  return [
+    ...faults,
+    ...(selectors.length === 0 ? ['reads no metric'] : []),
+    ...selectors
+      .filter(({ metric }) => !METRICS.has(metric) && !OF_PROMETHEUS.has(metric))
+      .map(({ metric }) => `no metric ${metric}`),
+    ...selectors.flatMap(({ metric, labels }) =>
+      labels
+        .filter((label) => !OF_TARGETS.has(label) && !labelsOf(metric).has(label))
+        .map((label) => `${metric} has no label ${label}`),
+    ),
+    ...grouping.filter((label) => !known.has(label)).map((label) => `groups by ${label}, which no metric has`),
+  ];
+}
+
+test('metricTables: knows names, kinds and labels', (t) => {
+  t.deepEqual([...(METRICS.get('tke_eni_request_seconds_bucket') ?? [])].sort(), ['code', 'le', 'verb']);
+  t.deepEqual([...(METRICS.get('tke_eni_ipamd_nodes') ?? [])].sort(), ['ready', 'reason']);
+  t.true(METRICS.has('process_start_time_seconds'));
+});
+
+test('faultsOf: sees what is no PromQL, an unknown metric, an unknown label', (t) => {
+  t.deepEqual(faultsOf('sum(tke_eni_leases'), ['at 18: "eni_leases"']);
+  t.deepEqual(faultsOf('tke_eni_lease > 0'), ['no metric tke_eni_lease']);
+  t.deepEqual(faultsOf('tke_eni_fights_total{sort="rule"}'), ['tke_eni_fights_total has no label sort']);
+  t.deepEqual(faultsOf('sum by (verb) (tke_eni_leases)'), ['groups by verb, which no metric has']);
+});
+
+for (const { alert, expr, annotations, labels } of ALERTS) {
+  test(`alerts.yaml: ${alert} reads metrics that exist and shows labels that it has`, (t) => {
+    t.deepEqual(faultsOf(expr), []);
+    const { selectors, grouping } = readPromql(expr);
+    // An aggregation keeps what it groups by; without one, all labels of the metric are there.
+    const isAggregated = /\b(sum|max|min|count|avg)\b/.test(expr);
+    const kept = new Set(
+      isAggregated ? grouping : selectors.flatMap(({ metric }) => [...(METRICS.get(metric) ?? []), ...OF_TARGETS]),
+    );
+    const shown = [...`${annotations['summary']} ${annotations['description']}`.matchAll(/\$labels\.(\w+)/g)].map(
+      ([, label = '']) => label,
+    );
+    t.deepEqual(
+      shown.filter((label) => !kept.has(label)),
+      [],
+    );
+    t.true(['critical', 'warning'].includes(labels['severity'] ?? ''));
+    t.is(annotations['runbook'], `docs/runbooks/${alert}.md`);
+  });
+}
+
+test('docs/runbooks: has one page for each alert, and no other', (t) => {
+  const names = ALERTS.map(({ alert }) => alert);
+  t.is(new Set(names).size, names.length);
+  t.deepEqual(RUNBOOKS.toSorted(), names.map((name) => `${name}.md`).toSorted());
+  const listed = [...read('docs/runbooks/README.md').matchAll(/^\| \[(\w+)\]\(\1\.md\) \| (\w+) \|/gm)].map(
+    ([, name, severity]) => `${name} ${severity}`,
+  );
+  t.deepEqual(
+    listed,
+    ALERTS.map(({ alert, labels }) => `${alert} ${labels['severity']}`),
+  );
+});
+
+const SOURCES = globSync('{agent,ipamd,kube,cloud}/**/*.ts', { cwd: ROOT })
+  .map((path) => read(path))
+  .join('\n');
+const FLAGS = new Set(
+  [AGENT_PROGRAM, IPAMD_PROGRAM].flatMap(({ options }) => Object.values(options)).map(({ flag }) => `--${flag}`),
+);
+/** Flags of kubectl and its like, and of helm. */
+const FLAGS_OF_TOOLS = new Set([
+  '--image',
+  '--field-selector',
+  '--previous',
+  '--as',
+  '--raw',
+  '--runtime-endpoint',
+  '--set',
+]);
+const PAGES = ['README.md', ...RUNBOOKS];
+
+for (const page of PAGES) {
+  test(`docs/runbooks/${page}: names expressions, log messages, flags and pages that exist`, (t) => {
+    const text = read(`docs/runbooks/${page}`);
+    const code = [...text.matchAll(/`([^`]+)`/g)].map(([, inside = '']) => inside);
+    const expressions = code.filter((inside) => /tke_eni_\w*[a-z]/.test(inside) && !inside.startsWith('nft '));
+    t.deepEqual(
+      expressions.flatMap((inside) => faultsOf(inside).map((fault) => `${inside}: ${fault}`)),
+      [],
+    );
+    const messages = [...text.matchAll(/grep (?:-i )?'([^']+)'/g)].map(([, message = '']) => message);
+    t.deepEqual(
+      messages.filter((message) => !SOURCES.includes(message)),
+      [],
+    );
+    const flags = [...text.matchAll(/(?<![\w-])--[a-z][a-z-]*[a-z]/g)].map(([flag]) => flag);
+    t.deepEqual(
+      flags.filter((flag) => !FLAGS.has(flag) && !FLAGS_OF_TOOLS.has(flag)),
+      [],
+    );
+    const links = [...text.matchAll(/\]\(([^)#]+)\)/g)].map(([, link = '']) => link);
+    t.deepEqual(
+      links.filter((link) => globSync(link, { cwd: `${ROOT}docs/runbooks` }).length === 0),
+      [],
+    );
+    if (page === 'README.md') return;
+    t.deepEqual(
+      [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading),
+      ['Meaning', 'Impact', 'Diagnosis', 'Cure'],
+    );
+  });
+}
