@@ -1,8 +1,16 @@
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from '../runtime/log.ts';
 import { decideVersions, readSpokenVersions } from './install/chain-versions.ts';
 import { type ConflistOptions, chainedPlugins, installConflist, renderConflist } from './install/conflist.ts';
-import { installExecutables, installReferencePlugins, PLUGIN_NAMES, warmPageCache } from './install/executables.ts';
+import {
+  installExecutables,
+  installReferencePlugins,
+  PLUGIN_NAMES,
+  REFERENCE_PLUGIN_NAMES,
+  warmPageCache,
+} from './install/executables.ts';
+import { forgetIntent, recordInstalled, recordIntent } from './install/install-record.ts';
 
 /** What to install, and where. */
 export type InstallationSettings = ConflistOptions & {
@@ -36,11 +44,7 @@ export function openInstallation(settings: InstallationSettings, log: Logger): I
     putExecutables: async () => {
       if (!isWanted || hasExecutables) return;
       try {
-        const own = await installExecutables(settings.pluginDir, settings.cniBinDir);
-        const reference =
-          settings.referencePluginDir === ''
-            ? { installed: [], kept: [] }
-            : await installReferencePlugins(settings.referencePluginDir, settings.cniBinDir);
+        const { own, reference } = await putAll(settings);
         hasExecutables = true;
         log.info('executables installed', { dir: settings.cniBinDir, own, reference });
         await keepWarm();
@@ -62,6 +66,24 @@ export function openInstallation(settings: InstallationSettings, log: Logger): I
     },
     keepWarm,
   };
+}
+
+/** Records beside the files which are ours, so that an uninstallation takes them and nobody else's. */
+async function putAll({ pluginDir, referencePluginDir, cniBinDir }: InstallationSettings) {
+  const hasReference = referencePluginDir !== '';
+  mkdirSync(cniBinDir, { recursive: true, mode: 0o755 });
+  const lacking = REFERENCE_PLUGIN_NAMES.filter((name) => hasReference && !existsSync(join(cniBinDir, name)));
+  recordIntent(cniBinDir, [...PLUGIN_NAMES, ...lacking]);
+  const own = await installExecutables(pluginDir, cniBinDir);
+  const reference = hasReference
+    ? await installReferencePlugins(referencePluginDir, cniBinDir)
+    : { installed: [], kept: [] };
+  recordInstalled(cniBinDir, [...PLUGIN_NAMES, ...reference.installed]);
+  forgetIntent(
+    cniBinDir,
+    lacking.filter((name) => !existsSync(join(cniBinDir, name))),
+  );
+  return { own, reference };
 }
 
 /** A plugin that is missing or dumb must not keep the node from its network: it may be put there in a minute. */

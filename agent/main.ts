@@ -16,14 +16,19 @@ import { readAgentConfig } from './config/agent-config.ts';
 import type { AgentConfig } from './config/options.ts';
 import { JournalError } from './journal/journal-error.ts';
 import type { AgentRuntime } from './parts.ts';
+import { uninstall } from './uninstall/uninstall.ts';
+import { readUninstallConfig } from './uninstall/uninstall-config.ts';
 
 const STDOUT = 1;
+const HOUR_MS = 3_600_000;
 const REMOVE_CONF = 'remove-conf';
+const UNINSTALL = 'uninstall';
 
 async function main(): Promise<void> {
   // Threads inherit the network namespace of the moment they start in: all of them start now, in the host's.
   await warmThreadPool();
   const args = process.argv.slice(2);
+  if (args[0] === UNINSTALL) return await leave(args.slice(1));
   const isRemoval = args[0] === REMOVE_CONF;
   const argv = isRemoval ? args.slice(1) : args;
   const outcome = readAgentConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
@@ -31,6 +36,23 @@ async function main(): Promise<void> {
   if (outcome.kind === 'version') return print(`${release}\n`);
   if (isRemoval) return removeConf(outcome.config);
   await run(outcome.config);
+}
+
+/** Takes all that is ours off this node, then ends, or stays for whoever counts on a process that does. */
+async function leave(argv: readonly string[]): Promise<void> {
+  const outcome = readUninstallConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
+  if (outcome.kind === 'help') return print(outcome.text);
+  if (outcome.kind === 'version') return print(`${release}\n`);
+  const log = openPinoLogger(outcome.config.logLevel, STDOUT);
+  await uninstall(outcome.config, { clock: systemClock, log });
+  if (outcome.config.afterwards === 'exit') return;
+  const stop = Promise.withResolvers<NodeJS.Signals>();
+  process.once('SIGTERM', stop.resolve);
+  process.once('SIGINT', stop.resolve);
+  // A promise alone does not keep the process.
+  const staying = setInterval(() => {}, HOUR_MS);
+  await stop.promise;
+  clearInterval(staying);
 }
 
 async function run(config: AgentConfig): Promise<void> {

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Kernel } from '../dataplane/kernel.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
@@ -8,8 +9,10 @@ import { NO_EVENTS, type NodeEvents } from './cluster/node-events.ts';
 import type { AgentConfig } from './config/options.ts';
 import { openCriView } from './cri/cri-client.ts';
 import type { SandboxView } from './cri/sandbox-view.ts';
+import { readBootId } from './journal/boot-id.ts';
 import type { Journal } from './journal/journal-content.ts';
 import { openConntrack } from './node/conntrack.ts';
+import { FOUND_STATE_FILE, openFoundState } from './node/found-state.ts';
 import { openHostKernel } from './node/host-kernel.ts';
 import { readHostView } from './node/node-probe.ts';
 import { openPodWiring } from './node/pod-wiring.ts';
@@ -81,11 +84,12 @@ export function createParts(
     nextTurn: setImmediate,
     demandChanged: () => state.demandChanged.notify(),
   };
+  const found = openFoundState(join(config.stateDir, FOUND_STATE_FILE), readBootId(), log);
   return {
     ...{ state, metrics, finder, useCases },
     reconcile: {
       ...{ clock, log, metrics, state, journal },
-      kernel: openHostKernel(kernel),
+      kernel: openHostKernel(kernel, found.note),
       fights: new FightDetector(DEFAULT_FIGHT_LIMITS),
       nodeNetwork: finder.current,
       fightStarted: (request) => {

@@ -73,6 +73,15 @@ const AGENT: Readonly<Record<AgentErrorCode, Explained>> = {
     means: 'attachments exist that the journal does not know, and they could not be adopted without doubt',
     cure: 'the message names each; delete those Pods',
   },
+  PODS_LIVE: {
+    means:
+      '`tke-eni-agent uninstall` found Pods of ours that live, or cannot tell that they do not; nothing was touched',
+    cure: 'drain the node; the message names each Pod and says what --despite-pods breaks',
+  },
+  UNINSTALL: {
+    means: '`tke-eni-agent uninstall` could not take away something of ours; all else is gone',
+    cure: 'the message names each thing and the reason; mend that and run it again',
+  },
 };
 
 const JOURNAL: Readonly<Record<JournalErrorCode, Explained>> = {

@@ -7,7 +7,10 @@ import { join } from 'node:path';
 export const PLUGIN_NAMES = ['tke-route-eni', 'tke-eni-ipamc', 'tke-direct-eni'] as const;
 
 /** Reference plugins of the CNI project that our conflists chain or that hybrid nodes need. */
-const REFERENCE_PLUGIN_NAMES = ['portmap', 'bandwidth', 'host-local', 'bridge'] as const;
+export const REFERENCE_PLUGIN_NAMES = ['portmap', 'bandwidth', 'host-local', 'bridge'] as const;
+
+/** Ends the name of a file that is being written; one that is there while nobody installs is a crash's. */
+export const NEW_SUFFIX = '.tke-eni-new';
 
 /** What an installation did. */
 export type InstallReport = { readonly installed: readonly string[]; readonly kept: readonly string[] };
@@ -76,7 +79,7 @@ async function copyIfDifferent(source: string, target: string): Promise<boolean>
 }
 
 async function replaceBy(path: string, make: (temporary: string) => Promise<void>): Promise<void> {
-  const temporary = `${path}.tke-eni-new`;
+  const temporary = path + NEW_SUFFIX;
   await rm(temporary, { force: true });
   try {
     await make(temporary);
@@ -87,7 +90,8 @@ async function replaceBy(path: string, make: (temporary: string) => Promise<void
   }
 }
 
-async function digest(path: string): Promise<string> {
+/** Digests a file's content. @throws the file system's own error */
+export async function digest(path: string): Promise<string> {
   const hash = createHash('sha256');
   await readThrough(path, (chunk) => hash.update(chunk));
   return hash.digest('hex');

@@ -8,8 +8,11 @@ import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
 import { type FailedOperation, type HostKernel, isRemoval } from '../repair/reconcile.ts';
 
-/** Binds the data plane's functions to the host's kernel, in the shape that reconciling asks for. */
-export function openHostKernel(kernel: Kernel): HostKernel {
+/**
+ * Binds the data plane's functions to the host's kernel, in the shape that reconciling asks for.
+ * @param noteBefore told of each operation before it is done.
+ */
+export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation) => void = () => {}): HostKernel {
   const nft = rememberNft(kernel);
   return {
     links: () => kernel.rtnetlink.link.list().map(hostLinkOf),
@@ -18,7 +21,7 @@ export function openHostKernel(kernel: Kernel): HostKernel {
     observe: (desired, found) => ({ ...observeNetns(kernel, desired), nft: found }),
     apply: async (operations, onDone) => {
       try {
-        return await applyEach(kernel, operations, onDone);
+        return await applyEach(kernel, operations, noteBefore, onDone);
       } finally {
         // The kernel's notification would say so too, a moment later.
         if (operations.some(({ kind }) => kind === 'load-nft')) nft.forget();
@@ -56,12 +59,14 @@ function rememberNft(kernel: Pick<Kernel, 'nft'>): NftMemory {
 async function applyEach(
   kernel: Kernel,
   operations: readonly Operation[],
+  noteBefore: (operation: Operation) => void,
   onDone: (operation: Operation) => void,
 ): Promise<readonly FailedOperation[]> {
   const failed: FailedOperation[] = [];
   for (const operation of operations) {
     // What goes away last was replaced by what came before it. If that failed the old one is still in use.
     if (failed.length > 0 && isRemoval(operation)) continue;
+    noteBefore(operation);
     try {
       const { done } = await applyOperations(kernel, [operation]);
       if (done.length > 0) onDone(operation);

@@ -6,7 +6,8 @@ import { AgentError } from '../agent-error.ts';
 
 /** Longest path that fits `struct sockaddr_un` with its closing zero. @see unix(7) */
 const SUN_PATH_BYTES = 107;
-const NEW_SUFFIX = '.new';
+/** Ends the name of a socket that is not served yet. */
+export const NEW_SUFFIX = '.new';
 const PROBE_MS = 2_000;
 
 /**

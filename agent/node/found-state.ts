@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import type { Operation } from '../../dataplane/operation.ts';
+import { writeFileAtomically } from '../../runtime/atomic-file.ts';
+import { boolean, decodeOrThrow, integer, list, optional, record, required, text } from '../../runtime/decode.ts';
+import type { Logger } from '../../runtime/log.ts';
+
+/** File of the state folder: it must not outlive a reboot, after which the kernel's settings are its own again. */
+export const FOUND_STATE_FILE = 'found.json';
+
+/** A kernel setting that we changed. */
+export type FoundSysctl = { readonly path: readonly string[]; readonly found: string; readonly set: string };
+
+/** What of a link we changed. */
+export type LinkSettings = { readonly up?: boolean; readonly mtu?: number };
+
+/** A link that we changed. */
+export type FoundLink = {
+  readonly ifindex: number;
+  readonly ifname: string;
+  readonly found: LinkSettings;
+  readonly set: LinkSettings;
+};
+
+/** What settings of the node were before the first agent of this boot changed them, so that they can be given back. */
+export type FoundState = {
+  readonly bootId: string;
+  readonly sysctls: readonly FoundSysctl[];
+  readonly links: readonly FoundLink[];
+};
+
+/** Remembers what operations found. */
+export type FoundStateKeeper = {
+  /** Records, before it is done, what an operation will replace; only the first finding counts. Never throws. */
+  note(operation: Operation): void;
+};
+
+/** Host sides of Pods end with them: nobody wants their settings back. */
+const HOST_VETH = /^eni[0-9a-f]{11}$/;
+
+const settings = record({ up: optional(boolean), mtu: optional(integer(0, 0xffff_ffff)) }, 'ignore');
+const decoder = record(
+  {
+    bootId: required(text()),
+    sysctls: required(
+      list(record({ path: required(list(text())), found: required(text()), set: required(text()) }, 'ignore')),
+    ),
+    links: required(
+      list(
+        record(
+          {
+            ifindex: required(integer(1, 0x7fff_ffff)),
+            ifname: required(text()),
+            found: required(settings),
+            set: required(settings),
+          },
+          'ignore',
+        ),
+      ),
+    ),
+  },
+  'ignore',
+);
+
+/** Opens the file, which is made with the first finding. One of another boot, or a damaged one, begins anew. */
+export function openFoundState(path: string, bootId: string, log: Logger): FoundStateKeeper {
+  let known = readFoundState(path, bootId);
+  return {
+    note: (operation) => {
+      const next = withOperation(known, operation);
+      if (next === known) return;
+      known = next;
+      try {
+        writeFileAtomically(path, `${JSON.stringify(known)}\n`, 0o600);
+      } catch (error) {
+        log.warn('what this node was like is not recorded, an uninstallation cannot give it back', { path, error });
+      }
+    },
+  };
+}
+
+/** Reads the file; one that is missing, damaged or of another boot says nothing. */
+export function readFoundState(path: string, bootId: string): FoundState {
+  const nothing: FoundState = { bootId, sysctls: [], links: [] };
+  try {
+    const found = decodeOrThrow(decoder, JSON.parse(readFileSync(path, 'utf8')), path);
+    return found.bootId === bootId ? found : nothing;
+  } catch {
+    return nothing;
+  }
+}
+
+/** Returns `state` itself when the operation adds nothing. */
+function withOperation(state: FoundState, operation: Operation): FoundState {
+  if (operation.kind === 'set-sysctl') {
+    const { path } = operation.key;
+    if (path.some((element) => HOST_VETH.test(element))) return state;
+    const before = state.sysctls.find((entry) => entry.path.join('/') === path.join('/'));
+    if (before?.set === operation.value) return state;
+    const entry = { path, found: before?.found ?? operation.before, set: operation.value };
+    return { ...state, sysctls: [...state.sysctls.filter((other) => other !== before), entry] };
+  }
+  if (operation.kind !== 'set-link' || HOST_VETH.test(operation.ifname)) return state;
+  const { ifindex, ifname } = operation;
+  const before = state.links.find((entry) => entry.ifindex === ifindex && entry.ifname === ifname);
+  const found = { ...upAndMtu(operation.before), ...before?.found };
+  const set = { ...before?.set, ...upAndMtu(operation.change) };
+  if (JSON.stringify({ found, set }) === JSON.stringify({ found: before?.found, set: before?.set })) return state;
+  return { ...state, links: [...state.links.filter((other) => other !== before), { ifindex, ifname, found, set }] };
+}
+
+function upAndMtu({ up, mtu }: LinkSettings): LinkSettings {
+  return { ...(up === undefined ? {} : { up }), ...(mtu === undefined ? {} : { mtu }) };
+}

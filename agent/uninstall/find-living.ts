@@ -1,0 +1,67 @@
+import type { KernelEvidence } from '../adopt/kernel-evidence.ts';
+import type { CriSandbox } from '../cri/sandbox-view.ts';
+import { decideCollect } from '../decide-collect.ts';
+import { type Lease, leaseKey } from '../lease.ts';
+
+/** An attachment that may be in use. */
+export type LivingAttachment = {
+  readonly containerId: string;
+  readonly ifName: string;
+  /** `namespace/name`, or '' when nobody told it. */
+  readonly pod: string;
+  readonly ips: readonly string[];
+};
+
+/** What is known of the attachments of a node. */
+export type AttachmentSights = {
+  readonly leases: readonly Lease[];
+  readonly evidence: Pick<KernelEvidence, 'veths' | 'ipams'>;
+  /** Undefined when no runtime answers. */
+  readonly sandboxes: readonly CriSandbox[] | undefined;
+  readonly netnsGone: (lease: Lease) => boolean;
+  /** Since boot, as leases count. */
+  readonly nowMs: number;
+};
+
+/**
+ * Finds the attachments whose Pods may live: every one of which it is not sure that its sandbox is gone. Pure. A sandbox
+ * that was stopped counts too while its namespace is there: the runtime still has to end it, and needs our plugin for it.
+ */
+export function findLiving(sights: AttachmentSights): readonly LivingAttachment[] {
+  const { leases, evidence } = sights;
+  const gone = new Set(goneKeys(sights));
+  const known = new Set(leases.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+  const leasedIps = new Set(leases.flatMap(({ addresses }) => addresses.map(({ ip }) => ip)));
+  const ofLeases = leases
+    .filter(({ containerId, ifName }) => !gone.has(leaseKey(containerId, ifName)))
+    .map(({ containerId, ifName, podNamespace, podName, addresses }) => ({
+      ...{ containerId, ifName },
+      pod: podName === '' ? '' : `${podNamespace}/${podName}`,
+      ips: addresses.map(({ ip }) => ip),
+    }));
+  // Without a lease nobody knows the namespace or the Pod: the link itself, or the rules, say that somebody was wired.
+  const ofLinks = evidence.veths
+    .filter(({ containerId, ifName }) => !known.has(leaseKey(containerId, ifName)))
+    .map(({ containerId, ifName, ips }) => ({ containerId, ifName, pod: '', ips }));
+  const ofRules = evidence.ipams
+    .filter(({ ip }) => !leasedIps.has(ip))
+    .map(({ ip }) => ({ containerId: '', ifName: '', pod: '', ips: [ip] }));
+  return [...ofLeases, ...ofLinks, ...ofRules];
+}
+
+function goneKeys({ leases, sandboxes, netnsGone, nowMs }: AttachmentSights): readonly string[] {
+  if (sandboxes !== undefined) return decideCollect(leases, sandboxes, nowMs, netnsGone);
+  return leases.filter(netnsGone).map(({ containerId, ifName }) => leaseKey(containerId, ifName));
+}
+
+/** Names attachments for a message, the first of them in full. Pure. */
+export function nameLiving(living: readonly LivingAttachment[]): string {
+  const shown = living.slice(0, MOST_NAMED).map(({ containerId, ifName, pod, ips }) => {
+    const who = pod !== '' ? pod : containerId === '' ? 'a Pod of another plugin' : `sandbox ${containerId}/${ifName}`;
+    return ips.length === 0 ? who : `${who} (${ips.join(', ')})`;
+  });
+  const rest = living.length - shown.length;
+  return [...shown, ...(rest > 0 ? [`and ${rest} more`] : [])].join(', ');
+}
+
+const MOST_NAMED = 20;

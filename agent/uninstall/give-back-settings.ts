@@ -1,0 +1,55 @@
+import { applyOperations } from '../../dataplane/apply.ts';
+import type { Kernel } from '../../dataplane/kernel.ts';
+import { renderOperation } from '../../dataplane/operation.ts';
+import { sysctlName } from '../../sysctl/sysctl-key.ts';
+import type { FoundLink, FoundState, FoundSysctl, LinkSettings } from '../node/found-state.ts';
+import type { Sweep } from './sweep.ts';
+
+/**
+ * Gives the node's settings back the values that the first agent of this boot found. One that somebody changed since is
+ * left as it is. Forwarding stays on, and with it what keeps router advertisements heard by a host that forwards: kubelet's
+ * own networking and every other CNI plugin need it, and no one sets it twice. Idempotent.
+ */
+export async function giveBackSettings(kernel: Kernel, found: FoundState, sweep: Sweep): Promise<void> {
+  for (const sysctl of found.sysctls) await giveBackSysctl(kernel, sysctl, sweep);
+  for (const link of found.links) await giveBackLink(kernel, link, sweep);
+}
+
+async function giveBackSysctl(kernel: Kernel, sysctl: FoundSysctl, sweep: Sweep): Promise<void> {
+  const key = { path: sysctl.path };
+  const name = sysctlName(key);
+  await sweep.step(`sysctl ${name}`, () => {
+    const now = kernel.sysctl.find(key);
+    // The interface is gone, or it is given back already.
+    if (now === undefined || now === sysctl.found) return;
+    if (now !== sysctl.set) return sweep.leave(`${name}=${now}: somebody changed it since we set ${sysctl.set}`);
+    if (isShared(sysctl)) return sweep.leave(`${name}=${now}: others rely on it; it was ${sysctl.found}`);
+    kernel.sysctl.set(key, sysctl.found);
+    sweep.restored(`sysctl -w ${name}=${sysctl.found}`);
+  });
+}
+
+/** `all` and `default` and what has no scope are the node's; accept_ra=2 is what a forwarding node needs to hear RAs. */
+function isShared({ path, set }: FoundSysctl): boolean {
+  const last = path.at(-1);
+  return last === 'ip_forward' || last === 'forwarding' || (last === 'accept_ra' && set === '2');
+}
+
+async function giveBackLink(kernel: Kernel, { ifindex, ifname, found, set }: FoundLink, sweep: Sweep): Promise<void> {
+  await sweep.step(`link ${ifname}`, async () => {
+    const now = kernel.rtnetlink.link.get({ ifindex });
+    if (now === undefined || now.ifname !== ifname) return;
+    const isUp = ((now.flags ?? 0) & IFF_UP) !== 0;
+    const change: LinkSettings = {
+      ...(found.up !== undefined && found.up !== isUp && isUp === set.up ? { up: found.up } : {}),
+      ...(found.mtu !== undefined && found.mtu !== now.mtu && now.mtu === set.mtu ? { mtu: found.mtu } : {}),
+    };
+    if (Object.keys(change).length === 0) return;
+    const operation = { kind: 'set-link', ifindex, ifname, change, before: set } as const;
+    await applyOperations(kernel, [operation]);
+    sweep.restored(renderOperation(operation));
+  });
+}
+
+/** @see netdevice(7) */
+const IFF_UP = 1;

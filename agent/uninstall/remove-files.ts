@@ -1,0 +1,84 @@
+import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { resolveHostPath } from '../host-path.ts';
+import { CONFLIST_FILE, removeConflist } from '../install/conflist.ts';
+import { FOUND_STATE_FILE } from '../node/found-state.ts';
+import { NEW_SUFFIX as NEW_SOCKET_SUFFIX } from '../server/unix-socket.ts';
+import type { Sweep } from './sweep.ts';
+
+/** Takes our network configuration away, and what a killed agent left beside it. Idempotent. */
+export async function removeConfiguration(confDir: string, sweep: Sweep): Promise<void> {
+  const path = join(confDir, CONFLIST_FILE);
+  await sweep.step(path, () => {
+    const isThere = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+    removeConflist(confDir);
+    if (isThere) sweep.removed('network configuration', path);
+    removeMatching(confDir, (name) => name.startsWith(`${CONFLIST_FILE}.`) && name.endsWith('.tmp'), sweep);
+  });
+}
+
+/** Takes sockets of the device plugin away; kubelet then knows the resource no more. Idempotent. */
+export async function removeDevicePluginSockets(kubeletDir: string, sweep: Sweep): Promise<void> {
+  if (kubeletDir === '') return;
+  const dir = join(kubeletDir, 'device-plugins');
+  await sweep.step(dir, () => removeMatching(dir, (name) => DEVICE_SOCKET.test(name), sweep));
+}
+
+const DEVICE_SOCKET = /^tke-(eni-ip|direct-eni)\.sock(\..*)?$/;
+
+/** Where the agent's own files are. */
+export type StatePlaces = { readonly socket: string; readonly stateDir: string; readonly hostRoot: string };
+
+/**
+ * Takes away what the agent kept: spooled DELs, the journal and what was set aside of it, the socket, and at last what
+ * the node's settings were; then the folders, where nobody else has anything in them. Idempotent.
+ */
+export async function removeState({ socket, stateDir, hostRoot }: StatePlaces, sweep: Sweep): Promise<void> {
+  const spool = join(dirname(socket), 'deletions');
+  await sweep.step(spool, () => {
+    removeMatching(spool, () => true, sweep);
+    removeFolder(spool, hostRoot);
+  });
+  await sweep.step(stateDir, () => {
+    removeMatching(stateDir, (name) => JOURNAL_FILE.test(name), sweep);
+    removeMatching(stateDir, (name) => name === FOUND_STATE_FILE || /^found\.json\.\d+\.tmp$/.test(name), sweep);
+  });
+  await sweep.step(socket, () => {
+    const names = [basename(socket), basename(socket) + NEW_SOCKET_SUFFIX];
+    removeMatching(dirname(socket), (name) => names.includes(name), sweep);
+    for (const folder of new Set([stateDir, dirname(socket)])) removeFolder(folder, hostRoot);
+  });
+}
+
+const JOURNAL_FILE = /^journal\.db(-journal|\.new|\.new-journal|\.damaged-\d+(-journal)?)?$/;
+
+function removeMatching(dir: string, isWanted: (name: string) => boolean, sweep: Sweep): void {
+  for (const name of namesIn(dir).filter(isWanted)) {
+    rmSync(join(dir, name), { force: true, recursive: true });
+    sweep.removed('file', join(dir, name));
+  }
+}
+
+function namesIn(dir: string): readonly string[] {
+  try {
+    return readdirSync(dir);
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return [];
+    throw error;
+  }
+}
+
+/** An empty folder only. One that is mounted into our container is removed where the host has it. */
+function removeFolder(path: string, hostRoot: string): void {
+  try {
+    rmdirSync(path);
+  } catch (error) {
+    if (isCode(error, 'ENOENT', 'ENOTEMPTY', 'EEXIST')) return;
+    if (!isCode(error, 'EBUSY') || hostRoot === '/') throw error;
+    rmdirSync(resolveHostPath(hostRoot, path));
+  }
+}
+
+function isCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
+}

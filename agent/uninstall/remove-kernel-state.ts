@@ -1,0 +1,101 @@
+import { applyOperations } from '../../dataplane/apply.ts';
+import { type AddressState, addressKey, EMPTY_STATE } from '../../dataplane/desired.ts';
+import { diffHost } from '../../dataplane/diff.ts';
+import { hostVethAlias } from '../../dataplane/host-veth-name.ts';
+import { canonicalAddress, hostPrefix } from '../../dataplane/ip-prefix.ts';
+import type { Kernel } from '../../dataplane/kernel.ts';
+import { findHostVeths } from '../../dataplane/make-veth.ts';
+import { isNftError } from '../../dataplane/nft-error.ts';
+import { nftDeleteCommands } from '../../dataplane/nft-table.ts';
+import { observeNetns } from '../../dataplane/observe.ts';
+import { type Operation, renderOperation } from '../../dataplane/operation.ts';
+import { toAddress } from '../../dataplane/to-state.ts';
+import { isNetlinkError } from '../../netlink/netlink-error.ts';
+import type { KernelEvidence } from '../adopt/kernel-evidence.ts';
+import type { JournalContent } from '../journal/journal-content.ts';
+import { readHostDump } from '../node/node-probe.ts';
+import type { Sweep } from './sweep.ts';
+
+/** What is known of what we put into the kernel. */
+export type KernelTraces = { readonly journal: JournalContent; readonly evidence: KernelEvidence };
+
+/**
+ * Takes all that is ours out of the host's kernel: Pod links, addresses of ENIs, the nftables table, rules, routes. Every
+ * step finds its subject in the kernel itself, and what tells of a thing goes after it, so that a killed run is simply
+ * repeated. What is not ours (by protocol, table, priority, alias) is not touched. Idempotent.
+ */
+export async function removeKernelState(kernel: Kernel, traces: KernelTraces, sweep: Sweep): Promise<void> {
+  await removeLinks(kernel, traces, sweep);
+  // The rules from which an ENI's own address is known go after the address.
+  for (const address of findEniAddresses(kernel, traces)) {
+    await applyOne(kernel, { kind: 'delete-address', address }, sweep);
+  }
+  await removeNftTable(kernel, sweep);
+  const { operations } = diffHost(EMPTY_STATE, observeNetns(kernel, EMPTY_STATE));
+  for (const operation of operations) await applyOne(kernel, operation, sweep);
+}
+
+async function removeLinks({ rtnetlink }: Kernel, { journal, evidence }: KernelTraces, sweep: Sweep): Promise<void> {
+  // A lease knows a link that was made and not yet named as ours; all others bear their alias.
+  const ofLeases = journal.leases.flatMap((lease) =>
+    lease.hostVeth === undefined
+      ? []
+      : findHostVeths(rtnetlink, { alias: hostVethAlias(lease), hostVeth: lease.hostVeth }),
+  );
+  const links = new Map([...ofLeases, ...evidence.veths].map(({ ifindex, name }) => [ifindex, name]));
+  await Promise.all(
+    [...links].map(([ifindex, name]) =>
+      sweep.step(`link ${name}`, async () => {
+        try {
+          await rtnetlink.link.deleteInBackground(ifindex);
+          sweep.removed('link', name);
+        } catch (error) {
+          // It went with its namespace.
+          if (!isNetlinkError(error, 'ENODEV')) throw error;
+        }
+      }),
+    ),
+  );
+}
+
+/** Our addresses of ENIs that are here: /32 and /128 of the ENI's own address, by the ENI's MAC. */
+function findEniAddresses({ rtnetlink }: Kernel, { journal, evidence }: KernelTraces): readonly AddressState[] {
+  const macs = new Map(journal.enis.map(({ eniId, mac }) => [eniId, mac]));
+  const ofSupply = (journal.supply?.enis ?? []).map(({ eniId, mac, primary }) => ({
+    mac: macs.get(eniId) ?? mac,
+    primary,
+  }));
+  const known = [...ofSupply, ...evidence.enis].flatMap(({ mac, primary }) =>
+    mac === undefined ? [] : primary.map(({ ip }) => ({ mac, prefix: hostPrefix(canonicalAddress(ip)) })),
+  );
+  const { links } = readHostDump(rtnetlink);
+  const wanted = links.flatMap(({ ifindex, ifname, address }) =>
+    known.filter(({ mac }) => mac === address).map(({ prefix }) => ({ ifindex, ifname, prefix })),
+  );
+  const there = new Set(rtnetlink.address.list().map((message) => addressKey(toAddress(message, String))));
+  return [...new Map(wanted.map((address) => [addressKey(address), address])).values()].filter((address) =>
+    there.has(addressKey(address)),
+  );
+}
+
+async function removeNftTable({ nft }: Kernel, sweep: Sweep): Promise<void> {
+  await sweep.step('nftables table inet tke_eni', async () => {
+    try {
+      if ((await nft.read()) === undefined) return;
+    } catch (error) {
+      // Where nft is missing the agent loaded no table.
+      if (isNftError(error) && error.code === 'NFT_MISSING') return;
+      throw error;
+    }
+    await nft.load(nftDeleteCommands());
+    sweep.removed('nftables table', 'inet tke_eni');
+  });
+}
+
+async function applyOne(kernel: Kernel, operation: Operation, sweep: Sweep): Promise<void> {
+  const shown = renderOperation(operation);
+  await sweep.step(shown, async () => {
+    const { done } = await applyOperations(kernel, [operation]);
+    if (done.length > 0) sweep.removed(operation.kind.replace('delete-', ''), shown);
+  });
+}

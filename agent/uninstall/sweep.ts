@@ -1,0 +1,60 @@
+import type { Logger } from '../../runtime/log.ts';
+
+/** Collects what an uninstallation took away, left, and could not take away. */
+export class Sweep {
+  readonly #log: Logger;
+  readonly #removed = new Map<string, number>();
+  readonly #left: string[] = [];
+  readonly #failed: string[] = [];
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /** Counts and logs something that is gone now. */
+  removed(kind: string, what: string): void {
+    this.#removed.set(kind, (this.#removed.get(kind) ?? 0) + 1);
+    this.#log.info('removed', { kind, what });
+  }
+
+  /** Counts and logs a setting that has its old value again. */
+  restored(what: string): void {
+    this.#removed.set('setting given back', (this.#removed.get('setting given back') ?? 0) + 1);
+    this.#log.info('given back', { what });
+  }
+
+  /** Notes what stays, and why. */
+  leave(what: string): void {
+    this.#left.push(what);
+    this.#log.info('left', { what });
+  }
+
+  /** Notes what could not be done. */
+  fail(what: string, error: unknown): void {
+    this.#failed.push(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+    this.#log.error('not removed', { what, error });
+  }
+
+  /** Runs one step; its failure keeps none of the others from being done. */
+  async step(what: string, run: () => void | Promise<void>): Promise<void> {
+    try {
+      await run();
+    } catch (error) {
+      this.fail(what, error);
+    }
+  }
+
+  /** Tells whether anything could not be done. */
+  hasFailed(): boolean {
+    return this.#failed.length > 0;
+  }
+
+  /** What came of it all. */
+  report(): {
+    readonly removed: Readonly<Record<string, number>>;
+    readonly left: readonly string[];
+    readonly failed: readonly string[];
+  } {
+    return { removed: Object.fromEntries(this.#removed), left: [...this.#left], failed: [...this.#failed] };
+  }
+}

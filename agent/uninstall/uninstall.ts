@@ -1,0 +1,123 @@
+import { join } from 'node:path';
+import type { Kernel } from '../../dataplane/kernel.ts';
+import { openNft } from '../../dataplane/nft.ts';
+import { openRtnetlink } from '../../netlink/rtnetlink.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { openSysctl } from '../../sysctl/sysctl.ts';
+import { readEvidence } from '../adopt/read-evidence.ts';
+import { AgentError } from '../agent-error.ts';
+import { openCriView } from '../cri/cri-client.ts';
+import type { CriSandbox } from '../cri/sandbox-view.ts';
+import { readBootId } from '../journal/boot-id.ts';
+import { openJournal } from '../journal/journal.ts';
+import type { JournalContent } from '../journal/journal-content.ts';
+import { FOUND_STATE_FILE, readFoundState } from '../node/found-state.ts';
+import { readHostDump } from '../node/node-probe.ts';
+import { openSandboxes } from '../node/sandboxes.ts';
+import { refuseLiveSocket } from '../server/unix-socket.ts';
+import { findLiving, nameLiving } from './find-living.ts';
+import { giveBackSettings } from './give-back-settings.ts';
+import { removeExecutables } from './remove-executables.ts';
+import { removeConfiguration, removeDevicePluginSockets, removeState } from './remove-files.ts';
+import { type KernelTraces, removeKernelState } from './remove-kernel-state.ts';
+import { Sweep } from './sweep.ts';
+import type { UninstallConfig } from './uninstall-config.ts';
+
+/** What an uninstallation gets from its process. */
+export type UninstallRuntime = { readonly clock: Clock; readonly log: Logger };
+
+/** The runtime is asked once; on a node under load it takes its time. */
+const ASK_RUNTIME_MS = 10_000;
+
+/**
+ * Leaves the node as it was before the first agent: takes our network configuration, executables, kernel state and files
+ * away, gives settings back, and tells what it left to others. Whatever tells of a thing goes after it, and the journal,
+ * which is ours alone meanwhile, goes last: killed at any moment, the next run does the rest. On a clean node it does
+ * nothing.
+ * @throws AgentError ANOTHER_AGENT while an agent serves, PODS_LIVE while Pods of ours may live, UNINSTALL when something
+ * could not be taken away; JournalError JOURNAL_LOCKED while an agent starts.
+ */
+export async function uninstall(config: UninstallConfig, { clock, log }: UninstallRuntime): Promise<void> {
+  await refuseLiveSocket(config.socket);
+  const sweep = new Sweep(log);
+  const kernel: Kernel = { rtnetlink: openRtnetlink(), sysctl: openSysctl(), nft: openNft() };
+  try {
+    // Open to the end: no agent starts meanwhile, and no second uninstallation.
+    const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });
+    try {
+      const evidence = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
+      const traces = { journal: journal.load(), evidence };
+      await refuseLiving(config, traces, { clock, log });
+      // First, and before the executables: no runtime may begin with a Pod that it cannot finish.
+      await removeConfiguration(config.cniConfDir, sweep);
+      await removeExecutables(config, sweep);
+      await removeKernelState(kernel, traces, sweep);
+      const found = readFoundState(join(config.stateDir, FOUND_STATE_FILE), readBootId());
+      await giveBackSettings(kernel, found, sweep);
+      await removeDevicePluginSockets(config.kubeletDir, sweep);
+      // Evidence of what could not be taken away stays for the next run.
+      if (!sweep.hasFailed()) await removeState(config, sweep);
+    } finally {
+      journal.close();
+    }
+  } finally {
+    kernel.rtnetlink.close();
+  }
+  conclude(sweep, log);
+}
+
+async function refuseLiving(
+  config: UninstallConfig,
+  { journal, evidence }: KernelTraces,
+  { clock, log }: UninstallRuntime,
+): Promise<void> {
+  const living = findLiving({
+    leases: journal.leases,
+    evidence,
+    sandboxes: needsRuntime(journal) ? await askRuntime(config.criSockets, log) : undefined,
+    netnsGone: netnsGoneIn(config.hostRoot),
+    nowMs: clock.bootMs(),
+  });
+  if (living.length === 0) return;
+  const names = nameLiving(living);
+  if (config.despitePods) return log.warn('Pods lose their network', { count: living.length, pods: names });
+  throw new AgentError(
+    'PODS_LIVE',
+    `${living.length} attachments may be in use on this node: ${names}. Nothing was touched. Drain the node and run this again; with --despite-pods they lose their network at once, and their Pods stay Terminating until the node is rebooted`,
+  );
+}
+
+function needsRuntime({ leases }: JournalContent): boolean {
+  return leases.length > 0;
+}
+
+function netnsGoneIn(hostRoot: string): (lease: { readonly netns: string }) => boolean {
+  const sandboxes = openSandboxes(hostRoot);
+  return ({ netns }) => sandboxes.isGone(netns);
+}
+
+/** Undefined when no runtime answers: then only namespaces tell. */
+async function askRuntime(sockets: readonly string[], log: Logger): Promise<readonly CriSandbox[] | undefined> {
+  if (sockets.length === 0) return undefined;
+  const view = openCriView(sockets);
+  try {
+    return await view.list(AbortSignal.timeout(ASK_RUNTIME_MS));
+  } catch (error) {
+    log.warn('container runtime not reachable, every namespace that is there counts as in use', { error });
+    return undefined;
+  } finally {
+    view.close();
+  }
+}
+
+function conclude(sweep: Sweep, log: Logger): void {
+  const { removed, left, failed } = sweep.report();
+  if (failed.length > 0) {
+    throw new AgentError(
+      'UNINSTALL',
+      `not everything could be taken away; mend this and run it again: ${failed.join('; ')}`,
+    );
+  }
+  log.info('uninstalled: nothing of ours is left on this node', { removed, left });
+}

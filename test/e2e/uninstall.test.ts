@@ -1,0 +1,172 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import type { RuleMode } from '../../dataplane/network.ts';
+import { buildExecutables } from '../../tools/build.ts';
+import { DIST_BIN_DIR } from '../support/agent-process.ts';
+import { childEnv } from '../support/child-env.ts';
+import type { NetnsView } from '../support/netns.ts';
+import { createTempDir, type TempDir } from '../support/temp-dir.ts';
+import { createTestVpc, type TestVpc } from '../vpc/vpc.ts';
+import { SceneNode } from './support/scene-node.ts';
+
+/** A node that no agent has seen yet: two ENIs are plugged in, nothing is set up. */
+type Bare = { readonly vpc: TestVpc; readonly dir: TempDir; readonly node: SceneNode; close(): Promise<void> };
+
+async function openBare(ruleMode: RuleMode, flags: SceneNode['flags'] = {}): Promise<Bare> {
+  const vpc = await createTestVpc({
+    vpcCidrs: ['10.0.0.0/16', 'fd00:10::/32'],
+    subnets: [
+      { id: 'subnet-a', cidr: '10.0.1.0/24', cidrV6: 'fd00:10:0:1::/64' },
+      { id: 'subnet-b', cidr: '10.0.2.0/24', cidrV6: 'fd00:10:0:2::/64' },
+    ],
+    nodes: [{ name: 'n1', primarySubnet: 'subnet-a' }],
+  });
+  const dir = createTempDir('uninstall');
+  const enis = [];
+  for (const eniId of ['eni-1', 'eni-2']) {
+    enis.push(await vpc.attachEni('n1', { eniId, subnetId: 'subnet-b' }));
+    for (let count = 0; count < 2; count++) await vpc.assignDual(eniId);
+  }
+  const node = new SceneNode({
+    ...{ vpc, name: 'n1', dir: dir.path, ruleMode, enis },
+    flags: {
+      ...{ 'rule-mode': ruleMode, 'gc-interval': '1h', 'add-wait': '5s', 'ip-cooldown': '0s' },
+      'plugin-dir': DIST_BIN_DIR,
+      'port-mapping': true,
+      ...flags,
+    },
+  });
+  node.writeSupply();
+  const close = async (): Promise<void> => {
+    await node.killAgent().catch(() => {});
+    await vpc.close();
+    dir.close();
+  };
+  return { vpc, dir, node, close };
+}
+
+const withBare = test.macro(
+  async (t: ExecutionContext, mode: RuleMode, body: (t: ExecutionContext, bare: Bare) => Promise<void>) => {
+    t.timeout(240_000);
+    const bare = await openBare(mode);
+    try {
+      await body(t, bare);
+    } finally {
+      await bare.close();
+    }
+  },
+);
+
+const FORWARDING = { 'net/ipv4/ip_forward': 1, 'net/ipv6/conf/all/forwarding': 1 };
+
+test.before(async () => {
+  await buildExecutables(['tke-route-eni', 'tke-eni-agent']);
+});
+
+/** Settings that an agent changes and must give back; forwarding is left on by decision, and so not among them. */
+const SETTINGS = 'grep -rsH . /proc/sys/net/ipv4/conf/*/rp_filter /proc/sys/net/ipv6/conf/*/disable_ipv6 | sort';
+
+/** All that the kernel of a node holds, by programs that are not ours. */
+async function snapshot(netns: NetnsView): Promise<unknown> {
+  const links = await netns.ipJson('-d', 'link');
+  return {
+    links: links.map(({ ifindex, ifname, flags, mtu, group, ifalias, address }) => ({
+      ...{ ifindex, ifname, mtu, group, ifalias, address },
+      isUp: Array.isArray(flags) && flags.includes('UP'),
+    })),
+    addresses: (await netns.ipJson('address')).map(({ ifname, addr_info: info }) => ({
+      ifname,
+      info: (info as { local: string; prefixlen: number; scope: string }[]).map(({ local, prefixlen, scope }) => ({
+        ...{ local, prefixlen, scope },
+      })),
+    })),
+    rules: [await netns.ipJson('-4', 'rule'), await netns.ipJson('-6', 'rule')],
+    routes: [
+      await netns.ipJson('-4', 'route', 'show', 'table', 'all'),
+      await netns.ipJson('-6', 'route', 'show', 'table', 'all'),
+    ],
+    permanent: await netns.ipJson('neigh', 'show', 'nud', 'permanent'),
+    nft: (await netns.nftJson('ruleset'))?.filter((item) => !('metainfo' in item)),
+    settings: await netns.run(['sh', '-c', SETTINGS]),
+  };
+}
+
+type Outcome = { readonly code: number | null; readonly out: string; readonly err: string };
+
+async function uninstall(node: SceneNode, ...flags: readonly string[]): Promise<Outcome> {
+  const answer = await node.netns.tryRun(uninstallArgv(node, flags), { env: childEnv() });
+  return { code: answer.code, out: answer.stdout, err: answer.stderr };
+}
+
+function uninstallArgv({ dir }: SceneNode, flags: readonly string[] = []): readonly string[] {
+  return [
+    join(DIST_BIN_DIR, 'tke-eni-agent'),
+    'uninstall',
+    `--socket=${join(dir, 'agent.sock')}`,
+    `--state-dir=${join(dir, 'state')}`,
+    `--cni-bin-dir=${join(dir, 'cni-bin')}`,
+    `--cni-conf-dir=${join(dir, 'cni-conf')}`,
+    `--plugin-dir=${DIST_BIN_DIR}`,
+    `--kubelet-dir=${join(dir, 'kubelet')}`,
+    '--host-root=/',
+    '--cri-socket=',
+    ...flags,
+  ];
+}
+
+/** Files of ours anywhere in the node's folder. The supply is the test's own. */
+function filesOf(dir: string): readonly string[] {
+  return readdirSync(dir, { recursive: true })
+    .map(String)
+    .filter((name) => !['node.yaml', 'cni-bin', 'cni-conf', 'kubelet', 'kubelet/device-plugins'].includes(name))
+    .sort();
+}
+
+for (const mode of ['compact', 'per-pod'] as const) {
+  test(
+    `uninstall: leaves a node as it was before the first agent, in ${mode} mode`,
+    withBare,
+    mode,
+    async (t, bare) => {
+      const { node, vpc } = bare;
+      // rp_filter as distributions have it, so that the agent has something to change and to give back; a node of a
+      // cluster forwards whoever does its network.
+      await node.netns.sysctl({ 'net/ipv4/conf/eth0/rp_filter': 1, ...FORWARDING });
+      const before = await snapshot(node.netns);
+      await node.startAgent();
+      const pods = [await node.addPod(), await node.addPod(), await node.addPod()];
+      t.true(await pods[0]?.netns.ping(vpc.outside.ip), 'the Pods had their network');
+      t.notDeepEqual(await snapshot(node.netns), before);
+      mkdirSync(join(node.dir, 'kubelet', 'device-plugins'), { recursive: true });
+      writeFileSync(join(node.dir, 'kubelet', 'device-plugins', 'tke-eni-ip.sock'), '');
+
+      const refused = await uninstall(node);
+      t.is(refused.code, 1);
+      t.regex(refused.err, /another agent serves on .*agent\.sock/, 'nothing while an agent serves');
+      await node.agent.stop();
+
+      const names = pods.map(({ namespace, name }) => `${namespace}/${name}`);
+      const busy = await snapshot(node.netns);
+      const occupied = await uninstall(node);
+      t.is(occupied.code, 1);
+      for (const name of names) t.true(occupied.err.includes(name), `the refusal names ${name}: ${occupied.err}`);
+      t.regex(occupied.err, /Drain the node.*--despite-pods/);
+      t.deepEqual(await snapshot(node.netns), busy, 'a refusal touches nothing');
+
+      // One goes by a DEL that an executable leaves for an agent that is not there, two die with their namespaces.
+      const [first] = pods;
+      if (first !== undefined) await node.delete(first);
+      for (const { netns } of pods) await netns.close();
+      const done = await uninstall(node);
+      t.is(done.code, 0, done.out + done.err);
+      t.deepEqual(await snapshot(node.netns), before, 'before the installation as after the uninstallation');
+      t.deepEqual(filesOf(node.dir), []);
+
+      const again = await uninstall(node);
+      t.is(again.code, 0, again.err);
+      t.deepEqual(await snapshot(node.netns), before, 'a second run finds nothing to do');
+      t.deepEqual(filesOf(node.dir), []);
+    },
+  );
+}
