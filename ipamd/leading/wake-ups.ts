@@ -57,13 +57,27 @@ export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () =
       for (const { name } of sources.necs.byIndex(BY_INSTANCE, instanceId)) both(name);
       for (const { name } of sources.nodes.byIndex(BY_INSTANCE, instanceId)) nodes.add(name);
     }),
-    sources.subnets.subscribe(({ isForAll }) => {
-      for (const entry of sources.necs.values()) if (isForAll || !isReady(entry)) supply.add(entry.name);
+    sources.subnets.subscribe(({ mayGoOn, isForAll, isScarcityOther }) => {
+      const wait = mayGoOn ? [...sources.necs.values()].filter((entry) => !isReady(entry)) : [];
+      for (const { name } of isForAll ? sources.necs.values() : wait) supply.add(name);
+      if (isScarcityOther) wakeInTurn([...sources.necs.values()], supply);
     }),
   ];
   return () => {
     for (const stop of stops) stop?.();
   };
+}
+
+/** All nodes may look at a scarce subnet within this: each may write, and calls for Pods are not to wait behind them. */
+const SCARCITY_SPREAD_MS = 10_000;
+const SCARCITY_STEP_MS = 20;
+
+/** Those that were told of a limit come first: Pods may wait for them. */
+function wakeInTurn(entries: readonly NecEntry[], supply: Queues['supply']): void {
+  const isLimited = ({ decoded }: NecEntry): boolean => decoded?.status?.allocatableRouteENIIPs !== undefined;
+  const inTurn = [...entries.filter(isLimited), ...entries.filter((entry) => !isLimited(entry))];
+  const stepMs = Math.min(SCARCITY_STEP_MS, SCARCITY_SPREAD_MS / inTurn.length);
+  for (const [index, { name }] of inTurn.entries()) supply.addAfter(name, index * stepMs);
 }
 
 function hasNode({ nodes }: Informers, name: string): boolean {

@@ -2,9 +2,10 @@ import { IPS_PER_CALL } from '../../cloud/batches.ts';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { chooseEni, roomLater } from './choose-eni.ts';
 import { chooseSubnet, LEAST_FREE_IPS } from './choose-subnet.ts';
+import { eniPlacesOf, placesLeft } from './eni-places.ts';
 import type { SubnetChoice } from './node-view.ts';
 import { begin, CALL_UNDER_WAY, type Hold, holdIfBlocked, LOOK_AGAIN_MS, type Scene, type Step } from './scene.ts';
-import { isCappedForPods, isUsable, unseenCreations } from './supply.ts';
+import { isCappedForPods, isUsable } from './supply.ts';
 
 /** Decides what brings the node closer to its demand: an ENI attached, addresses assigned, a new ENI. Pure, takes ids. */
 export function decideGrowth(scene: Scene): Step {
@@ -78,15 +79,9 @@ function instanceHold({ view }: Scene): Hold {
 /** As many ENIs as the node may have: what is missing is room on them. */
 function limitHold(scene: Scene): Hold | undefined {
   const { view, status, supply } = scene;
-  const enis = status.eniInfos ?? [];
-  const coming = unseenCreations(status).length;
-  const serving = enis.filter((eni) => eni.state !== 'Detaching' && isUsable(eni)).length;
-  // One that was detached takes no place on the instance, though it is still there.
-  const placed = enis.filter((eni) => eni.state !== 'Detaching' || eni.deviceIndex !== undefined).length;
-  const places = view.instance?.secondaryEnis ?? 0;
-  if (serving + coming < supply.mostEnis && placed + coming < places && enis.length + coming < MOST_ENTRIES)
-    return undefined;
-  if (serving + coming < supply.mostEnis) {
+  if (placesLeft(view, status, supply) > 0) return undefined;
+  const { serving, places } = eniPlacesOf(view, status);
+  if (serving < supply.mostEnis) {
     const message = `all ${places} places for ENIs are taken, some by ENIs that are being given back`;
     return { kind: 'hold', reason: 'InstanceENILimit', message, afterMs: LOOK_AGAIN_MS };
   }
@@ -151,6 +146,3 @@ function exhausted({ view }: Scene, subnetIds: readonly string[]): Hold {
   const message = `no free addresses in ${subnetIds.join(', ')}${said}`;
   return { kind: 'hold', reason: 'SubnetExhausted', message, afterMs: refusal?.afterMs ?? LOOK_AGAIN_MS };
 }
-
-/** The most entries that `status.eniInfos` takes. */
-const MOST_ENTRIES = 64;

@@ -71,6 +71,11 @@ export type NodeView = {
    */
   readonly blocked: ReadonlySet<string>;
   /**
+   * Of the same keys those that the cloud refused more than once in a row, until a moment ago: they may be tried again, and
+   * nobody should count on it. Default: none.
+   */
+  readonly doubtful?: ReadonlySet<string>;
+  /**
    * ENIs and intents whose call has been under way for so long that others need not wait for it; and ENIs that have been
    * Attaching for so long, without a call, that they are given up.
    */

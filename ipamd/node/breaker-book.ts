@@ -64,6 +64,15 @@ export class BreakerBook {
     return { message, afterMs: PROBE_RETRY_MS };
   }
 
+  /**
+   * Tells whether a key was refused more than once in a row, and is open or was a moment ago: who only counts what may
+   * come would otherwise see room each time that somebody may try.
+   */
+  isDoubtful(key: string): boolean {
+    const breaker = this.#breakers.get(key);
+    return breaker !== undefined && breaker.trips > 1 && this.#clock.monotonicMs() < breaker.openUntilMs + DOUBT_MS;
+  }
+
   /** Notes that `owner` is about to call for `key`: where the breaker was open before, the others wait for it. */
   beginProbe(key: string, owner: string): void {
     if (!this.#breakers.has(key)) return;
@@ -105,6 +114,8 @@ export class BreakerBook {
   }
 }
 
+/** A key is doubtful for so long after it may be tried again; longer than somebody who waits for it takes to try. */
+const DOUBT_MS = 120_000;
 /** From so many on, those that are long over are forgotten. */
 const LEAST_SWEPT = 1_024;
 const FORGOTTEN_MS = 3_600_000;

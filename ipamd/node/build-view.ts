@@ -29,7 +29,8 @@ const OF_ENI = [
 
 /** Puts together what a decision about a node depends on, as it is at this moment. */
 export function buildView(deps: NodeDeps, memory: NodeMemory, { name, uid, spec, status, facts }: ViewParts): NodeView {
-  const refusals = refusalsOf(deps, name, status, facts);
+  const keys = keysOf(name, status, facts);
+  const refusals = refusalsOf(deps, name, keys);
   const { subnets, ...rest } = facts;
   return {
     ...rest,
@@ -39,6 +40,7 @@ export function buildView(deps: NodeDeps, memory: NodeMemory, { name, uid, spec,
     status,
     subnets: subnets.map((subnet) => triedByOthers(deps, name, subnet)),
     blocked: new Set([...refusals.keys()].filter((key) => !isOfAll(facts, key) || isOwnSubnet(deps, name, key))),
+    doubtful: new Set(keys.flatMap(([key, bookKey]) => (deps.breakers.isDoubtful(bookKey) ? [key] : []))),
     stuck: stuckOf(deps, memory, status),
     refusals,
   };
@@ -62,12 +64,10 @@ function isOwnSubnet({ breakers }: NodeDeps, name: string, key: string): boolean
   return breakers.refusalOf(ownKey(name, key), name) !== undefined;
 }
 
-function refusalsOf(
-  { breakers }: NodeDeps,
-  name: string,
-  status: NodeEniConfigStatus,
-  facts: NodeFactParts,
-): ReadonlyMap<string, Refusal> {
+/** By what a view calls it, and by what the book does. */
+type ViewKey = readonly [key: string, bookKey: string];
+
+function keysOf(name: string, status: NodeEniConfigStatus, facts: NodeFactParts): readonly ViewKey[] {
   const enis = status.eniInfos ?? [];
   const instanceId = facts.instance?.instanceId ?? status.instanceID ?? '';
   const subnetIds = [...facts.subnets.map((one) => one.subnetId), ...enis.flatMap((eni) => eni.subnetID ?? [])];
@@ -76,15 +76,18 @@ function refusalsOf(
     ...enis.flatMap((eni) => OF_ENI.map((action) => `call/${action}/${eni.eniID}`)),
     ...subnetIds.map(subnetKey),
   ];
-  const candidates: readonly (readonly [string, string])[] = [
+  return [
     ['vpc-enis', 'vpc-enis'],
     ['instance-enis', instanceKey(instanceId)],
     ...enis.map((eni) => [`eni-ips/${eni.eniID}`, `eni-ips/${eni.eniID}`] as const),
     ...subnetIds.map((id) => [subnetKey(id), subnetKey(id)] as const),
     ...own.map((key) => [key, ownKey(name, key)] as const),
   ];
+}
+
+function refusalsOf({ breakers }: NodeDeps, name: string, keys: readonly ViewKey[]): ReadonlyMap<string, Refusal> {
   return new Map(
-    candidates.flatMap(([key, bookKey]) => {
+    keys.flatMap(([key, bookKey]) => {
       const refusal = breakers.refusalOf(bookKey, name);
       return refusal === undefined ? [] : [[key, refusal] as const];
     }),
@@ -103,7 +106,7 @@ export function forbiddenCalls(
   { name, status, facts }: Pick<ViewParts, 'name' | 'status' | 'facts'>,
 ): readonly ForbiddenCall[] {
   const described = [DESCRIBE_CALL, deps.breakers.refusalOf(ownKey(name, DESCRIBE_CALL), name)] as const;
-  const all = [...refusalsOf(deps, name, status, facts), described];
+  const all = [...refusalsOf(deps, name, keysOf(name, status, facts)), described];
   return all.flatMap(([key, refusal]) => {
     if (!key.startsWith('call/') || refusal === undefined || !FORBIDDEN.test(refusal.message)) return [];
     const message = `the cloud forbids ${key.slice('call/'.length)}: ${refusal.message}`;

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { Baseline } from '../nec/decide-trust.ts';
 import type { Judgement } from '../nec/judge-intent.ts';
+import type { AllocatableTold } from './tell-allocatable.ts';
 
 /** A call that this process makes or made for an intent, until its outcome is in the object. */
 export type RunningCall = {
@@ -37,6 +38,8 @@ export type NodeMemory = {
   baseline: Baseline | undefined;
   /** What people were last told to be wrong. */
   told: string | undefined;
+  /** The last write that was made for the number of addresses that the node can have, and for nothing else. */
+  allocatableTold: AllocatableTold | undefined;
 };
 
 /** What this process knows of its nodes; begin anew with each term of leadership. */
@@ -60,6 +63,7 @@ export class NodeMemoryBook {
       driftSeenMs: new Map(),
       baseline: undefined,
       told: undefined,
+      allocatableTold: undefined,
     };
     this.#nodes.set(name, memory);
     return memory;

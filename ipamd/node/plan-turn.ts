@@ -1,12 +1,13 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { type Allocatable, decideAllocatable } from '../nec/decide-allocatable.ts';
 import { decideIntentTurn } from '../nec/decide-intent-turn.ts';
 import { decideNode } from '../nec/decide-node.ts';
 import type { Decision, Intent } from '../nec/decision.ts';
 import { finishIntent, resendIntent } from '../nec/finish-intent.ts';
 import { withCondition } from '../nec/judge-ready.ts';
 import { keepInUse, takenBy } from '../nec/keep-in-use.ts';
-import type { NodeProblem } from '../nec/node-view.ts';
+import type { NodeProblem, NodeView } from '../nec/node-view.ts';
 import { buildView, forbiddenCalls } from './build-view.ts';
 import { callKeysOf } from './call-keys.ts';
 import type { NodeDeps, NodeFactParts, NodeFactsAnswer } from './node-deps.ts';
@@ -41,6 +42,8 @@ export type Plan = {
   readonly putBack?: readonly string[];
   /** Calls on record that somebody else wrote there, and that are taken off unmade. */
   readonly refused?: readonly string[];
+  /** What the node can have; undefined where nobody knows. */
+  readonly allocatable?: Allocatable | undefined;
   /** Milliseconds until an intent may be resolved. */
   readonly waitMs: number | undefined;
 };
@@ -80,6 +83,7 @@ export function planTurn(deps: NodeDeps, memory: NodeMemory, input: TurnInput, f
     status: decided.status,
     sends: [...ended.sends, ...decided.sends],
     ending: decided.ending,
+    allocatable: decideAllocatable(decided.view, decided.status),
     putBack: kept.ips,
     problems: [...problems, ...held.map(({ reason, message }) => ({ reason, message }))],
   };
@@ -168,6 +172,8 @@ type Decided = {
   readonly status: NodeEniConfigStatus;
   readonly sends: readonly Start[];
   readonly ending: Plan['ending'];
+  /** As it is after what was begun. */
+  readonly view: NodeView;
 };
 
 /** Decides until nothing more is to be begun: all of it is one write. */
@@ -175,11 +181,12 @@ function decideAll(deps: NodeDeps, memory: NodeMemory, input: TurnInput, first: 
   const { name } = input;
   const sends: Start[] = [];
   let { status } = input;
+  const viewNow = (): NodeView =>
+    buildView(deps, memory, { ...input, status, facts: { ...first, subnets: afterUse(first.subnets, sends) } });
   for (let step = 0; step < MOST_STEPS; step++) {
-    const facts = step === 0 ? first : { ...first, subnets: afterUse(first.subnets, sends) };
-    const view = buildView(deps, memory, { ...input, status, facts });
+    const view = viewNow();
     const decision = decideNode(view, deps.leader, deps.ids);
-    if (decision.kind !== 'begin' && decision.kind !== 'write') return { status, sends, ending: decision };
+    if (decision.kind !== 'begin' && decision.kind !== 'write') return { status, sends, ending: decision, view };
     ({ status } = decision);
     if (decision.kind === 'write') continue;
     const { intent, priority } = decision;
@@ -187,7 +194,7 @@ function decideAll(deps: NodeDeps, memory: NodeMemory, input: TurnInput, first: 
     countSubnet(deps, intent, status, 1);
     for (const key of keysOf(name, intent, status)) deps.breakers.beginProbe(key, name);
   }
-  return { status, sends, ending: { kind: 'idle' } };
+  return { status, sends, ending: { kind: 'idle' }, view: viewNow() };
 }
 
 /** What this look has taken so far is not free for the rest of it. */

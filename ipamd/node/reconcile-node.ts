@@ -11,6 +11,7 @@ import type { NodeMemory } from './node-memory.ts';
 import { noteIntents } from './note-intents.ts';
 import { abandonPlan, type Plan, planTurn, type TurnInput } from './plan-turn.ts';
 import { startCall, waitForAny } from './running-calls.ts';
+import { type AllocatableTelling, type AllocatableTold, tellAllocatable } from './tell-allocatable.ts';
 import { tellMended, tellProblems } from './tell-problems.ts';
 
 /** What happens to a key next; the same as of the controllers' runtime. */
@@ -92,14 +93,28 @@ class NodeTurn {
     const plan = planTurn(this.#deps, this.#memory, input, facts);
     for (const look of plan.looks)
       startCall(this.#deps, this.#memory, look.kind, this.#caseOf(entry, plan.status, look));
-    const isOther = !isSameData(plan.status, read.status) || lacksCloudFinalizer(entry.object, plan.status);
-    if (isOther) return await this.#write(entry, plan, drift);
+    const telling = this.#tellAllocatable(read.status, plan);
+    const status = telling.status;
+    const isOther = !isSameData(status, read.status) || lacksCloudFinalizer(entry.object, status);
+    if (isOther) return await this.#write(entry, { ...plan, status }, drift, telling.told);
     this.#begin(entry, plan);
     tellProblems(this.#deps, this.#memory, entry, plan);
-    return plan.finished.length > 0 ? undefined : await this.#rest(entry, input, plan, drift);
+    return plan.finished.length > 0 ? undefined : await this.#rest(entry, input, soonerOf(plan, telling.waitMs), drift);
   }
 
-  async #write(entry: NecEntry, plan: Plan, drift: Mended): Promise<NodeReconcileResult | undefined> {
+  #tellAllocatable(before: NodeEniConfigStatus, plan: Plan): AllocatableTelling {
+    // An object that may be let go of is not written for this.
+    const now = plan.ending.kind === 'released' ? undefined : plan.allocatable;
+    const nowMs = this.#deps.clock.monotonicMs();
+    return tellAllocatable(before, plan.status, now, this.#memory.allocatableTold, nowMs);
+  }
+
+  async #write(
+    entry: NecEntry,
+    plan: Plan,
+    drift: Mended,
+    told: AllocatableTold | undefined,
+  ): Promise<NodeReconcileResult | undefined> {
     const result = await this.#put(entry, plan.status).catch((error: unknown) => {
       abandonPlan(this.#deps, this.#name, plan);
       throw error;
@@ -109,6 +124,7 @@ class NodeTurn {
       return result === 'gone' ? this.#gone() : this.#conflict();
     }
     drift.onWritten?.();
+    if (told !== undefined) this.#memory.allocatableTold = told;
     this.#tellMended(entry, plan, drift);
     this.#begin(entry, plan);
     return undefined;
@@ -234,6 +250,11 @@ function faultsOf({ faults }: NecEntry): readonly NodeProblem[] {
     .slice(0, MOST_FAULTS)
     .map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`);
   return [{ reason: 'ObjectInvalid', message: shown.join('; ') }];
+}
+
+function soonerOf(plan: Plan, waitMs: number | undefined): Plan {
+  if (waitMs === undefined) return plan;
+  return { ...plan, waitMs: Math.min(plan.waitMs ?? waitMs, waitMs) };
 }
 
 function holdMs({ ending }: Plan): number | undefined {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Cloud } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -26,16 +27,23 @@ export type Subnets = {
   /** The configuration in force, for logs and status pages. */
   config(): SubnetConfig | undefined;
   /**
-   * Calls when nodes that wait may get on: another configuration, or room where none was; and when what is wrong with it
-   * changes, which every node says.
+   * Calls when nodes that wait may get on: another configuration, or room where none was; when what is wrong with it
+   * changes, which every node says; and when scarce subnets have more or less, at most once a description.
    */
   subscribe(listener: (change: SubnetsChange) => void): () => void;
   /** Follows the ConfigMap and describes the subnets until aborted. Never rejects. */
   run(signal: AbortSignal): Promise<void>;
 };
 
-/** Whom a change concerns: nodes that wait for addresses, or all of them. */
-export type SubnetsChange = { readonly isForAll: boolean };
+/** Whom a change concerns. */
+export type SubnetsChange = {
+  /** Nodes that wait for addresses may get on. */
+  readonly mayGoOn: boolean;
+  /** What is wrong with the configuration is another, which every node says. */
+  readonly isForAll: boolean;
+  /** A subnet that is scarce, or was, has another number of free addresses: what nodes can have may be another. */
+  readonly isScarcityOther: boolean;
+};
 
 /** Hears of subnets; how metrics come in. */
 export type SubnetsObserver = {
@@ -66,6 +74,14 @@ export type SubnetsDeps = {
   readonly refreshMs?: number;
 };
 
+/** More than any instance type may have addresses: a subnet with so many free limits no node. */
+const SCARCE_IPS = 1_024;
+
+function scarceOf(subnets: readonly SubnetState[]): ReadonlyMap<string, number> {
+  const free = subnets.map(({ subnetId, freeIps, isBlocked }) => [subnetId, isBlocked ? 0 : freeIps] as const);
+  return new Map(free.filter(([, count]) => count < SCARCE_IPS));
+}
+
 const REFRESH_MS = 30_000;
 /** After a failure, and while nothing is known. */
 const RETRY_MS = 5_000;
@@ -89,6 +105,7 @@ class ConfiguredSubnets implements Subnets {
   /** What the cloud refuses for good, or until somebody does something. */
   #refused: readonly NodeProblem[] = [];
   #noted = '';
+  #scarce: ReadonlyMap<string, number> = new Map();
 
   constructor(deps: SubnetsDeps) {
     this.#deps = deps;
@@ -171,13 +188,17 @@ class ConfiguredSubnets implements Subnets {
     this.#isReady ||= isAsked || read.faults.length > 0;
     this.#deps.observe.onSubnets?.(this.#book.all());
     const isOther = before !== JSON.stringify([this.#isReady, this.#config]);
-    this.#tellListeners(isOther || hasRoom, problemsBefore);
+    const scarce = scarceOf(this.#book.all());
+    const isScarcityOther = isOther || !isDeepStrictEqual(scarce, this.#scarce);
+    this.#scarce = scarce;
+    this.#tellListeners(isOther || hasRoom, problemsBefore, isScarcityOther);
     return isAsked;
   }
 
-  #tellListeners(mayGoOn: boolean, problemsBefore: string): void {
+  #tellListeners(mayGoOn: boolean, problemsBefore: string, isScarcityOther = false): void {
     const isForAll = problemsBefore !== JSON.stringify(this.problems());
-    if (mayGoOn || isForAll) for (const listener of this.#listeners) listener({ isForAll });
+    if (!mayGoOn && !isForAll && !isScarcityOther) return;
+    for (const listener of this.#listeners) listener({ mayGoOn, isForAll, isScarcityOther });
   }
 
   #tellRefusal(map: ConfigMapEntry | undefined, error: unknown): void {

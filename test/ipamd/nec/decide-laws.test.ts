@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { decideAllocatable } from '../../../ipamd/nec/decide-allocatable.ts';
 import { findDrift } from '../../../ipamd/nec/find-drift.ts';
 import { rebuildStatus } from '../../../ipamd/nec/rebuild-status.ts';
 import { type CallFate, NecWorld } from '../support/nec-world.ts';
@@ -145,6 +146,27 @@ test('rebuildStatus: knows all and nothing but what the cloud holds, under new i
         [],
       );
       t.deepEqual(findDrift(rebuilt, world.sight()), []);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('decideAllocatable: tells what a node has in the end that asks for all it can get of nearly empty subnets', (t) => {
+  fc.assert(
+    fc.property(HISTORY, fc.nat(9), fc.nat(9), (history, ofA, ofB) => {
+      const world = new NecWorld();
+      for (const move of history) play(world, move);
+      world.leaving = 'no';
+      settle(world);
+      world.free = { 'subnet-a': ofA, 'subnet-b': ofB };
+      world.isCounting = true;
+      const allocatable = decideAllocatable(world.view(), world.status);
+      for (let step = 0; step < MOST_STEPS; step++) {
+        world.demand(99, 99);
+        if (!world.step('done')) break;
+      }
+      t.deepEqual(world.broken, []);
+      t.is(allocatable?.most, world.have());
     }),
     { numRuns: 1_000 },
   );

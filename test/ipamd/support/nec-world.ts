@@ -19,9 +19,9 @@ export type CallFate = 'done' | 'refused' | 'lost-before' | 'lost-after';
 
 const LEADER: Leader = { epoch: 1, clusterId: 'cls-laws', requestTimeoutSeconds: 60 };
 const SUBNETS = [
-  { subnetId: 'subnet-a', cidr: '10.0.1.0/24', freeIps: 200, isBlocked: false },
-  { subnetId: 'subnet-b', cidr: '10.0.2.0/24', freeIps: 100, isBlocked: false },
-];
+  { subnetId: 'subnet-a', cidr: '10.0.1.0/24' },
+  { subnetId: 'subnet-b', cidr: '10.0.2.0/24' },
+] as const;
 
 /** A node, its agent and a cloud that does what it is asked, without clocks: for laws about the decisions alone. */
 export class NecWorld {
@@ -30,6 +30,10 @@ export class NecWorld {
   leaving: NodeView['leaving'] = 'no';
   maxRouteENI: number | undefined;
   groups: readonly string[] | undefined;
+  /** Addresses that the subnets have left, whatever is taken or given back. */
+  free = { 'subnet-a': 200, 'subnet-b': 100 };
+  /** From now on what is taken is gone, and what is given back is free again. */
+  isCounting = false;
   readonly cloud = new Map<string, SeenEni>();
   readonly broken: string[] = [];
   #ids = 0;
@@ -51,7 +55,7 @@ export class NecWorld {
       maxIPPerENI: undefined,
       floor: 0,
       initialDemand: 0,
-      subnets: SUBNETS,
+      subnets: SUBNETS.map((subnet) => ({ ...subnet, freeIps: this.free[subnet.subnetId], isBlocked: false })),
       securityGroups: this.groups,
       blocked: new Set(),
       stuck: new Set(),
@@ -170,6 +174,23 @@ export class NecWorld {
   }
 
   #effect(intent: Intent): IntentOutcome | undefined {
+    const before = this.#usedOf();
+    const outcome = this.#change(intent);
+    const after = this.#usedOf();
+    if (this.isCounting) {
+      for (const { subnetId } of SUBNETS) this.free[subnetId] += before[subnetId] - after[subnetId];
+      if (SUBNETS.some(({ subnetId }) => this.free[subnetId] < 0)) this.broken.push('more is asked for than is free');
+    }
+    return outcome;
+  }
+
+  #usedOf() {
+    const usedOf = (id: string) =>
+      [...this.cloud.values()].reduce((sum, eni) => sum + (eni.subnetID === id ? 1 + eni.ips.length : 0), 0);
+    return { 'subnet-a': usedOf('subnet-a'), 'subnet-b': usedOf('subnet-b') };
+  }
+
+  #change(intent: Intent): IntentOutcome | undefined {
     const { action, eniID = '' } = intent;
     this.#promised.clear();
     const eni = this.cloud.get(eniID);
