@@ -52,6 +52,8 @@ export async function startRealApi(assets: string): Promise<RealApi> {
     '--service-account-issuer=https://kubernetes.default.svc',
     `--token-auth-file=${tokens}`,
     '--authorization-mode=RBAC',
+    // As the servers of clusters with a network agent of any kind.
+    '--allow-privileged=true',
     '--service-cluster-ip-range=10.96.0.0/24',
     // Without controllers nobody makes the account that every Pod would have to have.
     '--disable-admission-plugins=ServiceAccount',
