@@ -16,7 +16,7 @@ import { detach } from './detach.ts';
 import { followReadiness } from './follow-readiness.ts';
 import { removeConflist } from './install/conflist.ts';
 import { openInstallation } from './installation.ts';
-import { intakeOf, joinCluster } from './join-cluster.ts';
+import { intakeOf, joinCluster, openDevicePlugin } from './join-cluster.ts';
 import { openJournal } from './journal/journal.ts';
 import { livenessOf } from './liveness.ts';
 import { startMaintenance } from './maintenance.ts';
@@ -73,6 +73,8 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const cluster = joinCluster(config, parts, runtime);
   const supply = cluster?.supply ?? openSupplyFile(config.supplyFile, { clock, log });
   state.restore(journal.load());
+  // Before anything slow: a kubelet that was restarted refuses Pods until it knows the devices again.
+  const devices = openDevicePlugin(config, parts, runtime, cluster);
   await adoptIfUnknown(config, parts, { journal, kernel, supply, signal: down.signal });
   chooseRuleMode(config, parts, hasNftables, runtime.events);
   const loop = openRepairLoop(config, parts, gate);
@@ -115,6 +117,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
       if (config.removeConfOnExit) removeConf(config);
       down.abort('the agent is going down');
       await server.drain(DRAIN_MS);
+      await devices?.close();
       unsubscribe();
       supply.close();
       cluster?.close();

@@ -1,6 +1,11 @@
+import { EXTENDED_RESOURCES } from '../crd/names.ts';
+import { ChangeSignal } from '../runtime/change-signal.ts';
 import { invariant } from '../runtime/invariant.ts';
 import { type ClusterSide, openCluster } from './cluster/cluster.ts';
+import { NO_EVENTS } from './cluster/node-events.ts';
 import type { AgentConfig } from './config/options.ts';
+import { readEniIps } from './device-plugin/count-addresses.ts';
+import { type DevicePlugin, startDevicePlugin } from './device-plugin/device-plugin.ts';
 import type { AgentParts, AgentRuntime } from './parts.ts';
 import type { SupplyIntakeDeps } from './supply-intake.ts';
 
@@ -13,6 +18,39 @@ export function joinCluster(
   if (config.supplySource === 'file') return undefined;
   invariant(runtime.kube !== undefined, 'whoever starts an agent of a cluster gives it the API server');
   return openCluster({ config, runtime, state, metrics, kube: runtime.kube, journal: useCases.journal });
+}
+
+/** Tells kubelet how many addresses the node may have; undefined where there is no kubelet to tell. */
+export function openDevicePlugin(
+  config: AgentConfig,
+  { state, metrics }: AgentParts,
+  { clock, log, random = () => 0.5, kube, events = NO_EVENTS }: AgentRuntime,
+  cluster: ClusterSide | undefined,
+): DevicePlugin | undefined {
+  if (cluster === undefined || config.kubeletDir === '') return undefined;
+  const { supply } = cluster;
+  const supplyTold = new ChangeSignal(clock);
+  const unsubscribe = supply.subscribe(() => supplyTold.notify());
+  const plugin = startDevicePlugin({
+    ...{ clock, log, random, metrics, events },
+    kubeletDir: config.kubeletDir,
+    resources: [
+      {
+        name: EXTENDED_RESOURCES[0],
+        prefix: 'eni-ip',
+        socketName: 'tke-eni-ip.sock',
+        count: () => readEniIps(state, supply.latest()),
+      },
+    ],
+    changes: [state.changed, state.demandChanged, supplyTold],
+    node: kube === undefined ? undefined : { kube, name: config.nodeName },
+  });
+  return {
+    close: async () => {
+      unsubscribe();
+      await plugin.close();
+    },
+  };
 }
 
 /** Makes what taking in supply needs. */

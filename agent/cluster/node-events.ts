@@ -9,7 +9,8 @@ export type NodeEventReason =
   | 'RuleMode'
   | 'RepairFight'
   | 'OfferForeign'
-  | 'Forbidden';
+  | 'Forbidden'
+  | 'DevicePlugin';
 
 /** Tells people what happened on this node: short, seldom, and never in the way of anything. */
 export type NodeEvents = {

@@ -160,6 +160,13 @@ export const OPTIONS = {
     '/usr/lib/cni',
     "Folder with the CNI project's plugins (portmap, bandwidth, bridge, host-local); those that --cni-bin-dir lacks are copied from it, with --plugin-dir; '' for none.",
   ),
+  kubeletDir: option(
+    'Runtime',
+    'kubelet-dir',
+    pathValue(true),
+    '/var/lib/kubelet',
+    "Kubelet's folder, where the node's addresses are registered as tke.cloud.tencent.com/eni-ip when --supply-source is cluster; '' registers nothing.",
+  ),
   removeConfOnExit: option(
     'Runtime',
     'remove-conf-on-exit',

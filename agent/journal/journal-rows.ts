@@ -118,6 +118,7 @@ const supply: Decoder<Supply> = record(
         'ignore',
       ),
     ),
+    allocatable: optional(wholeCount),
   },
   'ignore',
 );

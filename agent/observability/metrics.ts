@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type ClusterMetrics, createClusterMetrics } from './cluster-metrics.ts';
+import { createDevicePluginMetrics, type DevicePluginMetrics } from './device-plugin-metrics.ts';
 
 /** Phases of an ADD, as the histogram labels them: waiting in line, getting an address, recording it, wiring, looking at the result. */
 export type AddPhase = 'queue' | 'allocate' | 'record' | 'netlink' | 'verify';
@@ -8,27 +9,28 @@ export type AddPhase = 'queue' | 'allocate' | 'record' | 'netlink' | 'verify';
 export type PoolSample = { readonly eniId: string; readonly state: string; readonly addressCount: number };
 
 /** What the agent counts. Domain verbs only, so that no use case knows Prometheus. */
-export type Metrics = ClusterMetrics & {
-  addPhase(phase: AddPhase, durationMs: number): void;
-  request(verb: string, code: number, durationMs: number): void;
-  pool(samples: readonly PoolSample[]): void;
-  leases(count: number): void;
-  pass(trigger: string): void;
-  repaired(kind: string, operationCount: number): void;
-  drift(kind: string, objectCount: number): void;
-  fights(count: number): void;
-  fightStarted(kind: string): void;
-  conflicts(count: number): void;
-  journalError(): void;
-  supplyError(): void;
-  enis(ready: number, missing: number): void;
-  overrun(): void;
-  forcedReuse(): void;
-  criReachable(reachable: boolean): void;
-  collected(leaseCount: number): void;
-  spoolPending(count: number): void;
-  migrated(): void;
-};
+export type Metrics = ClusterMetrics &
+  DevicePluginMetrics & {
+    addPhase(phase: AddPhase, durationMs: number): void;
+    request(verb: string, code: number, durationMs: number): void;
+    pool(samples: readonly PoolSample[]): void;
+    leases(count: number): void;
+    pass(trigger: string): void;
+    repaired(kind: string, operationCount: number): void;
+    drift(kind: string, objectCount: number): void;
+    fights(count: number): void;
+    fightStarted(kind: string): void;
+    conflicts(count: number): void;
+    journalError(): void;
+    supplyError(): void;
+    enis(ready: number, missing: number): void;
+    overrun(): void;
+    forcedReuse(): void;
+    criReachable(reachable: boolean): void;
+    collected(leaseCount: number): void;
+    spoolPending(count: number): void;
+    migrated(): void;
+  };
 
 /** The agent's metrics and the text that a scrape gets. */
 export type MetricsRegistry = Metrics & { render(): Promise<string>; readonly contentType: string };
@@ -102,6 +104,7 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
     spoolPending: (count) => spool.set(count),
     migrated: () => migrations.inc(),
     ...createClusterMetrics(registry),
+    ...createDevicePluginMetrics(registry),
     render: () => registry.metrics(),
     contentType: registry.contentType,
   };

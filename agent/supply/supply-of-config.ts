@@ -16,11 +16,13 @@ const DEFAULT_WARM_TARGET = 5;
  * @param settings What its annotations set, as far as it was accepted; goes before the spec.
  */
 export function supplyOfConfig(config: NodeEniConfigFields, settings: NodeSettings = {}): Supply {
+  const allocatable = config.status?.allocatableRouteENIIPs;
   return {
     nodeName: config.metadata.name,
     epoch: config.status?.supplyEpoch ?? 0,
     enis: (config.status?.eniInfos ?? []).filter(({ mode }) => mode !== 'direct-eni').map(eniOf),
     warm: warmTargetsOf(config, settings),
+    ...(allocatable === undefined ? {} : { allocatable }),
   };
 }
 

@@ -9,6 +9,8 @@ export type Supply = {
   readonly epoch: number;
   readonly enis: readonly SupplyEni[];
   readonly warm: WarmTargets;
+  /** Most Pod addresses that the node can have now, as far as its subnets give them; absent when they do not limit it. */
+  readonly allocatable?: number;
 };
 
 /** One ENI of the node. */

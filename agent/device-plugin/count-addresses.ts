@@ -1,0 +1,25 @@
+import type { NodeState } from '../node-state.ts';
+import { countedFamily } from '../pool/demand.ts';
+import type { Supply } from '../supply/supply.ts';
+import type { DeviceSupply } from './decide-devices.ts';
+
+/**
+ * Reads what the number of `eni-ip` devices depends on; undefined while nobody has said what the node may have.
+ * @param latest The newest description of the node, in force or not: limits hold before its addresses do.
+ */
+export function readEniIps(state: NodeState, latest: Supply | undefined): DeviceSupply | undefined {
+  const known = state.distrusted === undefined ? (latest ?? state.supply) : state.supply;
+  if (known === undefined) return undefined;
+  const family = countedFamily(state.pool.state);
+  const addresses = [...state.pool.state.addresses.values()].filter((address) => address.family === family);
+  // An ENI that the cloud is still attaching has no link yet, and is none the worse.
+  const attached = new Set((state.supply?.enis ?? []).filter((eni) => eni.attached).map(({ eniId }) => eniId));
+  const isSick = (eniId: string): boolean => attached.has(eniId) && state.eniProblems.has(eniId);
+  return {
+    quota: known.warm.limit,
+    allocatable: known.allocatable,
+    assigned: addresses.filter(({ standing }) => standing === 'assigned').length,
+    inUse: state.leases.size,
+    stranded: addresses.filter((address) => address.state !== 'leased' && isSick(address.eniId)).length,
+  };
+}

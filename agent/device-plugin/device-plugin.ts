@@ -1,0 +1,178 @@
+import { join } from 'node:path';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { ChangeSignal } from '../../runtime/change-signal.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { NodeEvents } from '../cluster/node-events.ts';
+import type { DevicePluginMetrics } from '../observability/device-plugin-metrics.ts';
+import { countDevices, type Device, type DeviceCount, type DeviceSupply, decideDevices } from './decide-devices.ts';
+import { keepRegistered } from './keep-registered.ts';
+import { listHeld } from './kubelet-client.ts';
+import { patchNode } from './patch-node.ts';
+import { openPluginEndpoint, type PluginEndpoint } from './plugin-endpoint.ts';
+
+/** A resource that the plugin tells kubelet of. */
+export type DeviceResource = {
+  /** `tke.cloud.tencent.com/eni-ip` */
+  readonly name: string;
+  /** Of the devices' ids. */
+  readonly prefix: string;
+  /** Name of our socket beside kubelet's. */
+  readonly socketName: string;
+  /** Undefined while the node has none of it and never had; it is not registered before. */
+  readonly count: () => DeviceSupply | undefined;
+};
+
+/** What the device plugin needs. */
+export type DevicePluginDeps = {
+  /** Kubelet's folder, `/var/lib/kubelet`. */
+  readonly kubeletDir: string;
+  readonly resources: readonly DeviceResource[];
+  /** Woken when a count may be another. */
+  readonly changes: readonly ChangeSignal[];
+  /** The Node's status is written when devices get fewer; undefined without an API server. */
+  readonly node: { readonly kube: KubeClient; readonly name: string } | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** From 0 to below 1. */
+  readonly random: () => number;
+  readonly metrics: DevicePluginMetrics;
+  readonly events: NodeEvents;
+};
+
+/** A plugin that runs. */
+export type DevicePlugin = {
+  /** Ends the registrations; what the Node says stays as it is, for kubelet to judge. Idempotent. */
+  close(): Promise<void>;
+};
+
+const DEVICE_PLUGINS = 'device-plugins';
+const POD_RESOURCES = join('pod-resources', 'kubelet.sock');
+/** Changes come in bursts. */
+const SETTLE_MS = 200;
+/** Some of what a count depends on changes without a sign. */
+const LOOK_MS = 5_000;
+/** Without an answer the highest ids count as free; kubelet may hang, and must then not keep the node from registering. */
+const HELD_MS = 500;
+
+/**
+ * Tells kubelet how many addresses the node may have, as devices, and stays registered whatever kubelet does. Nothing waits
+ * for it, and no failure of it ends anything.
+ */
+export function startDevicePlugin(deps: DevicePluginDeps): DevicePlugin {
+  const down = new AbortController();
+  const running = Promise.all(deps.resources.map((resource) => serveResource(deps, resource, down.signal)));
+  running.catch((error: unknown) => deps.log.error('device plugin ended', { error }));
+  return {
+    close: async () => {
+      down.abort('the agent is going down');
+      await running.catch(() => {});
+    },
+  };
+}
+
+async function serveResource(deps: DevicePluginDeps, resource: DeviceResource, signal: AbortSignal): Promise<void> {
+  const { clock, log } = deps;
+  const watchesChanged = new ChangeSignal(clock);
+  const registered = new ChangeSignal(clock);
+  const endpoint = openPluginEndpoint(join(deps.kubeletDir, DEVICE_PLUGINS, resource.socketName), () =>
+    watchesChanged.notify(),
+  );
+  const told = openTelling(deps, resource, endpoint, signal);
+  let registering: Promise<void> | undefined;
+  while (!signal.aborted) {
+    const supply = resource.count();
+    if (supply !== undefined) {
+      await told.update(countDevices(supply)).catch((error: unknown) => log.error('devices not decided', { error }));
+      registering ??= keepRegistered(
+        {
+          ...{ endpoint, watchesChanged, clock, log, random: deps.random },
+          directory: join(deps.kubeletDir, DEVICE_PLUGINS),
+          registration: { resource: resource.name, socketName: resource.socketName },
+          attempted: (outcome) => {
+            deps.metrics.deviceRegistration(outcome);
+            if (outcome !== 'registered') return;
+            told.askHeldAgain();
+            registered.notify();
+          },
+          failsForLong: (why) =>
+            deps.events.tell('Warning', 'DevicePlugin', `${resource.name} is not registered with kubelet: ${why}`),
+        },
+        signal,
+      );
+    }
+    await waitForAny([...deps.changes, registered], LOOK_MS, signal);
+    if (supply !== undefined) await clock.sleep(SETTLE_MS, signal).catch(() => {});
+  }
+  await registering;
+  endpoint.close();
+}
+
+/** Keeps what kubelet was told, and tells it what is otherwise. */
+function openTelling(
+  { kubeletDir, node, log, metrics }: DevicePluginDeps,
+  { name, prefix }: DeviceResource,
+  endpoint: PluginEndpoint,
+  signal: AbortSignal,
+): { update(count: DeviceCount): Promise<void>; askHeldAgain(): void } {
+  let count: DeviceCount | undefined;
+  let devices: readonly Device[] = [];
+  let held: ReadonlySet<string> = new Set();
+  let isHeldStale = true;
+  const askHeld = async (): Promise<void> => {
+    try {
+      held = await listHeld(join(kubeletDir, POD_RESOURCES), name, { timeoutMs: HELD_MS, signal });
+    } catch (error) {
+      log.debug('kubelet does not say which devices Pods hold', { resource: name, error });
+    }
+  };
+  return {
+    askHeldAgain: () => {
+      isHeldStale = true;
+    },
+    update: async (next) => {
+      const isSame = count?.total === next.total && count.unhealthy === next.unhealthy;
+      if (isSame && !isHeldStale) return;
+      isHeldStale = false;
+      await askHeld();
+      const before = { total: devices.length, healthy: healthyOf(devices) };
+      const decided = decideDevices({ prefix, count: next, previous: devices, held });
+      const isNews = count === undefined || !areSame(decided, devices);
+      count = next;
+      devices = decided;
+      if (!isNews) return;
+      endpoint.tell(devices);
+      const healthy = healthyOf(devices);
+      metrics.devices(name, healthy, devices.length - healthy);
+      log.info('devices', { resource: name, total: devices.length, healthy });
+      const isFewer = devices.length < before.total || healthy < before.healthy;
+      if (!isFewer || node === undefined) return;
+      const resource = { resource: name, capacity: devices.length, allocatable: healthy };
+      // Kubelet does it too, some seconds later; nothing is lost when this fails.
+      void patchNode(node.kube, node.name, resource, signal).catch((error: unknown) => {
+        if (!signal.aborted) log.warn('node status not written, kubelet will', { ...resource, error });
+      });
+    },
+  };
+}
+
+function healthyOf(devices: readonly Device[]): number {
+  return devices.filter(({ isHealthy }) => isHealthy).length;
+}
+
+function areSame(a: readonly Device[], b: readonly Device[]): boolean {
+  return a.length === b.length && a.every(({ id, isHealthy }, i) => b[i]?.id === id && b[i].isHealthy === isHealthy);
+}
+
+/** Resolves at the first notification of any, after `ms`, or when `signal` aborts. */
+async function waitForAny(signals: readonly ChangeSignal[], ms: number, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const end = (): void => over.abort('over');
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    await Promise.race(signals.map((one) => one.wait(ms, over.signal)));
+  } finally {
+    end();
+    signal.removeEventListener('abort', end);
+  }
+}

@@ -1,0 +1,184 @@
+import { join } from 'node:path';
+import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
+import type { ChangeSignal } from '../../runtime/change-signal.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { RegistrationOutcome } from '../observability/device-plugin-metrics.ts';
+import { fileIdentity } from './file-identity.ts';
+import { KubeletError, type Registration, register } from './kubelet-client.ts';
+import type { PluginEndpoint } from './plugin-endpoint.ts';
+import { watchFolder } from './watch-folder.ts';
+
+/** What staying registered needs. */
+export type RegistrationDeps = {
+  /** Folder of kubelet's socket and ours. */
+  readonly directory: string;
+  readonly registration: Registration;
+  readonly endpoint: PluginEndpoint;
+  /** Woken when somebody begins or ends to watch the endpoint. */
+  readonly watchesChanged: ChangeSignal;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** From 0 to below 1. */
+  readonly random: () => number;
+  /** Called after each attempt. */
+  readonly attempted: (outcome: RegistrationOutcome) => void;
+  /** Called once when it has failed for a minute. */
+  readonly failsForLong: (why: string) => void;
+};
+
+/** Name of kubelet's own socket. @see k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1 KubeletSocket */
+const KUBELET_SOCKET = 'kubelet.sock';
+/** When a notification was missed. */
+const LOOK_MS = 1_000;
+/** Kubelet answers in milliseconds; one that hangs is asked anew when it is another, or after this. */
+const REGISTER_MS = 10_000;
+/** It calls back at once. */
+const WATCH_MS = 5_000;
+const BACKOFF: BackoffSettings = { firstMs: 50, maxMs: 10_000, factor: 2, jitter: 0.3 };
+/** A watch that lived so long was a success; one that ends sooner counts as one more failure. */
+const STEADY_MS = 10_000;
+const TELL_AFTER_MS = 60_000;
+
+/**
+ * Keeps the plugin registered with whichever kubelet runs, until aborted: at once when its socket is replaced, with growing
+ * waits when it refuses or ends the watch. Never rejects.
+ */
+export async function keepRegistered(deps: RegistrationDeps, signal: AbortSignal): Promise<void> {
+  const { directory, endpoint, clock, random } = deps;
+  const kubeletSocket = join(directory, KUBELET_SOCKET);
+  const wake = deps.watchesChanged;
+  const folder = watchFolder(directory, () => wake.notify());
+  const story = openStory(deps);
+  let known: string | undefined;
+  let failures = 0;
+  let registeredMs: number | undefined;
+  while (!signal.aborted) {
+    folder.renew();
+    const kubelet = fileIdentity(kubeletSocket);
+    const isOther = kubelet !== known;
+    if (kubelet === undefined) {
+      known = undefined;
+      registeredMs = undefined;
+      story.absent(`${kubeletSocket}: no such socket; kubelet does not run, or its folder is not mounted here`);
+      await wake.wait(LOOK_MS, signal);
+      continue;
+    }
+    if (!isOther && registeredMs !== undefined && endpoint.isWatched()) {
+      if (clock.monotonicMs() - registeredMs >= STEADY_MS) failures = 0;
+      await wake.wait(LOOK_MS, signal);
+      continue;
+    }
+    if (isOther) failures = 0;
+    else if (failures > 0 && (await isReplacedWithin(backoffMs(BACKOFF, failures, random())))) continue;
+    known = kubelet;
+    const error = await whileSame(kubelet, (attempt) => registerOnce(deps, kubeletSocket, attempt));
+    registeredMs = error === undefined ? clock.monotonicMs() : undefined;
+    failures++;
+    if (error !== 'given up') story.attempted(error);
+  }
+  folder.close();
+
+  /** Waits, and tells whether kubelet's socket is another or gone before the time is over. */
+  async function isReplacedWithin(ms: number): Promise<boolean> {
+    const endMs = clock.monotonicMs() + ms;
+    for (let leftMs = ms; leftMs > 0 && !signal.aborted; leftMs = endMs - clock.monotonicMs()) {
+      if (fileIdentity(kubeletSocket) !== known) return true;
+      await wake.wait(Math.min(leftMs, LOOK_MS), signal);
+    }
+    return signal.aborted;
+  }
+
+  /** Gives an attempt up as soon as it is of a kubelet that is gone. */
+  async function whileSame(
+    kubelet: string,
+    run: (attempt: AbortSignal) => Promise<AttemptFailure | undefined>,
+  ): Promise<AttemptFailure | 'given up' | undefined> {
+    const attempt = new AbortController();
+    const giveUp = (): void => attempt.abort('kubelet was replaced');
+    signal.addEventListener('abort', giveUp, { once: true });
+    const look = async (): Promise<void> => {
+      while (!attempt.signal.aborted) {
+        await wake.wait(LOOK_MS, attempt.signal);
+        if (fileIdentity(kubeletSocket) !== kubelet) giveUp();
+      }
+    };
+    const looking = look();
+    try {
+      const failure = await run(attempt.signal);
+      return attempt.signal.aborted ? 'given up' : failure;
+    } finally {
+      attempt.abort('over');
+      await looking;
+      signal.removeEventListener('abort', giveUp);
+    }
+  }
+}
+
+type AttemptFailure = { readonly outcome: Exclude<RegistrationOutcome, 'registered'>; readonly text: string };
+
+/**
+ * Registers and waits until kubelet watches. Watches that came before are ended first: when one ends later, kubelet drops
+ * whatever is registered under the resource's name then, the new one included.
+ * @see kubernetes/pkg/kubelet/cm/devicemanager/plugin/v1beta1/handler.go runClient
+ */
+async function registerOnce(
+  { registration, endpoint, watchesChanged, clock }: RegistrationDeps,
+  kubeletSocket: string,
+  signal: AbortSignal,
+): Promise<AttemptFailure | undefined> {
+  try {
+    endpoint.endWatches();
+    await endpoint.serve();
+  } catch (error) {
+    return { outcome: 'unserved', text: `cannot listen on ${registration.socketName}: ${textOf(error)}` };
+  }
+  try {
+    await register(kubeletSocket, registration, { timeoutMs: REGISTER_MS, signal });
+  } catch (error) {
+    const isRefusal = error instanceof KubeletError && error.code === 'KUBELET_REFUSED';
+    return { outcome: isRefusal ? 'refused' : 'unreachable', text: textOf(error) };
+  }
+  const endMs = clock.monotonicMs() + WATCH_MS;
+  while (!endpoint.isWatched() && !signal.aborted) {
+    const leftMs = endMs - clock.monotonicMs();
+    if (leftMs <= 0) return { outcome: 'silent', text: 'kubelet took the registration and does not ask for devices' };
+    await watchesChanged.wait(leftMs, signal);
+  }
+  return undefined;
+}
+
+/** Says what happens once, and to people when it lasts. */
+function openStory({ registration, clock, log, attempted, failsForLong }: RegistrationDeps): {
+  absent(why: string): void;
+  attempted(failure: AttemptFailure | undefined): void;
+} {
+  const { resource } = registration;
+  let last: string | undefined;
+  let failingMs: number | undefined;
+  let isTold = false;
+  const fails = (text: string): void => {
+    const nowMs = clock.monotonicMs();
+    failingMs ??= nowMs;
+    if (last !== text) log.warn('device plugin is not registered, trying on', { resource, error: text });
+    last = text;
+    if (isTold || nowMs - failingMs < TELL_AFTER_MS) return;
+    isTold = true;
+    failsForLong(text);
+  };
+  return {
+    absent: fails,
+    attempted: (failure) => {
+      attempted(failure?.outcome ?? 'registered');
+      if (failure !== undefined) return fails(failure.text);
+      last = undefined;
+      failingMs = undefined;
+      isTold = false;
+      return log.info('device plugin is registered', { resource });
+    },
+  };
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,81 @@
+import type { MessageTable } from '../api/codec.ts';
+
+// The tables of kubelet.proto, in its order.
+
+/** Says nothing. */
+export const EMPTY = {} as const satisfies MessageTable;
+
+/** Says which calls kubelet should make. */
+export const DEVICE_PLUGIN_OPTIONS = {
+  preStartRequired: { number: 1, type: 'bool' },
+  getPreferredAllocationAvailable: { number: 2, type: 'bool' },
+} as const satisfies MessageTable;
+
+/** Tells kubelet of a plugin. */
+export const REGISTER_REQUEST = {
+  version: { number: 1, type: 'string' },
+  endpoint: { number: 2, type: 'string' },
+  resourceName: { number: 3, type: 'string' },
+  options: { number: 4, type: 'message', message: DEVICE_PLUGIN_OPTIONS },
+} as const satisfies MessageTable;
+
+const DEVICE = {
+  id: { number: 1, type: 'string' },
+  health: { number: 2, type: 'string' },
+} as const satisfies MessageTable;
+
+/** Lists all devices. */
+export const LIST_AND_WATCH_RESPONSE = {
+  devices: { number: 1, type: 'message', message: DEVICE, repeated: true },
+} as const satisfies MessageTable;
+
+const CONTAINER_PREFERRED_ALLOCATION_REQUEST = {
+  availableDeviceIds: { number: 1, type: 'string', repeated: true },
+  mustIncludeDeviceIds: { number: 2, type: 'string', repeated: true },
+  allocationSize: { number: 3, type: 'int32' },
+} as const satisfies MessageTable;
+
+/** Asks which devices to take first. */
+export const PREFERRED_ALLOCATION_REQUEST = {
+  containerRequests: { number: 1, type: 'message', message: CONTAINER_PREFERRED_ALLOCATION_REQUEST, repeated: true },
+} as const satisfies MessageTable;
+
+const CONTAINER_DEVICE_IDS = {
+  deviceIds: { number: 1, type: 'string', repeated: true },
+} as const satisfies MessageTable;
+
+/** Names the devices to take first, container by container. */
+export const PREFERRED_ALLOCATION_RESPONSE = {
+  containerResponses: { number: 1, type: 'message', message: CONTAINER_DEVICE_IDS, repeated: true },
+} as const satisfies MessageTable;
+
+/** Gives devices to containers. */
+export const ALLOCATE_REQUEST = {
+  containerRequests: { number: 1, type: 'message', message: CONTAINER_DEVICE_IDS, repeated: true },
+} as const satisfies MessageTable;
+
+/** Says what each container gets with its devices: nothing here. */
+export const ALLOCATE_RESPONSE = {
+  containerResponses: { number: 1, type: 'message', message: EMPTY, repeated: true },
+} as const satisfies MessageTable;
+
+const CONTAINER_DEVICES = {
+  resourceName: { number: 1, type: 'string' },
+  deviceIds: { number: 2, type: 'string', repeated: true },
+} as const satisfies MessageTable;
+
+const CONTAINER_RESOURCES = {
+  name: { number: 1, type: 'string' },
+  devices: { number: 2, type: 'message', message: CONTAINER_DEVICES, repeated: true },
+} as const satisfies MessageTable;
+
+const POD_RESOURCES = {
+  name: { number: 1, type: 'string' },
+  namespace: { number: 2, type: 'string' },
+  containers: { number: 3, type: 'message', message: CONTAINER_RESOURCES, repeated: true },
+} as const satisfies MessageTable;
+
+/** Lists which Pod holds which devices. */
+export const LIST_POD_RESOURCES_RESPONSE = {
+  podResources: { number: 1, type: 'message', message: POD_RESOURCES, repeated: true },
+} as const satisfies MessageTable;

@@ -1,0 +1,25 @@
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { NODES } from '../../kube/resource-types.ts';
+
+/** What a node says of a resource. */
+export type NodeResource = {
+  readonly resource: string;
+  /** Devices there are. */
+  readonly capacity: number;
+  /** Of them, those that may be given. */
+  readonly allocatable: number;
+};
+
+/**
+ * Writes into the Node's status how much of a resource it has; kubelet writes the same with its next sync. Idempotent.
+ * @throws KubeError
+ */
+export async function patchNode(
+  kube: KubeClient,
+  nodeName: string,
+  { resource, capacity, allocatable }: NodeResource,
+  signal: AbortSignal,
+): Promise<void> {
+  const status = { capacity: { [resource]: String(capacity) }, allocatable: { [resource]: String(allocatable) } };
+  await kube.patch(NODES, { name: nodeName }, { kind: 'merge', body: { status }, subresource: 'status' }, signal);
+}
