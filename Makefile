@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # npm brings the project's own Node 26; it must win over the machine's.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help demo test check unit kernel e2e soak bench build image dev fmt packages gen
+.PHONY: help demo test check unit kernel e2e e2e-cluster soak bench build image dev fmt packages gen
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -13,7 +13,7 @@ demo: packages build ## the whole system on this machine, and three things that 
 	@node test/e2e/demo.ts
 
 test: packages build ## everything that needs no Kubernetes binaries: checks, unit, kernel, end to end
-	@node tools/run-tests.ts check unit kernel e2e
+	@node tools/run-tests.ts check unit kernel e2e --without=cluster
 
 check: node_modules/.installed ## format, lint, layers, types, docs; no test
 	@node tools/run-tests.ts check
@@ -26,6 +26,9 @@ kernel: packages node_modules/.installed ## netlink, sysctl and data plane again
 
 e2e: packages build ## packaged executables and agent in a small VPC of network namespaces
 	@node tools/run-tests.ts e2e
+
+e2e-cluster: packages-cluster build ## a real cluster of kubelets, deployed into and broken; KUBE_ASSETS=<folder with Kubernetes' server binaries>
+	@node tools/run-tests.ts cluster
 
 soak: packages build ## 20,000 Pods come and go amid faults and kills, then the audit: six to nine minutes; SOAK="--seed 1" repeats
 	@node test/soak/main.ts $(SOAK)
@@ -50,6 +53,10 @@ gen: node_modules/.installed ## write the generated docs anew
 
 packages:
 	@tools/require-packages.sh
+
+packages-cluster: node_modules/.installed
+	@node test/cluster/check-assets.ts
+	@tools/require-packages.sh cluster
 
 node_modules/.installed: package.json package-lock.json
 	npm ci --no-audit --no-fund --loglevel=error

@@ -1,14 +1,16 @@
 /**
- * Runs the named suites (`check unit kernel e2e`) one after the other and closes with one line of totals.
- * Exit code 1 when anything failed, when a suite ran no test, or when a whole suite was skipped.
+ * Runs the named suites (`check unit kernel e2e cluster`) one after the other and closes with one line of totals. A suite
+ * named as `--without=SUITE` is not run, and counts as one skipped. Exit code 1 when anything failed or when a suite ran
+ * no test; 2 when a suite cannot be run here.
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { describeMissing, findKubeAssets } from '../test/cluster/kube-assets.ts';
 import { parseTapLine, type TapTotals } from './tap.ts';
 
 type Suite = { readonly name: string; readonly commands: readonly (readonly string[])[]; readonly tap: boolean };
 
-const ROOT_ONLY = ['kernel', 'e2e'];
+const ROOT_ONLY = ['kernel', 'e2e', 'cluster'];
 const SERIAL = '--concurrency=1';
 
 const SUITES: readonly Suite[] = [
@@ -27,7 +29,12 @@ const SUITES: readonly Suite[] = [
     name: 'unit',
     tap: true,
     commands: [
-      ['ava', '--tap', 'test/**/*.test.ts', '!test/kernel/**', '!test/e2e/**', '!test/vpc/**', '!test/examples/**'],
+      [
+        'ava',
+        '--tap',
+        'test/**/*.test.ts',
+        ...['kernel', 'e2e', 'vpc', 'examples', 'cluster'].map((folder) => `!test/${folder}/**`),
+      ],
     ],
   },
   {
@@ -47,6 +54,8 @@ const SUITES: readonly Suite[] = [
       ['ava', '--tap', '--concurrency=3', '--timeout=10m', 'test/e2e/system-*.test.ts'],
     ],
   },
+  // Each file has a cluster of its own: a gigabyte and a core.
+  { name: 'cluster', tap: true, commands: [['ava', '--tap', SERIAL, '--timeout=10m', 'test/cluster/**/*.test.ts']] },
 ];
 
 /** Runs one command with its output on ours. Resolves to its exit code. */
@@ -108,19 +117,40 @@ async function runSuite(suite: Suite): Promise<TapTotals> {
   return totals;
 }
 
+/** Says why a suite is not run, and counts it as skipped. */
+function skipSuite(name: string): TapTotals {
+  const assets = findKubeAssets();
+  const reason =
+    name === 'cluster' && assets.missing.length > 0
+      ? describeMissing(assets)
+      : `it takes long: run tools/run-tests.ts ${name}`;
+  console.log(`== ${name}\n  skip ${name}: ${reason}\n== ${name}: 0 passed, 0 failed, 1 skipped, 0.0 s`);
+  return { passed: 0, failed: 0, skipped: 1 };
+}
+
 if (import.meta.main) {
-  const wanted = process.argv.slice(2);
-  const unknown = wanted.filter((name) => !SUITES.some((suite) => suite.name === name));
+  const words = process.argv.slice(2);
+  const skipped = words.filter((word) => word.startsWith('--without=')).map((word) => word.slice('--without='.length));
+  const wanted = words.filter((word) => !word.startsWith('--without='));
+  const unknown = [...wanted, ...skipped].filter((name) => !SUITES.some((suite) => suite.name === name));
   if (unknown.length > 0) {
     console.error(`no such suite: ${unknown.join(', ')}; known are ${SUITES.map((suite) => suite.name).join(', ')}`);
     process.exit(2);
   }
   if (process.getuid?.() !== 0 && wanted.some((name) => ROOT_ONLY.includes(name))) {
-    console.error('kernel and e2e make network namespaces and start containers: run make as root (sudo make test)');
+    console.error(
+      'kernel, e2e and cluster make network namespaces and start containers: run make as root (sudo make test)',
+    );
+    process.exit(2);
+  }
+  const assets = findKubeAssets();
+  if (wanted.includes('cluster') && assets.missing.length > 0) {
+    console.error(`cluster: ${describeMissing(assets)}`);
     process.exit(2);
   }
   const all: TapTotals[] = [];
   for (const suite of SUITES.filter((candidate) => wanted.includes(candidate.name))) all.push(await runSuite(suite));
+  all.push(...skipped.map(skipSuite));
   const sum = (pick: (totals: TapTotals) => number) => all.reduce((total, one) => total + pick(one), 0);
   const failed = sum((one) => one.failed);
   console.log(`${sum((one) => one.passed)} passed, ${failed} failed, ${sum((one) => one.skipped)} skipped`);

@@ -13,13 +13,23 @@ export type KeyPair = {
 
 const run = promisify(execFile);
 
+/** What a certificate says besides. */
+export type KeyPairOptions = {
+  /** Default: `/CN=<name>`. */
+  readonly subject?: string;
+  readonly ips?: readonly string[];
+  readonly dns?: readonly string[];
+};
+
 /**
  * Makes a self-signed certificate for 127.0.0.1 and localhost in a folder, by openssl; it is its own authority.
  * @see openssl-req(1)
  */
-export async function makeKeyPair(folder: string, name: string): Promise<KeyPair> {
+export async function makeKeyPair(folder: string, name: string, options: KeyPairOptions = {}): Promise<KeyPair> {
   const [certPath, keyPath] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
-  const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'];
+  const ips = ['127.0.0.1', ...(options.ips ?? [])].map((ip) => `IP:${ip}`);
+  const names = [...ips, ...['localhost', ...(options.dns ?? [])].map((dns) => `DNS:${dns}`)].join(',');
+  const subject = ['-subj', options.subject ?? `/CN=${name}`, '-addext', `subjectAltName=${names}`];
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', keyPath];
   await run('openssl', ['req', '-x509', ...key, '-out', certPath, '-days', '2', ...subject]);
   return { cert: readFileSync(certPath, 'utf8'), key: readFileSync(keyPath, 'utf8'), certPath, keyPath };

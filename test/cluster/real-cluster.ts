@@ -1,0 +1,372 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { type OpenKubeClient, openKubeClient } from '../../kube/open-client.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { silentLogger } from '../../runtime/log.ts';
+import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
+import { makeKeyPair } from '../kube-api/pki.ts';
+import { type RunOptions, type RunResult, run, tryRun } from '../support/run.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type Door, openDoor } from '../system/door.ts';
+import { createVpcCloud, POD_SUBNET, type PodSubnet, type VpcCloud } from '../system/vpc-cloud.ts';
+import { ClusterNode } from './cluster-node.ts';
+import {
+  API_PORT,
+  AUDIT_POLICY,
+  apiServerArgv,
+  type ControlPlaneFacts,
+  controllerManagerArgv,
+  etcdArgv,
+  type Flags,
+  KUBERNETES_SERVICE_IP,
+  renderTokens,
+  schedulerArgv,
+  type TokenEntry,
+} from './control-plane.ts';
+import { Daemon } from './daemon.ts';
+import { type Deployed, type DeploySpec, deploy } from './deploy.ts';
+import { describeMissing, findKubeAssets } from './kube-assets.ts';
+import { Machine } from './machine.ts';
+import { openRelay, type Relay } from './relay.ts';
+import { replaceNetwork } from './replace-network.ts';
+import { writeSmallImages } from './small-images.ts';
+import { CLUSTER_STEM, clusterDir, removeStaleClusters } from './stale-clusters.ts';
+
+/** A node of a real cluster. */
+export type RealNodeSpec = {
+  readonly name: string;
+  /** Cores of its instance in the cloud, which set how many ENIs and addresses it may have; default 4. */
+  readonly cores?: number;
+  /** Default 110. */
+  readonly maxPods?: number;
+  /** Default `none`: no plugin and no configuration. `ptp`: Debian's ptp and host-local, for comparisons without ours. */
+  readonly cni?: 'none' | 'ptp';
+  /** Default true: registers with the taint `tke.cloud.tencent.com/eni-ip-unavailable`, as nodes of TKE do. */
+  readonly hasEniIpTaint?: boolean;
+  /** Fields of the kubelet's configuration that win over ours. */
+  readonly kubelet?: Readonly<Record<string, unknown>>;
+};
+
+/** What a real cluster consists of. */
+export type RealClusterSpec = {
+  /** Default: `node1` and `node2`. */
+  readonly nodes?: readonly RealNodeSpec[];
+  /** Subnets for Pods; default one of 253 addresses. */
+  readonly subnets?: readonly PodSubnet[];
+  /** Folder with the executables of Kubernetes; default `KUBE_ASSETS`, or where a release is usually unpacked. */
+  readonly assets?: string;
+  /** ENIs in the VPC, primary ones not counted. */
+  readonly vpcEnis?: number;
+  /** How long tasks of the cloud last, milliseconds; default 20 to 80. */
+  readonly taskMs?: readonly [number, number];
+  /** Flags of the control plane's daemons that win over ours. */
+  readonly apiServerFlags?: Flags;
+  readonly controllerManagerFlags?: Flags;
+  readonly schedulerFlags?: Flags;
+};
+
+/** Region of the test cloud. */
+export const REGION = 'ap-guangzhou';
+/** Id of the cluster in the test cloud. */
+export const CLUSTER_ID = 'cls-real0000';
+/** Where each node reaches the cloud's API: plain HTTP, no packet leaves the node. */
+export const CLOUD_ENDPOINT = '127.0.0.1:8443';
+/** All addresses of the test VPC. */
+export const VPC_CIDR = '10.0.0.0/16';
+
+const CLOUD_PORT = 8_443;
+/** Name of the control plane in the VPC. */
+const CONTROL_PLANE = 'cp';
+
+/**
+ * Starts a real cluster: etcd and the control plane in one network namespace of a small VPC, each node in another, with
+ * a mount and a PID namespace of its own; the cloud is served by this process. Resolves when all nodes have registered;
+ * they are not Ready while nothing brings a network (`deploy` does). The caller closes it; nothing is left when it fails.
+ * @throws Error naming the executables of Kubernetes that are missing
+ */
+export async function startRealCluster(spec: RealClusterSpec = {}): Promise<RealCluster> {
+  const assets = findKubeAssets(spec.assets);
+  if (assets.missing.length > 0) throw new Error(describeMissing(assets));
+  await removeStaleClusters();
+  const nodes = spec.nodes ?? [{ name: 'node1' }, { name: 'node2' }];
+  const { vpcEnis, taskMs } = spec;
+  const cloud = await createVpcCloud({
+    prefix: CLUSTER_STEM,
+    nodes: [CONTROL_PLANE, ...nodes.map(({ name }) => name)].map((name) => ({
+      name,
+      cores: nodes.find((node) => node.name === name)?.cores ?? 4,
+    })),
+    subnets: spec.subnets ?? [POD_SUBNET],
+    ...(vpcEnis === undefined ? {} : { vpcEnis }),
+    ...(taskMs === undefined ? {} : { taskMs }),
+  });
+  const cluster = new RealCluster(spec, cloud, assets.dir);
+  try {
+    await cluster.start(nodes);
+  } catch (error) {
+    const logs = cluster.logs();
+    await cluster.close();
+    throw new Error(`the cluster did not come up: ${String(error)}\n${logs}`, { cause: error });
+  }
+  return cluster;
+}
+
+/** A running cluster of real Kubernetes components. Made by `startRealCluster`. */
+export class RealCluster {
+  readonly cloud: VpcCloud;
+  /** Folder of its files: `admin.conf` for kubectl, `audit.log` of the API server, a log of each daemon. */
+  readonly dir: string;
+  /** Folder with the executables of Kubernetes. */
+  readonly assets: string;
+  readonly nodes: ClusterNode[] = [];
+  readonly etcd: Daemon;
+  readonly apiServer: Daemon;
+  readonly controllerManager: Daemon;
+  readonly scheduler: Daemon;
+  /** Where the control plane runs. */
+  readonly controlPlane: Machine;
+  /** Doors of the nodes to the cloud's API, by the node's name: to be cut and healed. */
+  readonly cloudDoors = new Map<string, Door>();
+  #admin: OpenKubeClient | undefined;
+  #relay: Relay | undefined;
+  #facts: ControlPlaneFacts | undefined;
+  #tokens = new Map<string, TokenEntry>();
+
+  constructor(spec: RealClusterSpec, cloud: VpcCloud, assets: string) {
+    this.cloud = cloud;
+    this.assets = assets;
+    this.dir = clusterDir(cloud.vpc.prefix);
+    const { netns } = cloud.vpc.node(CONTROL_PLANE);
+    this.controlPlane = new Machine({ name: CONTROL_PLANE, netns, mounts: [] });
+    this.etcd = this.#daemon('etcd', etcdArgv);
+    this.apiServer = this.#daemon('kube-apiserver', (facts) => apiServerArgv(facts, spec.apiServerFlags ?? {}));
+    this.controllerManager = this.#daemon('kube-controller-manager', (facts) =>
+      controllerManagerArgv(facts, spec.controllerManagerFlags ?? {}),
+    );
+    this.scheduler = this.#daemon('kube-scheduler', (facts) => schedulerArgv(facts, spec.schedulerFlags ?? {}));
+  }
+
+  /** Starts everything. Called once, by `startRealCluster`. */
+  async start(nodes: readonly RealNodeSpec[]): Promise<void> {
+    mkdirSync(this.dir, { mode: 0o700 });
+    await this.#writeIdentities(nodes);
+    const images = writeSmallImages(this.dir);
+    for (const [index, node] of nodes.entries()) this.nodes.push(this.#makeNode(node, index));
+    await Promise.all([this.#startControlPlane(), ...this.nodes.map((node) => node.install(images))]);
+    for (const node of this.nodes) node.startKubelet();
+    const names = this.nodes.map(({ name }) => `node/${name}`);
+    await this.awaitKubectl(['get', ...names, 'serviceaccount/default'], 'registration of the nodes');
+  }
+
+  /** Brings this project into the cluster: its images, its manifests; waits until Pods can get addresses. */
+  async deploy(spec: DeploySpec = {}): Promise<Deployed> {
+    return deploy(this, spec);
+  }
+
+  /** The API server with every right. @throws Error before the cluster has started */
+  get admin(): KubeClient {
+    if (this.#admin === undefined) throw new Error('the cluster has not started');
+    return this.#admin;
+  }
+
+  /** Path of an administrator's kubeconfig that works on this machine. */
+  get kubeconfig(): string {
+    return join(this.dir, 'admin.conf');
+  }
+
+  /** The node of that name. @throws Error when there is none */
+  node(name: string): ClusterNode {
+    const found = this.nodes.find((node) => node.name === name);
+    if (found === undefined) throw new Error(`${name}: no such node in this cluster`);
+    return found;
+  }
+
+  /** Runs kubectl as the administrator; it must succeed; answers with its standard output. @throws RunError */
+  kubectl(...args: readonly string[]): Promise<string> {
+    return run(this.#kubectlArgv(args), { timeoutMs: KUBECTL_TIMEOUT_MS });
+  }
+
+  /** Runs kubectl as the administrator and returns its answer, failure included. */
+  tryKubectl(args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
+    return tryRun(this.#kubectlArgv(args), { timeoutMs: KUBECTL_TIMEOUT_MS, ...options });
+  }
+
+  /** Answers with what `kubectl <args> -o json` prints, parsed. @throws RunError */
+  async kubectlJson(...args: readonly string[]): Promise<unknown> {
+    return JSON.parse(await this.kubectl(...args, '-o', 'json'));
+  }
+
+  /** Applies manifests (YAML, or JSON) as the administrator, server-side. @throws RunError */
+  apply(manifests: string): Promise<string> {
+    const args = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
+    return run(this.#kubectlArgv(args), { input: manifests, timeoutMs: KUBECTL_TIMEOUT_MS });
+  }
+
+  /** Runs a command in a Pod's container, `namespace/name` or a name in `default`; answers with its standard output. @throws RunError */
+  execInPod(pod: string, command: readonly string[]): Promise<string> {
+    const [namespace, name] = pod.includes('/') ? pod.split('/', 2) : ['default', pod];
+    return this.kubectl('-n', namespace ?? '', 'exec', name ?? '', '--', ...command);
+  }
+
+  /** Waits until a kubectl command succeeds, and answers with what it printed then. @throws Error with its last answer */
+  async awaitKubectl(args: readonly string[], what: string, timeoutMs = 60_000): Promise<string> {
+    let last = '';
+    return waitUntil(
+      async () => {
+        const answer = await this.tryKubectl(args);
+        last = `${answer.stdout}${answer.stderr}`;
+        return answer.code === 0 && { text: answer.stdout };
+      },
+      { what, timeoutMs, everyMs: 100, explain: () => `${last}\n${this.logs()}` },
+    ).then(({ text }) => text);
+  }
+
+  /** Waits until the API server answers that it is ready: after `apiServer.start()` or `etcd.start()`. */
+  async awaitApiServer(timeoutMs = 60_000): Promise<void> {
+    await this.awaitKubectl(['get', '--raw', '/readyz'], 'kube-apiserver', timeoutMs);
+  }
+
+  /** Waits until nodes are Ready; by default all of them. */
+  async awaitReady(names = this.nodes.map(({ name }) => name), timeoutMs = 60_000): Promise<void> {
+    const nodes = names.map((name) => `node/${name}`);
+    const args = ['wait', '--for=condition=Ready', `--timeout=${timeoutMs}ms`, ...nodes];
+    const answer = await this.tryKubectl(args, { timeoutMs: timeoutMs + 10_000 });
+    if (answer.code !== 0) throw new Error(`${names.join(', ')}: not Ready: ${answer.stderr}\n${this.logs()}`);
+  }
+
+  /** The records of the API server's audit log so far, one for each request that was answered. */
+  auditLog(): readonly Readonly<Record<string, unknown>>[] {
+    const lines = readFileSync(join(this.dir, 'audit.log'), 'utf8').split('\n');
+    // The last one may be half written.
+    return lines.slice(0, -1).map((line): Readonly<Record<string, unknown>> => JSON.parse(line));
+  }
+
+  /** The ends of all daemons' logs. */
+  logs(): string {
+    const daemons = [this.etcd, this.apiServer, this.controllerManager, this.scheduler];
+    const ofControlPlane = daemons.map((daemon) => `== ${daemon.name}\n${daemon.logs().slice(-2_000)}`);
+    return [...ofControlPlane, ...this.nodes.map((node) => node.logs())].join('\n');
+  }
+
+  /** Ends every process and removes namespaces, cgroups and files. Idempotent, also after a failed start. */
+  async close(): Promise<void> {
+    this.#admin?.close();
+    await Promise.all([this.controlPlane.halt(), ...this.nodes.map((node) => node.close())]);
+    await this.#relay?.close();
+    for (const door of this.cloudDoors.values()) door.close();
+    await this.cloud.close();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  async #startControlPlane(): Promise<void> {
+    await this.controlPlane.boot();
+    this.etcd.start();
+    this.apiServer.start();
+    this.#relay = await openRelay(this.controlPlane.netns);
+    writeFileSync(this.kubeconfig, this.#kubeconfigOf('kubernetes-admin', this.#relay.url), { mode: 0o600 });
+    this.#admin = openKubeClient({
+      kubeconfig: this.kubeconfig,
+      env: {},
+      qps: 500,
+      burst: 1_000,
+      userAgent: 'cluster-test',
+      clock: systemClock,
+      log: silentLogger,
+    });
+    await this.awaitApiServer();
+    this.controllerManager.start();
+    this.scheduler.start();
+  }
+
+  #makeNode(spec: RealNodeSpec, index: number): ClusterNode {
+    const { cloud } = this;
+    const { netns, primary } = cloud.vpc.node(spec.name);
+    const dir = join(this.dir, spec.name);
+    mkdirSync(dir);
+    this.#openCloudDoor(spec.name);
+    const url = `https://${cloud.vpc.node(CONTROL_PLANE).primary.primaryIp}:${API_PORT}`;
+    return new ClusterNode({
+      netns,
+      dir,
+      kubeAssets: this.assets,
+      facts: {
+        name: spec.name,
+        instanceId: cloud.instanceOf(spec.name),
+        ip: primary.primaryIp,
+        cores: spec.cores ?? 4,
+        maxPods: spec.maxPods ?? 110,
+        hasEniIpTaint: spec.hasEniIpTaint ?? spec.cni !== 'ptp',
+        more: spec.kubelet ?? {},
+      },
+      kubeletClientCa: readFileSync(this.#known.kubeletClient.certPath, 'utf8'),
+      kubeconfigs: {
+        kubelet: this.#kubeconfigOf(`system:node:${spec.name}`, url),
+        kubeProxy: this.#kubeconfigOf('system:kube-proxy', url),
+      },
+      vpcCidr: VPC_CIDR,
+      ...(spec.cni === 'ptp' ? { podCidr: `10.200.${index}.0/24` } : {}),
+      renewNetwork: async () => {
+        this.cloudDoors.get(spec.name)?.close();
+        await replaceNetwork(cloud.vpc, spec.name);
+        this.#openCloudDoor(spec.name);
+      },
+    });
+  }
+
+  #openCloudDoor(node: string): void {
+    const { vpc, server } = this.cloud;
+    this.cloudDoors.set(
+      node,
+      openDoor(vpc.node(node).netns, CLOUD_PORT, (socket) => server.accept(socket)),
+    );
+  }
+
+  /** Makes certificates and tokens, and the files that the control plane reads at its start. */
+  async #writeIdentities(nodes: readonly RealNodeSpec[]): Promise<void> {
+    const ip = this.cloud.vpc.node(CONTROL_PLANE).primary.primaryIp;
+    const dns = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc'];
+    const [serving, kubeletClient] = await Promise.all([
+      makeKeyPair(this.dir, 'apiserver', { ips: [ip, KUBERNETES_SERVICE_IP], dns }),
+      makeKeyPair(this.dir, 'kubelet-client', { subject: '/O=system:masters/CN=kube-apiserver-kubelet-client' }),
+    ]);
+    this.#facts = { assets: this.assets, dir: this.dir, ip, serving, kubeletClient };
+    this.#addIdentity('kubernetes-admin', ['system:masters']);
+    this.#addIdentity('system:kube-controller-manager');
+    this.#addIdentity('system:kube-scheduler');
+    this.#addIdentity('system:kube-proxy');
+    for (const { name } of nodes) this.#addIdentity(`system:node:${name}`, ['system:nodes']);
+    writeFileSync(join(this.dir, 'tokens.csv'), renderTokens([...this.#tokens.values()]), { mode: 0o600 });
+    writeFileSync(join(this.dir, 'audit-policy.yaml'), AUDIT_POLICY);
+    const url = `https://127.0.0.1:${API_PORT}`;
+    for (const name of ['controller-manager', 'scheduler'])
+      writeFileSync(join(this.dir, `${name}.conf`), this.#kubeconfigOf(`system:kube-${name}`, url));
+  }
+
+  #addIdentity(user: string, groups: readonly string[] = []): void {
+    this.#tokens.set(user, { token: randomBytes(16).toString('hex'), user, groups });
+  }
+
+  #kubeconfigOf(user: string, url: string): string {
+    const token = this.#tokens.get(user)?.token ?? '';
+    return renderKubeconfig({ url, token, ca: readFileSync(this.#known.serving.certPath, 'utf8') });
+  }
+
+  get #known(): ControlPlaneFacts {
+    if (this.#facts === undefined) throw new Error('the cluster has no certificates yet');
+    return this.#facts;
+  }
+
+  #kubectlArgv(args: readonly string[]): readonly string[] {
+    return [join(this.assets, 'kubectl'), `--kubeconfig=${this.kubeconfig}`, ...args];
+  }
+
+  #daemon(name: string, argv: (facts: ControlPlaneFacts) => readonly string[]): Daemon {
+    const logPath = join(this.dir, `${name}.log`);
+    return new Daemon({ name, machine: this.controlPlane, argv: () => argv(this.#known), logPath });
+  }
+}
+
+/** Longest that one kubectl command may take, milliseconds. */
+const KUBECTL_TIMEOUT_MS = 60_000;
