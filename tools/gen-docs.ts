@@ -6,6 +6,7 @@ import { dirname } from 'node:path';
 import { AGENT_PROGRAM } from '../agent/config/options.ts';
 import { IPAMD_PROGRAM } from '../ipamd/config/options.ts';
 import { renderConfigDoc } from '../runtime/settings/render-options.ts';
+import { renderDashboard } from './dashboard/render.ts';
 import { renderErrorDocs } from './error-docs.ts';
 import { CRD_FILES } from './gen-crd.ts';
 
@@ -13,6 +14,7 @@ const DOCS: Readonly<Record<string, () => string>> = {
   'docs/agent-config.md': () => renderConfigDoc(AGENT_PROGRAM),
   'docs/ipamd-config.md': () => renderConfigDoc(IPAMD_PROGRAM),
   'docs/errors.md': renderErrorDocs,
+  'conf/monitoring/dashboard.json': renderDashboard,
   ...CRD_FILES,
 };
 

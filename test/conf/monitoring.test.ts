@@ -1,6 +1,6 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { AGENT_PROGRAM } from '../../agent/config/options.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
 import { metricTables } from './metric-tables.ts';
@@ -21,10 +21,14 @@ const rule = parse(read('conf/monitoring/alerts.yaml')) as {
 };
 const ALERTS = rule.spec.groups.flatMap(({ rules }) => rules);
 const RUNBOOKS = readdirSync(`${ROOT}docs/runbooks`).filter((name) => name !== 'README.md');
-const METRICS = metricTables();
-/** Prometheus itself has `up`; the PodMonitors set job and node, Prometheus the rest. */
-const OF_PROMETHEUS = new Set(['up']);
+/** What Prometheus itself writes. */
+const OF_PROMETHEUS = new Map([
+  ['up', new Set<string>()],
+  ['ALERTS', new Set(['alertname', 'alertstate', 'severity', 'reason'])],
+]);
+/** The PodMonitors set job and node, Prometheus the rest. */
 const OF_TARGETS = new Set(['job', 'node', 'instance', 'namespace', 'pod', 'container', 'endpoint']);
+const METRICS = new Map([...metricTables(), ...OF_PROMETHEUS]);
 
 /** What is wrong with an expression: its grammar, its metrics, their labels. */
 function faultsOf(expression: string): readonly string[] {
@@ -34,9 +38,7 @@ function faultsOf(expression: string): readonly string[] {
   return [
     ...faults,
     ...(selectors.length === 0 ? ['reads no metric'] : []),
-    ...selectors
-      .filter(({ metric }) => !METRICS.has(metric) && !OF_PROMETHEUS.has(metric))
-      .map(({ metric }) => `no metric ${metric}`),
+    ...selectors.filter(({ metric }) => !METRICS.has(metric)).map(({ metric }) => `no metric ${metric}`),
     ...selectors.flatMap(({ metric, labels }) =>
       labels
         .filter((label) => !OF_TARGETS.has(label) && !labelsOf(metric).has(label))
@@ -142,3 +144,107 @@ for (const page of PAGES) {
     );
   });
 }
+
+type GridPos = { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+type DashboardPanel = {
+  readonly id: number;
+  readonly title: string;
+  readonly type: string;
+  readonly gridPos: GridPos;
+  readonly targets?: readonly { readonly expr: string; readonly legendFormat?: string }[];
+};
+const dashboard = JSON.parse(read('conf/monitoring/dashboard.json')) as {
+  readonly uid: string;
+  readonly templating: { readonly list: readonly { readonly name: string }[] };
+  readonly panels: readonly DashboardPanel[];
+};
+
+/** Grafana fills variables in before Prometheus sees the text. */
+function filledIn(expression: string): string {
+  return expression.replaceAll('$__rate_interval', '5m').replaceAll('$node', '.*');
+}
+
+test('dashboard.json: reads metrics that exist, and names its lines by labels that they have', (t) => {
+  const targets = dashboard.panels.flatMap(({ title, targets: list = [] }) =>
+    list.map((target) => ({ title, ...target })),
+  );
+  t.true(targets.length > 40);
+  for (const { title, expr, legendFormat = '' } of targets) {
+    t.deepEqual(faultsOf(filledIn(expr)), [], title);
+    const { grouping } = readPromql(filledIn(expr));
+    const named = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label);
+    t.deepEqual(
+      named.filter((label) => !grouping.includes(label)),
+      [],
+      title,
+    );
+  }
+});
+
+test('dashboard.json: has panels that do not overlap, ids of their own, and only variables that it declares', (t) => {
+  const { panels } = dashboard;
+  t.is(new Set(panels.map(({ id }) => id)).size, panels.length);
+  const overlaps = panels.flatMap((one, index) =>
+    panels
+      .slice(index + 1)
+      .filter((other) => isOverlap(one.gridPos, other.gridPos))
+      .map(({ title }) => `${one.title} and ${title}`),
+  );
+  t.deepEqual(overlaps, []);
+  t.deepEqual(
+    panels.filter(({ gridPos: { x, w } }) => x + w > 24).map(({ title }) => title),
+    [],
+  );
+  const declared = dashboard.templating.list.map(({ name }) => name);
+  const used = [...read('conf/monitoring/dashboard.json').matchAll(/\$\{?(\w+)\}?/g)].map(([, name = '']) => name);
+  t.deepEqual(
+    used.filter((name) => !declared.includes(name) && !name.startsWith('__')),
+    [],
+  );
+});
+
+function isOverlap(a: GridPos, b: GridPos): boolean {
+  return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+}
+
+test('pod-monitors.yaml: selects agents and ipamds by the labels of their Pods, and sets what alerts rely on', (t) => {
+  const podLabels = new Map(
+    ['agent/daemonset.yaml', 'ipamd/deployment.yaml'].map((file) => {
+      const { metadata, spec } = parse(read(`conf/kubernetes/${file}`)) as {
+        readonly metadata: { readonly name: string };
+        readonly spec: {
+          readonly template: { readonly metadata: { readonly labels: Readonly<Record<string, string>> } };
+        };
+      };
+      return [metadata.name, spec.template.metadata.labels];
+    }),
+  );
+  const monitors = parseAllDocuments(read('conf/monitoring/pod-monitors.yaml')).map(
+    (document) =>
+      document.toJS() as {
+        readonly metadata: { readonly name: string };
+        readonly spec: {
+          readonly jobLabel: string;
+          readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
+          readonly podMetricsEndpoints: readonly {
+            readonly relabelings: readonly { readonly targetLabel: string }[];
+          }[];
+        };
+      },
+  );
+  t.deepEqual(monitors.map(({ metadata }) => metadata.name).toSorted(), [...podLabels.keys()].toSorted());
+  for (const { metadata, spec } of monitors) {
+    const labels = podLabels.get(metadata.name) ?? {};
+    t.is(labels[spec.jobLabel], metadata.name);
+    for (const [label, value] of Object.entries(spec.selector.matchLabels)) t.is(labels[label], value);
+    const set = spec.podMetricsEndpoints.flatMap(({ relabelings }) =>
+      relabelings.map(({ targetLabel }) => targetLabel),
+    );
+    t.deepEqual(set, ['node']);
+  }
+  const jobs = [...read('conf/monitoring/alerts.yaml').matchAll(/job="([^"]+)"/g)].map(([, job = '']) => job);
+  t.deepEqual(
+    jobs.filter((job) => !podLabels.has(job)),
+    [],
+  );
+});
