@@ -1,15 +1,177 @@
-import type { RealCluster } from './real-cluster.ts';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { ENI_IP_TAINT } from '../../crd/names.ts';
+import { buildImages } from '../../tools/image.ts';
+import { isObject, type JsonObject } from '../support/netns.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import type { VpcCloud } from '../system/vpc-cloud.ts';
+import type { ClusterNode } from './cluster-node.ts';
 
-/** What of the project is brought into a cluster. */
+/** How the project is brought into a cluster. */
 export type DeploySpec = {
-  /** Flags that the agent gets besides. */
-  readonly agentFlags?: readonly string[];
+  /** Flags of ipamd without dashes, set by its settings ConfigMap: they win over ours. */
+  readonly ipamdSettings?: Readonly<Record<string, string>>;
+  /** Flags of the agent without dashes, set by its settings ConfigMap. */
+  readonly agentSettings?: Readonly<Record<string, string>>;
+  /** Subnets for Pods; default all that the cloud has for them. */
+  readonly subnetIds?: readonly string[];
+  /** Names of folders below `conf/kubernetes/components` to add. */
+  readonly components?: readonly string[];
+  /** Default `nodes`: until all nodes give Pods addresses. `applied`: not at all. */
+  readonly until?: 'nodes' | 'applied';
 };
 
 /** What was brought. */
-export type Deployed = { readonly manifests: string };
+export type Deployed = {
+  /** All that was applied, as YAML. */
+  readonly manifests: string;
+};
 
-/** TODO */
-export async function deploy(_cluster: RealCluster, _spec: DeploySpec): Promise<Deployed> {
-  throw new Error('no');
+/** What of a cluster is needed to deploy into it. */
+export type DeployTarget = {
+  readonly dir: string;
+  readonly cloud: VpcCloud;
+  readonly nodes: readonly ClusterNode[];
+  kubectl(...args: readonly string[]): Promise<string>;
+  apply(manifests: string): Promise<string>;
+  kubectlJson(...args: readonly string[]): Promise<unknown>;
+  logs(): string;
+};
+
+/** Id of the cluster in the test cloud. */
+export const CLUSTER_ID = 'cls-real0000';
+/** Where each node reaches the cloud's API: plain HTTP, no packet leaves the node. */
+export const CLOUD_ENDPOINT = '127.0.0.1:8443';
+/** Extended resource of addresses on shared ENIs. */
+export const ENI_IP_RESOURCE = 'tke.cloud.tencent.com/eni-ip';
+
+const KUBERNETES = join(import.meta.dirname, '..', '..', 'conf', 'kubernetes');
+const IPAMD_SETTINGS = {
+  clusterid: CLUSTER_ID,
+  region: 'ap-guangzhou',
+  endpoint: CLOUD_ENDPOINT,
+  protocol: 'http',
+} as const;
+
+/**
+ * Brings this project's images to all nodes, applies its manifests through an overlay with this cluster's names, and waits
+ * until Pods can get addresses on every node. Again with other settings: a rollout.
+ * @throws Error with what the Pods of ours say when the nodes do not get there
+ */
+export async function deploy(target: DeployTarget, spec: DeploySpec = {}): Promise<Deployed> {
+  await loadImages(target.nodes);
+  const { secretId, secretKey } = target.cloud.key;
+  await target.apply(secretManifest(secretId, secretKey));
+  const overlay = join(target.dir, 'overlay');
+  mkdirSync(overlay, { recursive: true });
+  writeFileSync(join(overlay, 'kustomization.yaml'), renderOverlay(overlay, target.cloud, spec));
+  const manifests = await target.kubectl('kustomize', overlay);
+  await target.apply(manifests);
+  if (spec.until !== 'applied') await awaitServing(target);
+  return { manifests };
+}
+
+/** Builds this project's images where they are out of date, and gives them to nodes. */
+export async function loadImages(nodes: readonly ClusterNode[]): Promise<void> {
+  const images = await buildImages();
+  await Promise.all(
+    nodes.map(async (node) => {
+      for (const { path } of images) await node.importImage(path);
+    }),
+  );
+}
+
+/** Waits until nodes are Ready, without our taint, with addresses for Pods; by default all of them. */
+export async function awaitServing(
+  target: DeployTarget,
+  names: readonly string[] = target.nodes.map(({ name }) => name),
+  timeoutMs = 120_000,
+): Promise<void> {
+  let last: readonly string[] = [];
+  await waitUntil(
+    async () => {
+      const list = await target.kubectlJson('get', 'nodes');
+      const items = isObject(list) && Array.isArray(list['items']) ? list['items'].filter(isObject) : [];
+      last = names.flatMap((name) => whyNotServing(name, items));
+      return last.length === 0;
+    },
+    { what: 'nodes that serve Pods', timeoutMs, everyMs: 200, explain: () => last.join('; ') },
+  ).catch(async (error: Error) => {
+    throw new Error(`${error.message}\n${await tellOurPods(target)}\n${target.logs()}`);
+  });
+}
+
+/** Says why a node cannot give a Pod an address; nothing when it can. Pure. */
+function whyNotServing(name: string, nodes: readonly JsonObject[]): readonly string[] {
+  const node = nodes.find((one) => nameOf(one) === name);
+  if (node === undefined) return [`${name}: no such Node`];
+  const status = isObject(node['status']) ? node['status'] : {};
+  const conditions = listOf(status['conditions']);
+  const ready = conditions.find((one) => one['type'] === 'Ready');
+  const taints = listOf(isObject(node['spec']) ? node['spec']['taints'] : undefined);
+  const allocatable = isObject(status['allocatable']) ? Number(status['allocatable'][ENI_IP_RESOURCE] ?? 0) : 0;
+  return [
+    ...(ready?.['status'] === 'True' ? [] : [`${name}: not Ready: ${String(ready?.['message'])}`]),
+    ...(taints.some(({ key }) => key === ENI_IP_TAINT.key) ? [`${name}: tainted ${ENI_IP_TAINT.key}`] : []),
+    ...(allocatable > 0 ? [] : [`${name}: no ${ENI_IP_RESOURCE} is allocatable`]),
+  ];
+}
+
+function nameOf(object: JsonObject): unknown {
+  return isObject(object['metadata']) ? object['metadata']['name'] : undefined;
+}
+
+function listOf(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+async function tellOurPods(target: DeployTarget): Promise<string> {
+  const ours = ['-n', 'kube-system', '-l', 'app.kubernetes.io/name=tke-eni'];
+  const told = [
+    ['get', 'pods', '-A', '-o', 'wide'],
+    ['get', 'events', '-A', '--sort-by=.lastTimestamp'],
+    ['logs', ...ours, '--tail=30', '--prefix'],
+  ].map((args) => target.kubectl(...args).catch(String));
+  return (await Promise.all(told)).map((text) => text.slice(-6_000)).join('\n');
+}
+
+function secretManifest(secretId: string, secretKey: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'tke-eni-ipamd-credentials', namespace: 'kube-system' },
+    stringData: { secretId, secretKey },
+  });
+}
+
+/** Makes the kustomization of a cluster: JSON, which is YAML. */
+function renderOverlay(folder: string, cloud: VpcCloud, spec: DeploySpec): string {
+  const fromHere = (path: string) => relative(folder, join(KUBERNETES, path));
+  const subnetIds = spec.subnetIds ?? cloud.podSubnetIds;
+  return JSON.stringify({
+    apiVersion: 'kustomize.config.k8s.io/v1beta1',
+    kind: 'Kustomization',
+    resources: [fromHere('.')],
+    components: (spec.components ?? []).map((name) => fromHere(`components/${name}`)),
+    configMapGenerator: [
+      settingsOf('tke-eni-ipamd-settings', { ...IPAMD_SETTINGS, ...spec.ipamdSettings }),
+      settingsOf('tke-eni-agent-settings', spec.agentSettings ?? {}),
+    ],
+    patches: [
+      {
+        patch: JSON.stringify({
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: { name: 'tke-eni-ipamd', namespace: 'kube-system' },
+          data: { TKE_ENI_IPAMD_SUBNET_ID: subnetIds.join(':'), TKE_ENI_IPAMD_VPC_ID: cloud.vpcId },
+        }),
+      },
+    ],
+  });
+}
+
+function settingsOf(name: string, flags: Readonly<Record<string, string>>): object {
+  const variable = (flag: string) => `TKE_ENI_${flag.replaceAll('-', '_').toUpperCase()}`;
+  const literals = Object.entries(flags).map(([flag, value]) => `${variable(flag)}=${value}`);
+  return { name, namespace: 'kube-system', behavior: 'merge', literals };
 }

@@ -67,12 +67,6 @@ export type RealClusterSpec = {
   readonly schedulerFlags?: Flags;
 };
 
-/** Region of the test cloud. */
-export const REGION = 'ap-guangzhou';
-/** Id of the cluster in the test cloud. */
-export const CLUSTER_ID = 'cls-real0000';
-/** Where each node reaches the cloud's API: plain HTTP, no packet leaves the node. */
-export const CLOUD_ENDPOINT = '127.0.0.1:8443';
 /** All addresses of the test VPC. */
 export const VPC_CIDR = '10.0.0.0/16';
 

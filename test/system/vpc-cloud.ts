@@ -37,6 +37,8 @@ export type VpcCloud = {
   readonly server: CloudServer;
   readonly vpcId: string;
   readonly key: IssuedKey;
+  /** Subnets for Pods. */
+  readonly podSubnetIds: readonly string[];
   /** The instance that a node is. */
   instanceOf(nodeName: string): string;
   /** Makes a network namespace with nothing but a loopback; it goes with the VPC. */
@@ -83,6 +85,7 @@ export async function createVpcCloud(spec: VpcCloudSpec): Promise<VpcCloud> {
     server,
     vpcId: VPC_ID,
     key,
+    podSubnetIds: spec.subnets.map(({ subnetId }) => subnetId),
     instanceOf: instanceIdOf,
     createRoom: async (name) => {
       const room = new NetnsView(`${vpc.prefix}${name}`);
