@@ -3,17 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { readJournalFacts } from '../support/journal-facts.ts';
+import type { ProcessLife } from './process-watch.ts';
 import type { Planned } from './schedule.ts';
 import type { Soak } from './soak.ts';
 
 /** Writes what is needed to look into a failure into a folder, and returns its path. */
-export function keepEvidence(soak: Soak, plan: readonly Planned[]): string {
+export function keepEvidence(soak: Soak, plan: readonly Planned[], lives: readonly ProcessLife[]): string {
   const { system, tally, spec } = soak;
   const dir = join(tmpdir(), `tke-soak-${spec.seed}`);
   mkdirSync(dir, { recursive: true });
   const put = (name: string, text: string): void => writeFileSync(join(dir, name), text);
   put('violations.txt', tally.violations.join('\n'));
   put('plan.json', lines(plan));
+  put('lives.json', lines(lives));
   put('requests.json', lines(system.cloud.host.seen));
   put('enis.json', JSON.stringify([...system.cloud.host.model.state.enis.values()].map(eniText), undefined, 1));
   const necs = system.cluster.server.objects(NODE_ENI_CONFIG_KIND.plural, 'networking.tke.cloud.tencent.com');

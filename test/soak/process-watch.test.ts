@@ -1,53 +1,81 @@
 import test from 'ava';
-import { judgeLife, type ProcessSample, quarterOf, sampleProcess } from './process-watch.ts';
+import { floorsOf, judgeLife, type ProcessLife, sampleProcess, tellFloors } from './process-watch.ts';
+import { CALM, DISTURBED, LEAKING, type Recorded } from './recorded-lives.ts';
+import { BOUNDS } from './report.ts';
 
-const BOUNDS = { rssMiB: 200, growthMiB: 40, fdGrowth: 10 };
+const SECOND_MS = 1_000;
 
-function life(samples: readonly (readonly [atMs: number, rssMiB: number, fds: number])[]) {
-  const all: readonly ProcessSample[] = samples.map(([atMs, rssMiB, fds]) => ({ atMs, rssMiB, fds }));
-  return { name: 'agent n1', pid: 7, samples: all };
+/** A life of the agent; `fds` by second, else always ten. */
+function life(recorded: readonly Recorded[], fds: (seconds: number) => number = () => 10): ProcessLife {
+  const samples = recorded.map(([seconds, rssMiB, anonMiB]) => ({
+    ...{ atMs: seconds * SECOND_MS, rssMiB, anonMiB },
+    fds: fds(seconds),
+  }));
+  return { name: 'agent n1', pid: 7, samples };
+}
+
+function until(recorded: readonly Recorded[], second: number): readonly Recorded[] {
+  return recorded.filter(([seconds]) => seconds <= second);
 }
 
 test('sampleProcess: reads this process, and nothing of one that is gone', (t) => {
   const sample = sampleProcess(process.pid, 5);
   t.is(sample?.atMs, 5);
-  t.true((sample?.rssMiB ?? 0) > 10 && (sample?.fds ?? 0) > 2);
+  t.true((sample?.anonMiB ?? 0) > 5 && (sample?.rssMiB ?? 0) > (sample?.anonMiB ?? 0) && (sample?.fds ?? 0) > 2);
   t.is(sampleProcess(2 ** 22 + 1, 0), undefined);
 });
 
-test('judgeLife: counts growth from a quarter of the life, not from its start', (t) => {
+test('floorsOf: takes the least of each half, without the first quarter', (t) => {
   const one = life([
-    [0, 50, 10],
-    [25_000, 90, 30],
-    [100_000, 120, 35],
+    [0, 60, 1],
+    [49, 60, 20],
+    [50, 60, 40],
+    [124, 60, 90],
+    [126, 60, 80],
+    [199, 60, 41],
+    [200, 60, 95],
   ]);
-  t.is(quarterOf(one)?.rssMiB, 90);
-  t.deepEqual(judgeLife(one, BOUNDS), []);
+  t.deepEqual(floorsOf(one, 'anonMiB'), { early: 40, late: 41 });
+  t.is(tellFloors(floorsOf(one, 'anonMiB')), '40, later 41');
 });
 
-test('judgeLife: tells of memory and descriptors that grew, and of a peak', (t) => {
-  const samples = [
-    [0, 50, 10],
-    [25_000, 90, 30],
-    [50_000, 210, 30],
-    [100_000, 131, 41],
-  ] as const;
-  t.deepEqual(judgeLife(life(samples), BOUNDS), [
-    'agent n1 (pid 7): 210 MiB resident, more than 200',
-    'agent n1 (pid 7): grew from 90 to 131 MiB',
-    'agent n1 (pid 7): grew from 30 to 41 descriptors',
+test('judgeLife: says nothing of recorded agents that do not leak', (t) => {
+  t.deepEqual(judgeLife(life(CALM), BOUNDS.agent), []);
+  t.deepEqual(judgeLife(life(DISTURBED), BOUNDS.agent), []);
+});
+
+test('judgeLife: says nothing of one that is looked at last amid uncollected garbage', (t) => {
+  const [calm, disturbed] = [until(CALM, 201), DISTURBED.slice(0, 30)];
+  t.true((calm.at(-1)?.[1] ?? 0) - (calm[8]?.[1] ?? 0) > 30, 'resident memory alone would tell of growth');
+  t.deepEqual(judgeLife(life(calm), BOUNDS.agent), []);
+  // The same hump at the end of a longer life.
+  const longer = disturbed.map(([seconds, ...mib]): Recorded => [seconds * 2, ...mib]);
+  t.deepEqual(judgeLife(life(longer), BOUNDS.agent), []);
+});
+
+test('judgeLife: tells of a recorded leak', (t) => {
+  t.deepEqual(judgeLife(life(LEAKING), { ...BOUNDS.agent, rssMiB: 300 }), [
+    'agent n1 (pid 7): anonymous memory rose: 59, later 100 MiB at least',
   ]);
 });
 
-test('judgeLife: says nothing of growth in a life that was short', (t) => {
+test('judgeLife: tells of descriptors that rise, and of a peak', (t) => {
+  const rising = life(CALM, (seconds) => 10 + Math.floor(seconds / 5));
+  t.deepEqual(judgeLife(rising, { ...BOUNDS.agent, rssMiB: 110 }), [
+    'agent n1 (pid 7): 111 MiB resident, more than 110',
+    'agent n1 (pid 7): descriptors rose: 21, later 38 at least',
+  ]);
+  // Children of the moment.
   t.deepEqual(
     judgeLife(
-      life([
-        [0, 50, 10],
-        [30_000, 150, 60],
-      ]),
-      BOUNDS,
+      life(CALM, (seconds) => (seconds % 4 === 0 ? 60 : 10)),
+      BOUNDS.agent,
     ),
     [],
   );
+});
+
+test('judgeLife: says nothing of growth in a life that was short', (t) => {
+  t.is(floorsOf(life(until(LEAKING, 160)), 'anonMiB'), undefined);
+  t.deepEqual(judgeLife(life(until(LEAKING, 160)), BOUNDS.agent), []);
 });

@@ -85,7 +85,9 @@ export async function runSoak(spec: SoakSpec, running: RunningSoak, print: Print
   const { violations } = soak.tally;
   if (violations.length === 0) return true;
   for (const line of violations.slice(0, 60)) print(`VIOLATION ${line}`);
-  print(`${violations.length} violations; logs, journals, objects and the plan are in ${keepEvidence(soak, plan)}`);
+  print(
+    `${violations.length} violations; logs, journals, objects and the plan are in ${keepEvidence(soak, plan, watch.lives)}`,
+  );
   return false;
 }
 
