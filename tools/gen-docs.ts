@@ -8,12 +8,18 @@ import { IPAMD_PROGRAM } from '../ipamd/config/options.ts';
 import { renderConfigDoc } from '../runtime/settings/render-options.ts';
 import { renderDashboard } from './dashboard/render.ts';
 import { renderErrorDocs } from './error-docs.ts';
+import { renderEventDocs } from './event-docs.ts';
 import { CRD_FILES } from './gen-crd.ts';
+import { renderMetricDocs } from './metric-docs.ts';
+import { renderNameDocs } from './name-docs.ts';
 
 const DOCS: Readonly<Record<string, () => string>> = {
   'docs/agent-config.md': () => renderConfigDoc(AGENT_PROGRAM),
   'docs/ipamd-config.md': () => renderConfigDoc(IPAMD_PROGRAM),
   'docs/errors.md': renderErrorDocs,
+  'docs/reference/annotations.md': renderNameDocs,
+  'docs/reference/events.md': renderEventDocs,
+  'docs/reference/metrics.md': renderMetricDocs,
   'conf/monitoring/dashboard.json': renderDashboard,
   ...CRD_FILES,
 };

@@ -1,16 +1,6 @@
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import type { Logger } from '../../runtime/log.ts';
-
-/** What people should see with `kubectl describe node`. */
-export type NodeEventReason =
-  | 'AnnotationInvalid'
-  | 'ObjectInvalid'
-  | 'SupplyDistrusted'
-  | 'RuleMode'
-  | 'RepairFight'
-  | 'OfferForeign'
-  | 'Forbidden'
-  | 'DevicePlugin';
+import type { NodeEventReason } from './event-reasons.ts';
 
 /** Tells people what happened on this node: short, seldom, and never in the way of anything. */
 export type NodeEvents = {

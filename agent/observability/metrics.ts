@@ -33,7 +33,12 @@ export type Metrics = ClusterMetrics &
   };
 
 /** The agent's metrics and the text that a scrape gets. */
-export type MetricsRegistry = Metrics & { render(): Promise<string>; readonly contentType: string };
+export type MetricsRegistry = Metrics & {
+  render(): Promise<string>;
+  readonly contentType: string;
+  /** For whoever describes the metrics. */
+  readonly registry: Registry;
+};
 
 const MS_PER_S = 1000;
 // From well under the 3 ms that wiring may take up to the 40 s that a client waits for supply.
@@ -107,5 +112,6 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
     ...createDevicePluginMetrics(registry),
     render: () => registry.metrics(),
     contentType: registry.contentType,
+    registry,
   };
 }

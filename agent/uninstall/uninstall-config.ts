@@ -1,5 +1,5 @@
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
-import { pathValue, switchValue, wordValue } from '../../runtime/settings/option-value.ts';
+import { switchValue, wordValue } from '../../runtime/settings/option-value.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
 import { OPTIONS } from '../config/options.ts';
 
@@ -20,13 +20,6 @@ export const UNINSTALL_OPTIONS = {
     'What to do on a node that is clean. wait: stay until told to go, for a DaemonSet, whose Pods must not end.',
   ),
   ...OPTIONS,
-  kubeletDir: option(
-    'Uninstalling',
-    'kubelet-dir',
-    pathValue(true),
-    '/var/lib/kubelet',
-    "Folder of kubelet, in which sockets of the device plugin may be left; '' for none.",
-  ),
 } as const;
 
 /** What `uninstall` runs with. Frozen. */

@@ -5,6 +5,7 @@ import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
+import type { IpamdEventReason } from '../event-reasons.ts';
 import type { CloudSight, SeenEni } from '../nec/decision.ts';
 import type { Drift } from '../nec/find-drift.ts';
 import { collectOrphan, type OrphanOutcome } from './collect-orphan.ts';
@@ -26,7 +27,7 @@ export type AuditEvents = {
       readonly namespace?: string;
     };
     readonly type: 'Normal' | 'Warning';
-    readonly reason: string;
+    readonly reason: IpamdEventReason;
     readonly message: string;
   }): void;
 };
@@ -258,7 +259,7 @@ export class Audit {
   }
 
   /** No object of the cluster is left that such an ENI belongs to: told of ipamd's namespace. */
-  #tell(type: 'Normal' | 'Warning', reason: string, message: string): void {
+  #tell(type: 'Normal' | 'Warning', reason: IpamdEventReason, message: string): void {
     const involved = { apiVersion: 'v1', kind: 'Namespace', name: this.#settings.namespace };
     this.#deps.events.record({ involved, type, reason, message });
   }

@@ -1,4 +1,5 @@
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { IpamdEventReason } from '../event-reasons.ts';
 
 /** The instance that a node is, as far as decisions about its ENIs need it. */
 export type NodeInstance = {
@@ -35,7 +36,7 @@ export type Leaving =
   | 'force';
 
 /** Something that is wrong with a node or its input, for people: reason of a condition and of an event, and its text. */
-export type NodeProblem = { readonly reason: string; readonly message: string };
+export type NodeProblem = { readonly reason: IpamdEventReason; readonly message: string };
 
 /** Why a key of {@link NodeView.blocked} is blocked, and for how long. */
 export type Refusal = {

@@ -3,6 +3,7 @@ import type { Mutation } from '../../crd/intent.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
+import type { IpamdEventReason } from '../event-reasons.ts';
 import type { Ids, IntentOutcome, Leader } from '../nec/decision.ts';
 import type { NodeProblem, NodeView } from '../nec/node-view.ts';
 import type { BreakerBook } from './breaker-book.ts';
@@ -61,7 +62,7 @@ export type NodeEvents = {
       readonly uid?: string;
     };
     readonly type: 'Normal' | 'Warning';
-    readonly reason: string;
+    readonly reason: IpamdEventReason;
     readonly message: string;
   }): void;
 };

@@ -8,6 +8,7 @@ import { finishIntent, resendIntent } from '../nec/finish-intent.ts';
 import { withCondition } from '../nec/judge-ready.ts';
 import { keepInUse, takenBy } from '../nec/keep-in-use.ts';
 import type { NodeProblem, NodeView } from '../nec/node-view.ts';
+import type { Hold } from '../nec/scene.ts';
 import { buildView, forbiddenCalls } from './build-view.ts';
 import { callKeysOf } from './call-keys.ts';
 import type { NodeDeps, NodeFactParts, NodeFactsAnswer } from './node-deps.ts';
@@ -74,7 +75,7 @@ export function planTurn(deps: NodeDeps, memory: NodeMemory, input: TurnInput, f
   ];
   const kept = keepInUse(ended.status, facts.parts, deps.ids);
   const decided = decideAll(deps, memory, { ...input, status: kept.status }, { ...facts.parts, problems });
-  const held = decided.ending.kind === 'hold' && decided.ending.reason !== 'CallUnderWay' ? [decided.ending] : [];
+  const held = decided.ending.kind === 'hold' ? heldUp(decided.ending) : [];
   // What is told is looked at again when it may be over, though nothing waits for it.
   const waits = [waitMs, ...forbidden.map(({ afterMs }) => afterMs + 1)].filter((ms) => ms !== undefined);
   return {
@@ -85,8 +86,13 @@ export function planTurn(deps: NodeDeps, memory: NodeMemory, input: TurnInput, f
     ending: decided.ending,
     allocatable: decideAllocatable(decided.view, decided.status),
     putBack: kept.ips,
-    problems: [...problems, ...held.map(({ reason, message }) => ({ reason, message }))],
+    problems: [...problems, ...held],
   };
+}
+
+/** A call that runs is no problem: it is told when it came to nothing. */
+function heldUp({ reason, message }: Pick<Hold, 'reason' | 'message'>): readonly NodeProblem[] {
+  return reason === 'CallUnderWay' ? [] : [{ reason, message }];
 }
 
 /** Gives back what a plan took that was not written. */

@@ -5,6 +5,7 @@ import { nodeUsageOf } from '../../crd/node-usage.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import type { IpamdEventReason } from '../event-reasons.ts';
 import type { Leaving, NodeInstance, NodeProblem } from '../nec/node-view.ts';
 import type { NecEntry } from '../node/nec-entry.ts';
 import type { NodeFactParts, NodeFacts, NodeFactsAnswer } from '../node/node-deps.ts';
@@ -287,11 +288,11 @@ function placeOf({ subnetId, vpcId, zone }: Choices['elsewhere'][number], instan
     : `${named} ${vpcId}, the node in ${instance.vpcId}`;
 }
 
-function problem(reason: string, message: string): readonly NodeProblem[] {
+function problem(reason: IpamdEventReason, message: string): readonly NodeProblem[] {
   return message === '' ? [] : [{ reason, message }];
 }
 
-function unknown(reason: string, message: string, afterMs: number): NodeFactsAnswer {
+function unknown(reason: IpamdEventReason, message: string, afterMs: number): NodeFactsAnswer {
   return { kind: 'unknown', problem: { reason, message }, afterMs };
 }
 

@@ -1,8 +1,9 @@
 import type { CallObserver } from '../../cloud/tencent/caller.ts';
+import type { IpamdEventReason } from '../event-reasons.ts';
 import type { ProblemBook } from './problem-book.ts';
 
 /** What the cloud refuses whoever asks: of which kind, by which name in the metric, and what to do about it. */
-export type CloudRefusal = { readonly kind: string; readonly name: string; readonly message: string };
+export type CloudRefusal = { readonly kind: IpamdEventReason; readonly name: string; readonly message: string };
 
 /** Told when the cloud begins to refuse something for good. Never with each call. */
 export type CloudRefusalListener = (refusal: CloudRefusal) => void;

@@ -1,3 +1,4 @@
+import type { Registry } from 'prom-client';
 import type { CallObserver } from '../../cloud/tencent/caller.ts';
 import type { ControllerObserver } from '../../kube/controller.ts';
 import type { InformerObserver } from '../../kube/informer.ts';
@@ -60,6 +61,8 @@ export type IpamdMetrics = {
   forgetTerm(): void;
   render(): Promise<string>;
   readonly contentType: string;
+  /** For whoever describes the metrics. */
+  readonly registry: Registry;
 };
 
 /**
@@ -122,6 +125,7 @@ export function createIpamdMetrics(
     },
     render: () => factory.registry.metrics(),
     contentType: factory.registry.contentType,
+    registry: factory.registry,
   };
 }
 

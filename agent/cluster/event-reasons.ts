@@ -1,0 +1,55 @@
+/** What people are told of one reason: beside the code that records it, so that no event goes unexplained. */
+export type EventReason = {
+  readonly type: 'Normal' | 'Warning';
+  /** When it is told. */
+  readonly cause: string;
+  /** What an operator does; '' for nothing. */
+  readonly cure: string;
+};
+
+/** All events of the agent, each told of its Node. One of another reason does not compile; `docs/reference/events.md` is made of this. */
+export const NODE_EVENTS = {
+  AnnotationInvalid: {
+    type: 'Warning',
+    cause: 'an annotation of the NodeENIConfig that the agent reads is malformed; it is ignored, the others hold',
+    cure: 'mend it; [annotations.md](annotations.md) has the forms',
+  },
+  ObjectInvalid: {
+    type: 'Warning',
+    cause: 'the NodeENIConfig cannot be read; the last good one stays in force',
+    cure: 'mend what the message names',
+  },
+  SupplyDistrusted: {
+    type: 'Warning',
+    cause: 'the supply epoch is lower than one seen before (a restored etcd, a stale cache)',
+    cure: 'none: ipamd describes the cloud anew and raises the epoch; addresses in hand are served meanwhile',
+  },
+  RuleMode: {
+    type: 'Normal',
+    cause: 'policy rules are laid out in another mode than before; the message says why',
+    cure: 'if per-pod was not asked for: install nftables, or see that cilium-cni is chained',
+  },
+  RepairFight: {
+    type: 'Warning',
+    cause: 'somebody keeps undoing a change of the agent, which leaves it alone for a minute',
+    cure: 'find who: the message has the change as its `ip`, `nft` or `sysctl` line',
+  },
+  OfferForeign: {
+    type: 'Warning',
+    cause: '`spec.releasableIPs` names addresses that this agent did not offer; they are taken out',
+    cure: "find who wrote them; that field is the agent's alone",
+  },
+  Forbidden: {
+    type: 'Warning',
+    cause: 'the API server lets the agent not; the message names the right',
+    cure: 'grant it to the ClusterRole `tke-eni-agent`',
+  },
+  DevicePlugin: {
+    type: 'Warning',
+    cause: 'the resource could not be registered with kubelet; Pods that ask for it stay Pending',
+    cure: 'look at kubelet and at the mount of `/var/lib/kubelet/device-plugins`; it is tried again',
+  },
+} as const satisfies Readonly<Record<string, EventReason>>;
+
+/** Why the agent tells people something. */
+export type NodeEventReason = keyof typeof NODE_EVENTS;

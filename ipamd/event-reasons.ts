@@ -1,0 +1,163 @@
+/** What people are told of one reason: beside the code that records it, so that no event goes unexplained. */
+export type EventReason = {
+  readonly type: 'Normal' | 'Warning';
+  /** Kinds of objects that it is told of. */
+  readonly objects: readonly string[];
+  /** When it is told. */
+  readonly cause: string;
+  /** What an operator does; '' for nothing. */
+  readonly cure: string;
+};
+
+const NEC = 'NodeENIConfig';
+
+/** All events of ipamd. An event of another reason does not compile; `docs/reference/events.md` is made of this. */
+export const IPAMD_EVENTS = {
+  SupplyMet: {
+    type: 'Normal',
+    objects: [NEC],
+    cause: 'what was wrong is over: the node has the addresses that it wants',
+    cure: '',
+  },
+  SubnetExhausted: {
+    type: 'Warning',
+    objects: [NEC],
+    cause: "all subnets of the node's zone are full; the message names them and has the cloud's words",
+    cure: 'enlarge the subnet, or add one to the ConfigMap: in use within half a minute',
+  },
+  NoSubnetInZone: {
+    type: 'Warning',
+    objects: [NEC],
+    cause: 'no subnet of the ConfigMap, or of those named for the node, is in its zone and VPC',
+    cure: 'add one to the ConfigMap, or mend label and spec',
+  },
+  ENILimit: {
+    type: 'Warning',
+    objects: [NEC],
+    cause: 'the VPC may hold no more ENIs',
+    cure: 'raise the quota; look for orphaned ENIs',
+  },
+  InstanceENILimit: {
+    type: 'Warning',
+    objects: [NEC],
+    cause: 'the instance takes no more ENIs: others put some there, or some are still going',
+    cure: 'wait, or look at the ENIs of the instance in the cloud',
+  },
+  NodeIPLimit: {
+    type: 'Warning',
+    objects: [NEC],
+    cause: 'Pods want more addresses than ENIs times addresses on each',
+    cure: 'fewer Pods on the node (`max-pods`), a larger instance, or raise `spec.max…`',
+  },
+  InstanceUnknown: {
+    type: 'Warning',
+    objects: [NEC, 'Node'],
+    cause: 'neither `spec.providerID`, label nor Machine names an instance, or the cloud has none of that id',
+    cure: 'mend `spec.providerID`; look at `--region` and the account of the key',
+  },
+  InstanceNotRunning: {
+    type: 'Warning',
+    objects: [NEC],
+    cause: 'the instance is stopped, or starting',
+    cure: 'start it',
+  },
+  InstanceTaken: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause: 'another Node names the same instance, and has it',
+    cure: 'delete the Node that is gone, or mend its `spec.providerID`',
+  },
+  InstanceTypeUnknown: {
+    type: 'Warning',
+    objects: [NEC],
+    cause: 'the cloud does not tell the limits of the instance type: a table by cores is used',
+    cure: 'none needed; a wrong guess ends in `InstanceENILimit`',
+  },
+  CloudRefused: {
+    type: 'Warning',
+    objects: [NEC],
+    cause: 'the cloud said no; the message has its code and text',
+    cure: '[cloud-calls.md](../cloud-calls.md) has the codes',
+  },
+  CloudUnreachable: {
+    type: 'Warning',
+    objects: ['ConfigMap', NEC],
+    cause: 'no subnet was ever described, for the cloud does not answer',
+    cure: 'look at `--endpoint`, and at the way to it',
+  },
+  ConfigInvalid: {
+    type: 'Warning',
+    objects: ['ConfigMap', NEC],
+    cause: 'the ConfigMap with the subnets is not there or malformed, or the cloud knows no such region',
+    cure: 'mend what the message names; the ConfigMap is in force within seconds',
+  },
+  SubnetUnknown: {
+    type: 'Warning',
+    objects: ['ConfigMap', NEC],
+    cause: 'the cloud has no such subnet in the VPC, or one named for a node is in another VPC or zone',
+    cure: 'mend the list, the label or the spec',
+  },
+  AnnotationInvalid: {
+    type: 'Warning',
+    objects: [NEC, 'Node'],
+    cause: 'an annotation is malformed, half given, or below what is in use; it is ignored, the others hold',
+    cure: 'mend it; [annotations.md](annotations.md) has the forms',
+  },
+  ObjectInvalid: {
+    type: 'Warning',
+    objects: [NEC],
+    cause: 'somebody edited the object into nonsense; a wrong field is ignored, a status is made anew from the cloud',
+    cure: 'mend the spec; leave the status',
+  },
+  ObjectMended: {
+    type: 'Warning',
+    objects: [NEC],
+    cause: 'somebody else than ipamd and agent changed the object; it is as it should be again',
+    cure: 'the message says what was changed: find who',
+  },
+  Forbidden: {
+    type: 'Warning',
+    objects: [NEC, 'Node', 'ConfigMap'],
+    cause: 'the cloud or the API server lets ipamd not; the message names the action or right',
+    cure: 'grant it to the role of the key ([install.md](../install.md)), or to the ClusterRole',
+  },
+  CredentialsRefused: {
+    type: 'Warning',
+    objects: ['ConfigMap'],
+    cause: 'the cloud does not accept the key',
+    cure: 'look at `--credentials`, the Secret, and the clock of the machine',
+  },
+  Unauthorized: {
+    type: 'Warning',
+    objects: ['ConfigMap'],
+    cause: 'the API server does not accept the token',
+    cure: 'look at the ServiceAccount or the kubeconfig',
+  },
+  SucceedSetRouteENIWarmTarget: {
+    type: 'Normal',
+    objects: ['Node'],
+    cause: 'a warm target by annotation came into force, or went out of it',
+    cure: '',
+  },
+  OrphanENI: {
+    type: 'Warning',
+    objects: ['Namespace'],
+    cause: 'an ENI with the mark of this cluster is nobody’s and is not deleted; the message says why',
+    cure: 'the message says what to do: detach it by hand, or have its node join',
+  },
+  OrphanENIDeleted: {
+    type: 'Normal',
+    objects: ['Namespace'],
+    cause: 'an ENI that was nobody’s for longer than `--orphan-grace` is deleted',
+    cure: '',
+  },
+  TooManyOrphanENIs: {
+    type: 'Warning',
+    objects: ['Namespace'],
+    cause: 'more than ten ENIs that are more than half of all seem to be nobody’s: none is deleted',
+    cure: 'were NodeENIConfigs lost? is `--clusterid` that of another cluster?',
+  },
+} as const satisfies Readonly<Record<string, EventReason>>;
+
+/** Why ipamd tells people something. */
+export type IpamdEventReason = keyof typeof IPAMD_EVENTS;

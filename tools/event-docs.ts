@@ -1,0 +1,43 @@
+import { NODE_EVENTS } from '../agent/cluster/event-reasons.ts';
+import { IPAMD_EVENTS } from '../ipamd/event-reasons.ts';
+
+/** Renders `docs/reference/events.md` of the tables that the recording code takes its reasons from. Pure. */
+export function renderEventDocs(): string {
+  const ofAgent = Object.entries(NODE_EVENTS).map(([reason, { type, cause, cure }]) =>
+    row(reason, type, ['Node'], cause, cure),
+  );
+  const ofIpamd = Object.entries(IPAMD_EVENTS).map(([reason, { type, objects, cause, cure }]) =>
+    row(reason, type, objects, cause, cure),
+  );
+  return [
+    '<!-- Written by `make gen` from agent/cluster/event-reasons.ts and ipamd/event-reasons.ts. -->',
+    '# Events',
+    '',
+    'Told when something changes, not again and again; equal ones are counted in one. `kubectl describe` of the object shows',
+    'them. Nodes and NodeENIConfigs have no namespace, and their events are in `default`:',
+    '`kubectl get events -n default --field-selector involvedObject.kind=NodeENIConfig`.',
+    '',
+    'Errors of a Pod that gets no address are in its own events, by kubelet (`FailedCreatePodSandBox`):',
+    '[errors.md](../errors.md).',
+    '',
+    '## tke-eni-agent',
+    '',
+    ...HEAD,
+    ...ofAgent.toSorted(),
+    '',
+    '## tke-eni-ipamd',
+    '',
+    'Most are also the reason of a condition of the NodeENIConfig, and the `kind` of `tke_eni_ipamd_problem`:',
+    '[ipamd.md](../ipamd.md).',
+    '',
+    ...HEAD,
+    ...ofIpamd.toSorted(),
+    '',
+  ].join('\n');
+}
+
+const HEAD = ['| reason | type | told of | cause | cure |', '|---|---|---|---|---|'];
+
+function row(reason: string, type: string, objects: readonly string[], cause: string, cure: string): string {
+  return `| \`${reason}\` | ${type} | ${objects.join(', ')} | ${cause} | ${cure} |`;
+}
