@@ -29,16 +29,24 @@ export type Sysctl = {
 export type SysctlPair = { readonly key: SysctlKey; readonly value: string; readonly isOptional?: boolean };
 
 /**
+ * The same settings by the mount of the host's first process. Container runtimes mount their own /proc/sys read-only
+ * unless a container is privileged, and let nothing be mounted over it; one that shares the host's PID namespace and has
+ * CAP_SYS_PTRACE can write here. @see proc_pid_root(5), runc checkProcMount
+ */
+const HOST_PROC_SYS = '/proc/1/root/proc/sys';
+
+/**
  * Opens the settings of `netns`, or of the namespace the process runs in. Nothing to close: each call opens its file.
+ * Where `root` is read-only, writes go to `writableRoot`.
  * @see proc_sys_net(5)
  */
-export function openSysctl(netns?: Netns, root = '/proc/sys'): Sysctl {
+export function openSysctl(netns?: Netns, root = '/proc/sys', writableRoot = HOST_PROC_SYS): Sysctl {
   const within = <T>(run: () => Sync<T>): Sync<T> => (netns === undefined ? run() : withNetns(netns, run));
   return {
     get: (key) => within(() => read(root, key)),
     find: (key) => within(() => find(root, key)),
-    set: (key, value) => within(() => write(root, key, value)),
-    setAll: (pairs) => within(() => pairs.map((pair) => writePair(root, pair))),
+    set: (key, value) => within(() => write({ root, writableRoot }, key, value)),
+    setAll: (pairs) => within(() => pairs.map((pair) => writePair({ root, writableRoot }, pair))),
   };
 }
 
@@ -59,13 +67,16 @@ function find(root: string, key: SysctlKey): string | undefined {
   }
 }
 
-function write(root: string, key: SysctlKey, value: string): SysctlOutcome {
+type Roots = { readonly root: string; readonly writableRoot: string };
+
+function write({ root, writableRoot }: Roots, key: SysctlKey, value: string): SysctlOutcome {
   const wanted = normalise(value);
   if (read(root, key) === wanted) return 'unchanged';
   try {
     writeFileSync(file(root, key), wanted);
   } catch (error) {
-    throw sysctlError(root, key, `set to ${wanted}`, error);
+    if (!isReadOnly(error) || !wasWritten(file(writableRoot, key), wanted))
+      throw sysctlError(root, key, `set to ${wanted}`, error);
   }
   // Some keys clamp or ignore what they are given without an error.
   const after = read(root, key);
@@ -79,8 +90,27 @@ function write(root: string, key: SysctlKey, value: string): SysctlOutcome {
   return 'changed';
 }
 
-function writePair(root: string, { key, value, isOptional }: SysctlPair): SysctlOutcome {
-  return isOptional === true && find(root, key) === undefined ? 'unchanged' : write(root, key, value);
+/** Whether another way leads to the file. Where it does not, the first way's error is the one to tell. */
+function wasWritten(path: string, text: string): boolean {
+  try {
+    writeFileSync(path, text);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'unknown') throw error;
+    return false;
+  }
+}
+
+function isReadOnly(error: unknown): boolean {
+  return errnoOf(error) === 'EROFS';
+}
+
+function errnoOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+}
+
+function writePair(roots: Roots, { key, value, isOptional }: SysctlPair): SysctlOutcome {
+  return isOptional === true && find(roots.root, key) === undefined ? 'unchanged' : write(roots, key, value);
 }
 
 function file(root: string, key: SysctlKey): string {
@@ -92,7 +122,7 @@ function normalise(text: string): string {
 }
 
 function sysctlError(root: string, key: SysctlKey, action: string, error: unknown): SysctlError {
-  const errno = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  const errno = errnoOf(error);
   const what = `sysctl ${sysctlName(key)}: cannot ${action}`;
   switch (errno) {
     case 'ENOENT':
@@ -108,7 +138,7 @@ function sysctlError(root: string, key: SysctlKey, action: string, error: unknow
       return new SysctlError(
         'READ_ONLY',
         file(root, key),
-        `${what}: ${errno}; run privileged, with /proc/sys writable`,
+        `${what}: ${errno}; run privileged, with /proc/sys writable, or in the host's PID namespace with CAP_SYS_PTRACE`,
         error,
       );
     case 'EINVAL':
