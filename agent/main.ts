@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
 import { createEventRecorder } from '../kube/event-recorder.ts';
 import { openKubeClient } from '../kube/open-client.ts';
 import { warmThreadPool } from '../netlink/netns.ts';
@@ -25,6 +26,9 @@ const REMOVE_CONF = 'remove-conf';
 const UNINSTALL = 'uninstall';
 
 async function main(): Promise<void> {
+  // Half as much garbage as lives may lie there, not three times: 25 to 35 MiB less at the peak, for 1 % of CPU time.
+  // At start it would make V8 refuse the code cache.
+  setFlagsFromString('--heap-growing-percent=50');
   // Threads inherit the network namespace of the moment they start in: all of them start now, in the host's.
   await warmThreadPool();
   const args = process.argv.slice(2);
