@@ -6,6 +6,7 @@ import { dirname } from 'node:path';
 import { AGENT_PROGRAM } from '../agent/config/options.ts';
 import { IPAMD_PROGRAM } from '../ipamd/config/options.ts';
 import { renderConfigDoc } from '../runtime/settings/render-options.ts';
+import { CHART_FILES } from './chart/chart-files.ts';
 import { renderDashboard } from './dashboard/render.ts';
 import { renderErrorDocs } from './error-docs.ts';
 import { renderEventDocs } from './event-docs.ts';
@@ -22,6 +23,8 @@ const DOCS: Readonly<Record<string, () => string>> = {
   'docs/reference/metrics.md': renderMetricDocs,
   'conf/monitoring/dashboard.json': renderDashboard,
   ...CRD_FILES,
+  // After what they are made of.
+  ...CHART_FILES,
 };
 
 const isCheck = process.argv.includes('--check');

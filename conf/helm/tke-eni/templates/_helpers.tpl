@@ -1,0 +1,21 @@
+{{/* The image of a component. Takes a list: the root, the component's name. */}}
+{{- define "tke-eni.image" -}}
+{{- $root := index . 0 -}}
+{{- with $root.Values.image.registry }}{{ trimSuffix "/" . }}/{{ end -}}
+{{- index . 1 }}:{{ $root.Values.image.tag | default $root.Chart.AppVersion -}}
+{{- end -}}
+
+{{/* Settings as the variables that agent and ipamd read: log-level becomes TKE_ENI_LOG_LEVEL. */}}
+{{- define "tke-eni.settings" -}}
+{{- range $flag, $value := . }}
+TKE_ENI_{{ $flag | upper | replace "-" "_" }}: {{ if kindIs "slice" $value }}{{ join "," $value | quote }}{{ else if kindIs "string" $value }}{{ $value | quote }}{{ else }}{{ toJson $value | quote }}{{ end }}
+{{- end }}
+{{- end -}}
+
+{{/* Settings of ipamd: those of the map, and those that every cluster has. */}}
+{{- define "tke-eni.ipamd-settings" -}}
+{{- $settings := merge (dict "clusterid" .Values.clusterId) .Values.ipamd.settings -}}
+{{- with .Values.region }}{{ $_ := set $settings "region" . }}{{ end -}}
+{{- with .Values.endpoint }}{{ $_ := set $settings "endpoint" . }}{{ end -}}
+{{- include "tke-eni.settings" $settings -}}
+{{- end -}}

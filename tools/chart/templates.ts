@@ -1,0 +1,107 @@
+/** One change that makes a manifest a template: a text that stands in it, and what comes instead. */
+export type Change = readonly [text: string, instead: string];
+
+/** A template of the chart, made of a manifest. */
+export type Template = {
+  readonly from: string;
+  readonly to: string;
+  readonly changes: readonly Change[];
+  /** Value that switches all of it on. */
+  readonly when?: string;
+};
+
+const NAMESPACE: Change = ['kube-system', '{{ .Release.Namespace }}'];
+
+/** What every workload gets from values. */
+function workload(component: 'agent' | 'ipamd', settings: string, resources: string): readonly Change[] {
+  const name = `tke-eni-${component}`;
+  return [
+    [
+      `    metadata:\n      labels:\n        k8s-app: ${name}`,
+      `    metadata:\n      annotations:\n        checksum/settings: {{ ${settings} | sha256sum }}\n      labels:\n        k8s-app: ${name}`,
+    ],
+    [
+      `      serviceAccountName: ${name}\n`,
+      `      serviceAccountName: ${name}\n      {{- with .Values.image.pullSecrets }}\n      imagePullSecrets:\n        {{- range . }}\n        - name: {{ . }}\n        {{- end }}\n      {{- end }}\n`,
+    ],
+    [`image: ${name}\n`, `image: {{ include "tke-eni.image" (list . "${name}") }}\n`],
+    ['imagePullPolicy: IfNotPresent', 'imagePullPolicy: {{ .Values.image.pullPolicy }}'],
+    [resources, `            {{- toYaml .Values.${component}.resources | nindent 12 }}\n`],
+  ];
+}
+
+/** All templates that are made of manifests: the chart then cannot say something else than they do. */
+export const TEMPLATES: readonly Template[] = [
+  { from: 'conf/kubernetes/rbac/tke-eni-agent.yaml', to: 'agent-rbac.yaml', changes: [NAMESPACE] },
+  { from: 'conf/kubernetes/rbac/tke-eni-ipamd.yaml', to: 'ipamd-rbac.yaml', changes: [NAMESPACE] },
+  {
+    from: 'conf/kubernetes/ipamd/pod-disruption-budget.yaml',
+    to: 'ipamd-pod-disruption-budget.yaml',
+    changes: [NAMESPACE],
+  },
+  { from: 'conf/kubernetes/ipamd/service.yaml', to: 'ipamd-service.yaml', changes: [NAMESPACE] },
+  {
+    from: 'conf/kubernetes/ipamd/configmap.yaml',
+    to: 'ipamd-configmap.yaml',
+    changes: [
+      NAMESPACE,
+      ['TKE_ENI_IPAMD_SUBNET_ID: ""', 'TKE_ENI_IPAMD_SUBNET_ID: {{ join ":" .Values.subnets | quote }}'],
+      ['TKE_ENI_IPAMD_VPC_ID: ""', 'TKE_ENI_IPAMD_VPC_ID: {{ .Values.vpcId | quote }}'],
+    ],
+  },
+  {
+    from: 'conf/kubernetes/ipamd/deployment.yaml',
+    to: 'ipamd-deployment.yaml',
+    changes: [
+      NAMESPACE,
+      ['  replicas: 2\n', '  replicas: {{ .Values.ipamd.replicas }}\n'],
+      ['name: tke-eni-ipamd-credentials', 'name: {{ .Values.credentialsSecret }}'],
+      ...workload(
+        'ipamd',
+        'include "tke-eni.ipamd-settings" .',
+        '            requests:\n              cpu: 100m\n              memory: 160Mi\n            limits:\n              memory: 512Mi\n',
+      ),
+    ],
+  },
+  {
+    from: 'conf/kubernetes/agent/daemonset.yaml',
+    to: 'agent-daemonset.yaml',
+    changes: [
+      NAMESPACE,
+      ['maxUnavailable: 10%', 'maxUnavailable: {{ .Values.agent.maxUnavailable }}'],
+      [
+        '            - --metrics-address=127.0.0.1:61680\n',
+        '            - --metrics-address={{ if .Values.monitoring.enabled }}0.0.0.0{{ else }}127.0.0.1{{ end }}:61680\n',
+      ],
+      [
+        '          securityContext:\n',
+        '          {{- if .Values.monitoring.enabled }}\n          ports:\n            - name: metrics\n              containerPort: 61680\n              protocol: TCP\n          {{- end }}\n          securityContext:\n',
+      ],
+      ...workload(
+        'agent',
+        'include "tke-eni.settings" .Values.agent.settings',
+        '            requests:\n              cpu: 50m\n              memory: 128Mi\n            limits:\n              memory: 320Mi\n',
+      ),
+    ],
+  },
+  {
+    from: 'conf/kubernetes/components/agent-own-node-only/policy.yaml',
+    to: 'agent-own-node-only.yaml',
+    changes: [NAMESPACE],
+    when: '.Values.agent.ownNodeOnly',
+  },
+];
+
+/**
+ * Makes one template of its manifest. Pure.
+ * @throws Error naming the manifest and the text that is no longer in it
+ */
+export function renderTemplate({ from, changes, when }: Template, manifest: string): string {
+  const changed = changes.reduce((text, [wanted, instead]) => {
+    if (!text.includes(wanted))
+      throw new Error(`${from} has no ${JSON.stringify(wanted)} any more: change tools/chart/templates.ts`);
+    return text.replaceAll(wanted, instead);
+  }, manifest);
+  const head = `{{- /* Made of ${from} by make gen. */ -}}\n`;
+  return when === undefined ? `${head}${changed}` : `${head}{{- if ${when} }}\n${changed}{{- end }}\n`;
+}
