@@ -75,6 +75,7 @@ function agentContents(binDir: string, root: string): Contents {
               kind: 'link',
               path: `${PLUGIN_DIR}/${other}`,
               target: `${PLUGIN_DIR}/${plugin}`,
+              mode: 0o755,
             }),
           ),
         ],

@@ -9,8 +9,8 @@ export type TarEntry =
   | { readonly kind: 'archive'; readonly path: string; readonly entries: readonly TarEntry[] }
   | { readonly kind: 'folder'; readonly path: string; readonly mode?: number }
   | { readonly kind: 'symlink'; readonly path: string; readonly target: string }
-  /** One more name of a file that comes before it. */
-  | { readonly kind: 'link'; readonly path: string; readonly target: string };
+  /** One more name of a file that comes before it. `mode` is to be that file's: who unpacks it, sets it anew. */
+  | { readonly kind: 'link'; readonly path: string; readonly target: string; readonly mode: number };
 
 /**
  * Packs entries in the POSIX ustar format, in the order given, owned by root. Equal entries give equal bytes. Yields
@@ -44,7 +44,14 @@ const BLOCK = 512;
 const CHUNK_BYTES = 1 << 20;
 const NAME_BYTES = 100;
 const TYPE = { file: '0', copy: '0', archive: '0', link: '1', symlink: '2', folder: '5' } as const;
-const DEFAULT_MODE = { file: 0o644, copy: 0o644, archive: 0o644, link: 0o644, symlink: 0o777, folder: 0o755 } as const;
+const DEFAULT_MODE: Readonly<Record<TarEntry['kind'], number>> = {
+  file: 0o644,
+  copy: 0o644,
+  archive: 0o644,
+  link: 0o644,
+  symlink: 0o777,
+  folder: 0o755,
+};
 
 function sizeOf(entry: TarEntry): number {
   switch (entry.kind) {

@@ -14,7 +14,7 @@ test('tar: the system tar unpacks files, folders and links as they were given', 
       { kind: 'file', path: 'bin/tool', content, mode: 0o755 },
       { kind: 'copy', path: 'bin/copy', source: dir.join('source'), mode: 0o700 },
       { kind: 'symlink', path: 'bin/alias', target: 'tool' },
-      { kind: 'link', path: 'bin/twin', target: 'bin/tool' },
+      { kind: 'link', path: 'bin/twin', target: 'bin/tool', mode: 0o755 },
       { kind: 'archive', path: 'inner.tar', entries: [{ kind: 'file', path: 'deep', content: Buffer.from('down') }] },
     ]);
     writeFileSync(dir.join('a.tar'), archive);
