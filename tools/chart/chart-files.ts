@@ -17,7 +17,7 @@ export const CHART_FILES: Readonly<Record<string, () => string>> = Object.fromEn
     () => renderTemplate(template, read(template.from)),
   ]),
   ...readdirSync(CRDS)
-    .filter((name) => name !== 'kustomization.yaml')
+    .filter((name) => /^(?!kustomization)[a-z]+\.yaml$/.test(name))
     .map((name) => [`${CHART}/crds/${name}`, () => read(`${CRDS}/${name}`)]),
   ...MONITORING.map((name) => [`${CHART}/files/${name}`, () => read(`conf/monitoring/${name}`)]),
   [`${CHART}/values.schema.json`, () => renderValuesSchema(read(`${CHART}/values.yaml`))],

@@ -1,0 +1,129 @@
+import { globSync, readFileSync } from 'node:fs';
+import { Ajv } from 'ajv';
+import test from 'ava';
+import { parse } from 'yaml';
+import { renderTemplate, TEMPLATES } from '../../tools/chart/templates.ts';
+import { listValues } from '../../tools/chart/values.ts';
+import { renderValuesSchema } from '../../tools/chart/values-schema.ts';
+import type { JsonObject } from '../kube-api/object.ts';
+
+const CHART = new URL('../../conf/helm/tke-eni/', import.meta.url).pathname;
+const read = (path: string): string => readFileSync(`${CHART}${path}`, 'utf8');
+const VALUES = read('values.yaml');
+const LISTED = listValues(VALUES);
+const PATHS = LISTED.map(({ path }) => path);
+const NEEDED = { clusterId: 'cls-a1b2c3d4', subnets: ['subnet-a1b2c3d4'] };
+
+test('Chart.yaml: has the version of package.json', (t) => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    readonly version: string;
+  };
+  const chart = parse(read('Chart.yaml')) as JsonObject;
+  t.is(chart['version'], version);
+  t.is(chart['appVersion'], version);
+});
+
+test('values.yaml: has a comment for each value, and no value that no template uses', (t) => {
+  t.deepEqual(
+    LISTED.filter(({ isGroup, help }) => !isGroup && help === '').map(({ path }) => path),
+    [],
+  );
+  const templates = globSync('templates/*', { cwd: CHART })
+    .map((path) => read(path))
+    .join('\n');
+  const used = new Set([...templates.matchAll(/\.Values\.([A-Za-z.]+)/g)].map(([, path = '']) => path));
+  t.deepEqual(
+    [...used].filter((path) => !PATHS.includes(path)),
+    [],
+    'used, not in values.yaml',
+  );
+  const unused = LISTED.filter(({ path, isGroup }) => !isGroup && !used.has(path)).map(({ path }) => path);
+  t.deepEqual(unused, [], 'in values.yaml, not used');
+});
+
+const validate = new Ajv({ allErrors: true, allowUnionTypes: true, strict: true }).compile(
+  JSON.parse(read('values.schema.json')) as object,
+);
+
+/** Values as Helm checks them: those of values.yaml with somebody's over them. */
+function faultsOf(mine: JsonObject): readonly string[] {
+  validate(over(parse(VALUES) as JsonObject, mine));
+  return (validate.errors ?? []).map(({ instancePath, message, params }) =>
+    [instancePath, message, params['additionalProperty'] ?? params['allowedValues']?.join(' ')]
+      .filter(Boolean)
+      .join(' '),
+  );
+}
+
+function over(below: JsonObject, above: JsonObject): JsonObject {
+  const isMap = (value: unknown): value is JsonObject =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+  const merged = Object.entries(above).map(([key, value]) => {
+    const under = below[key];
+    return [key, isMap(value) && isMap(under) ? over(under, value) : value] as const;
+  });
+  return { ...below, ...Object.fromEntries(merged) };
+}
+
+test('values.schema.json: takes what the README sets, and every kind of setting', (t) => {
+  t.deepEqual(faultsOf({ ...NEEDED, region: 'ap-guangzhou', image: { registry: 'registry.example.com/tke-eni' } }), []);
+  const settings = {
+    'rule-mode': 'compact',
+    'add-wait': '20s',
+    nodeport: false,
+    mtu: 1500,
+    'vpc-cidr': ['10.0.0.0/8'],
+  };
+  t.deepEqual(faultsOf({ ...NEEDED, agent: { settings } }), []);
+  t.deepEqual(faultsOf({ ...NEEDED, agent: { maxUnavailable: 1 }, ipamd: { resources: { limits: { cpu: 1 } } } }), []);
+});
+
+const REFUSED: readonly (readonly [JsonObject, string])[] = [
+  [{ subnets: ['subnet-a'] }, '/clusterId must match pattern "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"'],
+  [{ clusterId: 'cls-a' }, '/subnets must NOT have fewer than 1 items'],
+  [{ ...NEEDED, subnets: ['subnet-a:subnet-b'] }, '/subnets/0 must match pattern "^subnet-[a-z0-9]+$"'],
+  [
+    { ...NEEDED, subnets: ['subnet-a', 'subnet-a'] },
+    '/subnets must NOT have duplicate items (items ## 1 and 0 are identical)',
+  ],
+  [{ ...NEEDED, clusterID: 'cls-a' }, 'must NOT have additional properties clusterID'],
+  [
+    { ...NEEDED, agent: { settings: { 'log-levl': 'info' } } },
+    '/agent/settings must NOT have additional properties log-levl',
+  ],
+  [
+    { ...NEEDED, agent: { settings: { 'metrics-address': ':1' } } },
+    '/agent/settings must NOT have additional properties metrics-address',
+  ],
+  [
+    { ...NEEDED, agent: { settings: { 'rule-mode': 'fast' } } },
+    '/agent/settings/rule-mode must be equal to one of the allowed values auto compact per-pod',
+  ],
+  [{ ...NEEDED, agent: { settings: { nodeport: 'yes' } } }, '/agent/settings/nodeport must be boolean'],
+  [{ ...NEEDED, ipamd: { replicas: 0 } }, '/ipamd/replicas must be >= 1'],
+  [
+    { ...NEEDED, image: { pullPolicy: 'Sometimes' } },
+    '/image/pullPolicy must be equal to one of the allowed values Always IfNotPresent Never',
+  ],
+  [{ ...NEEDED, monitoring: { enabled: 'true' } }, '/monitoring/enabled must be boolean'],
+  [
+    { ...NEEDED, ipamd: { resources: { limits: { memory: 'much' } } } },
+    '/ipamd/resources/limits/memory must match pattern "^[0-9]+(\\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$"',
+  ],
+];
+
+for (const [mine, fault] of REFUSED) {
+  test(`values.schema.json: refuses ${JSON.stringify(mine)} with one error`, (t) => {
+    t.deepEqual(faultsOf(mine), [fault]);
+  });
+}
+
+test('renderValuesSchema: refuses values that it has no rule for', (t) => {
+  t.throws(() => renderValuesSchema(`${VALUES}\n# One more.\nmore: 1\n`), { message: /differ in more$/ });
+});
+
+test('renderTemplate: refuses a manifest that lacks what it changes', (t) => {
+  const [template] = TEMPLATES;
+  if (template === undefined) return t.fail('no templates');
+  t.throws(() => renderTemplate(template, 'kind: ServiceAccount\n'), { message: /has no "kube-system" any more/ });
+});

@@ -1,0 +1,151 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import test from 'ava';
+import { stringify } from 'yaml';
+import type { JsonObject } from '../kube-api/object.ts';
+import { createTempDir } from '../support/temp-dir.ts';
+import { KUBERNETES_FOLDER, objectsOf } from './read-manifests.ts';
+
+/** The real thing: `HELM` names it, or it is on the path. Debian has no package of it. */
+const HELM = process.env['HELM'] ?? 'helm';
+const CHART = new URL('../../conf/helm/tke-eni', import.meta.url).pathname;
+const MOST_BYTES = 64 << 20;
+const hasHelm = spawnSync(HELM, ['version', '--short']).status === 0;
+const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+const run = hasHelm && hasKubectl ? test : test.skip;
+if (!hasHelm) process.stderr.write('chart not rendered: no helm on the path, and HELM names none\n');
+
+const SETTINGS = {
+  clusterId: 'cls-a1b2c3d4',
+  region: 'ap-guangzhou',
+  endpoint: '*.internal.tencentcloudapi.com',
+  subnets: ['subnet-a1b2c3d4', 'subnet-e5f6a7b8'],
+  vpcId: 'vpc-a1b2c3d4',
+  image: { registry: 'registry.example.com/tke-eni' },
+};
+
+type Case = { readonly title: string; readonly components: readonly string[]; readonly values: JsonObject };
+
+const CASES: readonly Case[] = [
+  { title: 'of the example overlay', components: [], values: {} },
+  { title: 'with monitoring', components: ['monitoring'], values: { monitoring: { enabled: true } } },
+  { title: 'with the policy', components: ['agent-own-node-only'], values: { agent: { ownNodeOnly: true } } },
+];
+
+for (const { title, components, values } of CASES) {
+  run(`chart: renders the objects of kustomize, ${title}`, (t) => {
+    const ours = byName(helm({ ...SETTINGS, ...values }));
+    const theirs = byName(kustomize(components));
+    t.deepEqual([...ours.keys()].sort(), [...theirs.keys()].sort());
+    for (const [name, object] of theirs) t.deepEqual(ours.get(name), object, name);
+  });
+}
+
+run('chart: renders into another namespace, and nothing into kube-system', (t) => {
+  const values = { ...SETTINGS, monitoring: { enabled: true }, agent: { ownNodeOnly: true } };
+  const rendered = stringify(helm(values, 'network').filter(({ kind }) => kind !== 'CustomResourceDefinition'));
+  t.deepEqual(
+    rendered.match(/.*kube-system.*/g)?.filter((line) => !/runbook|#|description|kubectl/.test(line)) ?? [],
+    [],
+  );
+});
+
+run('chart: rolls the Pods whose settings change, and no others', (t) => {
+  const checksums = (values: JsonObject): JsonObject =>
+    Object.fromEntries(
+      helm({ ...SETTINGS, ...values })
+        .filter(({ kind }) => kind === 'DaemonSet' || kind === 'Deployment')
+        .map((object) => [String(object['kind']), checksumOf(object)]),
+    );
+  const before = checksums({});
+  t.regex(String(before['DaemonSet']), /^[0-9a-f]{64}$/);
+  const otherAgent = checksums({ agent: { settings: { 'rule-mode': 'compact' } } });
+  t.not(otherAgent['DaemonSet'], before['DaemonSet']);
+  t.is(otherAgent['Deployment'], before['Deployment']);
+  const otherIpamd = checksums({ region: 'ap-shanghai' });
+  t.is(otherIpamd['DaemonSet'], before['DaemonSet']);
+  t.not(otherIpamd['Deployment'], before['Deployment']);
+  t.deepEqual(checksums({ subnets: ['subnet-other'] }), before);
+});
+
+run('chart: writes settings as the variables that programs read', (t) => {
+  const settings = {
+    workers: 1_000_000,
+    'record-pods': false,
+    'sync-interval': '10m',
+    'security-groups': ['sg-1', 'sg-2'],
+  };
+  const rendered = byName(helm({ ...SETTINGS, region: '', endpoint: '', ipamd: { settings } }));
+  t.deepEqual((rendered.get('ConfigMap tke-eni-ipamd-settings') as JsonObject)['data'], {
+    TKE_ENI_CLUSTERID: 'cls-a1b2c3d4',
+    TKE_ENI_LOG_LEVEL: 'info',
+    TKE_ENI_RECORD_PODS: 'false',
+    TKE_ENI_SECURITY_GROUPS: 'sg-1,sg-2',
+    TKE_ENI_SYNC_INTERVAL: '10m',
+    TKE_ENI_WORKERS: '1000000',
+  });
+});
+
+run('chart: passes helm lint --strict, and is refused without a cluster id and subnets', (t) => {
+  t.regex(
+    execFileSync(HELM, ['lint', '--strict', CHART, '-f', '-'], { input: stringify(SETTINGS), encoding: 'utf8' }),
+    /1 chart\(s\) linted, 0 chart\(s\) failed/,
+  );
+  const refused = spawnSync(HELM, ['template', 'tke-eni', CHART], { encoding: 'utf8' });
+  t.not(refused.status, 0);
+  t.regex(refused.stderr, /clusterId/);
+  t.regex(refused.stderr, /subnets/);
+});
+
+function helm(values: JsonObject, namespace = 'kube-system'): readonly JsonObject[] {
+  const args = ['template', 'tke-eni', CHART, '--include-crds', '--namespace', namespace, '-f', '-'];
+  const text = execFileSync(HELM, args, { input: stringify(values), encoding: 'utf8', maxBuffer: MOST_BYTES });
+  return objectsOf(text);
+}
+
+/** The example overlay, with components. Kustomize takes no absolute paths. */
+function kustomize(components: readonly string[]): readonly JsonObject[] {
+  const folder = createTempDir('kustomize');
+  try {
+    const path = (to: string): string => relative(folder.path, `${KUBERNETES_FOLDER}${to}`);
+    const kustomization = {
+      apiVersion: 'kustomize.config.k8s.io/v1beta1',
+      kind: 'Kustomization',
+      resources: [path('overlays/example')],
+      components: components.map((name) => path(`components/${name}`)),
+    };
+    writeFileSync(folder.join('kustomization.yaml'), stringify(kustomization));
+    return objectsOf(execFileSync('kubectl', ['kustomize', folder.path], { encoding: 'utf8', maxBuffer: MOST_BYTES }));
+  } finally {
+    folder.close();
+  }
+}
+
+/**
+ * Kustomize rolls Pods by a hash in the name of a ConfigMap, the chart by a checksum on the Pods: with a new name Helm would
+ * delete the old ConfigMap, while Pods that wait for their turn still need it. Both marks are taken off here.
+ */
+function byName(objects: readonly JsonObject[]): ReadonlyMap<string, JsonObject> {
+  const plain = JSON.parse(
+    JSON.stringify(objects, (key, value: unknown) => {
+      if (key === 'annotations') return withoutChecksum(value as JsonObject);
+      return typeof value === 'string'
+        ? value.replace(/^(tke-eni-(?:agent|ipamd)-settings)-[0-9a-z]{10}$/, '$1')
+        : value;
+    }),
+  ) as readonly JsonObject[];
+  return new Map(plain.map((object) => [`${object['kind']} ${(object['metadata'] as JsonObject)['name']}`, object]));
+}
+
+function withoutChecksum(annotations: JsonObject): JsonObject | undefined {
+  const { 'checksum/settings': _, ...others } = annotations;
+  return Object.keys(others).length === 0 ? undefined : others;
+}
+
+function checksumOf(workload: JsonObject): unknown {
+  const { template } = workload['spec'] as {
+    readonly template: { readonly metadata: { readonly annotations?: JsonObject } };
+  };
+  return template.metadata.annotations?.['checksum/settings'];
+}
