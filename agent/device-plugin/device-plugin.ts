@@ -52,8 +52,10 @@ const POD_RESOURCES = join('pod-resources', 'kubelet.sock');
 const SETTLE_MS = 200;
 /** Some of what a count depends on changes without a sign. */
 const LOOK_MS = 5_000;
-/** Without an answer the highest ids count as free; kubelet may hang, and must then not keep the node from registering. */
-const HELD_MS = 500;
+/** Without an answer at first the lowest ids are told; kubelet may hang, and must then not keep us from registering. */
+const HELD_FIRST_MS = 500;
+/** Later nothing waits for it but a change. */
+const HELD_MS = 3_000;
 
 /**
  * Tells kubelet how many addresses the node may have, as devices, and stays registered whatever kubelet does. Nothing waits
@@ -120,8 +122,9 @@ function openTelling(
   let held: ReadonlySet<string> = new Set();
   let isHeldStale = true;
   const askHeld = async (): Promise<void> => {
+    const timeoutMs = count === undefined ? HELD_FIRST_MS : HELD_MS;
     try {
-      held = await listHeld(join(kubeletDir, POD_RESOURCES), name, { timeoutMs: HELD_MS, signal });
+      held = await listHeld(join(kubeletDir, POD_RESOURCES), name, { timeoutMs, signal });
     } catch (error) {
       log.debug('kubelet does not say which devices Pods hold', { resource: name, error });
     }

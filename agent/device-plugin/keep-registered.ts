@@ -31,6 +31,8 @@ export type RegistrationDeps = {
 const KUBELET_SOCKET = 'kubelet.sock';
 /** When a notification was missed. */
 const LOOK_MS = 1_000;
+/** While there is no kubelet: its folder may not be there to be watched. */
+const ABSENT_LOOK_MS = 200;
 /** Kubelet answers in milliseconds; one that hangs is asked anew when it is another, or after this. */
 const REGISTER_MS = 10_000;
 /** It calls back at once. */
@@ -52,6 +54,7 @@ export async function keepRegistered(deps: RegistrationDeps, signal: AbortSignal
   const story = openStory(deps);
   let known: string | undefined;
   let failures = 0;
+  let isMending = false;
   let registeredMs: number | undefined;
   while (!signal.aborted) {
     folder.renew();
@@ -61,7 +64,7 @@ export async function keepRegistered(deps: RegistrationDeps, signal: AbortSignal
       known = undefined;
       registeredMs = undefined;
       story.absent(`${kubeletSocket}: no such socket; kubelet does not run, or its folder is not mounted here`);
-      await wake.wait(LOOK_MS, signal);
+      await wake.wait(ABSENT_LOOK_MS, signal);
       continue;
     }
     if (!isOther && registeredMs !== undefined && endpoint.isWatched()) {
@@ -75,7 +78,12 @@ export async function keepRegistered(deps: RegistrationDeps, signal: AbortSignal
     const error = await whileSame(kubelet, (attempt) => registerOnce(deps, kubeletSocket, attempt));
     registeredMs = error === undefined ? clock.monotonicMs() : undefined;
     failures++;
-    if (error !== 'given up') story.attempted(error);
+    if (error === 'given up') continue;
+    story.attempted(error);
+    // Who took the registration and does not come through may be too old to.
+    if (error?.outcome !== 'silent') continue;
+    isMending = !isMending;
+    endpoint.mendsAuthority(isMending);
   }
   folder.close();
 

@@ -1,5 +1,5 @@
 import { chmodSync, renameSync, rmSync } from 'node:fs';
-import { createServer, type Server as SocketServer } from 'node:net';
+import { createServer, type Socket, type Server as SocketServer } from 'node:net';
 import { Server, ServerCredentials, type ServerWritableStream, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import type { InitOf, MessageOf } from '../api/codec.ts';
 import { type Device, decidePreferred } from './decide-devices.ts';
@@ -11,6 +11,7 @@ import type {
   PREFERRED_ALLOCATION_REQUEST,
   PREFERRED_ALLOCATION_RESPONSE,
 } from './kubelet-messages.ts';
+import { mendAuthority } from './path-authority.ts';
 import { DEVICE_PLUGIN_SERVICE } from './plugin-service.ts';
 
 /** Where kubelet asks for our devices. */
@@ -21,6 +22,8 @@ export type PluginEndpoint = {
   tell(devices: readonly Device[]): void;
   /** True while somebody watches the devices. */
   isWatched(): boolean;
+  /** Lets a kubelet of before 1.26 through from the next connection on, or no longer. @see mendAuthority */
+  mendsAuthority(isMending: boolean): void;
   /** Ends what kubelets that came before still watch. */
   endWatches(): void;
   close(): void;
@@ -55,6 +58,9 @@ export function openPluginEndpoint(path: string, changed: () => void): PluginEnd
     }),
   );
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  let isMending = false;
+  const accept = (connection: Socket): void =>
+    injector.injectConnection(isMending ? mendAuthority(connection, path) : connection);
   let listening: { readonly socket: SocketServer; readonly identity: string | undefined } | undefined;
   const endWatches = (): void => {
     for (const watch of watches) watch.end();
@@ -66,7 +72,7 @@ export function openPluginEndpoint(path: string, changed: () => void): PluginEnd
       // Before another listens: closing unlinks the name that was bound.
       listening?.socket.close();
       listening = undefined;
-      const socket = createServer((connection) => injector.injectConnection(connection));
+      const socket = createServer(accept);
       listening = { socket, identity: await publish(socket, path) };
     },
     tell: (devices) => {
@@ -74,6 +80,9 @@ export function openPluginEndpoint(path: string, changed: () => void): PluginEnd
       for (const watch of watches) watch.send(message);
     },
     isWatched: () => watches.size > 0,
+    mendsAuthority: (next) => {
+      isMending = next;
+    },
     endWatches,
     close: () => {
       endWatches();

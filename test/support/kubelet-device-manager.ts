@@ -9,6 +9,14 @@ export type ToldDevice = { readonly ID: string; readonly health: string };
 /** What kubelet does with a registration: `drop` takes it and ends the watch at once; `ignore` takes it and never calls. */
 export type RegisterMode = 'accept' | 'refuse' | 'hang' | 'drop' | 'ignore';
 
+/** What kind of kubelet it is. */
+export type KubeletOptions = {
+  /** Default 'accept'. */
+  readonly mode?: RegisterMode | undefined;
+  /** True for one before 1.26, which puts the socket's path where HTTP/2 wants a host. */
+  readonly isOld?: boolean | undefined;
+};
+
 /** A registration that arrived. */
 export type SeenRegistration = { readonly atMs: number; readonly request: KubeletMessage };
 
@@ -52,9 +60,9 @@ const CALLS = {
  */
 export async function startKubeletDeviceManager(
   kubeletDir: string,
-  mode: RegisterMode = 'accept',
+  options: KubeletOptions = {},
 ): Promise<KubeletDeviceManager> {
-  const kubelet = new StandInKubelet(kubeletDir, mode);
+  const kubelet = new StandInKubelet(kubeletDir, options);
   await kubelet.start();
   return kubelet;
 }
@@ -69,12 +77,14 @@ class StandInKubelet implements KubeletDeviceManager {
   readonly #watches = new Set<ClientReadableStream<KubeletMessage>>();
   readonly #devices = new Map<string, readonly ToldDevice[]>();
   readonly #held = new Map<string, readonly string[]>();
+  readonly #isOld: boolean;
   #mode: RegisterMode;
 
-  constructor(kubeletDir: string, mode: RegisterMode) {
+  constructor(kubeletDir: string, { mode = 'accept', isOld = false }: KubeletOptions) {
     this.#directory = join(kubeletDir, 'device-plugins');
     this.#podResources = join(kubeletDir, 'pod-resources');
     this.#mode = mode;
+    this.#isOld = isOld;
   }
 
   async start(): Promise<void> {
@@ -150,9 +160,11 @@ class StandInKubelet implements KubeletDeviceManager {
   }
 
   #watch(resource: string, endpoint: string): void {
-    const client = new Client(`unix:${join(this.#directory, endpoint)}`, credentials.createInsecure(), {
+    const socket = join(this.#directory, endpoint);
+    const client = new Client(`unix:${socket}`, credentials.createInsecure(), {
       'grpc.use_local_subchannel_pool': 1,
       'grpc.enable_channelz': 0,
+      ...(this.#isOld ? { 'grpc.default_authority': socket } : {}),
     });
     this.#clients.get(resource)?.close();
     this.#clients.set(resource, client);

@@ -1,0 +1,67 @@
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+
+/**
+ * Lets a client through that names a socket's path as the host it calls (`:authority: /var/lib/kubelet/…`), as kubelets
+ * before 1.26 do: HTTP/2 forbids slashes there and Node refuses the request. The path goes on with dashes for slashes,
+ * which have as many bits in the compression of headers, so that nothing else moves.
+ * @see https://github.com/kubernetes/kubernetes/pull/112597, RFC 7541 appendix B, RFC 9113 section 8.3.1
+ */
+export function mendAuthority(connection: Socket, path: string): Duplex {
+  const replace = replacerOf(path);
+  const mended = new Duplex({
+    read: () => connection.resume(),
+    write: (chunk, encoding, done) => connection.write(chunk, encoding, done),
+    final: (done) => connection.end(done),
+    destroy: (error, done) => {
+      connection.destroy();
+      done(error);
+    },
+  });
+  connection.on('data', (chunk: Buffer) => {
+    if (!mended.push(replace(chunk))) connection.pause();
+  });
+  connection.on('end', () => mended.push(null));
+  connection.on('error', (error) => mended.destroy(error));
+  connection.on('close', () => mended.destroy());
+  return mended;
+}
+
+/** Replaces the path, as it is or compressed, by its mended form of the same length. Pure. */
+export function replacerOf(path: string): (chunk: Buffer) => Buffer {
+  const mended = path.replaceAll('/', '-');
+  const pairs: (readonly [Buffer, Buffer])[] = [[Buffer.from(path), Buffer.from(mended)]];
+  const [packed, packedMended] = [pack(path), pack(mended)];
+  if (packed !== undefined && packedMended !== undefined) pairs.push([packed, packedMended]);
+  return (chunk) => {
+    let copy: Buffer | undefined;
+    for (const [from, to] of pairs) {
+      for (let at = chunk.indexOf(from); at >= 0; at = chunk.indexOf(from, at + from.length)) {
+        copy ??= Buffer.from(chunk);
+        to.copy(copy, at);
+      }
+    }
+    return copy ?? chunk;
+  };
+}
+
+/** Printable characters by the length of their code in bits, each group in the order of its codes. */
+const CODES = [
+  { bits: 5, first: 0x0, characters: '012aceiost' },
+  { bits: 6, first: 0x14, characters: ' %-./3456789=A_bdfghlmnpru' },
+  { bits: 7, first: 0x5c, characters: ':BCDEFGHIJKLMNOPQRSTUVWYjkqvwxyz' },
+  { bits: 8, first: 0xf8, characters: '&*,;XZ' },
+] as const;
+
+/** Compresses a text as header values are; undefined when a character of it has a longer code. */
+function pack(text: string): Buffer | undefined {
+  let bits = '';
+  for (const character of text) {
+    const group = CODES.find(({ characters }) => characters.includes(character));
+    if (group === undefined) return undefined;
+    const code = group.first + group.characters.indexOf(character);
+    bits += code.toString(2).padStart(group.bits, '0');
+  }
+  const padded = bits.padEnd(Math.ceil(bits.length / 8) * 8, '1');
+  return Buffer.from(padded.match(/.{8}/g)?.map((byte) => Number.parseInt(byte, 2)) ?? []);
+}

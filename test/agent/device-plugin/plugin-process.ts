@@ -1,0 +1,23 @@
+import { startDevicePlugin } from '../../../agent/device-plugin/device-plugin.ts';
+import { createMetrics } from '../../../agent/observability/metrics.ts';
+import { ChangeSignal } from '../../../runtime/change-signal.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { silentLogger } from '../../../runtime/log.ts';
+
+// A plugin that can be killed: `node plugin-process.ts <kubelet's folder> <devices>`.
+const [kubeletDir = '', quota = '0'] = process.argv.slice(2);
+startDevicePlugin({
+  ...{ kubeletDir, clock: systemClock, log: silentLogger, random: Math.random, node: undefined },
+  changes: [new ChangeSignal(systemClock)],
+  resources: [
+    {
+      name: 'tke.cloud.tencent.com/eni-ip',
+      prefix: 'eni-ip',
+      socketName: 'tke-eni-ip.sock',
+      count: () => ({ quota: Number(quota), allocatable: undefined, assigned: 0, inUse: 0, stranded: 0 }),
+    },
+  ],
+  metrics: createMetrics({ processMetrics: false }),
+  events: { tell: () => {} },
+});
+setInterval(() => {}, 60_000);
