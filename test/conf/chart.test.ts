@@ -125,5 +125,21 @@ test('renderValuesSchema: refuses values that it has no rule for', (t) => {
 test('renderTemplate: refuses a manifest that lacks what it changes', (t) => {
   const [template] = TEMPLATES;
   if (template === undefined) return t.fail('no templates');
-  t.throws(() => renderTemplate(template, 'kind: ServiceAccount\n'), { message: /has no "kube-system" any more/ });
+  t.throws(() => renderTemplate(template, () => 'kind: ServiceAccount\n'), {
+    message: /has no "kube-system" any more/,
+  });
+});
+
+test('values.schema.json: refuses settings that the manifests give as flags, which would go before them', (t) => {
+  for (const [component, file] of [
+    ['agent', 'agent-daemonset'],
+    ['ipamd', 'ipamd-deployment'],
+  ] as const) {
+    const given = [...read(`templates/${file}.yaml`).matchAll(/^ +- --([a-z-]+)=/gm)].map(([, flag = '']) => flag);
+    t.true(given.length >= 3);
+    for (const flag of given) {
+      const refused = `/${component}/settings must NOT have additional properties ${flag}`;
+      t.deepEqual(faultsOf({ ...NEEDED, [component]: { settings: { [flag]: 'x' } } }), [refused]);
+    }
+  }
 });

@@ -30,6 +30,11 @@ type Case = { readonly title: string; readonly components: readonly string[]; re
 const CASES: readonly Case[] = [
   { title: 'of the example overlay', components: [], values: {} },
   { title: 'with monitoring', components: ['monitoring'], values: { monitoring: { enabled: true } } },
+  {
+    title: 'with the agent of least privilege, and monitoring',
+    components: ['agent-least-privilege', 'monitoring'],
+    values: { agent: { leastPrivilege: true }, monitoring: { enabled: true } },
+  },
   { title: 'with the policy', components: ['agent-own-node-only'], values: { agent: { ownNodeOnly: true } } },
 ];
 

@@ -12,10 +12,7 @@ const MONITORING = ['alerts.yaml', 'pod-monitors.yaml', 'dashboard.json'];
  * takes as they are (a chart cannot reach outside its folder), the schema of values, and the table in its README.
  */
 export const CHART_FILES: Readonly<Record<string, () => string>> = Object.fromEntries([
-  ...TEMPLATES.map((template) => [
-    `${CHART}/templates/${template.to}`,
-    () => renderTemplate(template, read(template.from)),
-  ]),
+  ...TEMPLATES.map((template) => [`${CHART}/templates/${template.to}`, () => renderTemplate(template, read)]),
   ...readdirSync(CRDS)
     .filter((name) => /^(?!kustomization)[a-z]+\.yaml$/.test(name))
     .map((name) => [`${CHART}/crds/${name}`, () => read(`${CRDS}/${name}`)]),

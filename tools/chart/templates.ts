@@ -1,5 +1,10 @@
-/** One change that makes a manifest a template: a text that stands in it, and what comes instead. */
-export type Change = readonly [text: string, instead: string];
+import { parseDocument } from 'yaml';
+
+/** A part of another manifest: the map at `path` of a file. */
+export type Part = { readonly file: string; readonly path: readonly (string | number)[] };
+
+/** One change that makes a manifest a template: a text that stands in it, and what comes instead; PART in that is the part, as it is indented there. */
+export type Change = readonly [text: string, instead: string, part?: Part];
 
 /** A template of the chart, made of a manifest. */
 export type Template = {
@@ -11,6 +16,9 @@ export type Template = {
 };
 
 const NAMESPACE: Change = ['kube-system', '{{ .Release.Namespace }}'];
+
+const LEAST_PRIVILEGE = 'conf/kubernetes/components/agent-least-privilege/daemonset.yaml';
+const PART = /^( *)PART\n/m;
 
 /** What every workload gets from values. */
 function workload(component: 'agent' | 'ipamd', settings: string, resources: string): readonly Change[] {
@@ -77,6 +85,16 @@ export const TEMPLATES: readonly Template[] = [
         '          securityContext:\n',
         '          {{- if .Values.monitoring.enabled }}\n          ports:\n            - name: metrics\n              containerPort: 61680\n              protocol: TCP\n          {{- end }}\n          securityContext:\n',
       ],
+      [
+        '      containers:\n',
+        '      {{- if .Values.agent.leastPrivilege }}\n      securityContext:\n        PART\n      {{- end }}\n      containers:\n',
+        { file: LEAST_PRIVILEGE, path: ['spec', 'template', 'spec', 'securityContext'] },
+      ],
+      [
+        '            privileged: true\n',
+        '            {{- if .Values.agent.leastPrivilege }}\n            PART\n            {{- else }}\n            privileged: true\n            {{- end }}\n',
+        { file: LEAST_PRIVILEGE, path: ['spec', 'template', 'spec', 'containers', 0, 'securityContext'] },
+      ],
       ...workload(
         'agent',
         'include "tke-eni.settings" .Values.agent.settings',
@@ -93,15 +111,25 @@ export const TEMPLATES: readonly Template[] = [
 ];
 
 /**
- * Makes one template of its manifest. Pure.
- * @throws Error naming the manifest and the text that is no longer in it
+ * Makes one template of its manifest; `read` gives the text of a file. Pure but for that.
+ * @throws Error naming the manifest and the text or part that is no longer in it
  */
-export function renderTemplate({ from, changes, when }: Template, manifest: string): string {
-  const changed = changes.reduce((text, [wanted, instead]) => {
-    if (!text.includes(wanted))
-      throw new Error(`${from} has no ${JSON.stringify(wanted)} any more: change tools/chart/templates.ts`);
-    return text.replaceAll(wanted, instead);
-  }, manifest);
+export function renderTemplate({ from, changes, when }: Template, read: (path: string) => string): string {
+  const changed = changes.reduce((text, [wanted, instead, part]) => {
+    if (!text.includes(wanted)) throw new Error(`${from} has no ${JSON.stringify(wanted)} any more: ${MEND}`);
+    return text.replaceAll(wanted, part === undefined ? instead : withPart(instead, part, read(part.file)));
+  }, read(from));
   const head = `{{- /* Made of ${from} by make gen. */ -}}\n`;
   return when === undefined ? `${head}${changed}` : `${head}{{- if ${when} }}\n${changed}{{- end }}\n`;
+}
+
+const MEND = 'change tools/chart/templates.ts';
+
+function withPart(text: string, { file, path }: Part, manifest: string): string {
+  const document = parseDocument(manifest);
+  const found = document.getIn(path, true);
+  if (found === undefined) throw new Error(`${file} has no ${path.join('.')} any more: ${MEND}`);
+  document.contents = found as typeof document.contents;
+  const lines = document.toString({ lineWidth: 0 }).trimEnd().split('\n');
+  return text.replace(PART, (_, indent: string) => lines.map((line) => `${indent}${line}\n`).join(''));
 }
