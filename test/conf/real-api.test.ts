@@ -6,6 +6,7 @@ import { startRealApi } from '../kube-api/real-api.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { adminOf, createAll, requestToken, tokenOnNode, untilEstablished } from './cluster-scene.ts';
 import { KUBERNETES_FOLDER, readResources } from './read-manifests.ts';
+import { renderExample } from './render-example.ts';
 
 const NECS = '/apis/networking.tke.cloud.tencent.com/v1/nodeeniconfigs';
 const VPC_IPS = '/apis/networking.tke.cloud.tencent.com/v1/vpcips';
@@ -73,6 +74,14 @@ else {
     const objects = readResources(KUBERNETES_FOLDER).filter((one) => kinds.includes(String(one['kind'])));
     t.deepEqual(objects.map((one) => one['kind']).sort(), [...kinds].sort());
     await t.notThrowsAsync(createAll(admin, objects));
+  });
+
+  test.serial('agent-least-privilege: the server takes an agent that may not gain privileges', async (t) => {
+    const objects = renderExample(['agent-least-privilege'], join(assets, 'kubectl'));
+    const agent = objects.find((one) => one['kind'] === 'DaemonSet');
+    const path = '/apis/apps/v1/namespaces/kube-system/daemonsets?dryRun=All&fieldValidation=Strict';
+    const answer = await admin.call('POST', path, { ...agent, metadata: { name: 'least', namespace: 'kube-system' } });
+    t.is(answer.status, 201, messageOf(answer));
   });
 
   test.serial('agent-own-node-only: an agent updates its own NodeENIConfig and patches its own node', async (t) => {
