@@ -59,5 +59,5 @@ function tellingOf(isMore: boolean, last: AllocatableTold | undefined, atMs: num
 
 /** More is told soon, as Pods wait for it; less, which Pods wait with, may take its time. */
 function pauseOf({ isMore, turns }: AllocatableTold): number {
-  return isMore ? PAUSE_MS : Math.min(PAUSE_MS * 2 ** Math.min(turns, 10), LONGEST_PAUSE_MS);
+  return isMore ? PAUSE_MS : Math.min(PAUSE_MS * 4 ** Math.min(turns, 5), LONGEST_PAUSE_MS);
 }

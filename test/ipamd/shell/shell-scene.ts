@@ -10,6 +10,7 @@ import { seededRandom } from '../../support/seeded-random.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { CloudHost } from '../../vpc/api/host.ts';
 import { createInProcessApi } from '../../vpc/api/in-process.ts';
+import type { CloudSpec } from '../../vpc/api/model/state.ts';
 
 /** A cloud with one subnet for Pods and one for nodes. */
 export const CLOUD = {
@@ -70,9 +71,9 @@ export type ShellScene = {
 };
 
 /** Makes a cluster whose subnets are configured, with no Node and no ipamd yet. */
-export async function shellScene(): Promise<ShellScene> {
+export async function shellScene(spec: CloudSpec = CLOUD): Promise<ShellScene> {
   const clock = new VirtualClock();
-  const host = new CloudHost(CLOUD, clock, { seed: 5, latencyMs: [20, 60], taskMs: [500, 1_500] });
+  const host = new CloudHost(spec, clock, { seed: 5, latencyMs: [20, 60], taskMs: [500, 1_500] });
   const server = startInProcessApi({ clock, latencyMs: 4 });
   const kube = server.client();
   await clock.run(configureSubnets(kube));
