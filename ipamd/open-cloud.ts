@@ -1,16 +1,7 @@
 import type { CallObserver, Random } from '../cloud/tencent/caller.ts';
-import type { CredentialSource, FetchCredential } from '../cloud/tencent/credentials/credential.ts';
-import {
-  fromAssumedRole,
-  fromEnvironment,
-  fromFile,
-  fromFirstOf,
-  fromInstanceRole,
-  fromWebIdentity,
-  type HttpGet,
-  webIdentityOfEnvironment,
-} from '../cloud/tencent/credentials/fetch-sources.ts';
-import { createRotatingSource } from '../cloud/tencent/credentials/rotating.ts';
+import { credentialSourceOf } from '../cloud/tencent/credentials/choose-source.ts';
+import type { CredentialSource } from '../cloud/tencent/credentials/credential.ts';
+import type { HttpGet } from '../cloud/tencent/credentials/fetch-sources.ts';
 import { openSdkApi, type TencentEndpoint } from '../cloud/tencent/sdk-api.ts';
 import { createTencentCloud, type TencentCloud } from '../cloud/tencent/tencent-cloud.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -32,13 +23,16 @@ export type OpenCloud = { readonly cloud: TencentCloud; readonly credentials: Cr
 /** Opens the cloud as the settings say. Calls nothing before the first call, and asks for no key. */
 export function openCloud(config: IpamdConfig, region: string, deps: OpenCloudDeps): OpenCloud {
   const endpoint = endpointOf(config, region);
-  const { clock, random, observer } = deps;
-  const credentials = openCredentials(config, endpoint, deps);
+  const { clock, random, env, get, observer } = deps;
+  const credentials = credentialSourceOf({ ...config, sessionName: SESSION }, { clock, env, get, endpoint });
   const api = openSdkApi(endpoint, credentials);
   const settings = { productPerSecond: config.productQps };
   const cloud = createTencentCloud({ api, clock, random, ...(observer && { observer }) }, settings);
   return { cloud, credentials };
 }
+
+/** Under this name the cloud's audit shows who took on a role. */
+const SESSION = 'tke-eni-ipamd';
 
 const REGION = /^[a-z]{2,}-[a-z0-9-]+$/;
 const METADATA_TIMEOUT_MS = 5_000;
@@ -78,44 +72,4 @@ function endpointOf(config: IpamdConfig, region: string): TencentEndpoint {
     hosts: { ...ofAll, ...hosts },
     ...(domain === undefined ? {} : { domain }),
   };
-}
-
-/** Under this name the cloud's audit shows who took on a role. */
-const SESSION = 'tke-eni-ipamd';
-
-function openCredentials(config: IpamdConfig, endpoint: TencentEndpoint, deps: OpenCloudDeps): CredentialSource {
-  const own = createRotatingSource(deps.clock, fetchOf(config, endpoint, deps));
-  if (config.stsRoleArn === '') return own;
-  const role = { roleArn: config.stsRoleArn, sessionName: SESSION };
-  return createRotatingSource(deps.clock, fromAssumedRole(openSdkApi(endpoint, own), role));
-}
-
-function fetchOf(config: IpamdConfig, endpoint: TencentEndpoint, { env, get }: OpenCloudDeps): FetchCredential {
-  const identity = webIdentityOfEnvironment(env, SESSION);
-  const unsigned: CredentialSource = { get: async () => ({ secretId: '', secretKey: '' }), invalidate: () => {} };
-  const oidc: FetchCredential =
-    identity === undefined
-      ? () =>
-          Promise.reject(new Error('environment: TKE_PROVIDER_ID, TKE_ROLE_ARN, TKE_WEB_IDENTITY_TOKEN_FILE not set'))
-      : fromWebIdentity(openSdkApi(endpoint, unsigned), identity);
-  const file = fromFile(config.credentialsFile);
-  const environment = fromEnvironment(env);
-  const role = fromInstanceRole(get, config.metadataUrl);
-  switch (config.credentials) {
-    case 'oidc':
-      return oidc;
-    case 'file':
-      return file;
-    case 'env':
-      return environment;
-    case 'role':
-      return role;
-    case 'auto':
-      return fromFirstOf([
-        ...(identity === undefined ? [] : [oidc]),
-        ...(config.credentialsFile === '' ? [] : [file]),
-        environment,
-        role,
-      ]);
-  }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { systemHttpGet } from '../../../cloud/tencent/credentials/fetch-sources.ts';
 import { findRegion, openCloud } from '../../../ipamd/open-cloud.ts';
-import { systemClock } from '../../../runtime/clock.ts';
+import { type Clock, systemClock } from '../../../runtime/clock.ts';
 import { CloudHost } from '../../vpc/api/host.ts';
 import { CloudServer } from '../../vpc/api/http-server.ts';
 import { CLOUD, ipamdConfig } from './shell-scene.ts';
@@ -34,8 +34,10 @@ async function start(t: ExecutionContext) {
       `--metadata-url=${server.metadataUrl(HOME)}`,
       ...flags,
     );
+  const later = { ms: 0 };
+  const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + later.ms };
   const open = (flags: readonly string[], env: Readonly<Record<string, string>> = {}) => {
-    const deps = { clock: systemClock, random: Math.random, env, get: systemHttpGet };
+    const deps = { clock, random: Math.random, env, get: systemHttpGet };
     return openCloud(configOf(...flags), 'ap-guangzhou', deps);
   };
   /** Describes the subnets, with the settings and variables given. */
@@ -45,7 +47,7 @@ async function start(t: ExecutionContext) {
     const subnets = await cloud.subnets.sweep(CLOUD.vpcId, { priority: 'pod', owner: 't', signal, timeoutMs: 5_000 });
     return subnets.length;
   };
-  return { dir, server, keyFile, configOf, open, describe };
+  return { dir, server, keyFile, configOf, open, describe, later };
 }
 
 const ENV = { TENCENTCLOUD_SECRET_ID: 'AKIDgood', TENCENTCLOUD_SECRET_KEY: 'good-secret' };
@@ -75,6 +77,18 @@ test('openCloud: takes a role on with the key', async (t) => {
   t.is(await describe(['--credentials=env', `--sts-role-arn=${ROLE_ARN}`], ENV), 2);
   server.credentials.revoke('AKIDgood');
   await t.throwsAsync(describe(['--credentials=env', `--sts-role-arn=${ROLE_ARN}`], ENV), { name: 'CloudError' });
+});
+
+test('openCloud: takes a role on with the new key when the old one was rotated away', async (t) => {
+  const { server, keyFile, open, later } = await start(t);
+  const { credentials } = open(['--credentials=file', `--credentials-file=${keyFile}`, `--sts-role-arn=${ROLE_ARN}`]);
+  await credentials.get();
+  writeFileSync(keyFile, JSON.stringify(server.credentials.add('AKIDnext', 'next-secret')));
+  server.credentials.revoke('AKIDgood');
+  // What was just fetched is not fetched anew at once.
+  later.ms = 60_000;
+  credentials.invalidate();
+  await t.notThrowsAsync(credentials.get());
 });
 
 test('openCloud: says what is missing when there is no key', async (t) => {
