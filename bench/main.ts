@@ -16,6 +16,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   cni: () => import('./cni.ts'),
   agent: () => import('./agent.ts'),
   ipamd: () => import('./ipamd.ts'),
+  'device-plugin': () => import('./device-plugin.ts'),
 };
 
 const wanted = process.argv.slice(2);
