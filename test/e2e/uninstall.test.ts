@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { RuleMode } from '../../dataplane/network.ts';
@@ -123,6 +123,38 @@ function filesOf(dir: string): readonly string[] {
     .sort();
 }
 
+/** Lets Pods come, and dies with them still there: sandboxes end without a DEL, and the agent without a farewell. */
+async function liveAndDie({ node, vpc }: Bare, t: ExecutionContext): Promise<void> {
+  await node.startAgent();
+  const pods = [await node.addPod(), await node.addPod(), await node.addPod()];
+  t.true(await pods[0]?.netns.ping(vpc.outside.ip), 'the Pods had their network');
+  await node.killAgent();
+  for (const { netns } of pods) await netns.close();
+}
+
+/** Runs `uninstall` and kills it as one of its threads enters its n-th call of these. Tells whether it was killed. */
+async function isKilledAt(node: SceneNode, calls: string, nth: number): Promise<boolean> {
+  // Its children are let alone: a killed nft is an error of another kind.
+  const watch = ['-f', '-b', 'execve', '-q', '-o', '/dev/null', '-e', `trace=${calls}`];
+  const argv = ['strace', ...watch, '-e', `inject=${calls}:signal=KILL:when=${nth}`, ...uninstallArgv(node)];
+  const { code, stdout, stderr } = await node.netns.tryRun(argv, { env: childEnv() });
+  if (code !== 0 && code !== null && code !== 137)
+    throw new Error(`not killed, and ended with ${code}: ${stdout}${stderr}`);
+  return code !== 0;
+}
+
+const MOST_KILLS = 100;
+
+/** How often a run writes that is refused as soon as it began: what comes later changes something. */
+async function countWrites({ node, dir }: Bare): Promise<number> {
+  const file = dir.join('start.strace');
+  const argv = ['strace', '-f', '-q', '-o', file, '-e', 'trace=write,writev', ...uninstallArgv(node, ['--help'])];
+  await node.netns.tryRun(argv, { env: childEnv() });
+  const count = readFileSync(file, 'utf8').split('\n').length;
+  rmSync(file);
+  return count;
+}
+
 for (const mode of ['compact', 'per-pod'] as const) {
   test(
     `uninstall: leaves a node as it was before the first agent, in ${mode} mode`,
@@ -170,3 +202,87 @@ for (const mode of ['compact', 'per-pod'] as const) {
     },
   );
 }
+
+test(
+  'uninstall: killed again and again, at each change that it makes, it ends where one run ends',
+  withBare,
+  'compact',
+  async (t, bare) => {
+    const { node } = bare;
+    await node.netns.sysctl({ 'net/ipv4/conf/eth0/rp_filter': 1, ...FORWARDING });
+    const before = await snapshot(node.netns);
+    for (const calls of ['unlink,unlinkat,rmdir', 'write,writev']) {
+      await liveAndDie(bare, t);
+      // Each run gets a little further than the one before it: what is done stays done, and the rest is found again.
+      const atStart = calls.startsWith('write') ? await countWrites(bare) : 0;
+      let kills = 0;
+      while (kills < MOST_KILLS && (await isKilledAt(node, calls, atStart + 1 + 2 * kills))) kills += 1;
+      t.log(`${calls}: killed ${kills} times`);
+      t.true(kills >= 3 && kills < MOST_KILLS, 'it was killed on its way, and came to its end');
+      t.deepEqual(await snapshot(node.netns), before);
+      t.deepEqual(filesOf(node.dir), [], 'no file is left');
+    }
+  },
+);
+
+test('uninstall: leaves what others put beside ours', withBare, 'per-pod', async (t, bare) => {
+  const { node } = bare;
+  const bin = join(node.dir, 'cni-bin');
+  mkdirSync(bin, { recursive: true });
+  mkdirSync(join(node.dir, 'cni-conf'));
+  // Theirs from before; a rule, a route and a table of theirs at our places; and a plugin of ours that they use by now.
+  writeFileSync(join(bin, 'bandwidth'), 'theirs', { mode: 0o755 });
+  await node.netns.ip('rule', 'add', 'pref', '512', 'to', '192.0.2.1', 'lookup', 'main', 'proto', 'static');
+  await node.netns.ip('route', 'add', '192.0.2.1', 'dev', 'eth0', 'table', '4999', 'proto', 'static');
+  await node.netns.nft('table inet theirs {\n chain c {\n }\n}\n');
+  await node.netns.sysctl(FORWARDING);
+  const before = await snapshot(node.netns);
+  await liveAndDie(bare, t);
+  t.true(readdirSync(bin).includes('host-local'), 'the agent brought the reference plugins that were missing');
+  writeFileSync(join(node.dir, 'cni-conf', '20-theirs.conf'), '{"type": "bridge", "ipam": {"type": "host-local"}}');
+  rmSync(join(bin, 'tke-direct-eni'));
+  writeFileSync(join(bin, 'tke-direct-eni'), "the product's own", { mode: 0o755 });
+
+  const done = await uninstall(node);
+  t.is(done.code, 0, done.out + done.err);
+  t.deepEqual(await snapshot(node.netns), before);
+  t.deepEqual(readdirSync(bin).sort(), ['bandwidth', 'bridge', 'host-local', 'tke-direct-eni']);
+  t.deepEqual(readdirSync(join(node.dir, 'cni-conf')), ['20-theirs.conf']);
+  for (const name of ['bridge', 'host-local', 'tke-direct-eni']) {
+    t.regex(done.out, new RegExp(`"left".*cni-bin/${name}: `), `it says that it leaves ${name}`);
+  }
+});
+
+test('uninstall: takes the network of Pods that live when told to', withBare, 'compact', async (t, bare) => {
+  const { node, vpc } = bare;
+  await node.netns.sysctl({ 'net/ipv4/conf/eth0/rp_filter': 2 });
+  await node.startAgent();
+  const pod = await node.addPod();
+  await node.killAgent();
+  t.is((await uninstall(node)).code, 1);
+  t.true(await pod.netns.ping(vpc.outside.ip), 'refused, it took nothing');
+  const done = await uninstall(node, '--despite-pods');
+  t.is(done.code, 0, done.err);
+  t.deepEqual(await pod.netns.linkNames(), ['lo']);
+  t.deepEqual(await node.tracesOf(pod.ip), []);
+  t.regex(done.out, new RegExp(`${pod.namespace}/${pod.name}`), 'it says whose network it takes');
+  t.regex(
+    done.out,
+    /"left":\[.*net\.ipv4\.ip_forward=1: others rely on it; it was 0/,
+    'forwarding stays, and it says so',
+  );
+});
+
+test(
+  'uninstall: names every faulty flag and touches nothing, and says what it takes',
+  withBare,
+  'compact',
+  async (t, { node }) => {
+    const wrong = await uninstall(node, '--then=sleep', '--dispite-pods');
+    t.is(wrong.code, 78);
+    t.regex(wrong.err, /--dispite-pods.*--despite-pods.*--then.*exit, wait/s);
+    const help = await uninstall(node, '--help');
+    t.is(help.code, 0);
+    t.regex(help.out, /--despite-pods[\s\S]*--cni-bin-dir/);
+  },
+);
