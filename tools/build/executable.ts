@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { chmod, copyFile, link, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { seaOptions } from './sea-options.ts';
+import { GENERATOR_FLAGS, seaOptions } from './sea-options.ts';
 
 /** Describes what to make of a bundle. */
 export type ExecutableSpec = {
@@ -92,6 +92,7 @@ function stampOf({ code, links, execArgv = [] }: ExecutableSpec, nodePath: strin
     code,
     links.join(),
     JSON.stringify(seaOptions(execArgv)),
+    GENERATOR_FLAGS.join(),
     process.version,
     process.arch,
     nodePath,

@@ -14,3 +14,9 @@ export function seaOptions(execArgv: readonly string[]): Readonly<Record<string,
     execArgvExtension: 'none',
   };
 }
+
+/**
+ * Are the flags of the Node that makes the code cache. Without a fixed seed V8's tables, and so the cache, differ from run to
+ * run. V8 does not count this flag among those that a cache must agree on, as it does `--hash-seed`.
+ */
+export const GENERATOR_FLAGS: readonly string[] = ['--random-seed=1'];
