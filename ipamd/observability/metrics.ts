@@ -86,6 +86,7 @@ export function createIpamdMetrics(
   const counted = createCloudObserver(factory, clock, meter);
   const warm = new WarmWatch();
   const subnets = createSubnetsObserver(factory, problems);
+  const audit = createAuditObserver(factory);
   const secondsToWarm = factory.histogram(
     'node_warm_seconds',
     'Time from the creation of a NodeENIConfig to its first being ready.',
@@ -105,7 +106,7 @@ export function createIpamdMetrics(
     node: createNodeObserver(factory, problems),
     nodes: createNodesObserver(factory, problems),
     subnets,
-    audit: createAuditObserver(factory),
+    audit,
     records: createRecordsObserver(factory),
     onInstancesRefresh: createRefreshObserver(factory),
     problems,
@@ -122,6 +123,7 @@ export function createIpamdMetrics(
     forgetTerm: () => {
       problems.forgetAll(NODE_REPORTERS);
       subnets.forget();
+      audit.forget();
     },
     render: () => factory.registry.metrics(),
     contentType: factory.registry.contentType,

@@ -105,8 +105,8 @@ export function createRefreshObserver(
   return ({ isFailed }) => refreshes.inc({ outcome: isFailed ? 'failed' : 'done' });
 }
 
-/** Counts the looks at the whole, and orphaned ENIs. */
-export function createAuditObserver(factory: MetricFactory): AuditObserver {
+/** Counts the looks at the whole, and orphaned ENIs; what the last look found holds as long as somebody leads. */
+export function createAuditObserver(factory: MetricFactory): AuditObserver & { forget(): void } {
   const audits = factory.counter('audits_total', 'Comparisons of all nodes with the cloud, by how they ended.', [
     'outcome',
   ]);
@@ -122,6 +122,10 @@ export function createAuditObserver(factory: MetricFactory): AuditObserver {
       orphans.set(report.orphans.length);
       drifted.set(report.drifted.length);
       for (const { kind } of report.outcomes.values()) collected.inc({ outcome: kind });
+    },
+    forget: () => {
+      orphans.set(0);
+      drifted.set(0);
     },
   };
 }

@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { AuditReport } from '../../../ipamd/audit/audit.ts';
 import { decodeNec } from '../../../ipamd/nec-cache.ts';
 import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { ProblemBook } from '../../../ipamd/observability/problem-book.ts';
@@ -162,4 +163,22 @@ test('RateMeter: forgets what is longer ago than its window', (t) => {
   t.is(meter.perSecond('a', 14_500), 5);
   t.is(meter.perSecond('a', 3_600_000), 0);
   t.is(meter.perSecond('b', 0), 0);
+});
+
+test('createIpamdMetrics: shows what the last audit found only while it leads', async (t) => {
+  const { metrics, valuesOf } = make();
+  const orphans = [{ eniId: 'eni-9', name: 'tke-9', nodeName: undefined, instanceId: undefined }];
+  const report: AuditReport = {
+    kind: 'done',
+    enis: 3,
+    drifted: ['n1'],
+    orphans,
+    isAlarming: false,
+    outcomes: new Map(),
+  };
+  metrics.audit.onAudit(report, 10);
+  const values = async () => ({ ...(await valuesOf('orphan_enis')), drifted: (await valuesOf('drifted_nodes'))[''] });
+  t.deepEqual(await values(), { '': 1, drifted: 1 });
+  metrics.forgetTerm();
+  t.deepEqual(await values(), { '': 0, drifted: 0 });
 });
