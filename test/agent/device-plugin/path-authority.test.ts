@@ -9,7 +9,7 @@ test('mendAuthority: lets requests through whose host is a path, and changes not
   const path = dir.join('tke-eni-ip.sock');
   const seen: string[] = [];
   const server = http2.createServer();
-  server.on('stream', (stream, headers) => {
+  server.on('stream', (stream: http2.ServerHttp2Stream, headers) => {
     seen.push(String(headers[':authority']));
     stream.respond({ ':status': 200 });
     stream.pipe(stream);
