@@ -12,15 +12,29 @@ export type RunningServer = {
 };
 
 /**
+ * A connection without a call is closed after this. The executables close theirs; one that is stopped or hangs would keep
+ * a descriptor for good. Keepalive is not needed: on this machine a peer's death closes its sockets at once.
+ */
+const IDLE_MS = 5 * 60_000;
+
+/** Where to serve. */
+export type GrpcAddress = {
+  readonly socketPath: string;
+  readonly tcpAddress?: string;
+  /** How long a connection may be without a call; default five minutes. */
+  readonly idleMs?: number;
+};
+
+/**
  * Serves the agent's service and the health service on a unix socket that only root may open, and on `tcpAddress` when
  * told so (the product's executables know no other way). Health says NOT_SERVING until told otherwise.
  * @throws the listener's own error.
  */
 export async function serveGrpc(
   implementation: UntypedServiceImplementation,
-  { socketPath, tcpAddress }: { readonly socketPath: string; readonly tcpAddress?: string },
+  { socketPath, tcpAddress, idleMs = IDLE_MS }: GrpcAddress,
 ): Promise<RunningServer> {
-  const server = new Server({ 'grpc.max_receive_message_length': 4 << 20 });
+  const server = new Server({ 'grpc.max_receive_message_length': 4 << 20, 'grpc.max_connection_idle_ms': idleMs });
   const health = createHealth();
   server.addService(AGENT_SERVICE as ServiceDefinition, implementation);
   server.addService(health.definition, health.implementation);

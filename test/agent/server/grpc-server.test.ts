@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { statSync } from 'node:fs';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { queryObjects } from 'node:v8';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import test from 'ava';
 import { type AgentUseCases, agentImplementation } from '../../../agent/server/agent-service.ts';
@@ -174,4 +177,30 @@ test('drain: ends the streams of those who watch the health, and does not wait f
   await server.drain(60_000);
   await t.notThrowsAsync(ended.promise);
   t.deepEqual(seen, [1, 2]);
+});
+
+test.serial('agentImplementation: keeps nothing of calls that are over', async (t) => {
+  const { caller } = await serve(t);
+  const add = async (times: number): Promise<number> => {
+    for (let time = 0; time < times; time++) await caller.call('add', { plugin: 1, sandbox: SANDBOX });
+    return queryObjects(AbortSignal, { format: 'count' });
+  };
+  const before = await add(50);
+  const after = await add(500);
+  t.true(after - before < 100, `${before} signals, after 500 calls ${after}`);
+});
+
+test('serveGrpc: closes a connection on which nothing is asked', async (t) => {
+  const dir = createTempDir('grpc');
+  const socketPath = dir.join('agent.sock');
+  const implementation = agentImplementation(IDLE, 'r1', new AbortController().signal);
+  const server = await serveGrpc(implementation, { socketPath, idleMs: 50 });
+  t.teardown(async () => {
+    await server.drain(0);
+    dir.close();
+  });
+  const silent = connect(socketPath);
+  silent.resume();
+  await once(silent, 'close');
+  t.pass();
 });
