@@ -1,0 +1,232 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import test from 'ava';
+import { parse, stringify } from 'yaml';
+import { createTempDir } from '../support/temp-dir.ts';
+
+/** Prometheus' own tool evaluates the rules: `PROMTOOL` names it, or it is on the path (Debian: package prometheus). */
+const PROMTOOL = process.env['PROMTOOL'] ?? 'promtool';
+const hasPromtool = spawnSync(PROMTOOL, ['--version']).status === 0;
+const run = hasPromtool ? test : test.skip;
+if (!hasPromtool) process.stderr.write('alerts not evaluated: no promtool on the path, and PROMTOOL names none\n');
+
+const RULES = parse(readFileSync(new URL('../../conf/monitoring/alerts.yaml', import.meta.url), 'utf8')) as {
+  readonly spec: object;
+};
+
+type Case = {
+  readonly alert: string;
+  readonly when: string;
+  /** Series by name, a value each minute: `0+1x60` is 0, 1 … 60; `_` is none. */
+  readonly series: Readonly<Record<string, string>>;
+  /** Minutes after the start. */
+  readonly atMinutes: number;
+  /** How many alerts of the name fire then. */
+  readonly fires: number;
+};
+
+const CASES: readonly Case[] = [
+  { alert: 'TkeEniAgentDown', when: 'no agent was ever scraped', series: { x: '1x60' }, atMinutes: 10, fires: 1 },
+  {
+    alert: 'TkeEniAgentDown',
+    when: 'one of three agents is down',
+    series: {
+      'up{job="tke-eni-agent",node="a"}': '1x60',
+      'up{job="tke-eni-agent",node="b"}': '1x60',
+      'up{job="tke-eni-agent",node="c"}': '1x9 0x60',
+    },
+    atMinutes: 20,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniAgentDown',
+    when: 'an agent is restarted by a rollout',
+    series: { 'up{job="tke-eni-agent",node="a"}': '1x9 0x1 1x60' },
+    atMinutes: 14,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniAgentRestarts',
+    when: 'an agent ends every five minutes',
+    series: { 'process_start_time_seconds{job="tke-eni-agent",node="a"}': '0x4 300x4 600x4 900x4 1200x4 1500x4' },
+    atMinutes: 29,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniAddFailing',
+    when: 'half of the ADDs fail with code 105',
+    series: {
+      'tke_eni_request_seconds_count{verb="add",code="0",node="a"}': '0+1x60',
+      'tke_eni_request_seconds_count{verb="add",code="105",node="a"}': '0+1x60',
+    },
+    atMinutes: 30,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniAddFailing',
+    when: 'the pool is empty, which has an alert of its own',
+    series: {
+      'tke_eni_request_seconds_count{verb="add",code="0",node="a"}': '0+1x60',
+      'tke_eni_request_seconds_count{verb="add",code="101",node="a"}': '0+1x60',
+    },
+    atMinutes: 30,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniPoolExhausted',
+    when: 'ADDs find no address',
+    series: { 'tke_eni_request_seconds_count{verb="add",code="101",node="a"}': '_x9 1+1x60' },
+    atMinutes: 20,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniSpoolNotDrained',
+    when: 'the spool is emptied now and then',
+    series: { 'tke_eni_spool_pending{node="a"}': '1x8 0 1x8 0 1x40' },
+    atMinutes: 17,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniApiServerSilent',
+    when: 'the API server was never heard of',
+    series: { 'tke_eni_api_server_silence_seconds{node="a"}': 'inf inf inf inf inf inf' },
+    atMinutes: 5,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniRepairFight',
+    when: 'somebody undoes repairs every few minutes',
+    series: { 'tke_eni_fights{node="a"}': '1 0x4 1 0x4 1 0x4 1 0x4 1 0x4 1 0x4' },
+    atMinutes: 25,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniDevicePluginNotRegistered',
+    when: 'kubelet refuses',
+    series: { 'tke_eni_device_plugin_registrations_total{outcome="refused",node="a"}': '0+6x60' },
+    atMinutes: 30,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniDevicePluginNotRegistered',
+    when: 'kubelet was away for a while and took it then',
+    series: {
+      'tke_eni_device_plugin_registrations_total{outcome="unreachable",node="a"}': '0x9 0+6x5 36x60',
+      'tke_eni_device_plugin_registrations_total{outcome="registered",node="a"}': '1x15 2x60',
+    },
+    atMinutes: 17,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniIpamdNoLeader',
+    when: 'both replicas stand by',
+    series: { 'tke_eni_ipamd_leader{node="a"}': '0x60', 'tke_eni_ipamd_leader{node="b"}': '0x60' },
+    atMinutes: 5,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniIpamdTwoLeaders',
+    when: 'one leads and one stands by',
+    series: { 'tke_eni_ipamd_leader{node="a"}': '1x60', 'tke_eni_ipamd_leader{node="b"}': '0x60' },
+    atMinutes: 5,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniIpamdTwoLeaders',
+    when: 'both lead',
+    series: { 'tke_eni_ipamd_leader{node="a"}': '1x60', 'tke_eni_ipamd_leader{node="b"}': '1x60' },
+    atMinutes: 5,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniNodesHeld',
+    when: 'two replicas count the same nodes, and others are merely under way',
+    series: {
+      'tke_eni_ipamd_nodes{ready="False",reason="SubnetExhausted",node="a"}': '3x60',
+      'tke_eni_ipamd_nodes{ready="False",reason="SubnetExhausted",node="b"}': '3x60',
+      'tke_eni_ipamd_nodes{ready="False",reason="CallUnderWay",node="a"}': '9x60',
+      'tke_eni_ipamd_nodes{ready="True",reason="SupplyMet",node="a"}': '90x60',
+    },
+    atMinutes: 20,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniObjectsMended',
+    when: 'it happened once, and there was no such series before',
+    series: { 'tke_eni_ipamd_node_objects_mended_total{kind="drift"}': '_x29 1x60' },
+    atMinutes: 35,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniObjectsMended',
+    when: 'it was long ago',
+    series: { 'tke_eni_ipamd_node_objects_mended_total{kind="drift"}': '_x29 1x60' },
+    atMinutes: 50,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniAuditMissing',
+    when: 'sweeps fail',
+    series: {
+      'tke_eni_ipamd_leader{node="a"}': '1x120',
+      'tke_eni_ipamd_audits_total{outcome="SweepFailed"}': '0+1x120',
+      'tke_eni_ipamd_audits_total{outcome="done"}': '7x120',
+    },
+    atMinutes: 110,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniAuditMissing',
+    when: 'one of twelve sweeps goes well',
+    series: {
+      'tke_eni_ipamd_leader{node="a"}': '1x120',
+      'tke_eni_ipamd_audits_total{outcome="done"}': '0x59 1x59 2x59',
+    },
+    atMinutes: 110,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniCloudErrors',
+    when: 'an API fails half of the time',
+    series: {
+      'tke_eni_ipamd_cloud_calls_total{action="AssignPrivateIpAddresses",code="ok"}': '0+5x60',
+      'tke_eni_ipamd_cloud_calls_total{action="AssignPrivateIpAddresses",code="InternalError"}': '0+5x60',
+    },
+    atMinutes: 40,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniCloudErrors',
+    when: 'the cloud only throttles',
+    series: {
+      'tke_eni_ipamd_cloud_calls_total{action="AssignPrivateIpAddresses",code="ok"}': '0+5x60',
+      'tke_eni_ipamd_cloud_calls_total{action="AssignPrivateIpAddresses",code="RequestLimitExceeded"}': '0+5x60',
+    },
+    atMinutes: 40,
+    fires: 0,
+  },
+];
+
+for (const { alert, when, series, atMinutes, fires } of CASES) {
+  run(`${alert}: ${fires === 0 ? 'is silent' : 'fires'} when ${when}`, (t) => {
+    const folder = createTempDir('alerts');
+    try {
+      writeFileSync(folder.join('rules.yaml'), stringify(RULES.spec));
+      const expr = `count(ALERTS{alertname="${alert}",alertstate="firing"}) or vector(0)`;
+      const given = Object.entries(series).map(([name, values]) => ({ series: name, values }));
+      const wanted = { expr, eval_time: `${atMinutes}m`, exp_samples: [{ value: fires }] };
+      const rulesTest = {
+        rule_files: ['rules.yaml'],
+        evaluation_interval: '1m',
+        tests: [{ interval: '1m', input_series: given, promql_expr_test: [wanted] }],
+      };
+      writeFileSync(folder.join('test.yaml'), stringify(rulesTest));
+      const { status, stdout, stderr } = spawnSync(PROMTOOL, ['test', 'rules', folder.join('test.yaml')], {
+        encoding: 'utf8',
+      });
+      t.is(status, 0, `${stdout}${stderr}`);
+    } finally {
+      folder.close();
+    }
+  });
+}
