@@ -63,11 +63,12 @@ export const EIP_CLAIM_KIND = resourceKind({
   },
   rules: [],
   columns: [
-    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
     { name: 'Public-IP', type: 'string', jsonPath: '.status.publicIP' },
-    { name: 'EIP', type: 'string', jsonPath: '.status.eipID' },
     { name: 'Pod-IP', type: 'string', jsonPath: '.status.privateIP' },
+    { name: 'EIP', type: 'string', jsonPath: '.status.eipID' },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
     { name: 'Policy', type: 'string', jsonPath: '.spec.deletePolicy', wide: true },
+    { name: 'Message', type: 'string', jsonPath: '.status.message', wide: true },
     AGE_COLUMN,
   ],
 });

@@ -49,13 +49,15 @@ export const VPC_ENI_KIND = resourceKind({
   },
   rules: [],
   columns: [
-    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
     { name: 'Mode', type: 'string', jsonPath: '.spec.mode' },
     { name: 'ENI', type: 'string', jsonPath: '.status.eniID' },
     { name: 'IP', type: 'string', jsonPath: '.status.primaryIP' },
+    { name: 'Namespace', type: 'string', jsonPath: '.spec.claimRef.namespace' },
+    { name: 'Pod', type: 'string', jsonPath: '.spec.claimRef.name' },
     { name: 'Node', type: 'string', jsonPath: '.spec.nodeName' },
-    { name: 'Pod', type: 'string', jsonPath: '.spec.claimRef.name', wide: true },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
     { name: 'Subnet', type: 'string', jsonPath: '.spec.subnetID', wide: true },
+    { name: 'Message', type: 'string', jsonPath: '.status.message', wide: true },
     AGE_COLUMN,
   ],
 });

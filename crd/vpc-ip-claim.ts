@@ -64,11 +64,14 @@ export const VPC_IP_CLAIM_KIND = resourceKind({
   },
   rules: [],
   columns: [
-    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
     { name: 'IP', type: 'string', jsonPath: '.status.ips[0]' },
     { name: 'Node', type: 'string', jsonPath: '.status.nodeName' },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+    { name: 'IP-2', type: 'string', jsonPath: '.status.ips[1]', wide: true },
     { name: 'ENI', type: 'string', jsonPath: '.status.eniID', wide: true },
+    { name: 'Mode', type: 'string', jsonPath: '.spec.mode', wide: true },
     { name: 'Policy', type: 'string', jsonPath: '.spec.deletePolicy', wide: true },
+    { name: 'Message', type: 'string', jsonPath: '.status.message', wide: true },
     AGE_COLUMN,
   ],
 });

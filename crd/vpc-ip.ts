@@ -45,13 +45,14 @@ export const VPC_IP_KIND = resourceKind({
   },
   rules: [],
   columns: [
-    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
-    { name: 'Type', type: 'string', jsonPath: '.spec.type' },
     { name: 'Namespace', type: 'string', jsonPath: '.spec.claimRef.namespace' },
     { name: 'Pod', type: 'string', jsonPath: '.spec.claimRef.name' },
     { name: 'Node', type: 'string', jsonPath: '.spec.nodeName' },
-    { name: 'ENI', type: 'string', jsonPath: '.status.eniID', wide: true },
+    { name: 'ENI', type: 'string', jsonPath: '.status.eniID' },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Type', type: 'string', jsonPath: '.spec.type', wide: true },
     { name: 'Subnet', type: 'string', jsonPath: '.spec.subnetID', wide: true },
+    { name: 'Message', type: 'string', jsonPath: '.status.message', wide: true },
     AGE_COLUMN,
   ],
 });

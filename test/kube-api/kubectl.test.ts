@@ -31,17 +31,22 @@ run('kubectl: gets, applies, edits, watches and deletes', async (t) => {
     const [header = '', row = ''] = (await kubectl('get', 'nec', '-o', 'wide')).split('\n');
     t.deepEqual(header.split(/ +/), [
       'NAME',
-      'DESIRED',
-      'IPS',
       'ENIS',
+      'IPS',
+      'DESIRED',
+      'ALLOCATABLE',
       'READY',
       'REASON',
+      'MAX-ENIS',
+      'IPS-PER-ENI',
       'INSTANCE',
+      'TYPE',
       'ZONE',
       'EPOCH',
+      'CALL',
       'AGE',
     ]);
-    t.regex(row, /^10\.0\.0\.10 +1 +\d+s$/);
+    t.regex(row, /^10\.0\.0\.10 +3 +9 +1 +\d+s$/);
 
     const follow = ['get', 'nec', '--watch', '-o', 'jsonpath={.status.supplyEpoch}{"\\n"}'];
     const watch = spawn('kubectl', follow, { env, stdio: ['ignore', 'pipe', 'inherit'] });

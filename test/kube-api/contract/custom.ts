@@ -228,10 +228,13 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
       const columns = at(body, 'columnDefinitions');
       t.deepEqual(
         Array.isArray(columns) ? columns.map((one) => `${String(at(one, 'name'))} ${String(at(one, 'priority'))}`) : [],
-        ['Name 0', 'Desired 0', 'IPs 0', 'ENIs 0', 'Ready 0', 'Reason 0', 'Instance 1', 'Zone 1', 'Epoch 1', 'Age 0'],
+        [
+          ...['Name 0', 'ENIs 0', 'IPs 0', 'Desired 0', 'Allocatable 0', 'Ready 0', 'Reason 0'],
+          ...['Max-ENIs 1', 'IPs-per-ENI 1', 'Instance 1', 'Type 1', 'Zone 1', 'Epoch 1', 'Call 1', 'Age 0'],
+        ],
       );
       const cells = at(body, 'rows', 0, 'cells');
-      t.deepEqual(Array.isArray(cells) ? cells.slice(0, 6) : [], [ns, 7, 9, null, 'True', 'Warm']);
+      t.deepEqual(Array.isArray(cells) ? cells.slice(0, 7) : [], [ns, null, 9, 7, null, 'True', 'Warm']);
     },
   },
   {
