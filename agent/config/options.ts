@@ -158,7 +158,7 @@ export const OPTIONS = {
     'reference-plugin-dir',
     pathValue(true),
     '/usr/lib/cni',
-    "Folder with the CNI project's plugins (portmap, bandwidth, bridge, host-local); those that --cni-bin-dir lacks are copied from it, with --plugin-dir; '' for none.",
+    "Folder with the CNI project's plugins (portmap, bandwidth, bridge, host-local, loopback); those that --cni-bin-dir lacks are copied from it, with --plugin-dir; '' for none.",
   ),
   kubeletDir: option(
     'Runtime',

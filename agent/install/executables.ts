@@ -6,8 +6,8 @@ import { join } from 'node:path';
 /** The one packaged file and the names that it answers to; the first is the file in the plugin folder. */
 export const PLUGIN_NAMES = ['tke-route-eni', 'tke-eni-ipamc', 'tke-direct-eni'] as const;
 
-/** Reference plugins of the CNI project that our conflists chain or that hybrid nodes need. */
-export const REFERENCE_PLUGIN_NAMES = ['portmap', 'bandwidth', 'host-local', 'bridge'] as const;
+/** Reference plugins of the CNI project that our conflists chain, that hybrid nodes need, or that containerd calls itself. */
+export const REFERENCE_PLUGIN_NAMES = ['portmap', 'bandwidth', 'host-local', 'bridge', 'loopback'] as const;
 
 /** Ends the name of a file that is being written; one that is there while nobody installs is a crash's. */
 export const NEW_SUFFIX = '.tke-eni-new';
