@@ -72,17 +72,18 @@ export function openInstallation(settings: InstallationSettings, log: Logger): I
 async function putAll({ pluginDir, referencePluginDir, cniBinDir }: InstallationSettings) {
   const hasReference = referencePluginDir !== '';
   mkdirSync(cniBinDir, { recursive: true, mode: 0o755 });
-  const lacking = REFERENCE_PLUGIN_NAMES.filter((name) => hasReference && !existsSync(join(cniBinDir, name)));
-  recordIntent(cniBinDir, [...PLUGIN_NAMES, ...lacking]);
+  const lacking = REFERENCE_PLUGIN_NAMES.filter(
+    (name) => hasReference && existsSync(join(referencePluginDir, name)) && !existsSync(join(cniBinDir, name)),
+  );
+  // Ours are told by their content too; a reference plugin of equal content may be anybody's.
+  recordIntent(cniBinDir, lacking);
   const own = await installExecutables(pluginDir, cniBinDir);
   const reference = hasReference
     ? await installReferencePlugins(referencePluginDir, cniBinDir)
     : { installed: [], kept: [] };
   recordInstalled(cniBinDir, [...PLUGIN_NAMES, ...reference.installed]);
-  forgetIntent(
-    cniBinDir,
-    lacking.filter((name) => !existsSync(join(cniBinDir, name))),
-  );
+  // Somebody else was quicker.
+  forgetIntent(cniBinDir, reference.kept);
   return { own, reference };
 }
 

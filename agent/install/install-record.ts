@@ -65,7 +65,10 @@ export function recordInstalled(binDir: string, names: readonly string[]): void 
   const { files, intended } = readInstallRecord(binDir);
   const done = new Set(names);
   write(binDir, {
-    files: [...files.filter(({ name }) => !done.has(name)), ...names.flatMap((name) => identify(binDir, name))],
+    files: [
+      ...files.filter(({ name }) => !done.has(name)),
+      ...names.flatMap((name) => identify(binDir, name)),
+    ].toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     intended: intended.filter((name) => !done.has(name)),
   });
 }

@@ -1,0 +1,63 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import test, { type ExecutionContext } from 'ava';
+import { openFoundState, readFoundState } from '../../../agent/node/found-state.ts';
+import type { Operation } from '../../../dataplane/operation.ts';
+import { silentLogger } from '../../../runtime/log.ts';
+import { rpFilter } from '../../../sysctl/sysctl-key.ts';
+import { createTempDir } from '../../support/temp-dir.ts';
+
+function fileIn(t: ExecutionContext): string {
+  const dir = createTempDir('found-state');
+  t.teardown(() => dir.close());
+  return dir.join('found.json');
+}
+
+function sysctl(ifname: string, before: string, value: string): Operation {
+  return { kind: 'set-sysctl', key: rpFilter(ifname), value, before };
+}
+
+const SET_UP: Operation = {
+  kind: 'set-link',
+  ...{ ifindex: 7, ifname: 'eth1', change: { up: true, mtu: 1400 }, before: { up: false, mtu: 1500 } },
+};
+
+test('openFoundState: keeps the first finding through restarts, and the last value that was set', (t) => {
+  const path = fileIn(t);
+  const first = openFoundState(path, 'boot-1', silentLogger);
+  first.note(sysctl('eth0', '1', '2'));
+  first.note(SET_UP);
+  const second = openFoundState(path, 'boot-1', silentLogger);
+  second.note(sysctl('eth0', '2', '0'));
+  second.note({ ...SET_UP, change: { mtu: 1300 }, before: { mtu: 1400 } });
+  t.deepEqual(readFoundState(path, 'boot-1'), {
+    bootId: 'boot-1',
+    sysctls: [{ path: ['net', 'ipv4', 'conf', 'eth0', 'rp_filter'], found: '1', set: '0' }],
+    links: [{ ifindex: 7, ifname: 'eth1', found: { up: false, mtu: 1500 }, set: { up: true, mtu: 1300 } }],
+  });
+});
+
+test("openFoundState: notes nothing of Pods' links, and nothing that is no setting", (t) => {
+  const path = fileIn(t);
+  const keeper = openFoundState(path, 'boot-1', silentLogger);
+  keeper.note(sysctl('eni0123456789a', '0', '1'));
+  keeper.note({ ...SET_UP, ifname: 'eni0123456789a' });
+  keeper.note({ kind: 'delete-address', address: { ifindex: 7, ifname: 'eth1', prefix: '10.0.2.2/32' } });
+  t.throws(() => readFileSync(path), { code: 'ENOENT' });
+});
+
+test('readFoundState: believes neither another boot nor a damaged file', (t) => {
+  const path = fileIn(t);
+  openFoundState(path, 'boot-1', silentLogger).note(SET_UP);
+  t.is(readFoundState(path, 'boot-1').links.length, 1);
+  t.is(readFoundState(path, 'boot-2').links.length, 0);
+  writeFileSync(path, '{"bootId": "boot-1", "sysctls": 3}');
+  t.deepEqual(readFoundState(path, 'boot-1'), { bootId: 'boot-1', sysctls: [], links: [] });
+  // It begins anew over it.
+  openFoundState(path, 'boot-1', silentLogger).note(SET_UP);
+  t.is(readFoundState(path, 'boot-1').links.length, 1);
+});
+
+test('openFoundState: a full disk keeps nobody from work', (t) => {
+  const keeper = openFoundState('/proc/no/found.json', 'boot-1', silentLogger);
+  t.notThrows(() => keeper.note(SET_UP));
+});

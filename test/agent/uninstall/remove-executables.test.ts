@@ -1,0 +1,117 @@
+import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import test, { type ExecutionContext } from 'ava';
+import { RECORD_FILE } from '../../../agent/install/install-record.ts';
+import { openInstallation } from '../../../agent/installation.ts';
+import { removeExecutables } from '../../../agent/uninstall/remove-executables.ts';
+import { Sweep } from '../../../agent/uninstall/sweep.ts';
+import { silentLogger } from '../../../runtime/log.ts';
+import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
+
+function folders(t: ExecutionContext): TempDir {
+  const dir = createTempDir('remove-executables');
+  t.teardown(() => dir.close());
+  for (const name of ['plugins', 'reference', 'bin', 'conf']) mkdirSync(dir.join(name));
+  writeFileSync(dir.join('plugins', 'tke-route-eni'), 'release 1', { mode: 0o755 });
+  for (const name of ['portmap', 'bridge']) writeFileSync(dir.join('reference', name), `reference ${name}`);
+  return dir;
+}
+
+async function install(dir: TempDir): Promise<void> {
+  await openInstallation(
+    {
+      ...placesOf(dir),
+      ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
+    },
+    silentLogger,
+  ).putExecutables();
+}
+
+function placesOf(dir: TempDir) {
+  return {
+    pluginDir: dir.join('plugins'),
+    referencePluginDir: dir.join('reference'),
+    cniBinDir: dir.join('bin'),
+    cniConfDir: dir.join('conf'),
+  };
+}
+
+async function remove(dir: TempDir, places: object = {}): Promise<Sweep> {
+  const sweep = new Sweep(silentLogger);
+  await removeExecutables({ ...placesOf(dir), ...places }, sweep);
+  return sweep;
+}
+
+test('removeExecutables: takes all that was installed, the record with it, and finds nothing the next time', async (t) => {
+  const dir = folders(t);
+  await install(dir);
+  t.is(readdirSync(dir.join('bin')).length, 6);
+  t.deepEqual((await remove(dir)).report(), { removed: { executable: 5 }, left: [], failed: [] });
+  t.deepEqual(readdirSync(dir.join('bin')), []);
+  t.deepEqual((await remove(dir)).report(), { removed: {}, left: [], failed: [] });
+});
+
+test('removeExecutables: knows what an older release installed, whose files are not those of this one', async (t) => {
+  const dir = folders(t);
+  await install(dir);
+  writeFileSync(dir.join('plugins', 'tke-route-eni'), 'release 2 is larger');
+  await remove(dir);
+  t.deepEqual(readdirSync(dir.join('bin')), []);
+});
+
+test('removeExecutables: leaves a file that somebody put in the place of ours, and says so', async (t) => {
+  const dir = folders(t);
+  await install(dir);
+  rmSync(dir.join('bin', 'tke-route-eni'));
+  writeFileSync(dir.join('bin', 'tke-route-eni'), "the product's");
+  rmSync(dir.join('bin', 'bridge'));
+  writeFileSync(dir.join('bin', 'bridge'), 'newer bridge');
+  const { left } = (await remove(dir)).report();
+  t.deepEqual(left, [`${dir.join('bin', 'tke-route-eni')}: not the file that we installed`]);
+  t.deepEqual(readdirSync(dir.join('bin')).sort(), ['bridge', 'tke-route-eni']);
+});
+
+test('removeExecutables: leaves reference plugins that were there before, equal ones too', async (t) => {
+  const dir = folders(t);
+  copyFileSync(dir.join('reference', 'portmap'), dir.join('bin', 'portmap'));
+  await install(dir);
+  await remove(dir);
+  t.deepEqual(readdirSync(dir.join('bin')), ['portmap']);
+});
+
+test('removeExecutables: leaves a reference plugin that another configuration names', async (t) => {
+  const dir = folders(t);
+  await install(dir);
+  writeFileSync(dir.join('conf', '20-other.conflist'), '{"plugins": [{"type": "ptp"}, {"type" : "portmap"}]}');
+  writeFileSync(dir.join('conf', '10-tke-eni.conflist'), '{"plugins": [{"type": "bridge"}]}');
+  const { left } = (await remove(dir)).report();
+  t.deepEqual(left, [`${dir.join('bin', 'portmap')}: ${dir.join('conf', '20-other.conflist')} names it`]);
+  t.deepEqual(readdirSync(dir.join('bin')), ['portmap']);
+});
+
+test('removeExecutables: takes what an installation that was cut short had put, and its half-written file', async (t) => {
+  const dir = folders(t);
+  await install(dir);
+  // As it was recorded before the first copy.
+  const record = { files: [], intended: ['portmap', 'bridge'] };
+  writeFileSync(dir.join('bin', RECORD_FILE), JSON.stringify(record));
+  writeFileSync(dir.join('bin', 'bridge'), 'somebody else was quicker');
+  writeFileSync(dir.join('bin', 'portmap.tke-eni-new'), 'refer');
+  await remove(dir);
+  t.deepEqual(readdirSync(dir.join('bin')), ['bridge']);
+});
+
+test('removeExecutables: takes what equals ours where nothing was recorded, but no reference plugin', async (t) => {
+  const dir = folders(t);
+  await install(dir);
+  writeFileSync(dir.join('bin', RECORD_FILE), 'damaged');
+  await remove(dir);
+  t.deepEqual(readdirSync(dir.join('bin')).sort(), ['bridge', 'portmap']);
+});
+
+test('openInstallation: does not write the record again where nothing was installed', async (t) => {
+  const dir = folders(t);
+  await install(dir);
+  const before = statSync(dir.join('bin', RECORD_FILE)).ino;
+  await install(dir);
+  t.is(statSync(dir.join('bin', RECORD_FILE)).ino, before);
+});

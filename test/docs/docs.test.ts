@@ -1,0 +1,97 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import test from 'ava';
+import { parseAllDocuments } from 'yaml';
+import { OPTIONS } from '../../agent/config/options.ts';
+import { readUninstallConfig, UNINSTALL_OPTIONS } from '../../agent/uninstall/uninstall-config.ts';
+import { productOf } from '../../cloud/tencent/requests.ts';
+import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const PAGES = ['README.md', ...pagesBelow('docs')];
+
+function pagesBelow(folder: string): readonly string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true })
+    .map((name) => join(folder, String(name)))
+    .filter((path) => path.endsWith('.md'));
+}
+
+function read(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8');
+}
+
+function withoutCode(text: string): string {
+  return text.replaceAll(/```[\s\S]*?```|`[^`\n]*`/g, '');
+}
+
+test('docs: every link to a file of the repository leads to one', (t) => {
+  const dangling = PAGES.flatMap((page) => {
+    const targets = [...withoutCode(read(page)).matchAll(/\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)/g)].map(
+      ([, target = '']) => target,
+    );
+    return targets
+      .filter((target) => !existsSync(join(ROOT, dirname(page), target)))
+      .map((target) => `${page}: ${target}`);
+  });
+  t.deepEqual(dangling, []);
+});
+
+test('docs/README.md: leads to every page', (t) => {
+  const index = read('docs/README.md');
+  const missing = readdirSync(join(ROOT, 'docs'))
+    .filter((name) => name !== 'README.md')
+    .filter((name) => !index.includes(`](${name}`));
+  t.deepEqual(missing, []);
+});
+
+test('docs: every flag that the pages for users name is there', (t) => {
+  const flags = new Set(
+    [...Object.values(OPTIONS), ...Object.values(UNINSTALL_OPTIONS), ...Object.values(IPAMD_PROGRAM.options)].map(
+      ({ flag }) => flag,
+    ),
+  );
+  const unknown = ['docs/operations.md', 'docs/upgrade.md', 'docs/install.md', 'docs/uninstall.md'].flatMap((page) =>
+    [...read(page).matchAll(/`--([a-z-]+)/g)].map(([, flag = '']) => flag).filter((flag) => !flags.has(flag)),
+  );
+  t.deepEqual(unknown, []);
+});
+
+test('docs/install.md: the CAM policy grants every change that ipamd makes, and nothing that nobody calls', (t) => {
+  const [, policy = ''] = /```json\n([\s\S]*?)```/.exec(read('docs/install.md')) ?? [];
+  const { statement } = JSON.parse(policy) as { statement: { action: string[] }[] };
+  const granted = statement.flatMap(({ action }) => action);
+  const changes = [...read('ipamd/node/make-call.ts').matchAll(/case '(\w+)':/g)].map(([, action = '']) => action);
+  t.true(changes.length > 5);
+  const wanted = changes.map((action) => `vpc:${action}`);
+  t.deepEqual(
+    wanted.filter((action) => !granted.includes(action)),
+    [],
+  );
+  const callers = read('cloud/tencent/requests.ts');
+  for (const action of granted) {
+    const [product, name = ''] = action.split(':');
+    t.true(callers.includes(`readonly ${name}: `), `${action} is an API that we call`);
+    t.is<string | undefined>(productOf(name as Parameters<typeof productOf>[0]), product);
+  }
+});
+
+test('conf/kubernetes/uninstall: runs what `tke-eni-agent uninstall` takes, with every place that it cleans mounted', (t) => {
+  const [daemonSet] = parseAllDocuments(read('conf/kubernetes/uninstall/daemonset.yaml')).map((one) => one.toJS());
+  const { initContainers, containers, volumes } = daemonSet.spec.template.spec;
+  for (const { args, volumeMounts } of [...initContainers, ...containers]) {
+    t.is(args[0], 'uninstall');
+    const outcome = readUninstallConfig({ argv: args.slice(1), env: {}, readFile: () => '' });
+    if (outcome.kind !== 'run') return t.fail('the arguments ask for help');
+    const mounts = volumeMounts.map(({ mountPath }: { mountPath: string }) => mountPath);
+    const { socket, stateDir, cniBinDir, cniConfDir, kubeletDir } = outcome.config;
+    for (const place of [socket, stateDir, cniBinDir, cniConfDir, join(kubeletDir, 'device-plugins')]) {
+      t.true(
+        mounts.some((path: string) => `${place}/`.startsWith(`${path}/`)),
+        `${place} is mounted`,
+      );
+    }
+    t.false(mounts.includes(stateDir), 'a mount would make the folder anew that is to go');
+    for (const { hostPath } of volumes)
+      t.true(mounts.includes(hostPath.path), `${hostPath.path} is seen at its own path`);
+  }
+});
