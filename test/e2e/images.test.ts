@@ -1,0 +1,279 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import test from 'ava';
+import type { ImageName } from '../../tools/image/contents.ts';
+import { buildImages } from '../../tools/image.ts';
+import { Child } from '../support/child.ts';
+import { type RunResult, run, tryRun } from '../support/run.ts';
+import { createTempDir } from '../support/temp-dir.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const NAMES = ['tke-eni-agent', 'tke-eni-ipamd'] as const;
+const TRIPLET = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }[process.arch as 'x64' | 'arm64'];
+const LIBRARY_DIR = `usr/lib/${TRIPLET}`;
+const LOADER = process.arch === 'x64' ? 'usr/lib64/ld-linux-x86-64.so.2' : 'usr/lib/ld-linux-aarch64.so.1';
+
+/** Every file that may be in an image, by hand. A library that a tool gains is a change to look at. */
+const BASE = [
+  'bin',
+  'lib',
+  'lib64',
+  'sbin',
+  'etc/group',
+  'etc/nsswitch.conf',
+  'etc/passwd',
+  'var/run',
+  LOADER,
+  ...[
+    'libatomic.so.1',
+    'libc.so.6',
+    'libdl.so.2',
+    'libgcc_s.so.1',
+    'libm.so.6',
+    'libpthread.so.0',
+    'libstdc++.so.6',
+  ].map((name) => `${LIBRARY_DIR}/${name}`),
+];
+const FILES: Readonly<Record<ImageName, readonly string[]>> = {
+  'tke-eni-ipamd': [...BASE, 'etc/ssl/certs/ca-certificates.crt', 'usr/bin/tke-eni-ipamd'],
+  'tke-eni-agent': [
+    ...BASE,
+    'etc/protocols',
+    'opt/tke-eni/bin/tke-direct-eni',
+    'opt/tke-eni/bin/tke-eni-ipamc',
+    'opt/tke-eni/bin/tke-route-eni',
+    'usr/bin/dash',
+    'usr/bin/ffi-rs.node',
+    'usr/bin/sh',
+    'usr/bin/tke-eni-agent',
+    'usr/bin/unshare',
+    'usr/sbin/conntrack',
+    'usr/sbin/nft',
+    ...['bandwidth', 'bridge', 'host-local', 'loopback', 'portmap'].map((name) => `usr/lib/cni/${name}`),
+    ...[
+      'libbsd.so.0',
+      'libedit.so.2',
+      'libgmp.so.10',
+      'libjansson.so.4',
+      'libmd.so.0',
+      'libmnl.so.0',
+      'libnetfilter_conntrack.so.3',
+      'libnfnetlink.so.0',
+      'libnftables.so.1',
+      'libnftnl.so.11',
+      'librt.so.1',
+      'libtinfo.so.6',
+      'libxtables.so.12',
+    ].map((name) => `${LIBRARY_DIR}/${name}`),
+  ],
+};
+
+type Unpacked = { readonly root: string; readonly config: Readonly<Record<string, unknown>>; readonly listing: string };
+const dir = createTempDir('images');
+const images = new Map<ImageName, Unpacked>();
+
+test.before(async () => {
+  for (const { name, path } of await buildImages()) images.set(name, await unpack(name, path));
+});
+test.after.always(() => dir.close());
+
+/** Unpacks an image with the system's tar, layer by layer, as a runtime does. */
+async function unpack(name: ImageName, path: string): Promise<Unpacked> {
+  const [archive, root] = [dir.join(`${name}.d`), dir.join(name)];
+  for (const folder of [archive, root]) mkdirSync(folder);
+  await run(['tar', '-x', '-f', path, '-C', archive], { timeoutMs: 60_000 });
+  const [manifest] = JSON.parse(readFileSync(`${archive}/manifest.json`, 'utf8'));
+  let listing = '';
+  for (const layer of manifest.Layers) {
+    listing += await run(['tar', '-t', '-v', '--numeric-owner', '-f', `${archive}/${layer}`]);
+    await run(['tar', '-x', '-p', '-f', `${archive}/${layer}`, '-C', root], { timeoutMs: 60_000 });
+  }
+  const { config } = JSON.parse(readFileSync(`${archive}/${manifest.Config}`, 'utf8'));
+  await run(['rm', '-r', archive]);
+  return { root, config, listing };
+}
+
+function linesOf(name: ImageName): readonly string[] {
+  return image(name).listing.trim().split('\n');
+}
+
+function image(name: ImageName): Unpacked {
+  const found = images.get(name);
+  if (found === undefined) throw new Error(`${name}: not built`);
+  return found;
+}
+
+for (const name of NAMES) {
+  test(`${name}: has the files of the list and no other`, (t) => {
+    // `-rwxr-xr-x 0/0 123 1970-01-01 00:00 usr/bin/x`, and ` -> y` or ` link to y` after it.
+    const paths = linesOf(name).flatMap((line) => /^[^d]\S* +\S+ +\d+ \S+ \S+ (\S+)/.exec(line)?.[1] ?? []);
+    t.deepEqual(paths.sort(), [...FILES[name]].sort());
+  });
+
+  test(`${name}: all is root's, nothing is setuid, nothing but /tmp can be written by others`, (t) => {
+    const lines = linesOf(name);
+    t.true(lines.length > 20);
+    t.deepEqual(
+      lines.filter((line) => !/^\S+ 0\/0 /.test(line)),
+      [],
+    );
+    const notLinks = lines.filter((line) => !line.startsWith('l'));
+    t.deepEqual(
+      notLinks.filter((line) => /^.{3}[sS]|^.{6}[sS]/.test(line)),
+      [],
+    );
+    t.deepEqual(
+      notLinks.filter((line) => line[8] === 'w').map((line) => line.split(' ').at(-1)),
+      ['tmp/'],
+    );
+  });
+}
+
+test('tke-eni-agent: the three CNI executables are one file', async (t) => {
+  const folder = `${image('tke-eni-agent').root}/opt/tke-eni/bin`;
+  t.is((await run(['find', folder, '-type', 'f', '-links', '3', '-perm', '755'])).trim().split('\n').length, 3);
+});
+
+test('images: say who they run as, what they start and what they are', (t) => {
+  const { config: agent } = image('tke-eni-agent');
+  const { config: ipamd } = image('tke-eni-ipamd');
+  t.is(agent['User'], '0:0');
+  t.is(ipamd['User'], '65532:65532');
+  t.deepEqual(agent['Entrypoint'], ['/usr/bin/tke-eni-agent']);
+  t.deepEqual(ipamd['Entrypoint'], ['/usr/bin/tke-eni-ipamd']);
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+  for (const { Labels } of [agent, ipamd] as { Labels: Record<string, string> }[]) {
+    t.is(Labels['org.opencontainers.image.version'], version);
+    t.regex(Labels['org.opencontainers.image.revision'] ?? '', /^[0-9a-f]{7,}(\.dirty)?$|^$/);
+  }
+});
+
+test('buildImages: the tar of a second build from scratch has the same digest', async (t) => {
+  const [first] = await buildImages({ names: ['tke-eni-ipamd'] });
+  const before = await digest(first?.path ?? '');
+  await run(['rm', first?.path ?? '']);
+  const [second] = await buildImages({ names: ['tke-eni-ipamd'] });
+  t.is(await digest(second?.path ?? ''), before);
+});
+
+async function digest(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}
+
+const CAPABILITIES = ['CAP_NET_ADMIN', 'CAP_SYS_ADMIN'];
+
+const SECRETS = '/run/secrets/kubernetes.io/serviceaccount';
+const KUBECONFIG = `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:9"}}]
+users: [{name: u, user: {token: x}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+`;
+
+/** Writes a bundle for runc: the image's root read-only, its user, no network but the loopback, nothing mounted but what every runtime mounts. */
+function bundle(name: ImageName, id: string, args: readonly string[], env: readonly string[] = []): readonly string[] {
+  const { root, config } = image(name);
+  const [uid, gid] = String(config['User']).split(':').map(Number);
+  const capabilities = uid === 0 ? CAPABILITIES : [];
+  const spec = {
+    ociVersion: '1.0.2',
+    process: {
+      user: { uid, gid },
+      args,
+      env: [...(config['Env'] as readonly string[]), ...env],
+      cwd: '/',
+      noNewPrivileges: true,
+      capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
+    },
+    root: { path: root, readonly: true },
+    mounts: [
+      { destination: '/proc', type: 'proc', source: 'proc' },
+      { destination: SECRETS, type: 'bind', source: dir.join(id, 'secrets'), options: ['bind', 'ro'] },
+      { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755'] },
+    ],
+    linux: { namespaces: ['pid', 'mount', 'ipc', 'uts', 'network'].map((type) => ({ type })) },
+  };
+  mkdirSync(dir.join(id, 'secrets'), { recursive: true });
+  writeFileSync(dir.join(id, 'secrets', 'kubeconfig'), KUBECONFIG);
+  writeFileSync(dir.join(id, 'config.json'), JSON.stringify(spec));
+  return ['runc', '--root', dir.join('runc'), 'run', '--bundle', dir.join(id), `tke-test-${process.pid}-${id}`];
+}
+
+let count = 0;
+const nextId = (): string => {
+  count += 1;
+  return `c${count}`;
+};
+const inImage = (name: ImageName, args: readonly string[], env?: readonly string[]): Promise<RunResult> =>
+  tryRun(bundle(name, nextId(), args, env), { timeoutMs: 60_000 });
+
+for (const name of NAMES) {
+  test.serial(`${name}: starts in a read-only root`, async (t) => {
+    for (const flag of ['--version', '--help']) {
+      const ended = await inImage(name, [`/usr/bin/${name}`, flag]);
+      t.is(ended.code, 0, ended.stderr);
+      t.regex(ended.stdout, flag === '--help' ? /^Usage: tke-eni-/ : /^\d+\.\d+\.\d+/);
+    }
+  });
+}
+
+test.serial('tke-eni-agent: every CNI executable runs in a read-only root', async (t) => {
+  const ours = ['tke-route-eni', 'tke-direct-eni', 'tke-eni-ipamc'].map((name) => `/opt/tke-eni/bin/${name}`);
+  const others = ['bandwidth', 'bridge', 'host-local', 'loopback', 'portmap'].map((name) => `/usr/lib/cni/${name}`);
+  for (const path of [...ours, ...others]) {
+    const ended = await inImage('tke-eni-agent', [path], ['CNI_COMMAND=VERSION']);
+    t.is(ended.code, 0, `${path}: ${ended.stderr}`);
+    t.true(Array.isArray(JSON.parse(ended.stdout).supportedVersions), path);
+  }
+});
+
+test.serial(
+  'tke-eni-agent: lists a ruleset in a passing namespace as it does at work, and reaches conntrack',
+  async (t) => {
+    const rules = 'table inet x { chain c { meta l4proto tcp accept; ip protocol icmp drop; tcp dport 22 drop; }; }';
+    const script = `printf '${rules}' | nft -f - && nft -n -s list table inet x`;
+    const listed = await inImage('tke-eni-agent', ['unshare', '--net', 'sh', '-c', script]);
+    t.is(listed.code, 0, listed.stderr);
+    t.regex(listed.stdout, /meta l4proto 6 accept\n.*ip protocol 1 drop\n.*tcp dport 22 drop/);
+    const flushed = await inImage('tke-eni-agent', ['conntrack', '-D', '-f', 'ipv4', '-s', '10.0.0.9']);
+    t.regex(flushed.stderr, /0 flow entries have been deleted/);
+  },
+);
+
+test.serial(
+  'tke-eni-ipamd: without rights, a writable folder and an API server it runs and says that it lives',
+  async (t) => {
+    const flags = [`--kubeconfig=${SECRETS}/kubeconfig`, '--clusterid=cls-image001', '--region=ap-guangzhou'];
+    const args = ['/usr/bin/tke-eni-ipamd', '--metrics-address=127.0.0.1:61681', ...flags];
+    const id = nextId();
+    const child = new Child(
+      bundle('tke-eni-ipamd', id, args, ['TENCENTCLOUD_SECRET_ID=x', 'TENCENTCLOUD_SECRET_KEY=y']),
+    );
+    const container = `tke-test-${process.pid}-${id}`;
+    try {
+      const healthy = await waitUntil(
+        async () => {
+          if (!child.isRunning) throw new Error(`ended: ${child.stderr}${child.stdout}`);
+          const state = await tryRun(['runc', '--root', dir.join('runc'), 'state', container]);
+          const pid: unknown = state.code === 0 ? JSON.parse(state.stdout).pid : 0;
+          if (typeof pid !== 'number' || pid === 0) return false;
+          const url = 'http://127.0.0.1:61681/healthz';
+          return (
+            (await tryRun(['nsenter', `--net=/proc/${pid}/ns/net`, 'busybox', 'wget', '-q', '-O', '-', url])).code === 0
+          );
+        },
+        { what: 'healthz', timeoutMs: 60_000, everyMs: 200, explain: () => child.stderr + child.stdout },
+      );
+      t.not(healthy, false);
+      t.true(child.isRunning);
+    } finally {
+      await tryRun(['runc', '--root', dir.join('runc'), 'kill', container, 'KILL']);
+      await child.stop();
+      await tryRun(['runc', '--root', dir.join('runc'), 'delete', '--force', container]);
+    }
+  },
+);
