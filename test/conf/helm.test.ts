@@ -1,11 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { relative } from 'node:path';
 import test from 'ava';
 import { stringify } from 'yaml';
+import { at } from '../kube-api/contract/contract-case.ts';
 import type { JsonObject } from '../kube-api/object.ts';
-import { createTempDir } from '../support/temp-dir.ts';
-import { KUBERNETES_FOLDER, objectsOf } from './read-manifests.ts';
+import { objectsOf } from './read-manifests.ts';
+import { renderExample } from './render-example.ts';
 
 /** The real thing: `HELM` names it, or it is on the path. Debian has no package of it. */
 const HELM = process.env['HELM'] ?? 'helm';
@@ -41,11 +40,35 @@ const CASES: readonly Case[] = [
 for (const { title, components, values } of CASES) {
   run(`chart: renders the objects of kustomize, ${title}`, (t) => {
     const ours = byName(helm({ ...SETTINGS, ...values }));
-    const theirs = byName(kustomize(components));
+    const theirs = byName(renderExample(components));
     t.deepEqual([...ours.keys()].sort(), [...theirs.keys()].sort());
     for (const [name, object] of theirs) t.deepEqual(ours.get(name), object, name);
   });
 }
+
+run('chart: puts each value where it belongs', (t) => {
+  const values = {
+    ...SETTINGS,
+    credentialsSecret: 'my-key',
+    image: { registry: 'registry.example.com/tke-eni/', tag: 'v9', pullPolicy: 'Always', pullSecrets: ['pull'] },
+    agent: { maxUnavailable: 3, resources: { limits: { memory: '1Gi' } } },
+    ipamd: { replicas: 3 },
+  };
+  const ours = byName(helm(values));
+  const agent = ours.get('DaemonSet tke-eni-agent');
+  t.is(at(agent, 'spec', 'updateStrategy', 'rollingUpdate', 'maxUnavailable'), 3);
+  const pod = at(agent, 'spec', 'template', 'spec');
+  t.deepEqual(at(pod, 'imagePullSecrets'), [{ name: 'pull' }]);
+  t.is(at(pod, 'containers', 0, 'image'), 'registry.example.com/tke-eni/tke-eni-agent:v9');
+  t.is(at(pod, 'containers', 0, 'imagePullPolicy'), 'Always');
+  t.is(at(pod, 'containers', 0, 'resources', 'limits', 'memory'), '1Gi');
+  t.is(at(pod, 'containers', 0, 'resources', 'requests', 'memory'), '128Mi');
+  const ipamd = ours.get('Deployment tke-eni-ipamd');
+  t.is(at(ipamd, 'spec', 'replicas'), 3);
+  const keys = at(ipamd, 'spec', 'template', 'spec', 'containers', 0, 'env') as readonly JsonObject[];
+  const secrets = keys.map((one) => at(one, 'valueFrom', 'secretKeyRef', 'name')).filter((name) => name !== undefined);
+  t.deepEqual(secrets, ['my-key', 'my-key', 'my-key']);
+});
 
 run('chart: renders into another namespace, and nothing into kube-system', (t) => {
   const values = { ...SETTINGS, monitoring: { enabled: true }, agent: { ownNodeOnly: true } };
@@ -107,24 +130,6 @@ function helm(values: JsonObject, namespace = 'kube-system'): readonly JsonObjec
   const args = ['template', 'tke-eni', CHART, '--include-crds', '--namespace', namespace, '-f', '-'];
   const text = execFileSync(HELM, args, { input: stringify(values), encoding: 'utf8', maxBuffer: MOST_BYTES });
   return objectsOf(text);
-}
-
-/** The example overlay, with components. Kustomize takes no absolute paths. */
-function kustomize(components: readonly string[]): readonly JsonObject[] {
-  const folder = createTempDir('kustomize');
-  try {
-    const path = (to: string): string => relative(folder.path, `${KUBERNETES_FOLDER}${to}`);
-    const kustomization = {
-      apiVersion: 'kustomize.config.k8s.io/v1beta1',
-      kind: 'Kustomization',
-      resources: [path('overlays/example')],
-      components: components.map((name) => path(`components/${name}`)),
-    };
-    writeFileSync(folder.join('kustomization.yaml'), stringify(kustomization));
-    return objectsOf(execFileSync('kubectl', ['kustomize', folder.path], { encoding: 'utf8', maxBuffer: MOST_BYTES }));
-  } finally {
-    folder.close();
-  }
 }
 
 /**

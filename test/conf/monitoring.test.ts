@@ -1,10 +1,13 @@
+import { spawnSync } from 'node:child_process';
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { parse, parseAllDocuments } from 'yaml';
 import { AGENT_PROGRAM } from '../../agent/config/options.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
+import { at } from '../kube-api/contract/contract-case.ts';
 import { metricTables } from './metric-tables.ts';
 import { readPromql } from './promql.ts';
+import { renderExample } from './render-example.ts';
 
 type Alert = {
   readonly alert: string;
@@ -247,4 +250,32 @@ test('pod-monitors.yaml: selects agents and ipamds by the labels of their Pods, 
     jobs.filter((job) => !podLabels.has(job)),
     [],
   );
+});
+
+const runKubectl = spawnSync('kubectl', ['version', '--client']).status === 0 ? test : test.skip;
+
+runKubectl('component monitoring: lets Prometheus reach the ports that the PodMonitors name', (t) => {
+  const objects = renderExample(['monitoring']);
+  const workloads = objects.filter(({ kind }) => kind === 'DaemonSet' || kind === 'Deployment');
+  for (const [name, port] of [
+    ['tke-eni-agent', 61680],
+    ['tke-eni-ipamd', 61681],
+  ] as const) {
+    const workload = workloads.find((one) => at(one, 'metadata', 'name') === name);
+    const container = at(workload, 'spec', 'template', 'spec', 'containers', 0);
+    const args = at(container, 'args') as readonly string[];
+    t.deepEqual(
+      args.filter((arg) => arg.startsWith('--metrics-address')),
+      [`--metrics-address=0.0.0.0:${port}`],
+    );
+    t.deepEqual(at(container, 'ports'), [{ name: 'metrics', containerPort: port, protocol: 'TCP' }]);
+    const monitor = objects.find((one) => one['kind'] === 'PodMonitor' && at(one, 'metadata', 'name') === name);
+    t.is(at(monitor, 'spec', 'podMetricsEndpoints', 0, 'port'), 'metrics');
+  }
+  const dashboards = objects.filter((one) => at(one, 'metadata', 'labels', 'grafana_dashboard') === '1');
+  t.deepEqual(
+    dashboards.map((one) => at(one, 'data', 'tke-eni.json')),
+    [read('conf/monitoring/dashboard.json')],
+  );
+  t.is(objects.filter(({ kind }) => kind === 'PrometheusRule').length, 1);
 });

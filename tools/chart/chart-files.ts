@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { CRD_FILES } from '../gen-crd.ts';
 import { renderChartReadme } from './readme.ts';
 import { renderTemplate, TEMPLATES } from './templates.ts';
 import { renderValuesSchema } from './values-schema.ts';
 
 const CHART = 'conf/helm/tke-eni';
-const CRDS = 'conf/crd';
+const CRDS = 'conf/crd/';
 const MONITORING = ['alerts.yaml', 'pod-monitors.yaml', 'dashboard.json'];
 
 /**
@@ -13,9 +14,9 @@ const MONITORING = ['alerts.yaml', 'pod-monitors.yaml', 'dashboard.json'];
  */
 export const CHART_FILES: Readonly<Record<string, () => string>> = Object.fromEntries([
   ...TEMPLATES.map((template) => [`${CHART}/templates/${template.to}`, () => renderTemplate(template, read)]),
-  ...readdirSync(CRDS)
-    .filter((name) => /^(?!kustomization)[a-z]+\.yaml$/.test(name))
-    .map((name) => [`${CHART}/crds/${name}`, () => read(`${CRDS}/${name}`)]),
+  ...Object.entries(CRD_FILES)
+    .filter(([path]) => path.startsWith(CRDS))
+    .map(([path, render]) => [`${CHART}/crds/${path.slice(CRDS.length)}`, render] as const),
   ...MONITORING.map((name) => [`${CHART}/files/${name}`, () => read(`conf/monitoring/${name}`)]),
   [`${CHART}/values.schema.json`, () => renderValuesSchema(read(`${CHART}/values.yaml`))],
   [`${CHART}/README.md`, () => renderChartReadme(read(`${CHART}/README.md`), read(`${CHART}/values.yaml`))],
