@@ -7,6 +7,7 @@ import { DIST_BIN_DIR } from '../support/agent-process.ts';
 import { childEnv } from '../support/child-env.ts';
 import type { NetnsView } from '../support/netns.ts';
 import { createTempDir, type TempDir } from '../support/temp-dir.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { createTestVpc, type TestVpc } from '../vpc/vpc.ts';
 import { SceneNode } from './support/scene-node.ts';
 
@@ -286,3 +287,17 @@ test(
     t.regex(help.out, /--despite-pods[\s\S]*--cni-bin-dir/);
   },
 );
+
+test('uninstall: stays on a clean node when told to, until it is told to go', withBare, 'compact', async (t, bare) => {
+  const { node } = bare;
+  await liveAndDie(bare, t);
+  const child = node.netns.start(uninstallArgv(node, ['--then=wait']), { env: childEnv() });
+  try {
+    await waitUntil(() => child.stdout.includes('nothing of ours is left'), { what: 'a clean node' });
+    t.deepEqual(filesOf(node.dir), []);
+    t.true(child.isRunning);
+    t.is((await child.stop('SIGTERM', 10_000)).code, 0);
+  } finally {
+    await child.stop('SIGKILL');
+  }
+});
