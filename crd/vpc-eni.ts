@@ -52,7 +52,7 @@ export const VPC_ENI_KIND = resourceKind({
     { name: 'Mode', type: 'string', jsonPath: '.spec.mode' },
     { name: 'ENI', type: 'string', jsonPath: '.status.eniID' },
     { name: 'IP', type: 'string', jsonPath: '.status.primaryIP' },
-    { name: 'Namespace', type: 'string', jsonPath: '.spec.claimRef.namespace' },
+    { name: 'Pod-Namespace', type: 'string', jsonPath: '.spec.claimRef.namespace' },
     { name: 'Pod', type: 'string', jsonPath: '.spec.claimRef.name' },
     { name: 'Node', type: 'string', jsonPath: '.spec.nodeName' },
     { name: 'Phase', type: 'string', jsonPath: '.status.phase' },

@@ -45,7 +45,7 @@ export const VPC_IP_KIND = resourceKind({
   },
   rules: [],
   columns: [
-    { name: 'Namespace', type: 'string', jsonPath: '.spec.claimRef.namespace' },
+    { name: 'Pod-Namespace', type: 'string', jsonPath: '.spec.claimRef.namespace' },
     { name: 'Pod', type: 'string', jsonPath: '.spec.claimRef.name' },
     { name: 'Node', type: 'string', jsonPath: '.spec.nodeName' },
     { name: 'ENI', type: 'string', jsonPath: '.status.eniID' },
