@@ -40,9 +40,10 @@ export type DeviceChoice = {
 };
 
 /**
- * Chooses the ids. Those that Pods hold stay first, for kubelet refuses to restart a container whose device is gone or
+ * Chooses the ids. Those that Pods hold stay first, for a kubelet that was restarted may fail a Pod whose device is gone or
  * unhealthy; then those that kubelet knows; then the lowest. What goes is free, and of that the highest. Unhealthy are
  * free ones too: those that were, then the highest. Pure.
+ * @see kubernetes/pkg/kubelet/cm/devicemanager/manager.go devicesToAllocate
  */
 export function decideDevices({ prefix, count, previous, held }: DeviceChoice): readonly Device[] {
   const numberOf = (id: string): number => {

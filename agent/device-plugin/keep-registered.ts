@@ -165,20 +165,21 @@ function openStory({ registration, clock, log, attempted, failsForLong }: Regist
   let last: string | undefined;
   let failingMs: number | undefined;
   let isTold = false;
-  const fails = (text: string): void => {
+  // The text of one failure differs from try to try: a time, a port.
+  const fails = (kind: string, text: string): void => {
     const nowMs = clock.monotonicMs();
     failingMs ??= nowMs;
-    if (last !== text) log.warn('device plugin is not registered, trying on', { resource, error: text });
-    last = text;
+    if (last !== kind) log.warn('device plugin is not registered, trying on', { resource, error: text });
+    last = kind;
     if (isTold || nowMs - failingMs < TELL_AFTER_MS) return;
     isTold = true;
     failsForLong(text);
   };
   return {
-    absent: fails,
+    absent: (why) => fails('absent', why),
     attempted: (failure) => {
       attempted(failure?.outcome ?? 'registered');
-      if (failure !== undefined) return fails(failure.text);
+      if (failure !== undefined) return fails(failure.outcome, failure.text);
       last = undefined;
       failingMs = undefined;
       isTold = false;
