@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # npm brings the project's own Node 26; it must win over the machine's.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help demo test check unit kernel e2e e2e-cluster soak bench build image dev fmt packages gen
+.PHONY: help demo test check unit kernel e2e e2e-cluster dev-cluster soak bench build image dev fmt packages gen
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,6 +29,9 @@ e2e: packages build ## packaged executables and agent in a small VPC of network 
 
 e2e-cluster: packages-cluster build ## a real cluster of kubelets, deployed into and broken; KUBE_ASSETS=<folder with Kubernetes' server binaries>
 	@node tools/run-tests.ts cluster
+
+dev-cluster: packages-cluster build ## the same cluster, kept until Ctrl-C, to look around in with kubectl
+	@node test/cluster/main.ts
 
 soak: packages build ## 20,000 Pods come and go amid faults and kills, then the audit: six to nine minutes; SOAK="--seed 1" repeats
 	@node test/soak/main.ts $(SOAK)

@@ -1,33 +1,26 @@
-import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { type OpenKubeClient, openKubeClient } from '../../kube/open-client.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
-import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
-import { makeKeyPair } from '../kube-api/pki.ts';
-import { type RunOptions, type RunResult, run, tryRun } from '../support/run.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { type Door, openDoor } from '../system/door.ts';
 import { createVpcCloud, POD_SUBNET, type PodSubnet, type VpcCloud } from '../system/vpc-cloud.ts';
 import { ClusterNode } from './cluster-node.ts';
 import {
   API_PORT,
-  AUDIT_POLICY,
   apiServerArgv,
   type ControlPlaneFacts,
   controllerManagerArgv,
   etcdArgv,
   type Flags,
-  KUBERNETES_SERVICE_IP,
-  renderTokens,
   schedulerArgv,
-  type TokenEntry,
 } from './control-plane.ts';
 import { Daemon } from './daemon.ts';
 import { type Deployed, type DeploySpec, deploy } from './deploy.ts';
+import { ADMIN_USER, type Identities, KUBE_PROXY_USER, makeIdentities, nodeUser } from './identities.ts';
 import { describeMissing, findKubeAssets } from './kube-assets.ts';
+import { Kubectl } from './kubectl.ts';
 import { Machine } from './machine.ts';
 import { openRelay, type Relay } from './relay.ts';
 import { replaceNetwork } from './replace-network.ts';
@@ -39,6 +32,8 @@ export type RealNodeSpec = {
   readonly name: string;
   /** Cores of its instance in the cloud, which set how many ENIs and addresses it may have; default 4. */
   readonly cores?: number;
+  /** Default `at-once`; `later`: with `join`. */
+  readonly joins?: 'at-once' | 'later';
   /** Default 110. */
   readonly maxPods?: number;
   /** Default `none`: no plugin and no configuration. `ptp`: Debian's ptp and host-local, for comparisons without ours. */
@@ -108,12 +103,8 @@ export async function startRealCluster(spec: RealClusterSpec = {}): Promise<Real
 }
 
 /** A running cluster of real Kubernetes components. Made by `startRealCluster`. */
-export class RealCluster {
+export class RealCluster extends Kubectl {
   readonly cloud: VpcCloud;
-  /** Folder of its files: `admin.conf` for kubectl, `audit.log` of the API server, a log of each daemon. */
-  readonly dir: string;
-  /** Folder with the executables of Kubernetes. */
-  readonly assets: string;
   readonly nodes: ClusterNode[] = [];
   readonly etcd: Daemon;
   readonly apiServer: Daemon;
@@ -125,13 +116,13 @@ export class RealCluster {
   readonly cloudDoors = new Map<string, Door>();
   #admin: OpenKubeClient | undefined;
   #relay: Relay | undefined;
-  #facts: ControlPlaneFacts | undefined;
-  #tokens = new Map<string, TokenEntry>();
+  #identities: Identities | undefined;
+  #smallImages: readonly string[] = [];
+  #specs = new Map<string, RealNodeSpec & { readonly index: number }>();
 
   constructor(spec: RealClusterSpec, cloud: VpcCloud, assets: string) {
+    super(assets, clusterDir(cloud.vpc.prefix));
     this.cloud = cloud;
-    this.assets = assets;
-    this.dir = clusterDir(cloud.vpc.prefix);
     const { netns } = cloud.vpc.node(CONTROL_PLANE);
     this.controlPlane = new Machine({ name: CONTROL_PLANE, netns, mounts: [] });
     this.etcd = this.#daemon('etcd', etcdArgv);
@@ -145,13 +136,40 @@ export class RealCluster {
   /** Starts everything. Called once, by `startRealCluster`. */
   async start(nodes: readonly RealNodeSpec[]): Promise<void> {
     mkdirSync(this.dir, { mode: 0o700 });
-    await this.#writeIdentities(nodes);
-    const images = writeSmallImages(this.dir);
-    for (const [index, node] of nodes.entries()) this.nodes.push(this.#makeNode(node, index));
-    await Promise.all([this.#startControlPlane(), ...this.nodes.map((node) => node.install(images))]);
-    for (const node of this.nodes) node.startKubelet();
-    const names = this.nodes.map(({ name }) => `node/${name}`);
+    const { primaryIp } = this.cloud.vpc.node(CONTROL_PLANE).primary;
+    const place = { assets: this.assets, dir: this.dir, ip: primaryIp };
+    this.#identities = await makeIdentities(
+      place,
+      nodes.map(({ name }) => name),
+    );
+    for (const [index, node] of nodes.entries()) this.#specs.set(node.name, { ...node, index });
+    const first = nodes.filter(({ joins }) => joins !== 'later').map(({ name }) => this.#addNode(name));
+    this.#smallImages = writeSmallImages(this.dir);
+    await Promise.all([this.#startControlPlane(), ...first.map((node) => node.install(this.#smallImages))]);
+    for (const node of first) node.startKubelet();
+    const names = first.map(({ name }) => `node/${name}`);
     await this.awaitKubectl(['get', ...names, 'serviceaccount/default'], 'registration of the nodes');
+  }
+
+  /** Lets a node join that was to join later: resolves when it has registered. @throws Error for a name not in the spec */
+  async join(name: string): Promise<ClusterNode> {
+    const node = this.#addNode(name);
+    await node.install(this.#smallImages);
+    node.startKubelet();
+    await this.awaitKubectl(['get', `node/${name}`], `registration of ${name}`);
+    return node;
+  }
+
+  /**
+   * Terminates a node's instance as a person or a scale-down does: the machine is gone at once, its ENIs are free, and the
+   * Node object is deleted, as the cloud controller manager does. `nodes` still names it.
+   */
+  async terminate(name: string): Promise<void> {
+    const { vpc, host, instanceOf } = this.cloud;
+    await this.node(name).powerOff();
+    for (const eniId of vpc.enisOf(name)) await vpc.detachEni(eniId);
+    host.model.state.removeInstance(instanceOf(name));
+    await this.kubectl('delete', 'node', name, '--wait=false');
   }
 
   /** Brings this project into the cluster: its images, its manifests; waits until Pods can get addresses. */
@@ -165,56 +183,11 @@ export class RealCluster {
     return this.#admin;
   }
 
-  /** Path of an administrator's kubeconfig that works on this machine. */
-  get kubeconfig(): string {
-    return join(this.dir, 'admin.conf');
-  }
-
   /** The node of that name. @throws Error when there is none */
   node(name: string): ClusterNode {
     const found = this.nodes.find((node) => node.name === name);
     if (found === undefined) throw new Error(`${name}: no such node in this cluster`);
     return found;
-  }
-
-  /** Runs kubectl as the administrator; it must succeed; answers with its standard output. @throws RunError */
-  kubectl(...args: readonly string[]): Promise<string> {
-    return run(this.#kubectlArgv(args), { timeoutMs: KUBECTL_TIMEOUT_MS });
-  }
-
-  /** Runs kubectl as the administrator and returns its answer, failure included. */
-  tryKubectl(args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
-    return tryRun(this.#kubectlArgv(args), { timeoutMs: KUBECTL_TIMEOUT_MS, ...options });
-  }
-
-  /** Answers with what `kubectl <args> -o json` prints, parsed. @throws RunError */
-  async kubectlJson(...args: readonly string[]): Promise<unknown> {
-    return JSON.parse(await this.kubectl(...args, '-o', 'json'));
-  }
-
-  /** Applies manifests (YAML, or JSON) as the administrator, server-side. @throws RunError */
-  apply(manifests: string): Promise<string> {
-    const args = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
-    return run(this.#kubectlArgv(args), { input: manifests, timeoutMs: KUBECTL_TIMEOUT_MS });
-  }
-
-  /** Runs a command in a Pod's container, `namespace/name` or a name in `default`; answers with its standard output. @throws RunError */
-  execInPod(pod: string, command: readonly string[]): Promise<string> {
-    const [namespace, name] = pod.includes('/') ? pod.split('/', 2) : ['default', pod];
-    return this.kubectl('-n', namespace ?? '', 'exec', name ?? '', '--', ...command);
-  }
-
-  /** Waits until a kubectl command succeeds, and answers with what it printed then. @throws Error with its last answer */
-  async awaitKubectl(args: readonly string[], what: string, timeoutMs = 60_000): Promise<string> {
-    let last = '';
-    return waitUntil(
-      async () => {
-        const answer = await this.tryKubectl(args);
-        last = `${answer.stdout}${answer.stderr}`;
-        return answer.code === 0 && { text: answer.stdout };
-      },
-      { what, timeoutMs, everyMs: 100, explain: () => `${last}\n${this.logs()}` },
-    ).then(({ text }) => text);
   }
 
   /** Waits until the API server answers that it is ready: after `apiServer.start()` or `etcd.start()`. */
@@ -259,7 +232,7 @@ export class RealCluster {
     this.etcd.start();
     this.apiServer.start();
     this.#relay = await openRelay(this.controlPlane.netns);
-    writeFileSync(this.kubeconfig, this.#kubeconfigOf('kubernetes-admin', this.#relay.url), { mode: 0o600 });
+    writeFileSync(this.kubeconfig, this.#known.kubeconfigOf(ADMIN_USER, this.#relay.url), { mode: 0o600 });
     this.#admin = openKubeClient({
       kubeconfig: this.kubeconfig,
       env: {},
@@ -274,7 +247,16 @@ export class RealCluster {
     this.scheduler.start();
   }
 
-  #makeNode(spec: RealNodeSpec, index: number): ClusterNode {
+  #addNode(name: string): ClusterNode {
+    const spec = this.#specs.get(name);
+    if (spec === undefined || this.nodes.some((node) => node.name === name))
+      throw new Error(`${name}: ${spec === undefined ? 'not in the spec of this cluster' : 'has joined already'}`);
+    const node = this.#makeNode(spec);
+    this.nodes.push(node);
+    return node;
+  }
+
+  #makeNode(spec: RealNodeSpec & { readonly index: number }): ClusterNode {
     const { cloud } = this;
     const { netns, primary } = cloud.vpc.node(spec.name);
     const dir = join(this.dir, spec.name);
@@ -294,13 +276,13 @@ export class RealCluster {
         hasEniIpTaint: spec.hasEniIpTaint ?? spec.cni !== 'ptp',
         more: spec.kubelet ?? {},
       },
-      kubeletClientCa: readFileSync(this.#known.kubeletClient.certPath, 'utf8'),
+      kubeletClientCa: this.#known.kubeletClientCa,
       kubeconfigs: {
-        kubelet: this.#kubeconfigOf(`system:node:${spec.name}`, url),
-        kubeProxy: this.#kubeconfigOf('system:kube-proxy', url),
+        kubelet: this.#known.kubeconfigOf(nodeUser(spec.name), url),
+        kubeProxy: this.#known.kubeconfigOf(KUBE_PROXY_USER, url),
       },
       vpcCidr: VPC_CIDR,
-      ...(spec.cni === 'ptp' ? { podCidr: `10.200.${index}.0/24` } : {}),
+      ...(spec.cni === 'ptp' ? { podCidr: `10.200.${spec.index}.0/24` } : {}),
       renewNetwork: async () => {
         this.cloudDoors.get(spec.name)?.close();
         await replaceNetwork(cloud.vpc, spec.name);
@@ -317,50 +299,13 @@ export class RealCluster {
     );
   }
 
-  /** Makes certificates and tokens, and the files that the control plane reads at its start. */
-  async #writeIdentities(nodes: readonly RealNodeSpec[]): Promise<void> {
-    const ip = this.cloud.vpc.node(CONTROL_PLANE).primary.primaryIp;
-    const dns = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc'];
-    const [serving, kubeletClient] = await Promise.all([
-      makeKeyPair(this.dir, 'apiserver', { ips: [ip, KUBERNETES_SERVICE_IP], dns }),
-      makeKeyPair(this.dir, 'kubelet-client', { subject: '/O=system:masters/CN=kube-apiserver-kubelet-client' }),
-    ]);
-    this.#facts = { assets: this.assets, dir: this.dir, ip, serving, kubeletClient };
-    this.#addIdentity('kubernetes-admin', ['system:masters']);
-    this.#addIdentity('system:kube-controller-manager');
-    this.#addIdentity('system:kube-scheduler');
-    this.#addIdentity('system:kube-proxy');
-    for (const { name } of nodes) this.#addIdentity(`system:node:${name}`, ['system:nodes']);
-    writeFileSync(join(this.dir, 'tokens.csv'), renderTokens([...this.#tokens.values()]), { mode: 0o600 });
-    writeFileSync(join(this.dir, 'audit-policy.yaml'), AUDIT_POLICY);
-    const url = `https://127.0.0.1:${API_PORT}`;
-    for (const name of ['controller-manager', 'scheduler'])
-      writeFileSync(join(this.dir, `${name}.conf`), this.#kubeconfigOf(`system:kube-${name}`, url));
-  }
-
-  #addIdentity(user: string, groups: readonly string[] = []): void {
-    this.#tokens.set(user, { token: randomBytes(16).toString('hex'), user, groups });
-  }
-
-  #kubeconfigOf(user: string, url: string): string {
-    const token = this.#tokens.get(user)?.token ?? '';
-    return renderKubeconfig({ url, token, ca: readFileSync(this.#known.serving.certPath, 'utf8') });
-  }
-
-  get #known(): ControlPlaneFacts {
-    if (this.#facts === undefined) throw new Error('the cluster has no certificates yet');
-    return this.#facts;
-  }
-
-  #kubectlArgv(args: readonly string[]): readonly string[] {
-    return [join(this.assets, 'kubectl'), `--kubeconfig=${this.kubeconfig}`, ...args];
+  get #known(): Identities {
+    if (this.#identities === undefined) throw new Error('the cluster has no certificates yet');
+    return this.#identities;
   }
 
   #daemon(name: string, argv: (facts: ControlPlaneFacts) => readonly string[]): Daemon {
     const logPath = join(this.dir, `${name}.log`);
-    return new Daemon({ name, machine: this.controlPlane, argv: () => argv(this.#known), logPath });
+    return new Daemon({ name, machine: this.controlPlane, argv: () => argv(this.#known.facts), logPath });
   }
 }
-
-/** Longest that one kubectl command may take, milliseconds. */
-const KUBECTL_TIMEOUT_MS = 60_000;

@@ -1,0 +1,70 @@
+import test from 'ava';
+import { at } from '../kube-api/contract/contract-case.ts';
+import { isObject } from '../kube-api/object.ts';
+import { awaitPods, deploymentManifest, pingFrom, spreadOverNodes } from './pods.ts';
+import { type RealCluster, startRealCluster } from './real-cluster.ts';
+
+const AGENT = 'system:serviceaccount:kube-system:tke-eni-agent';
+
+let started: RealCluster | undefined;
+
+function running(): RealCluster {
+  if (started === undefined) throw new Error('the cluster did not start');
+  return started;
+}
+
+test.before(async () => {
+  started = await startRealCluster();
+  await started.deploy({ components: ['agent-least-privilege', 'agent-own-node-only'] });
+});
+test.after.always(() => started?.close());
+
+/** NET_ADMIN (12), SYS_PTRACE (19), SYS_ADMIN (21). @see capabilities(7) */
+const THREE_CAPABILITIES = ((1n << 12n) | (1n << 19n) | (1n << 21n)).toString(16).padStart(16, '0');
+
+test.serial('components: agents with three capabilities, bound to their nodes, give Pods addresses', async (t) => {
+  const cluster = running();
+  await cluster.apply(deploymentManifest('web', 4, { spec: spreadOverNodes('web') }));
+  const pods = await awaitPods(cluster, 'app=web', 4);
+  const [from, to] = [pods[0], pods.find(({ node }) => node !== pods[0]?.node)];
+  if (from === undefined || to === undefined) return t.fail('not on two nodes');
+  t.true(await pingFrom(cluster, from, to.ip));
+  for (const node of cluster.nodes) {
+    const status = await node.exec(['sh', '-c', 'cat /proc/$(pidof tke-eni-agent)/status']);
+    t.regex(status, new RegExp(`^CapBnd:\\s+${THREE_CAPABILITIES}$`, 'm'), node.name);
+    t.regex(status, /^NoNewPrivs:\s+1$/m, node.name);
+    t.regex(status, /^Seccomp:\s+2$/m, node.name);
+  }
+});
+
+test.serial(
+  'components: each agent writes its own NodeENIConfig and node, and nothing that it asks is refused',
+  async (t) => {
+    const cluster = running();
+    const list = await cluster.kubectlJson('get', 'nec');
+    const necs = isObject(list) && Array.isArray(list['items']) ? list['items'] : [];
+    t.deepEqual(necs.map((nec) => at(nec, 'metadata', 'name')).sort(), cluster.nodes.map(({ name }) => name).sort());
+    for (const nec of necs) t.true(Number(at(nec, 'spec', 'observedSupplyEpoch')) > 0);
+    const asked = cluster.auditLog().filter((one) => at(one, 'user', 'username') === AGENT);
+    const written = asked.filter((one) => ['update', 'patch'].includes(String(one['verb'])));
+    const resources = written.map(
+      (one) => `${at(one, 'objectRef', 'resource')}/${at(one, 'objectRef', 'subresource') ?? ''}`,
+    );
+    for (const resource of ['nodeeniconfigs/', 'nodes/status']) t.true(resources.includes(resource), resource);
+    // The node in the token is the node that is written, before any policy looks.
+    for (const one of written.filter((entry) => at(entry, 'objectRef', 'resource') !== 'events'))
+      t.deepEqual(at(one, 'user', 'extra', 'authentication.kubernetes.io/node-name'), [at(one, 'objectRef', 'name')]);
+    t.deepEqual(
+      asked.filter((one) => at(one, 'responseStatus', 'code') === 403),
+      [],
+    );
+  },
+);
+
+test.serial('components: the server finds no fault with the types in the policy', async (t) => {
+  const policyName = 'validatingadmissionpolicy/tke-eni-agent-own-node-only';
+  const cluster = running();
+  await cluster.kubectl('wait', policyName, '--for=jsonpath={.status.observedGeneration}=1', '--timeout=60s');
+  const policy = await cluster.kubectlJson('get', policyName);
+  t.deepEqual(at(policy, 'status', 'typeChecking') ?? {}, {});
+});
