@@ -70,6 +70,20 @@ run('chart: puts each value where it belongs', (t) => {
   t.deepEqual(secrets, ['my-key', 'my-key', 'my-key']);
 });
 
+run('chart: labels what the Prometheus operator selects, and nothing else', (t) => {
+  const labels = { release: 'kube-prometheus-stack', team: '007' };
+  const rendered = helm({ ...SETTINGS, monitoring: { enabled: true, labels } });
+  const labelled = rendered.filter((object) => at(object, 'metadata', 'labels', 'team') === '007');
+  t.deepEqual(
+    labelled.map(({ kind }) => kind),
+    ['PodMonitor', 'PodMonitor', 'PrometheusRule'],
+  );
+  for (const object of labelled) {
+    t.is(at(object, 'metadata', 'labels', 'release'), 'kube-prometheus-stack');
+    t.is(at(object, 'metadata', 'labels', 'app.kubernetes.io/name'), 'tke-eni');
+  }
+});
+
 run('chart: renders into another namespace, and nothing into kube-system', (t) => {
   const values = { ...SETTINGS, monitoring: { enabled: true }, agent: { ownNodeOnly: true } };
   const rendered = stringify(helm(values, 'network').filter(({ kind }) => kind !== 'CustomResourceDefinition'));

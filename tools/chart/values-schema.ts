@@ -41,6 +41,7 @@ const RULES: Readonly<Record<string, Schema>> = {
   'ipamd.settings': settingsSchema(IPAMD_PROGRAM, TAKEN.ipamd),
   'ipamd.resources': RESOURCES,
   'monitoring.enabled': { type: 'boolean' },
+  'monitoring.labels': { type: 'object', additionalProperties: { type: 'string' } },
 };
 
 const REQUIRED = ['clusterId', 'subnets'];

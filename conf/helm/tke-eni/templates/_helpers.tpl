@@ -19,3 +19,13 @@ TKE_ENI_{{ $flag | upper | replace "-" "_" }}: {{ if kindIs "slice" $value }}{{ 
 {{- with .Values.endpoint }}{{ $_ := set $settings "endpoint" . }}{{ end -}}
 {{- include "tke-eni.settings" $settings -}}
 {{- end -}}
+
+{{/* A file for the Prometheus operator as it is, in the release's namespace and with the labels of values. Takes a list: the root, the path. */}}
+{{- define "tke-eni.monitoring-file" -}}
+{{- $root := index . 0 -}}
+{{- $labels := "labels: {" -}}
+{{- range $name, $value := $root.Values.monitoring.labels }}{{ $labels = printf "%s%s: %s, " $labels $name ($value | quote) }}{{ end -}}
+{{- $root.Files.Get (index . 1)
+  | replace "namespace: kube-system" (printf "namespace: %s" $root.Release.Namespace)
+  | replace "labels: {app.kubernetes.io/name: tke-eni" (printf "%sapp.kubernetes.io/name: tke-eni" $labels) -}}
+{{- end -}}
