@@ -68,7 +68,7 @@ test('agent: serves with the capabilities of agent-least-privilege and /proc/sys
   const { vpc, netns, start, close } = await openNode();
   try {
     const agent = await start(grantedCapabilities());
-    await agent.awaitUntil('ready');
+    await agent.awaitUntil('ready', 60_000);
     t.is((await netns.run(['cat', '/proc/sys/net/ipv4/ip_forward'])).trim(), '1');
     const caller = openAgentCaller(agent.socketPath);
     const pod = await createPodNetns(`${vpc.prefix}pod`);
