@@ -11,18 +11,18 @@ export type EventReason = {
 export const NODE_EVENTS = {
   AnnotationInvalid: {
     type: 'Warning',
-    cause: 'an annotation of the NodeENIConfig that the agent reads is malformed; it is ignored, the others hold',
+    cause: 'annotations of the NodeENIConfig are malformed, half given, or below what is in use; the others hold',
     cure: 'mend it; [annotations.md](annotations.md) has the forms',
   },
   ObjectInvalid: {
     type: 'Warning',
-    cause: 'the NodeENIConfig cannot be read; the last good one stays in force',
-    cure: 'mend what the message names',
+    cause: 'fields of the NodeENIConfig cannot be read; what is in force stays',
+    cure: 'mend the spec; ipamd mends the status',
   },
   SupplyDistrusted: {
     type: 'Warning',
     cause: 'the supply epoch is lower than one seen before (a restored etcd, a stale cache)',
-    cure: 'none: ipamd describes the cloud anew and raises the epoch; addresses in hand are served meanwhile',
+    cure: 'none: ipamd describes the cloud anew and raises the epoch; look at ipamd if it stays',
   },
   RuleMode: {
     type: 'Normal',
@@ -36,8 +36,8 @@ export const NODE_EVENTS = {
   },
   OfferForeign: {
     type: 'Warning',
-    cause: '`spec.releasableIPs` names addresses that this agent did not offer; they are taken out',
-    cure: "find who wrote them; that field is the agent's alone",
+    cause: '`spec.releasableIPs` names addresses that this agent did not offer: a person, or a restore',
+    cure: "none: they are out of use until the agent's write took them out",
   },
   Forbidden: {
     type: 'Warning',

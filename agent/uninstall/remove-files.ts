@@ -37,7 +37,7 @@ export async function removeState({ socket, stateDir, hostRoot }: StatePlaces, s
   const spool = join(dirname(socket), 'deletions');
   await sweep.step(spool, () => {
     removeMatching(spool, () => true, sweep);
-    removeFolder(spool, hostRoot);
+    removeFolder(spool, hostRoot, sweep);
   });
   await sweep.step(stateDir, () => {
     removeMatching(stateDir, (name) => JOURNAL_FILE.test(name), sweep);
@@ -46,7 +46,7 @@ export async function removeState({ socket, stateDir, hostRoot }: StatePlaces, s
   await sweep.step(socket, () => {
     const names = [basename(socket), basename(socket) + NEW_SOCKET_SUFFIX];
     removeMatching(dirname(socket), (name) => names.includes(name), sweep);
-    for (const folder of new Set([stateDir, dirname(socket)])) removeFolder(folder, hostRoot);
+    for (const folder of new Set([stateDir, dirname(socket)])) removeFolder(folder, hostRoot, sweep);
   });
 }
 
@@ -68,15 +68,19 @@ function namesIn(dir: string): readonly string[] {
   }
 }
 
-/** An empty folder only. One that is mounted into our container is removed where the host has it. */
-function removeFolder(path: string, hostRoot: string): void {
-  try {
-    rmdirSync(path);
-  } catch (error) {
-    if (isCode(error, 'ENOENT', 'ENOTEMPTY', 'EEXIST')) return;
-    if (!isCode(error, 'EBUSY') || hostRoot === '/') throw error;
-    rmdirSync(resolveHostPath(hostRoot, path));
+/** An empty folder only. One that is mounted into our container is removed where the host has it, or left. */
+function removeFolder(path: string, hostRoot: string, sweep: Sweep): void {
+  for (const place of new Set([path, resolveHostPath(hostRoot, path)])) {
+    try {
+      rmdirSync(place);
+      return;
+    } catch (error) {
+      if (isCode(error, 'ENOENT', 'ENOTEMPTY', 'EEXIST')) return;
+      // A mount point cannot be removed from where it is mounted, nor can anything on a read-only root.
+      if (!isCode(error, 'EBUSY', 'EROFS')) throw error;
+    }
   }
+  sweep.leave(`${path}: an empty folder, mounted here`);
 }
 
 function isCode(error: unknown, ...codes: readonly string[]): boolean {

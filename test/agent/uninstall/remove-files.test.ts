@@ -1,0 +1,71 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import test from 'ava';
+import { removeConfiguration, removeDevicePluginSockets, removeState } from '../../../agent/uninstall/remove-files.ts';
+import { Sweep } from '../../../agent/uninstall/sweep.ts';
+import { silentLogger } from '../../../runtime/log.ts';
+import { run, tryRun } from '../../support/run.ts';
+import { createTempDir } from '../../support/temp-dir.ts';
+
+const JOURNAL_FILES = [
+  ...['journal.db', 'journal.db-journal', 'journal.db.new', 'journal.db.damaged-1', 'journal.db.damaged-1-journal'],
+  ...['found.json', 'found.json.12.tmp', 'agent.sock', 'agent.sock.new'],
+];
+
+test('removeState: takes files of ours and the folder, and leaves a folder that holds those of others', async (t) => {
+  const dir = createTempDir('remove-files');
+  t.teardown(() => dir.close());
+  const places = { socket: dir.join('state', 'agent.sock'), stateDir: dir.join('state'), hostRoot: '/' };
+  for (const others of [[], ['journal.db.bak', 'notes.txt']]) {
+    mkdirSync(dir.join('state', 'deletions'), { recursive: true });
+    writeFileSync(dir.join('state', 'deletions', 'abc.eth0'), '');
+    for (const name of [...JOURNAL_FILES, ...others]) writeFileSync(dir.join('state', name), '');
+    const sweep = new Sweep(silentLogger);
+    await removeState(places, sweep);
+    t.deepEqual(sweep.report(), { removed: { file: JOURNAL_FILES.length + 1 }, left: [], failed: [] });
+    t.deepEqual(readdirSync(dir.path), others.length === 0 ? [] : ['state']);
+    if (others.length > 0) t.deepEqual(readdirSync(dir.join('state')), others);
+    await removeState(places, sweep);
+    t.false(sweep.hasFailed(), 'a second time finds nothing to do');
+  }
+});
+
+test('removeConfiguration, removeDevicePluginSockets: take ours and nothing else, and bear folders that are not there', async (t) => {
+  const dir = createTempDir('remove-files');
+  t.teardown(() => dir.close());
+  const sweep = new Sweep(silentLogger);
+  mkdirSync(dir.join('conf'));
+  mkdirSync(dir.join('kubelet', 'device-plugins'), { recursive: true });
+  for (const name of ['10-tke-eni.conflist', '10-tke-eni.conflist.7.tmp', '20-others.conf']) {
+    writeFileSync(dir.join('conf', name), '');
+  }
+  for (const name of ['kubelet.sock', 'tke-eni-ip.sock', 'tke-eni-ip.sock.new', 'gpu.sock']) {
+    writeFileSync(dir.join('kubelet', 'device-plugins', name), '');
+  }
+  for (const place of ['', 'none']) {
+    await removeConfiguration(dir.join(place, 'conf'), sweep);
+    await removeDevicePluginSockets(dir.join(place, 'kubelet'), sweep);
+  }
+  await removeDevicePluginSockets('', sweep);
+  t.deepEqual(sweep.report().failed, []);
+  t.deepEqual(readdirSync(dir.join('conf')), ['20-others.conf']);
+  t.deepEqual(readdirSync(dir.join('kubelet', 'device-plugins')).sort(), ['gpu.sock', 'kubelet.sock']);
+});
+
+test('removeState: leaves a folder that is a mount point, and says so', async (t) => {
+  if ((await tryRun(['id', '-u'])).stdout.trim() !== '0') {
+    t.pass('mounting needs root');
+    return;
+  }
+  const dir = createTempDir('remove-files');
+  const state = dir.join('state');
+  mkdirSync(state);
+  await run(['mount', '-t', 'tmpfs', 'tmpfs', state]);
+  t.teardown(async () => {
+    await run(['umount', state]);
+    dir.close();
+  });
+  writeFileSync(dir.join('state', 'journal.db'), '');
+  const sweep = new Sweep(silentLogger);
+  await removeState({ socket: dir.join('state', 'agent.sock'), stateDir: state, hostRoot: '/' }, sweep);
+  t.deepEqual(sweep.report(), { removed: { file: 1 }, left: [`${state}: an empty folder, mounted here`], failed: [] });
+});
