@@ -1,6 +1,7 @@
 /**
- * `node test/soak/main.ts [--seed N] [--adds N] [--seconds N]`: tens of thousands of Pods come and go on a whole system
- * that is thrown about, then cloud, objects and kernels are compared. Exit code 1 when anything is wrong.
+ * `node test/soak/main.ts [--seed N] [--adds N] [--seconds N] [--keep]`: tens of thousands of Pods come and go on a whole
+ * system that is thrown about, then cloud, objects and kernels are compared. Exit code 1 when anything is wrong.
+ * `--keep` keeps the evidence of a run that passed too.
  */
 import { parseArgs } from 'node:util';
 import { type RunningSoak, runSoak } from './run-soak.ts';
@@ -15,12 +16,18 @@ const BESIDE_LOAD_MS = WALL_MS - DEFAULT_SECONDS * 1_000;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 const { values } = parseArgs({
-  options: { seed: { type: 'string' }, adds: { type: 'string' }, seconds: { type: 'string' } },
+  options: {
+    seed: { type: 'string' },
+    adds: { type: 'string' },
+    seconds: { type: 'string' },
+    keep: { type: 'boolean' },
+  },
 });
 const spec = {
   seed: numberOf('seed', values.seed, Math.floor(Math.random() * 1e9)),
   adds: numberOf('adds', values.adds, DEFAULT_ADDS),
   lastsMs: numberOf('seconds', values.seconds, DEFAULT_SECONDS) * 1_000,
+  keepsEvidence: values.keep === true,
 };
 if (process.getuid?.() !== 0) {
   process.stderr.write('soak makes network namespaces: run it as root (sudo make soak)\n');

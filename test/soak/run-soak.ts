@@ -83,12 +83,13 @@ export async function runSoak(spec: SoakSpec, running: RunningSoak, print: Print
   for (const line of judgeLives(watch.lives)) soak.tally.violation(line);
   print(summary(soak, watch.lives));
   const { violations } = soak.tally;
-  if (violations.length === 0) return true;
+  const isWell = violations.length === 0;
   for (const line of violations.slice(0, 60)) print(`VIOLATION ${line}`);
-  print(
-    `${violations.length} violations; logs, journals, objects and the plan are in ${keepEvidence(soak, plan, watch.lives)}`,
-  );
-  return false;
+  if (!isWell || spec.keepsEvidence) {
+    const folder = keepEvidence(soak, plan, watch.lives);
+    print(`${violations.length} violations; logs, journals, objects, memory and the plan are in ${folder}`);
+  }
+  return isWell;
 }
 
 async function makeSlots(system: System<SoakNode>): Promise<void> {

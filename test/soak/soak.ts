@@ -14,6 +14,8 @@ export type SoakSpec = {
   readonly adds: number;
   /** How long the load may last. */
   readonly lastsMs: number;
+  /** Keep logs and measurements of a run that passed too. */
+  readonly keepsEvidence: boolean;
 };
 
 /** Share of the time in which the wanted number of ADDs is made when all goes well; the rest is for trouble. */
