@@ -23,8 +23,8 @@ export function joinCluster(
 /** Tells kubelet how many addresses the node may have; undefined where there is no kubelet to tell. */
 export function openDevicePlugin(
   config: AgentConfig,
-  { state, metrics }: AgentParts,
-  { clock, log, random = () => 0.5, kube, events = NO_EVENTS }: AgentRuntime,
+  { state, metrics }: Pick<AgentParts, 'state' | 'metrics'>,
+  { clock, log, random = () => 0.5, kube, events = NO_EVENTS }: Omit<AgentRuntime, 'randomBytes' | 'release'>,
   cluster: ClusterSide | undefined,
 ): DevicePlugin | undefined {
   if (cluster === undefined || config.kubeletDir === '') return undefined;

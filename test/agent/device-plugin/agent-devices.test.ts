@@ -1,0 +1,64 @@
+import test, { type ExecutionContext } from 'ava';
+import { readAgentConfig } from '../../../agent/config/agent-config.ts';
+import type { DevicePlugin } from '../../../agent/device-plugin/device-plugin.ts';
+import { openDevicePlugin } from '../../../agent/join-cluster.ts';
+import { createMetrics } from '../../../agent/observability/metrics.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { silentLogger } from '../../../runtime/log.ts';
+import { startKubeletDeviceManager } from '../../support/kubelet-device-manager.ts';
+import { createTempDir } from '../../support/temp-dir.ts';
+import { type AgentLife, eniOf, leaseTo, openClusterScene } from '../cluster/cluster-scene.ts';
+import { told } from './plugin-scene.ts';
+
+test('openDevicePlugin: follows the NodeENIConfig, goes by the journal when no API server answers, and can be off', async (t) => {
+  const scene = await openClusterScene();
+  const dir = createTempDir('agent-devices');
+  const kubelet = await startKubeletDeviceManager(dir.path);
+  t.teardown(async () => {
+    await kubelet.kill();
+    scene.close();
+    dir.close();
+  });
+  await scene.edit((object) => ({ ...object, spec: { maxRouteENI: 3, maxIPPerENI: 9 } }));
+  const agent = scene.startAgent();
+  const plugin = pluginOf(t, agent, dir.path);
+  await scene.pass();
+  await told(kubelet, 27);
+  await scene.supply((status) => ({
+    ...status,
+    eniInfos: [eniOf('a', [10, 11, 12])],
+    allocatableRouteENIIPs: 4,
+  }));
+  await scene.pass();
+  await told(kubelet, 4);
+  for (const name of ['p1', 'p2', 'p3']) t.truthy(leaseTo(agent, name, scene.clock.bootMs()));
+  await scene.supply((status) => ({ ...status, allocatableRouteENIIPs: 2 }));
+  await scene.pass();
+  await told(kubelet, 3);
+
+  await plugin?.close();
+  agent.kill();
+  scene.api.partition();
+  const next = scene.startAgent();
+  await scene.pass();
+  t.is(next.cluster.supply.latest(), undefined);
+  pluginOf(t, next, dir.path);
+  await told(kubelet, 3);
+});
+
+const RUNTIME = { clock: systemClock, log: silentLogger, random: Math.random };
+
+function pluginOf(t: ExecutionContext, { state, cluster }: AgentLife, folder: string): DevicePlugin | undefined {
+  const metrics = createMetrics({ processMetrics: false });
+  t.is(openDevicePlugin(configOf(''), { state, metrics }, RUNTIME, cluster), undefined);
+  const plugin = openDevicePlugin(configOf(folder), { state, metrics }, RUNTIME, cluster);
+  t.teardown(async () => await plugin?.close());
+  return plugin;
+}
+
+function configOf(folder: string) {
+  const argv = ['--supply-source=cluster', '--node-name=n1', `--kubelet-dir=${folder}`];
+  const outcome = readAgentConfig({ argv, env: {}, readFile: () => '' });
+  if (outcome.kind !== 'run') throw new Error('settings of the test are wrong');
+  return outcome.config;
+}
