@@ -30,7 +30,31 @@ function schemaFaults(schema: OpenApiSchema, path: string): readonly string[] {
   ];
 }
 
+/** The schema that a column's path leads to: `.a.b`, `[0]` and filters of lists. */
+function schemaAt(schema: OpenApiSchema, path: string): OpenApiSchema | undefined {
+  const steps = path.match(/\.[A-Za-z0-9]+|\[[^\]]*\]/g) ?? [];
+  return steps.join('') === path ? steps.reduce<OpenApiSchema | undefined>(stepInto, schema) : undefined;
+}
+
+function stepInto(schema: OpenApiSchema | undefined, step: string): OpenApiSchema | undefined {
+  return step.startsWith('[') ? schema?.items : schema?.properties?.[step.slice(1)];
+}
+
 for (const kind of RESOURCE_KINDS) {
+  test(`${kind.kind}: has columns of one value each, which its schema has, under names that tell them apart`, (t) => {
+    const schema = customResourceDefinition(kind).spec.versions[0].schema.openAPIV3Schema;
+    const own = kind.columns.filter(({ jsonPath }) => !jsonPath.startsWith('.metadata'));
+    const wrong = own.filter(({ jsonPath, type }) => schemaAt(schema, jsonPath)?.type !== type);
+    t.deepEqual(
+      wrong.map(({ name }) => name),
+      [],
+    );
+    // kubectl's own for every object.
+    const names = ['Namespace', 'Name', ...kind.columns.map(({ name }) => name)];
+    t.is(new Set(names).size, names.length);
+    t.is(names.at(-1), 'Age');
+  });
+
   test(`${kind.kind}: has an owner for every field`, (t) => {
     t.deepEqual(fieldsWithoutOwner(kind.fields, kind.kind, undefined), []);
   });

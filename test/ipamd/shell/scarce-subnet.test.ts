@@ -154,6 +154,7 @@ class WriteLog {
 }
 
 test('startIpamd: writes of 500 nodes stay few while their subnet is exhausted, and around that', async (t) => {
+  t.timeout(300_000);
   const names = Array.from({ length: 500 }, (_, index) => `m${index}`);
   // 4,093 addresses: 3,000 are taken at rest, and nobody is limited while more than 475 are free.
   const { scene, ipamd } = await restedScene(names, cloudOf('10.1.0.0/20'));
