@@ -82,11 +82,9 @@ async function serveResource(deps: DevicePluginDeps, resource: DeviceResource, s
   );
   const told = openTelling(deps, resource, endpoint, signal);
   let registering: Promise<void> | undefined;
-  while (!signal.aborted) {
-    const supply = resource.count();
-    if (supply !== undefined) {
-      await told.update(countDevices(supply)).catch((error: unknown) => log.error('devices not decided', { error }));
-      registering ??= keepRegistered(
+  const register = async (): Promise<void> => {
+    try {
+      await keepRegistered(
         {
           ...{ endpoint, watchesChanged, clock, log, random: deps.random },
           directory: join(deps.kubeletDir, DEVICE_PLUGINS),
@@ -102,9 +100,24 @@ async function serveResource(deps: DevicePluginDeps, resource: DeviceResource, s
         },
         signal,
       );
+    } catch (error) {
+      // A fault of ours; the next look begins anew.
+      log.error('registration with kubelet ended', { resource: resource.name, error });
+      registering = undefined;
+    }
+  };
+  while (!signal.aborted) {
+    try {
+      const supply = resource.count();
+      if (supply !== undefined) {
+        await told.update(countDevices(supply));
+        registering ??= register();
+      }
+    } catch (error) {
+      log.error('devices not decided', { resource: resource.name, error });
     }
     await waitForAny([...deps.changes, registered], LOOK_MS, signal);
-    if (supply !== undefined) await clock.sleep(SETTLE_MS, signal).catch(() => {});
+    if (registering !== undefined) await clock.sleep(SETTLE_MS, signal).catch(() => {});
   }
   await registering;
   endpoint.close();
