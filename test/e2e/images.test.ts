@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, createReadStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import test from 'ava';
 import type { ImageName } from '../../tools/image/contents.ts';
@@ -163,7 +163,7 @@ async function digest(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-const CAPABILITIES = ['CAP_NET_ADMIN', 'CAP_SYS_ADMIN'];
+const CAPABILITIES = ['CAP_NET_ADMIN', 'CAP_SYS_ADMIN', 'CAP_SYS_PTRACE'];
 
 const SECRETS = '/run/secrets/kubernetes.io/serviceaccount';
 const KUBECONFIG = `apiVersion: v1
@@ -175,7 +175,13 @@ current-context: x
 `;
 
 /** Writes a bundle for runc: the image's root read-only, its user, no network but the loopback, nothing mounted but what every runtime mounts. */
-function bundle(name: ImageName, id: string, args: readonly string[], env: readonly string[] = []): readonly string[] {
+function bundle(
+  name: ImageName,
+  id: string,
+  args: readonly string[],
+  env: readonly string[] = [],
+  writable: readonly string[] = [],
+): readonly string[] {
   const { root, config } = image(name);
   const [uid, gid] = String(config['User']).split(':').map(Number);
   const capabilities = uid === 0 ? CAPABILITIES : [];
@@ -193,12 +199,14 @@ function bundle(name: ImageName, id: string, args: readonly string[], env: reado
     mounts: [
       { destination: '/proc', type: 'proc', source: 'proc' },
       { destination: SECRETS, type: 'bind', source: dir.join(id, 'secrets'), options: ['bind', 'ro'] },
+      ...writable.map((destination) => ({ destination, type: 'tmpfs', source: 'tmpfs' })),
       { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755'] },
     ],
     linux: { namespaces: ['pid', 'mount', 'ipc', 'uts', 'network'].map((type) => ({ type })) },
   };
   mkdirSync(dir.join(id, 'secrets'), { recursive: true });
   writeFileSync(dir.join(id, 'secrets', 'kubeconfig'), KUBECONFIG);
+  copyFileSync('conf/node.example.yaml', dir.join(id, 'secrets', 'node.yaml'));
   writeFileSync(dir.join(id, 'config.json'), JSON.stringify(spec));
   return ['runc', '--root', dir.join('runc'), 'run', '--bundle', dir.join(id), `tke-test-${process.pid}-${id}`];
 }
@@ -244,36 +252,61 @@ test.serial(
   },
 );
 
-test.serial(
-  'tke-eni-ipamd: without rights, a writable folder and an API server it runs and says that it lives',
-  async (t) => {
-    const flags = [`--kubeconfig=${SECRETS}/kubeconfig`, '--clusterid=cls-image001', '--region=ap-guangzhou'];
-    const args = ['/usr/bin/tke-eni-ipamd', '--metrics-address=127.0.0.1:61681', ...flags];
-    const id = nextId();
-    const child = new Child(
-      bundle('tke-eni-ipamd', id, args, ['TENCENTCLOUD_SECRET_ID=x', 'TENCENTCLOUD_SECRET_KEY=y']),
-    );
-    const container = `tke-test-${process.pid}-${id}`;
-    try {
-      const healthy = await waitUntil(
-        async () => {
-          if (!child.isRunning) throw new Error(`ended: ${child.stderr}${child.stdout}`);
-          const state = await tryRun(['runc', '--root', dir.join('runc'), 'state', container]);
-          const pid: unknown = state.code === 0 ? JSON.parse(state.stdout).pid : 0;
-          if (typeof pid !== 'number' || pid === 0) return false;
-          const url = 'http://127.0.0.1:61681/healthz';
-          return (
-            (await tryRun(['nsenter', `--net=/proc/${pid}/ns/net`, 'busybox', 'wget', '-q', '-O', '-', url])).code === 0
-          );
-        },
-        { what: 'healthz', timeoutMs: 60_000, everyMs: 200, explain: () => child.stderr + child.stdout },
-      );
-      t.not(healthy, false);
-      t.true(child.isRunning);
-    } finally {
-      await tryRun(['runc', '--root', dir.join('runc'), 'kill', container, 'KILL']);
+test.serial('tke-eni-agent: in a read-only root it installs its executables, loads nftables and serves', async (t) => {
+  const flags = [`--supply-file=${SECRETS}/node.yaml`, '--supply-source=file', '--plugin-dir=/opt/tke-eni/bin'];
+  const args = ['/usr/bin/tke-eni-agent', '--cri-socket=', '--host-root=/', ...flags];
+  await using started = start('tke-eni-agent', args, [], ['/run/tke-eni', '/opt/cni/bin', '/etc/cni/net.d']);
+  const { child } = started;
+  const output = () => child.stdout + child.stderr;
+  await waitUntil(
+    () => {
+      if (!child.isRunning) throw new Error(`ended: ${output()}`);
+      return ['"msg":"serving"', '"msg":"executables installed"'].every((text) => output().includes(text));
+    },
+    { what: 'serving', timeoutMs: 60_000, everyMs: 100, explain: output },
+  );
+  t.regex(output(), /"ruleMode":"compact"/, 'the mode that needs nft');
+});
+
+test.serial('tke-eni-ipamd: without rights, a writable folder and an API server it runs, and says so', async (t) => {
+  const flags = [`--kubeconfig=${SECRETS}/kubeconfig`, '--clusterid=cls-image001', '--region=ap-guangzhou'];
+  const args = ['/usr/bin/tke-eni-ipamd', '--metrics-address=127.0.0.1:61681', ...flags];
+  const env = ['TENCENTCLOUD_SECRET_ID=x', 'TENCENTCLOUD_SECRET_KEY=y'];
+  await using started = start('tke-eni-ipamd', args, env);
+  const { child, pidOf } = started;
+  let status = '';
+  await waitUntil(
+    async () => {
+      if (!child.isRunning) throw new Error(`ended: ${child.stderr}${child.stdout}`);
+      const pid = await pidOf();
+      if (pid === 0) return false;
+      const get = ['busybox', 'wget', '-q', '-O', '-', 'http://127.0.0.1:61681/healthz'];
+      status = readFileSync(`/proc/${pid}/status`, 'utf8');
+      return (await tryRun(['nsenter', `--net=/proc/${pid}/ns/net`, ...get])).code === 0;
+    },
+    { what: 'healthz', timeoutMs: 60_000, everyMs: 200, explain: () => child.stderr + child.stdout },
+  );
+  t.regex(status, /^Uid:\t65532\t65532\t65532\t65532$/m);
+  t.regex(status, /^CapEff:\t0+$/m);
+});
+
+/** Starts a container, and ends it with the scope that it is used in. */
+function start(name: ImageName, args: readonly string[], env: readonly string[], writable: readonly string[] = []) {
+  const id = nextId();
+  const container = `tke-test-${process.pid}-${id}`;
+  const child = new Child(bundle(name, id, args, env, writable));
+  const runc = (...command: readonly string[]) => tryRun(['runc', '--root', dir.join('runc'), ...command]);
+  return {
+    child,
+    /** Process id on this machine, 0 until it runs. */
+    pidOf: async (): Promise<number> => {
+      const state = await runc('state', container);
+      return state.code === 0 ? Number(JSON.parse(state.stdout).pid) : 0;
+    },
+    [Symbol.asyncDispose]: async (): Promise<void> => {
+      await runc('kill', container, 'KILL');
       await child.stop();
-      await tryRun(['runc', '--root', dir.join('runc'), 'delete', '--force', container]);
-    }
-  },
-);
+      await runc('delete', '--force', container);
+    },
+  };
+}
