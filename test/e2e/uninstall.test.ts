@@ -5,10 +5,10 @@ import type { RuleMode } from '../../dataplane/network.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { DIST_BIN_DIR } from '../support/agent-process.ts';
 import { childEnv } from '../support/child-env.ts';
-import type { NetnsView } from '../support/netns.ts';
 import { createTempDir, type TempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { createTestVpc, type TestVpc } from '../vpc/vpc.ts';
+import { FORWARDING, snapshot, uninstallArgv } from './support/leaving.ts';
 import { SceneNode } from './support/scene-node.ts';
 
 /** A node that no agent has seen yet: two ENIs are plugged in, nothing is set up. */
@@ -59,61 +59,15 @@ const withBare = test.macro(
   },
 );
 
-const FORWARDING = { 'net/ipv4/ip_forward': 1, 'net/ipv6/conf/all/forwarding': 1 };
-
 test.before(async () => {
   await buildExecutables(['tke-route-eni', 'tke-eni-agent']);
 });
-
-/** Settings that an agent changes and must give back; forwarding is left on by decision, and so not among them. */
-const SETTINGS = 'grep -rsH . /proc/sys/net/ipv4/conf/*/rp_filter /proc/sys/net/ipv6/conf/*/disable_ipv6 | sort';
-
-/** All that the kernel of a node holds, by programs that are not ours. */
-async function snapshot(netns: NetnsView): Promise<unknown> {
-  const links = await netns.ipJson('-d', 'link');
-  return {
-    links: links.map(({ ifindex, ifname, flags, mtu, group, ifalias, address }) => ({
-      ...{ ifindex, ifname, mtu, group, ifalias, address },
-      isUp: Array.isArray(flags) && flags.includes('UP'),
-    })),
-    addresses: (await netns.ipJson('address')).map(({ ifname, addr_info: info }) => ({
-      ifname,
-      info: (info as { local: string; prefixlen: number; scope: string }[]).map(({ local, prefixlen, scope }) => ({
-        ...{ local, prefixlen, scope },
-      })),
-    })),
-    rules: [await netns.ipJson('-4', 'rule'), await netns.ipJson('-6', 'rule')],
-    routes: [
-      await netns.ipJson('-4', 'route', 'show', 'table', 'all'),
-      await netns.ipJson('-6', 'route', 'show', 'table', 'all'),
-    ],
-    permanent: await netns.ipJson('neigh', 'show', 'nud', 'permanent'),
-    nft: (await netns.nftJson('ruleset'))?.filter((item) => !('metainfo' in item)),
-    settings: await netns.run(['sh', '-c', SETTINGS]),
-  };
-}
 
 type Outcome = { readonly code: number | null; readonly out: string; readonly err: string };
 
 async function uninstall(node: SceneNode, ...flags: readonly string[]): Promise<Outcome> {
   const answer = await node.netns.tryRun(uninstallArgv(node, flags), { env: childEnv() });
   return { code: answer.code, out: answer.stdout, err: answer.stderr };
-}
-
-function uninstallArgv({ dir }: SceneNode, flags: readonly string[] = []): readonly string[] {
-  return [
-    join(DIST_BIN_DIR, 'tke-eni-agent'),
-    'uninstall',
-    `--socket=${join(dir, 'agent.sock')}`,
-    `--state-dir=${join(dir, 'state')}`,
-    `--cni-bin-dir=${join(dir, 'cni-bin')}`,
-    `--cni-conf-dir=${join(dir, 'cni-conf')}`,
-    `--plugin-dir=${DIST_BIN_DIR}`,
-    `--kubelet-dir=${join(dir, 'kubelet')}`,
-    '--host-root=/',
-    '--cri-socket=',
-    ...flags,
-  ];
 }
 
 /** Files of ours anywhere in the node's folder. The supply is the test's own. */
