@@ -10,6 +10,7 @@ import { keepRegistered } from './keep-registered.ts';
 import { listHeld } from './kubelet-client.ts';
 import { patchNode } from './patch-node.ts';
 import { openPluginEndpoint, type PluginEndpoint } from './plugin-endpoint.ts';
+import { createSteadyHealth } from './steady-health.ts';
 
 /** A resource that the plugin tells kubelet of. */
 export type DeviceResource = {
@@ -51,7 +52,7 @@ const POD_RESOURCES = join('pod-resources', 'kubelet.sock');
 /** Changes come in bursts. */
 const SETTLE_MS = 200;
 /** Some of what a count depends on changes without a sign. */
-const LOOK_MS = 5_000;
+const LOOK_MS = 2_000;
 /** Without an answer at first the lowest ids are told; kubelet may hang, and must then not keep us from registering. */
 const HELD_FIRST_MS = 500;
 /** Later nothing waits for it but a change. */
@@ -81,6 +82,7 @@ async function serveResource(deps: DevicePluginDeps, resource: DeviceResource, s
     watchesChanged.notify(),
   );
   const told = openTelling(deps, resource, endpoint, signal);
+  const steady = createSteadyHealth();
   let registering: Promise<void> | undefined;
   const register = async (): Promise<void> => {
     try {
@@ -110,7 +112,8 @@ async function serveResource(deps: DevicePluginDeps, resource: DeviceResource, s
     try {
       const supply = resource.count();
       if (supply !== undefined) {
-        await told.update(countDevices(supply));
+        const { total, unhealthy } = countDevices(supply);
+        await told.update({ total, unhealthy: steady(unhealthy, clock.monotonicMs()) });
         registering ??= register();
       }
     } catch (error) {
