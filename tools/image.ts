@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { withLock } from './build/lock.ts';
 import { buildExecutables } from './build.ts';
@@ -32,18 +32,20 @@ export type ImageOptions = {
   readonly prefix?: string;
   /** Time of the image and its files, seconds since 1970; default 0. @see https://reproducible-builds.org/docs/source-date-epoch/ */
   readonly createdS?: number;
+  /** Absolute; default dist/images. */
+  readonly outDir?: string;
   readonly report?: (line: string) => void;
 };
 
 /** Builds executables and images where they are out of date. Safe to call from several processes at once. */
 export async function buildImages(options: ImageOptions = {}): Promise<readonly BuiltImage[]> {
-  const { names = IMAGES, report = () => {} } = options;
+  const { names = IMAGES, outDir = OUT_DIR, report = () => {} } = options;
   const { binDir } = await buildExecutables(['tke-route-eni', ...names], report);
   return withLock(join(ROOT, 'dist', '.cache', 'image-lock.db'), async () => {
     const images: BuiltImage[] = [];
     for (const name of names) {
       const spec = await specOf(name, binDir, options);
-      const path = join(OUT_DIR, `${name}-${await readVersion()}.tar`);
+      const path = join(outDir, `${name}-${await readVersion()}.tar`);
       report(await makeImage(name, path, spec));
       images.push({ name, reference: spec.reference, path });
     }
@@ -75,7 +77,7 @@ async function specOf(name: ImageName, binDir: string, options: ImageOptions): P
 
 /** Makes the image unless the last one was of the same files; returns a line about it. */
 async function makeImage(name: string, path: string, spec: ImageSpec): Promise<string> {
-  const stampPath = join(ROOT, 'dist', '.cache', `image-${name}.sha256`);
+  const stampPath = join(dirname(path), `.${name}.sha256`);
   const stamp = stampOf(spec);
   if (existsSync(path) && existsSync(stampPath) && readFileSync(stampPath, 'utf8') === stamp) {
     return `${path}: ${spec.reference}, unchanged`;
