@@ -5,10 +5,11 @@ import { Duplex } from 'node:stream';
  * Lets a client through that names a socket's path as the host it calls (`:authority: /var/lib/kubelet/…`), as kubelets
  * before 1.26 do: HTTP/2 forbids slashes there and Node refuses the request. The path goes on with dashes for slashes,
  * which have as many bits in the compression of headers, so that nothing else moves.
+ * @param paths What the socket may be called there: kubelet's folder may have another name where we run.
  * @see https://github.com/kubernetes/kubernetes/pull/112597, RFC 7541 appendix B, RFC 9113 section 8.3.1
  */
-export function mendAuthority(connection: Socket, path: string): Duplex {
-  const replace = replacerOf(path);
+export function mendAuthority(connection: Socket, paths: readonly string[]): Duplex {
+  const replace = replacerOf(paths);
   const mended = new Duplex({
     read: () => connection.resume(),
     write: (chunk, encoding, done) => connection.write(chunk, encoding, done),
@@ -27,12 +28,14 @@ export function mendAuthority(connection: Socket, path: string): Duplex {
   return mended;
 }
 
-/** Replaces the path, as it is or compressed, by its mended form of the same length. Pure. */
-export function replacerOf(path: string): (chunk: Buffer) => Buffer {
-  const mended = path.replaceAll('/', '-');
-  const pairs: (readonly [Buffer, Buffer])[] = [[Buffer.from(path), Buffer.from(mended)]];
-  const [packed, packedMended] = [pack(path), pack(mended)];
-  if (packed !== undefined && packedMended !== undefined) pairs.push([packed, packedMended]);
+/** Replaces each path, as it is or compressed, by its mended form of the same length. Pure. */
+export function replacerOf(paths: readonly string[]): (chunk: Buffer) => Buffer {
+  const pairs = [...new Set(paths)].flatMap((path) => {
+    const mended = path.replaceAll('/', '-');
+    const [packed, packedMended] = [pack(path), pack(mended)];
+    const plain = [Buffer.from(path), Buffer.from(mended)] as const;
+    return packed === undefined || packedMended === undefined ? [plain] : [plain, [packed, packedMended] as const];
+  });
   return (chunk) => {
     let copy: Buffer | undefined;
     for (const [from, to] of pairs) {

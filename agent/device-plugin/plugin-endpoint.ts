@@ -1,5 +1,6 @@
 import { chmodSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Socket, type Server as SocketServer } from 'node:net';
+import { basename, join } from 'node:path';
 import { Server, ServerCredentials, type ServerWritableStream, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import type { InitOf, MessageOf } from '../api/codec.ts';
 import { type Device, decidePreferred } from './decide-devices.ts';
@@ -33,6 +34,8 @@ type WatchStream = ServerWritableStream<unknown, InitOf<typeof LIST_AND_WATCH_RE
 type Reply<T> = (error: null, answer: T) => void;
 type Unary<Q, A> = (call: { readonly request: Q }, reply: Reply<A>) => void;
 
+/** Where every kubelet on Linux looks, whatever its root folder. */
+const KUBELET_FOLDER = '/var/lib/kubelet/device-plugins';
 const NEW_SUFFIX = '.new';
 const HEALTHY = 'Healthy';
 const UNHEALTHY = 'Unhealthy';
@@ -59,8 +62,9 @@ export function openPluginEndpoint(path: string, changed: () => void): PluginEnd
   );
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   let isMending = false;
+  const paths = [path, join(KUBELET_FOLDER, basename(path))];
   const accept = (connection: Socket): void =>
-    injector.injectConnection(isMending ? mendAuthority(connection, path) : connection);
+    injector.injectConnection(isMending ? mendAuthority(connection, paths) : connection);
   let listening: { readonly socket: SocketServer; readonly identity: string | undefined } | undefined;
   const endWatches = (): void => {
     for (const watch of watches) watch.end();

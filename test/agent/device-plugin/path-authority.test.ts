@@ -4,6 +4,8 @@ import test from 'ava';
 import { mendAuthority, replacerOf } from '../../../agent/device-plugin/path-authority.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 
+const OTHER = '/var/lib/kubelet/device-plugins/tke-eni-ip.sock';
+
 test('mendAuthority: lets requests through whose host is a path, and changes nothing else', async (t) => {
   const dir = createTempDir('authority');
   const path = dir.join('tke-eni-ip.sock');
@@ -14,7 +16,9 @@ test('mendAuthority: lets requests through whose host is a path, and changes not
     stream.respond({ ':status': 200 });
     stream.pipe(stream);
   });
-  const listener = net.createServer((connection) => server.emit('connection', mendAuthority(connection, path)));
+  const listener = net.createServer((connection) =>
+    server.emit('connection', mendAuthority(connection, [path, OTHER])),
+  );
   await new Promise<void>((resolve) => listener.listen(path, resolve));
   const client = http2.connect('http://localhost', { createConnection: () => net.connect(path) });
   t.teardown(() => {
@@ -23,18 +27,19 @@ test('mendAuthority: lets requests through whose host is a path, and changes not
     dir.close();
   });
   const body = 'x'.repeat(100_000);
-  for (const authority of [path, path, 'localhost']) {
+  for (const authority of [path, path, OTHER, 'localhost']) {
     const request = client.request({ ':method': 'POST', ':path': '/a', ':authority': authority });
     request.end(body);
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     t.is(Buffer.concat(chunks).toString(), body);
   }
-  t.deepEqual(seen, [path.replaceAll('/', '-'), path.replaceAll('/', '-'), 'localhost']);
+  const mended = path.replaceAll('/', '-');
+  t.deepEqual(seen, [mended, mended, OTHER.replaceAll('/', '-'), 'localhost']);
 });
 
 test('replacerOf: leaves bytes alone that do not have the path, and the chunk it was given', (t) => {
-  const replace = replacerOf('/a/b.sock');
+  const replace = replacerOf(['/a/b.sock']);
   const other = Buffer.from('/a/c.sock');
   t.is(replace(other), other);
   const given = Buffer.from('<</a/b.sock>>/a/b.sock');
