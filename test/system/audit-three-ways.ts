@@ -2,14 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
 import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { isObject } from '../support/netns.ts';
 import type { ModelEni } from '../vpc/api/model/types.ts';
-import type { SeenNec, System } from './system.ts';
+import type { SeenNec } from './system.ts';
 import type { SystemMember } from './system-member.ts';
+import type { VpcCloud } from './vpc-cloud.ts';
 
-/** What is audited: a system, whatever its nodes run Pods by. */
-export type Audited = Pick<System<SystemMember>, 'cloud' | 'cluster' | 'nodes'>;
+/** What is audited: a system, whatever its nodes run Pods by and whoever keeps its objects. */
+export type Audited = {
+  readonly cloud: VpcCloud;
+  readonly cluster: { readonly server: { objects(plural: string, group?: string): readonly KubeObject[] } };
+  readonly nodes: readonly Pick<SystemMember, 'name' | 'pods' | 'violations'>[];
+};
 
 /** What may differ from one audit to the next. */
 export type AuditOptions = {
@@ -67,7 +73,7 @@ export async function auditOnce(system: Audited, options: AuditOptions = {}): Pr
 
 const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
-async function violationsOf(node: SystemMember): Promise<readonly string[]> {
+async function violationsOf(node: Audited['nodes'][number]): Promise<readonly string[]> {
   try {
     return await node.violations();
   } catch (error) {

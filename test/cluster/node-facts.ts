@@ -1,0 +1,117 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { openCriClient } from '../support/cri-client.ts';
+import { findViolations } from '../support/invariants.ts';
+import { type JournalFacts, readJournalFacts } from '../support/journal-facts.ts';
+import { isObject, type JsonObject } from '../support/netns.ts';
+import type { VpcCloud } from '../system/vpc-cloud.ts';
+import type { ClusterNode } from './cluster-node.ts';
+
+/** A sandbox as containerd has it. */
+export type SeenSandbox = {
+  readonly id: string;
+  readonly pod: string;
+  readonly podUid: string;
+  readonly isReady: boolean;
+  /** Empty for a Pod in the node's network. */
+  readonly netns: string;
+  /** Empty until the plugin has given one. */
+  readonly ips: readonly string[];
+};
+
+const STATE_DIR = '/run/tke-eni';
+const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';
+
+/** Lists the sandboxes of a node's runtime. @throws Error of gRPC while containerd is away */
+export async function sandboxesOf(node: ClusterNode): Promise<readonly SeenSandbox[]> {
+  const cri = openCriClient(node.machine.insidePath(CONTAINERD_SOCKET));
+  try {
+    const { items } = await cri.call('ListPodSandbox');
+    const ids = listOf(items).map(({ id }) => String(id));
+    const seen = await Promise.all(
+      // One that goes meanwhile is no sandbox any more.
+      ids.map((podSandboxId) => cri.call('PodSandboxStatus', { podSandboxId, verbose: true }).catch(() => undefined)),
+    );
+    return seen.flatMap((answer) => (answer === undefined ? [] : [decodeSandbox(answer)]));
+  } finally {
+    cri.close();
+  }
+}
+
+/** Reads a node's journal. @throws Error when it has none */
+export function journalOf(node: ClusterNode): JournalFacts {
+  return readJournalFacts(`${node.machine.insidePath(STATE_DIR)}/journal.db`);
+}
+
+/**
+ * Says what is wrong on a node at a quiet moment: journal, kernel, runtime and the insides of its Pods agree; no network
+ * namespace, no veth and no spooled deletion is left over. Each line begins with the node's name; empty is good.
+ */
+export async function findNodeViolations(node: ClusterNode, cloud: VpcCloud): Promise<readonly string[]> {
+  const enis = await Promise.all(cloud.vpc.enisOf(node.name).map((eniId) => cloud.vpc.eni(eniId)));
+  const sandboxes = (await sandboxesOf(node)).filter(({ netns, isReady }) => netns !== '' && isReady);
+  const resolveNetns = (path: string): string => node.machine.insidePath(path);
+  const found = await findViolations({
+    netns: node.ns,
+    ruleMode: 'compact',
+    enis,
+    stateDir: node.machine.insidePath(STATE_DIR),
+    sandboxes,
+    resolveNetns,
+  });
+  return [
+    ...found,
+    ...(await veths(node, [cloud.vpc.node(node.name).primary.mac, ...enis.map(({ mac }) => mac)])),
+    ...namespaces(
+      node,
+      sandboxes.map(({ netns }) => netns),
+    ),
+    ...filesOf(node, `${STATE_DIR}/deletions`).map((name) => `agent: deletion ${name} is still spooled`),
+  ].map((line) => `${node.name}: ${line}`);
+}
+
+/** NICs are veths too in the test VPC; every other one is a Pod's. */
+async function veths(node: ClusterNode, nics: readonly string[]): Promise<readonly string[]> {
+  const links = await node.ns.ipJson('-d', 'link', 'show', 'type', 'veth');
+  return links
+    .filter((link) => !nics.includes(String(link['address'])) && !String(link['ifalias'] ?? '').startsWith('tke-eni/'))
+    .map((link) => `kernel: veth ${String(link['ifname'])} is of no Pod and no ENI`);
+}
+
+function namespaces(node: ClusterNode, wanted: readonly string[]): readonly string[] {
+  const names = wanted.map((path) => path.slice(path.lastIndexOf('/') + 1));
+  return filesOf(node, '/run/netns')
+    .filter((name) => name.startsWith('cni-') && !names.includes(name))
+    .map((name) => `kernel: network namespace ${name} is of no sandbox`);
+}
+
+function filesOf(node: ClusterNode, path: string): readonly string[] {
+  const folder = node.machine.insidePath(path);
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+function decodeSandbox(answer: JsonObject): SeenSandbox {
+  const status = members(answer['status']);
+  const [metadata, network] = [members(status['metadata']), members(status['network'])];
+  const ip = String(network['ip'] ?? '');
+  const more = listOf(network['additionalIps']).map((one) => String(one['ip']));
+  const info: unknown = JSON.parse(String(members(answer['info'])['info'] ?? '{}'));
+  const { linux } = members(members(info)['runtimeSpec']);
+  const netns = listOf(members(linux)['namespaces']).find(({ type }) => type === 'network');
+  return {
+    id: String(status['id']),
+    pod: `${String(metadata['namespace'])}/${String(metadata['name'])}`,
+    podUid: String(metadata['uid']),
+    // The first value of the enumeration; protobufjs may leave it out.
+    isReady: [undefined, 0, 'SANDBOX_READY'].includes(status['state'] as number | string | undefined),
+    netns: String(netns?.['path'] ?? ''),
+    ips: ip === '' ? [] : [ip, ...more],
+  };
+}
+
+function listOf(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+function members(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
