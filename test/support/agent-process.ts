@@ -111,6 +111,8 @@ function flagsOf(options: AgentOptions, places: Places): readonly string[] {
     // Tests' own mount namespace: what they name is where they name it.
     'host-root': '/',
     'cri-socket': options.criSocket ?? '',
+    // No kubelet runs beside it, and nobody is to be told so on the Node.
+    ...(options.flags?.['supply-source'] === 'cluster' ? { 'kubelet-dir': '' } : {}),
     ...options.flags,
   };
   return Object.entries(flags).flatMap(([name, value]) => {
