@@ -2,7 +2,7 @@ import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config
 import { LEAST_FREE_IPS } from './choose-subnet.ts';
 import { placesLeft } from './eni-places.ts';
 import type { NodeView } from './node-view.ts';
-import { isUsable, roomOf, type Supply, sumOf, supplyOf } from './supply.ts';
+import { isUsable, roomOf, type Supply, sumOf, supplyOf, unseenCreations } from './supply.ts';
 import { assignedIpv4Of, isShared } from './with-enis.ts';
 
 /** How many Pod addresses a node can have, if all it asks for is given. */
@@ -31,7 +31,7 @@ export function decideAllocatable(view: NodeView, status: NodeEniConfigStatus): 
   const limit = maxRouteENI === undefined || maxIPPerENI === undefined ? quota : maxRouteENI * maxIPPerENI;
   const shut = shutKeysOf(view);
   const room: Room = { view, status, supply, shut, free: freeOf(view, shut) };
-  const more = view.leaving === 'no' ? onEnis(room) + onNewEnis(room) : 0;
+  const more = view.leaving === 'no' ? onEnis(room) + onComingEnis(room) + onNewEnis(room) : 0;
   const most = Math.min(limit, Math.max(has, Math.min(has + more, quota)));
   return { most, has, limit, isRefused: shut.size > 0 };
 }
@@ -104,6 +104,14 @@ function onEnis({ view, status, supply, shut, free }: Room): number {
     return isOfUse(view, eni) && !keys.some((key) => shut.has(key));
   });
   return sumOf(open, (eni) => take(free, eni.subnetID ?? '', roomOf(eni, status, supply.perEni)));
+}
+
+/** Takes room on ENIs that are asked for and not in the status yet: as much as they have once they are. */
+function onComingEnis({ view, status, supply, shut, free }: Room): number {
+  const coming = unseenCreations(status).filter(({ id, eniID = '' }) => {
+    return !view.stuck.has(id) && !view.stuck.has(eniID) && !shut.has(`eni-ips/${eniID}`);
+  });
+  return sumOf(coming, ({ subnetID = '', ipCount = 0 }) => take(free, subnetID, Math.max(0, supply.perEni - ipCount)));
 }
 
 /** Takes new ENIs out of the subnets, each of the one with most left: an address for itself, the others for Pods. */

@@ -157,6 +157,50 @@ test('decideAllocatable: counts what is asked for and not described yet', (t) =>
   t.is(most([eni(1, 5)], { subnets: [subnet('subnet-a', 0)] }, { intents: [intent] }), 8);
 });
 
+test('decideAllocatable: counts the same before an ENI is asked for, while it is made, and once it is there', (t) => {
+  const creation = {
+    id: 'i-1',
+    action: 'CreateNetworkInterface' as const,
+    phase: 'Recorded' as const,
+    subnetID: 'subnet-a',
+    ipCount: 5,
+    leaderEpoch: 1,
+    requestTimeoutSeconds: 30,
+    recordedAt: '2026-01-01T00:00:00Z',
+  };
+  const intents = [creation];
+  const known = [{ ...creation, eniID: 'eni-1' }];
+  for (const free of [4_000, 25, 8]) {
+    const before = { subnets: [subnet('subnet-a', free)] };
+    // The ENI's own address and those for Pods, of which the subnet's count tells at once.
+    const after = { subnets: [subnet('subnet-a', free - 6)] };
+    const steps = {
+      'nothing is asked for': most([], before),
+      'it is asked for': most([], after, { intents }),
+      'its id is known': most([], after, { intents: known }),
+      'it is in the status, without addresses': most([eni(1, 0, { state: 'Attaching' })], after, { intents: known }),
+      'it is being attached': most([eni(1, 5, { state: 'Attaching' })], after),
+      'it serves': most([eni(1, 5)], after),
+    };
+    const first = steps['nothing is asked for'];
+    t.deepEqual(steps, Object.fromEntries(Object.keys(steps).map((step) => [step, first])), `${free} free`);
+  }
+});
+
+test('decideAllocatable: counts nothing on an ENI that never comes', (t) => {
+  const intent = {
+    id: 'i-1',
+    action: 'CreateNetworkInterface' as const,
+    phase: 'Recorded' as const,
+    subnetID: 'subnet-a',
+    ipCount: 5,
+    leaderEpoch: 1,
+    requestTimeoutSeconds: 30,
+    recordedAt: '2026-01-01T00:00:00Z',
+  };
+  t.is(most([], { stuck: new Set(['i-1']) }, { intents: [intent] }), 18);
+});
+
 const VIEW = fc
   .record({
     free: fc.array(fc.nat(40), { maxLength: 3 }),
