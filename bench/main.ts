@@ -17,6 +17,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   agent: () => import('./agent.ts'),
   ipamd: () => import('./ipamd.ts'),
   'device-plugin': () => import('./device-plugin.ts'),
+  cluster: () => import('./cluster.ts'),
 };
 
 const wanted = process.argv.slice(2);

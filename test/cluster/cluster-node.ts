@@ -33,6 +33,8 @@ export type ClusterNodeParts = {
 };
 
 const CLIENT_CA = '/etc/kubernetes/kubelet-client-ca.crt';
+/** Where containerd tells its metrics, below `/v1/metrics`, on the node's loopback. */
+export const CONTAINERD_METRICS = '127.0.0.1:1338';
 const REFERENCE_PLUGINS = '/usr/lib/cni';
 const IMPORT = ['ctr', '-n', 'k8s.io', 'images', 'import', '-'] as const;
 
@@ -185,7 +187,7 @@ export class ClusterNode {
     // Overlays of small images cost nothing; where the disk is an overlay itself, they do not work.
     const snapshotter = isOverlay(this.#disk) ? 'native' : 'overlayfs';
     const settings = containerdConfig(PAUSE_IMAGE).replace('snapshotter = "native"', `snapshotter = "${snapshotter}"`);
-    write('/etc/containerd/config.toml', settings);
+    write('/etc/containerd/config.toml', `${settings}[metrics]\n  address = "${CONTAINERD_METRICS}"\n`);
     write('/etc/kubernetes/kubelet.yaml', kubeletConfig(this.#facts));
     write('/etc/kubernetes/kubelet.conf', kubeconfigs.kubelet);
     write('/etc/kubernetes/kube-proxy.conf', kubeconfigs.kubeProxy);

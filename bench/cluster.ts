@@ -1,0 +1,132 @@
+/**
+ * Measures what Pods in a real cluster wait for: fifty of them come up on one node at once and go at once, with our plugin
+ * and with the reference ptp + host-local, on two nodes of one cluster, in turn. The cloud's part is done before: the
+ * addresses are there, as on a node with a warm pool; the peer has no cloud to wait for.
+ */
+import { awaitServing } from '../test/cluster/deploy.ts';
+import { findKubeAssets } from '../test/cluster/kube-assets.ts';
+import { type RealCluster, startRealCluster } from '../test/cluster/real-cluster.ts';
+import { waitUntil } from '../test/support/wait-until.ts';
+import { type Contestant, PODS_AT_ONCE, type Round, runRound } from './cluster/fifty.ts';
+import { measureStarts } from './cluster/plugin-starts.ts';
+import { sumSamples } from './cluster/prometheus-text.ts';
+import { type BenchRow, benchRow, median } from './row.ts';
+
+const SUITE = 'cluster';
+/** The first one of each is not counted: caches fill. */
+const ROUNDS = 6;
+/** What the issue asks for: the peer's time divided by ours. */
+const TARGET = 0.83;
+/** Free addresses that the node holds: more than one round takes. */
+const WARM = 60;
+/** As long as all of a round's addresses cool, less than the peer's round. */
+const COOLDOWN = '5s';
+
+const OURS: Contestant = { node: 'node1', eniIps: 1 };
+const PEER: Contestant = { node: 'node2', eniIps: 0 };
+
+/** Runs all cases; without the executables of Kubernetes there is no row. */
+export async function runSuite(): Promise<readonly BenchRow[]> {
+  if (findKubeAssets().missing.length > 0) {
+    console.error(`${SUITE}: not run: KUBE_ASSETS names no folder with the executables of Kubernetes`);
+    return [];
+  }
+  const cluster = await startRealCluster({
+    nodes: [
+      { name: OURS.node, cores: 16 },
+      { name: PEER.node, cni: 'ptp' },
+    ],
+  });
+  try {
+    // As super nodes, which have no kernel of their own: no agent goes there.
+    await cluster.kubectl('label', 'node', PEER.node, '--overwrite', 'node.kubernetes.io/instance-type=eklet');
+    const warm = String(WARM);
+    await cluster.deploy({
+      until: 'applied',
+      ipamdSettings: { 'ip-min-warm-target': warm, 'ip-max-warm-target': warm },
+      agentSettings: { 'ip-cooldown': COOLDOWN },
+    });
+    await awaitServing(cluster, [OURS.node]);
+    await cluster.awaitReady([PEER.node]);
+    return await measure(cluster);
+  } finally {
+    await cluster.close();
+  }
+}
+
+async function measure(cluster: RealCluster): Promise<readonly BenchRow[]> {
+  const rounds = new Map<Contestant, Round[]>([
+    [OURS, []],
+    [PEER, []],
+  ]);
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const contestant of round % 2 === 0 ? [OURS, PEER] : [PEER, OURS]) {
+      if (contestant === OURS) await awaitWarm(cluster);
+      const result = await runRound(cluster, contestant);
+      if (round > 0) rounds.get(contestant)?.push(result);
+      console.error(`${contestant.node}: ${describeRound(result)}`);
+    }
+  }
+  const starts = await describeStarts(cluster);
+  const row = (name: string, pick: (round: Round) => number, extra: (one: (of: typeof pick) => string) => string) => {
+    const of = (contestant: Contestant, what: typeof pick) => median((rounds.get(contestant) ?? []).map(what));
+    const both = (what: typeof pick) => `${of(OURS, what).toFixed(0)} against ${of(PEER, what).toFixed(0)} ms`;
+    const made = benchRow({
+      suite: SUITE,
+      case: name,
+      ours: of(OURS, pick),
+      peer: of(PEER, pick),
+      peerName: 'ptp + host-local',
+      unit: 's',
+      extra: `${PODS_AT_ONCE} Pods on one node, ${ROUNDS - 1} rounds in turn; ${extra(both)}`,
+    });
+    return { ...made, extra: `${made.extra}; ${made.ratio >= TARGET ? 'reaches' : 'misses'} ${TARGET}` };
+  };
+  return [
+    row(
+      'fifty-up',
+      ({ upS }) => upS,
+      (both) =>
+        `RunPodSandbox by the kubelet ${both(({ latencies }) => latencies.runMs)}, ` +
+        `plugins by containerd ${both(({ latencies }) => latencies.setupMs)}; ${starts}`,
+    ),
+    row(
+      'fifty-down',
+      ({ downS }) => downS,
+      (both) =>
+        `StopPodSandbox by the kubelet ${both(({ latencies }) => latencies.stopMs)}, ` +
+        `plugins by containerd ${both(({ latencies }) => latencies.teardownMs)}`,
+    ),
+  ];
+}
+
+/** Waits until the node has addresses for a round. */
+async function awaitWarm(cluster: RealCluster): Promise<void> {
+  const node = cluster.node(OURS.node);
+  let free = 0;
+  await waitUntil(
+    async () => {
+      const text = await node.exec(['busybox', 'wget', '-q', '-O', '-', 'http://127.0.0.1:61680/metrics']);
+      free = sumSamples(text, 'tke_eni_pool_addresses', { state: 'free' });
+      return free >= PODS_AT_ONCE;
+    },
+    { what: 'free addresses', timeoutMs: 120_000, everyMs: 500, explain: () => `${free} of ${PODS_AT_ONCE}` },
+  );
+}
+
+/** Says what starting the plugins alone costs: the floor of a program on Node. */
+async function describeStarts(cluster: RealCluster): Promise<string> {
+  const plugins = ['/opt/cni/bin/tke-route-eni', '/usr/lib/cni/ptp', '/usr/lib/cni/host-local'];
+  const starts = await measureStarts(cluster.node(OURS.node), plugins);
+  const told = plugins.map((plugin) => {
+    const start = starts.get(plugin);
+    return `${plugin.split('/').at(-1)} ${start?.wallMs.toFixed(0)} ms (CPU ${start?.cpuMs.toFixed(0)} ms)`;
+  });
+  return `starts alone (VERSION): ${told.join(', ')}`;
+}
+
+function describeRound({ upS, downS, latencies }: Round): string {
+  const { runMs, stopMs, setupMs, teardownMs } = latencies;
+  const ms = [runMs, setupMs, stopMs, teardownMs].map((value) => value.toFixed(0)).join(', ');
+  return `up ${upS.toFixed(1)} s, down ${downS.toFixed(1)} s; run, setup, stop, teardown ${ms} ms`;
+}
