@@ -150,10 +150,14 @@ export function removeConf(config: AgentConfig): void {
 
 async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: AgentParts, gate: Gate) {
   if (config.metricsAddress === '') return undefined;
+  const status = () => statusOf(state, gate.hold);
   return await serveHttpEndpoints(config.metricsAddress, {
     liveness: () => livenessOf(gate.passBegunMs, useCases.clock.monotonicMs()),
-    readiness: () => statusOf(state, gate.hold)?.msg,
-    metrics: () => metrics.render(),
+    readiness: () => status()?.msg,
+    metrics: () => {
+      metrics.statusCode(status()?.code ?? 0);
+      return metrics.render();
+    },
     metricsContentType: metrics.contentType,
   });
 }

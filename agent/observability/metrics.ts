@@ -13,6 +13,7 @@ export type Metrics = ClusterMetrics &
   DevicePluginMetrics & {
     addPhase(phase: AddPhase, durationMs: number): void;
     request(verb: string, code: number, durationMs: number): void;
+    statusCode(code: number): void;
     pool(samples: readonly PoolSample[]): void;
     leases(count: number): void;
     pass(trigger: string): void;
@@ -60,6 +61,10 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
     'verb',
     'code',
   ]);
+  const status = gauge(
+    'status_code',
+    'What CNI STATUS says now: 0 when an ADD can be served, 50 when not, 51 when not and Pods of the node may be cut off.',
+  );
   const pool = gauge('pool_addresses', 'Addresses of the node by ENI and state.', ['eni', 'state']);
   const leases = gauge('leases', 'Attachments that the agent keeps.');
   const passes = counter('repair_passes_total', 'Looks at the whole node, by what called for them.', ['trigger']);
@@ -85,6 +90,7 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
   return {
     addPhase: (phase, durationMs) => addPhase.observe({ phase }, durationMs / MS_PER_S),
     request: (verb, code, durationMs) => requests.observe({ verb, code: String(code) }, durationMs / MS_PER_S),
+    statusCode: (code) => status.set(code),
     pool: (samples) => {
       pool.reset();
       for (const sample of samples) pool.set({ eni: sample.eniId, state: sample.state }, sample.addressCount);

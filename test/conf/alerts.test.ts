@@ -53,6 +53,20 @@ const CASES: readonly Case[] = [
     fires: 1,
   },
   {
+    alert: 'TkeEniAgentNotReady',
+    when: 'one of two agents answers STATUS with 50',
+    series: { 'tke_eni_status_code{node="a"}': '50x60', 'tke_eni_status_code{node="b"}': '0x60' },
+    atMinutes: 10,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniAgentNotReady',
+    when: 'an agent takes two minutes to start',
+    series: { 'tke_eni_status_code{node="a"}': '0x9 50x1 0x60' },
+    atMinutes: 12,
+    fires: 0,
+  },
+  {
     alert: 'TkeEniAddFailing',
     when: 'half of the ADDs fail with code 105',
     series: {
