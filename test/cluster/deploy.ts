@@ -125,12 +125,13 @@ function listOf(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-async function tellOurPods(target: DeployTarget): Promise<string> {
+/** Tells what Pods there are, what happened to them, and what ipamd and the agents say: for errors of tests. */
+export async function tellOurPods(target: DeployTarget): Promise<string> {
   const ours = ['-n', 'kube-system', '-l', 'app.kubernetes.io/name=tke-eni'];
   const told = [
     ['get', 'pods', '-A', '-o', 'wide'],
     ['get', 'events', '-A', '--sort-by=.lastTimestamp'],
-    ['logs', ...ours, '--tail=30', '--prefix'],
+    ['logs', ...ours, '--tail=30', '--prefix', '--ignore-errors'],
   ].map((args) => target.kubectl(...args).catch(String));
   return (await Promise.all(told)).map((text) => text.slice(-6_000)).join('\n');
 }

@@ -4,6 +4,7 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import { type OpenKubeClient, openKubeClient } from '../../kube/open-client.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { type Door, openDoor } from '../system/door.ts';
 import { createVpcCloud, POD_SUBNET, type PodSubnet, type VpcCloud } from '../system/vpc-cloud.ts';
 import { ClusterNode } from './cluster-node.ts';
@@ -97,7 +98,7 @@ export async function startRealCluster(spec: RealClusterSpec = {}): Promise<Real
   } catch (error) {
     const logs = cluster.logs();
     await cluster.close();
-    throw new Error(`the cluster did not come up: ${String(error)}\n${logs}`, { cause: error });
+    throw new Error(`${cluster.dir}: the cluster did not come up: ${String(error)}\n${logs}`, { cause: error });
   }
   return cluster;
 }
@@ -192,7 +193,15 @@ export class RealCluster extends Kubectl {
 
   /** Waits until the API server answers that it is ready: after `apiServer.start()` or `etcd.start()`. */
   async awaitApiServer(timeoutMs = 60_000): Promise<void> {
-    await this.awaitKubectl(['get', '--raw', '/readyz'], 'kube-apiserver', timeoutMs);
+    await waitUntil(
+      async () => {
+        const { code } = await this.tryKubectl(['get', '--raw', '/readyz']);
+        // It ends by itself when it does not understand a flag, or finds no etcd for long.
+        if (!this.apiServer.isRunning) throw new Error(`kube-apiserver ended: ${this.apiServer.logs().slice(-2_000)}`);
+        return code === 0;
+      },
+      { what: 'kube-apiserver', timeoutMs, everyMs: 100, explain: () => this.logs() },
+    );
   }
 
   /** Waits until nodes are Ready; by default all of them. */
