@@ -4,11 +4,12 @@
  */
 import { copyFile, mkdir, rename } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { bundle, type Compile, FFI_FILE } from './build/bundle.ts';
 import { type BuildPlace, makeExecutable } from './build/executable.ts';
 import { withLock } from './build/lock.ts';
 import { describeRelease } from './build/release.ts';
+import { findLibraries } from './image/libraries.ts';
 
 /** Lists what there is to build. One architecture at a time: the machine's own, for the code cache is made by running it. */
 const EXECUTABLES = {
@@ -17,13 +18,18 @@ const EXECUTABLES = {
     links: ['tke-eni-ipamc', 'tke-direct-eni'],
     compile: 'eager',
     execArgv: [],
+    libraries: ['libatomic.so.1'],
   },
   // 1 MiB instead of 16: what an ADD leaves behind is little and dies young. 7 to 10 MiB less, at the same CPU time.
-  'tke-eni-agent': { entry: 'agent/main.ts', links: [], compile: 'lazy', execArgv: ['--max-semi-space-size=1'] },
+  'tke-eni-agent': {
+    ...{ entry: 'agent/main.ts', links: [], compile: 'lazy', libraries: [] },
+    execArgv: ['--max-semi-space-size=1'],
+  },
   'tke-eni-ipamd': {
     entry: 'ipamd/main.ts',
     links: [],
     compile: 'lazy',
+    libraries: [],
     // DEP0040, DEP0169: the SDK brings a fetch that still asks for Node's own punycode and url.parse.
     execArgv: ['--max-semi-space-size=1', '--disable-warning=DEP0040', '--disable-warning=DEP0169'],
   },
@@ -34,6 +40,8 @@ type ExecutableSource = {
   readonly links: readonly string[];
   readonly compile: Compile;
   readonly execArgv: readonly string[];
+  /** Libraries that go along with it, in a folder of their own beside it: those that Node needs and few systems have. */
+  readonly libraries: readonly string[];
 };
 
 /** Is the name of one executable. */
@@ -57,16 +65,20 @@ export async function buildExecutables(
 
 const ROOT = join(import.meta.dirname, '..');
 const BIN_DIR = join(ROOT, 'dist', 'bin');
+/** Below the folder of executables; the agent installs it under the same name (`agent/install/executables.ts`). */
+const LIBRARY_FOLDER = 'tke-eni-lib';
 const CACHE_DIR = join(ROOT, 'dist', '.cache');
 
 async function build(name: ExecutableName): Promise<string> {
-  const { entry, links, compile, execArgv } = EXECUTABLES[name];
+  const { entry, links, compile, execArgv, libraries }: ExecutableSource = EXECUTABLES[name];
   // First to learn the sources, then, knowing their release, in earnest: bundling takes some 50 ms.
   const { sources } = await bundle(ROOT, entry, '', compile);
   const release = await describeRelease(ROOT, sources);
   const { code, needsFfi } = await bundle(ROOT, entry, release, compile);
   const place: BuildPlace = { binDir: BIN_DIR, cacheDir: CACHE_DIR, nodePath: findNode() };
-  const outcome = await makeExecutable({ name, links, code, execArgv }, place);
+  const runPath = libraries.length > 0 ? { runPath: `$ORIGIN/${LIBRARY_FOLDER}` } : {};
+  const outcome = await makeExecutable({ name, links, code, execArgv, ...runPath }, place);
+  await putLibrariesBeside(libraries, place.nodePath);
   if (needsFfi) await putFfiBeside();
   return `${release} ${outcome}`;
 }
@@ -92,10 +104,25 @@ function locate(packageName: string, file: string): { readonly version: string; 
 async function putFfiBeside(): Promise<void> {
   const file = `ffi-rs.linux-${process.arch}-gnu.node`;
   const { nodePath: addon } = locate(`@yuuang/ffi-rs-linux-${process.arch}-gnu`, file);
-  await mkdir(BIN_DIR, { recursive: true });
-  const temporary = join(BIN_DIR, `.${FFI_FILE}.new`);
-  await copyFile(addon, temporary);
-  await rename(temporary, join(BIN_DIR, FFI_FILE));
+  await putFile(addon, join(BIN_DIR, FFI_FILE));
+}
+
+/** Takes them from this system, whose loader finds them for Node itself: without them not even this would run. */
+async function putLibrariesBeside(names: readonly string[], nodePath: string): Promise<void> {
+  if (names.length === 0) return;
+  const found = findLibraries([nodePath]);
+  for (const name of names) {
+    const library = found.find(({ path }) => basename(path) === name);
+    if (library === undefined) throw new Error(`${nodePath} does not need ${name} any more: take it off the list here`);
+    await putFile(library.source, join(BIN_DIR, LIBRARY_FOLDER, name));
+  }
+}
+
+async function putFile(source: string, target: string): Promise<void> {
+  await mkdir(dirname(target), { recursive: true });
+  const temporary = join(dirname(target), `.${basename(target)}.new`);
+  await copyFile(source, temporary);
+  await rename(temporary, target);
 }
 
 if (import.meta.main) {

@@ -20,6 +20,7 @@ needs=(
   "python3:python3-minimal"
   "nsenter:util-linux"
   "npm:npm"
+  "/usr/lib/$(uname -m)-linux-gnu/libatomic.so.1:libatomic1"
   "/etc/protocols:netbase"
   "/etc/ssl/certs/ca-certificates.crt:ca-certificates"
 )

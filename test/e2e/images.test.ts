@@ -42,6 +42,7 @@ const FILES: Readonly<Record<ImageName, readonly string[]>> = {
     'etc/protocols',
     'opt/tke-eni/bin/tke-direct-eni',
     'opt/tke-eni/bin/tke-eni-ipamc',
+    'opt/tke-eni/bin/tke-eni-lib/libatomic.so.1',
     'opt/tke-eni/bin/tke-route-eni',
     'usr/bin/dash',
     'usr/bin/ffi-rs.node',

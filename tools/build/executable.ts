@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { chmod, copyFile, link, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { setRunPath } from './run-path.ts';
 import { GENERATOR_FLAGS, seaOptions } from './sea-options.ts';
 
 /** Describes what to make of a bundle. */
@@ -14,6 +15,8 @@ export type ExecutableSpec = {
   readonly code: string;
   /** Node's flags that it always runs with; none by default. */
   readonly execArgv?: readonly string[];
+  /** Where it looks for libraries before all other places; `$ORIGIN` is its own folder. */
+  readonly runPath?: string;
 };
 
 /** Says where things lie; all absolute. */
@@ -42,6 +45,8 @@ export async function makeExecutable(spec: ExecutableSpec, place: BuildPlace): P
   await writeFile(entry, spec.code);
   await package_(entry, made, [await strippedNode(place), ...(spec.execArgv ?? [])]);
   await chmod(made, 0o755);
+  // Last: pkg lays the file out anew.
+  if (spec.runPath !== undefined) setRunPath(made, spec.runPath);
   await rename(made, output);
   for (const name of spec.links) {
     const temporary = join(binDir, `.${name}.new`);
@@ -86,13 +91,14 @@ async function strippedNode({ cacheDir, nodePath }: BuildPlace): Promise<string>
   return stripped;
 }
 
-function stampOf({ code, links, execArgv = [] }: ExecutableSpec, nodePath: string): string {
+function stampOf({ code, links, execArgv = [], runPath = '' }: ExecutableSpec, nodePath: string): string {
   const hash = createHash('sha256');
   for (const part of [
     code,
     links.join(),
     JSON.stringify(seaOptions(execArgv)),
     GENERATOR_FLAGS.join(),
+    runPath,
     process.version,
     process.arch,
     nodePath,

@@ -78,6 +78,10 @@ function agentContents(binDir: string, root: string): Contents {
               mode: 0o755,
             }),
           ),
+          // For the node, where they run: it may lack them.
+          ...PLUGIN_LIBRARIES.map(
+            (path): TarEntry => ({ kind: 'copy', path: `${PLUGIN_DIR}/${path}`, source: join(binDir, path) }),
+          ),
         ],
       },
       {
@@ -171,6 +175,7 @@ const REFERENCE_PLUGINS = ['bandwidth', 'bridge', 'host-local', 'loopback', 'por
 const PLUGIN_DIR = 'opt/tke-eni/bin';
 /** One file and its other names. */
 const PLUGINS = ['tke-route-eni', 'tke-direct-eni', 'tke-eni-ipamc'] as const;
+const PLUGIN_LIBRARIES = ['tke-eni-lib/libatomic.so.1'];
 
 /** Where OpenSSL's users look. */
 const CERTIFICATES = 'etc/ssl/certs/ca-certificates.crt';
