@@ -1,12 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import { cgroupPids } from '../support/cgroup.ts';
-import { run } from '../support/run.ts';
-import { listNetnsNames } from '../support/run-names.ts';
+import { run, tryRun } from '../support/run.ts';
+import { listNetnsNames, reservePrefix } from '../support/run-names.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { awaitPods, podManifest, podsOf } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
+import { CLUSTER_STEM, clusterDir, removeStaleClusters } from './stale-clusters.ts';
 
 /** Settings of the whole machine that a kubelet likes to change. */
 const SYSCTLS = ['vm/overcommit_memory', 'kernel/panic', 'kernel/panic_on_oops', 'kernel/keys/root_maxkeys'];
@@ -125,12 +128,41 @@ test.serial('RealCluster.close: leaves nothing on the machine', async (t) => {
   t.deepEqual(SYSCTLS.map(readSysctl), machineBefore);
 });
 
+test.serial('startRealCluster: says why, and leaves nothing, when a part does not start', async (t) => {
+  const error = await t.throwsAsync(startRealCluster({ apiServerFlags: { 'no-such-flag': 'x' } }));
+  t.regex(error?.message ?? '', /kube-apiserver ended: .*unknown flag: --no-such-flag/s);
+  const [name] = /tke-cluster-[0-9a-f]{6}/.exec(error?.message ?? '') ?? [];
+  t.deepEqual(await leftoversOf(name ?? 'no name in the message'), []);
+});
+
+test.serial('removeStaleClusters: removes what a killed run left and nothing of a living one', async (t) => {
+  const script = `import { startRealCluster } from '${join(import.meta.dirname, 'real-cluster.ts')}';
+    const cluster = await startRealCluster({ nodes: [{ name: 'node1', cni: 'ptp' }] });
+    process.stdout.write(cluster.cloud.vpc.prefix, () => process.kill(process.pid, 'SIGKILL'));`;
+  const living = reservePrefix(CLUSTER_STEM);
+  t.teardown(() => living.release());
+  const { stdout: prefix, stderr } = await tryRun([process.execPath, '--input-type=module', '-e', script], {
+    timeoutMs: 90_000,
+  });
+  t.regex(prefix, /^tke-cluster-[0-9a-f]{6}-$/, stderr);
+  const removed = await removeStaleClusters();
+  t.true(removed.includes(`${prefix}node1`), removed.join());
+  t.deepEqual(await leftoversOf(prefix.slice(0, -1)), []);
+  t.false((await run(['ps', '-eo', 'args'])).includes(clusterDir(prefix)));
+});
+
 test.serial('startRealCluster: names every executable that is missing', async (t) => {
   const empty = createTempDir('assets');
   t.teardown(() => empty.close());
   const error = await t.throwsAsync(startRealCluster({ assets: empty.path }));
   t.regex(error?.message ?? '', /lacks kube-apiserver, .*kubelet, kube-proxy, kubectl\. .*KUBE_ASSETS/);
 });
+
+/** What a cluster has on the machine: network namespaces, files, cgroups. Others may run at the same time. */
+async function leftoversOf(name: string): Promise<readonly string[]> {
+  const folders = [tmpdir(), '/sys/fs/cgroup/pids'].flatMap((folder) => readdirSync(folder));
+  return [...(await listNetnsNames()), ...folders].filter((one) => one.startsWith(name)).sort();
+}
 
 /** The kubelet answers some seconds after its start. */
 function retryExec(cluster: RealCluster): Promise<string> {
