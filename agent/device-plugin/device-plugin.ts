@@ -43,7 +43,10 @@ export type DevicePluginDeps = {
 
 /** A plugin that runs. */
 export type DevicePlugin = {
-  /** Ends the registrations; what the Node says stays as it is, for kubelet to judge. Idempotent. */
+  /**
+   * Says on the Node that nothing can be given, lets kubelet admit what was bound before that, and ends the registrations:
+   * kubelet fails every Pod that it is to admit while nobody is registered. Idempotent.
+   */
   close(): Promise<void>;
 };
 
@@ -57,6 +60,17 @@ const LOOK_MS = 2_000;
 const HELD_FIRST_MS = 500;
 /** Later nothing waits for it but a change. */
 const HELD_MS = 3_000;
+/** An agent goes though the API server does not answer. */
+const WITHDRAW_MS = 1_000;
+/** How long a Pod takes from a scheduler that has not seen the Node's last change to kubelet's admission. */
+const BOUND_MS = 1_000;
+
+type Telling = {
+  update(count: DeviceCount): Promise<void>;
+  askHeldAgain(): void;
+  /** Keeps schedulers from the node; true when they were told. Kubelet goes on admitting. Never rejects. */
+  withdraw(): Promise<boolean>;
+};
 
 /**
  * Tells kubelet how many addresses the node may have, as devices, and stays registered whatever kubelet does. Nothing waits
@@ -64,17 +78,30 @@ const HELD_MS = 3_000;
  */
 export function startDevicePlugin(deps: DevicePluginDeps): DevicePlugin {
   const down = new AbortController();
-  const running = Promise.all(deps.resources.map((resource) => serveResource(deps, resource, down.signal)));
+  const tellings = new Set<Telling>();
+  const running = Promise.all(deps.resources.map((resource) => serveResource(deps, resource, tellings, down.signal)));
   running.catch((error: unknown) => deps.log.error('device plugin ended', { error }));
+  const end = async (): Promise<void> => {
+    const withdrawn = await Promise.all([...tellings].map((told) => told.withdraw()));
+    if (withdrawn.includes(true)) await deps.clock.sleep(BOUND_MS);
+    down.abort('the agent is going down');
+    await running.catch(() => {});
+  };
+  let ended: Promise<void> | undefined;
   return {
-    close: async () => {
-      down.abort('the agent is going down');
-      await running.catch(() => {});
+    close: () => {
+      ended ??= end();
+      return ended;
     },
   };
 }
 
-async function serveResource(deps: DevicePluginDeps, resource: DeviceResource, signal: AbortSignal): Promise<void> {
+async function serveResource(
+  deps: DevicePluginDeps,
+  resource: DeviceResource,
+  tellings: Set<Telling>,
+  signal: AbortSignal,
+): Promise<void> {
   const { clock, log } = deps;
   const watchesChanged = new ChangeSignal(clock);
   const registered = new ChangeSignal(clock);
@@ -82,6 +109,7 @@ async function serveResource(deps: DevicePluginDeps, resource: DeviceResource, s
     watchesChanged.notify(),
   );
   const told = openTelling(deps, resource, endpoint, signal);
+  tellings.add(told);
   const steady = createSteadyHealth();
   let registering: Promise<void> | undefined;
   const register = async (): Promise<void> => {
@@ -132,11 +160,12 @@ function openTelling(
   { name, prefix }: DeviceResource,
   endpoint: PluginEndpoint,
   signal: AbortSignal,
-): { update(count: DeviceCount): Promise<void>; askHeldAgain(): void } {
+): Telling {
   let count: DeviceCount | undefined;
   let devices: readonly Device[] = [];
   let held: ReadonlySet<string> = new Set();
   let isHeldStale = true;
+  let isWithdrawn = false;
   const askHeld = async (): Promise<void> => {
     const timeoutMs = count === undefined ? HELD_FIRST_MS : HELD_MS;
     try {
@@ -165,12 +194,25 @@ function openTelling(
       metrics.devices(name, healthy, devices.length - healthy);
       log.info('devices', { resource: name, total: devices.length, healthy });
       const isFewer = devices.length < before.total || healthy < before.healthy;
-      if (!isFewer || node === undefined) return;
+      if (!isFewer || node === undefined || isWithdrawn) return;
       const resource = { resource: name, capacity: devices.length, allocatable: healthy };
       // Kubelet does it too, some seconds later; nothing is lost when this fails.
       void patchNode(node.kube, node.name, resource, signal).catch((error: unknown) => {
         if (!signal.aborted) log.warn('node status not written, kubelet will', { ...resource, error });
       });
+    },
+    withdraw: async () => {
+      isWithdrawn = true;
+      if (node === undefined || !endpoint.isWatched() || healthyOf(devices) === 0) return false;
+      const resource = { resource: name, capacity: devices.length, allocatable: 0 };
+      try {
+        await patchNode(node.kube, node.name, resource, AbortSignal.timeout(WITHDRAW_MS));
+        log.info('no Pods are taken while no agent runs', { resource: name });
+        return true;
+      } catch (error) {
+        log.warn('node status not written, kubelet may fail Pods while no agent runs', { ...resource, error });
+        return false;
+      }
     },
   };
 }

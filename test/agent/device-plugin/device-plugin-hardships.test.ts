@@ -155,6 +155,36 @@ test('startDevicePlugin: keeps what Pods hold when devices get fewer, and writes
   t.like(status, { capacity: { [ENI_IP]: '3' }, allocatable: { [ENI_IP]: '3' } });
 });
 
+test('DevicePlugin.close: keeps schedulers from the node before kubelet is left without devices', async (t) => {
+  const { admin, agent } = await apiWithAgentRole();
+  const scene = openScene(t);
+  const kubelet = await scene.kubelet();
+  const whenWritten: unknown[] = [];
+  const clock = {
+    ...systemClock,
+    sleep: async (ms: number, signal?: AbortSignal) => {
+      const status = await nodeStatus(admin);
+      if (status !== undefined) whenWritten.push({ status, devices: kubelet.devices(ENI_IP)?.length });
+      return systemClock.sleep(ms, signal);
+    },
+  };
+  const plugin = scene.plugin({ node: { kube: agent, name: 'n1' }, clock });
+  await told(kubelet, 9);
+  await plugin.close();
+  t.deepEqual(whenWritten[0], {
+    status: { capacity: { [ENI_IP]: '9' }, allocatable: { [ENI_IP]: '0' } },
+    devices: 9,
+  });
+  await waitUntil(() => kubelet.devices(ENI_IP) === undefined, { what: 'end of the watch', timeoutMs: PATIENCE_MS });
+});
+
+test('DevicePlugin.close: writes nothing when kubelet was never told of devices', async (t) => {
+  const { admin, agent } = await apiWithAgentRole();
+  const scene = openScene(t);
+  await scene.plugin({ node: { kube: agent, name: 'n1' } }).close();
+  t.is(await nodeStatus(admin), undefined);
+});
+
 test('startDevicePlugin: registers nothing while nobody has said what the node may have', async (t) => {
   const scene = openScene(t);
   scene.supply(undefined);
