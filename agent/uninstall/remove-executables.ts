@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { CONFLIST_FILE } from '../install/conflist.ts';
-import { digest, NEW_SUFFIX, PLUGIN_NAMES, REFERENCE_PLUGIN_NAMES } from '../install/executables.ts';
+import { digest, NEW_SUFFIX, PLUGIN_LIBRARIES, PLUGIN_NAMES, REFERENCE_PLUGIN_NAMES } from '../install/executables.ts';
 import { type InstallRecord, isAsRecorded, readInstallRecord, removeInstallRecord } from '../install/install-record.ts';
 import type { Sweep } from './sweep.ts';
 
@@ -18,42 +18,63 @@ export type ExecutablePlaces = {
 /**
  * Takes away the executables that we installed, and only those: a file is ours when it is the one that the record
  * names, or, where an installation was cut short or nobody recorded it, when its content is that of ours. A reference
- * plugin that another network configuration names stays. Idempotent; the record goes last.
+ * plugin that another network configuration names, or may need unnamed, stays. Idempotent; the record goes last.
  */
 export async function removeExecutables(places: ExecutablePlaces, sweep: Sweep): Promise<void> {
   const { cniBinDir } = places;
   const record = readInstallRecord(cniBinDir);
   const others = readOtherConfs(places.cniConfDir);
-  for (const name of [...PLUGIN_NAMES, ...REFERENCE_PLUGIN_NAMES]) {
+  for (const name of [...PLUGIN_NAMES, ...REFERENCE_PLUGIN_NAMES, ...PLUGIN_LIBRARIES]) {
     const path = join(cniBinDir, name);
     await sweep.step(path, async () => {
       rmSync(path + NEW_SUFFIX, { force: true });
       if (statSync(path, { throwIfNoEntry: false }) === undefined) return;
-      const isOwnName = PLUGIN_NAMES.some((own) => own === name);
+      const isOwnName = OWN_NAMES.has(name);
       if (!(await isOurs(name, record, places))) {
         if (isOwnName) sweep.leave(`${path}: not the file that we installed`);
         return;
       }
-      const user = others.find(({ text }) => new RegExp(`"type"\\s*:\\s*"${name}"`).test(text));
-      if (user !== undefined && !isOwnName) {
-        sweep.leave(`${path}: ${user.path} names it`);
+      const user = isOwnName ? undefined : findUser(name, others);
+      if (user !== undefined) {
+        sweep.leave(`${path}: ${user}`);
         return;
       }
       rmSync(path, { force: true });
-      sweep.removed('executable', path);
+      sweep.removed(isLibrary(name) ? 'library' : 'executable', path);
     });
   }
+  for (const folder of new Set(PLUGIN_LIBRARIES.map((name) => dirname(join(cniBinDir, name))))) {
+    await sweep.step(folder, () => removeFolder(folder));
+  }
   if (!sweep.hasFailed()) removeInstallRecord(cniBinDir);
+}
+
+const OWN_NAMES: ReadonlySet<string> = new Set([...PLUGIN_NAMES, ...PLUGIN_LIBRARIES]);
+
+function isLibrary(name: string): boolean {
+  return PLUGIN_LIBRARIES.some((library) => library === name);
+}
+
+/** An empty one only: what is left in it was not ours, and has been told. */
+function removeFolder(path: string): void {
+  try {
+    rmdirSync(path);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code !== 'ENOENT' && code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
+  }
 }
 
 async function isOurs(name: string, record: InstallRecord, places: ExecutablePlaces): Promise<boolean> {
   const file = record.files.find((entry) => entry.name === name);
   if (file !== undefined && isAsRecorded(places.cniBinDir, file)) return true;
   const [own] = PLUGIN_NAMES;
-  const isOwnName = PLUGIN_NAMES.some((known) => known === name);
+  const isOwnName = OWN_NAMES.has(name);
   // Equal content of a reference plugin proves nothing, unless we were about to put it there.
   if (!isOwnName && !record.intended.includes(name)) return false;
-  const source = isOwnName ? sourceOf(places.pluginDir, own) : sourceOf(places.referencePluginDir, name);
+  const source = isOwnName
+    ? sourceOf(places.pluginDir, isLibrary(name) ? name : own)
+    : sourceOf(places.referencePluginDir, name);
   return source !== undefined && (await isEqual(source, join(places.cniBinDir, name)));
 }
 
@@ -68,8 +89,36 @@ async function isEqual(a: string, b: string): Promise<boolean> {
   return (await digest(a)) === (await digest(b));
 }
 
+type OtherConf = { readonly path: string; readonly text: string };
+
+/**
+ * Plugins of the CNI project, which call no other but the one that their `ipam` names. Any other plugin may: flannel
+ * delegates to `bridge` and `host-local`, and its configuration says neither.
+ */
+const SELF_CONTAINED = new Set(
+  (
+    'bandwidth bridge dhcp dummy firewall host-device host-local ipvlan loopback macvlan portmap ptp sbr static tap ' +
+    'tuning vlan vrf'
+  ).split(' '),
+);
+
+/** Says who needs a reference plugin besides us; undefined when nobody does. */
+function findUser(name: string, others: readonly OtherConf[]): string | undefined {
+  const uses = others.map(({ path, text }) => ({ path, types: typesIn(text) }));
+  const named = uses.find(({ types }) => types.includes(name));
+  if (named !== undefined) return `${named.path} names it`;
+  const [first] = uses;
+  if (name === 'loopback' && first !== undefined) return `the runtime itself calls it for the Pods of ${first.path}`;
+  const opaque = uses.find(({ types }) => types.some((type) => !SELF_CONTAINED.has(type)));
+  return opaque && `a plugin of ${opaque.path} may call it`;
+}
+
+function typesIn(text: string): readonly string[] {
+  return [...text.matchAll(/"type"\s*:\s*"([^"]*)"/g)].flatMap(([, type]) => type ?? []);
+}
+
 /** Network configurations of others, as far as they can be read. */
-function readOtherConfs(confDir: string): readonly { readonly path: string; readonly text: string }[] {
+function readOtherConfs(confDir: string): readonly OtherConf[] {
   try {
     return readdirSync(confDir)
       .filter((name) => /\.(conf|conflist|json)$/.test(name) && name !== CONFLIST_FILE)

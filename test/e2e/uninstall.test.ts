@@ -201,9 +201,9 @@ test('uninstall: leaves what others put beside ours', withBare, 'per-pod', async
   const done = await uninstall(node);
   t.is(done.code, 0, done.out + done.err);
   t.deepEqual(await snapshot(node.netns), before);
-  t.deepEqual(readdirSync(bin).sort(), ['bandwidth', 'bridge', 'host-local', 'tke-direct-eni']);
+  t.deepEqual(readdirSync(bin).sort(), ['bandwidth', 'bridge', 'host-local', 'loopback', 'tke-direct-eni']);
   t.deepEqual(readdirSync(join(node.dir, 'cni-conf')), ['20-theirs.conf']);
-  for (const name of ['bridge', 'host-local', 'tke-direct-eni']) {
+  for (const name of ['bridge', 'host-local', 'loopback', 'tke-direct-eni']) {
     t.regex(done.out, new RegExp(`"left".*cni-bin/${name}: `), `it says that it leaves ${name}`);
   }
 });

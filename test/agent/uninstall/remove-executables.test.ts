@@ -32,6 +32,7 @@ function placesOf(dir: TempDir) {
     referencePluginDir: dir.join('reference'),
     cniBinDir: dir.join('bin'),
     cniConfDir: dir.join('conf'),
+    hostRoot: '/',
   };
 }
 
@@ -86,6 +87,28 @@ test('removeExecutables: leaves a reference plugin that another configuration na
   const { left } = (await remove(dir)).report();
   t.deepEqual(left, [`${dir.join('bin', 'portmap')}: ${dir.join('conf', '20-other.conflist')} names it`]);
   t.deepEqual(readdirSync(dir.join('bin')), ['portmap']);
+});
+
+test('removeExecutables: leaves reference plugins that another plugin may call without naming them', async (t) => {
+  const dir = folders(t);
+  await install(dir);
+  const flannel = dir.join('conf', '20-flannel.conflist');
+  writeFileSync(flannel, '{"plugins": [{"type": "flannel", "delegate": {"isDefaultGateway": true}}]}');
+  const { left } = (await remove(dir)).report();
+  t.deepEqual(left, [
+    `${dir.join('bin', 'portmap')}: a plugin of ${flannel} may call it`,
+    `${dir.join('bin', 'bridge')}: a plugin of ${flannel} may call it`,
+  ]);
+  t.deepEqual(readdirSync(dir.join('bin')).sort(), ['bridge', 'portmap']);
+});
+
+test('removeExecutables: leaves loopback, which no configuration names, to the runtime of another network', async (t) => {
+  const dir = folders(t);
+  writeFileSync(dir.join('reference', 'loopback'), 'reference loopback');
+  await install(dir);
+  writeFileSync(dir.join('conf', '20-other.conflist'), '{"plugins": [{"type": "ptp", "ipam": {"type": "static"}}]}');
+  await remove(dir);
+  t.deepEqual(readdirSync(dir.join('bin')), ['loopback']);
 });
 
 test('removeExecutables: takes what an installation that was cut short had put, and its half-written file', async (t) => {
