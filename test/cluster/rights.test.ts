@@ -1,0 +1,199 @@
+import { readFileSync } from 'node:fs';
+import test from 'ava';
+import { parse } from 'yaml';
+import { PUBLISHED_RIGHTS, type Rule } from '../conf/published-rights.ts';
+import { type ContractClient, contractClient } from '../kube-api/contract/client.ts';
+import { at } from '../kube-api/contract/contract-case.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { awaitServing } from './deploy.ts';
+import { awaitPods, deploymentManifest, podsOf, spreadOverNodes } from './pods.ts';
+import { type RealCluster, startRealCluster } from './real-cluster.ts';
+import { ask, isDenied, isGranted, listRights, listWishes, OF_EVERYBODY } from './rights-matrix.ts';
+
+const SYSTEM = 'kube-system';
+const LOCK = 'tke-eni-ipamd-leader';
+const LEADER = 'control-plane.alpha.kubernetes.io/leader';
+const COMPONENTS = ['agent', 'ipamd'] as const;
+type Component = (typeof COMPONENTS)[number];
+
+/** Requests at once: the server lets this many of one user through without queueing. */
+const AT_ONCE = 8;
+/** Beyond the verbs of requests: who has one of these can give itself every other right. */
+const ESCALATIONS = [
+  { verb: 'escalate', group: 'rbac.authorization.k8s.io', resource: 'clusterroles' },
+  { verb: 'bind', group: 'rbac.authorization.k8s.io', resource: 'clusterroles' },
+  { verb: 'impersonate', group: '', resource: 'users' },
+  { verb: 'impersonate', group: '', resource: 'groups' },
+  { verb: 'impersonate', group: '', resource: 'serviceaccounts' },
+  { verb: 'approve', group: 'certificates.k8s.io', resource: 'signers' },
+  { verb: '*', group: '*', resource: '*' },
+] as const;
+/** What our components are told in normal operation beside success, and why. */
+const EXPECTED: Readonly<Record<string, string>> = {
+  'get nodeeniconfigs 404': 'the node is new, or its Node is gone: ipamd makes or forgets the object',
+  'get configmaps 404': 'nobody has led yet: the first candidate makes the lock',
+  'update configmaps 409': 'two candidates want the lock: one is late',
+  'create configmaps 409': 'the same with the first lock',
+  'update customresourcedefinitions 409': 'both replicas look at the definitions at their start: the later one reads again',
+  'update nodeeniconfigs 409': 'agent and ipamd wrote at once: the later one reads again',
+  'create vpcipclaims 409': 'a record of the last leader, made again',
+  'create vpcips 409': 'a record of the last leader, made again',
+  'update vpcipclaims 409': 'the record changed meanwhile: it is read again',
+  'update vpcips 409': 'the record changed meanwhile: it is read again',
+  'delete vpcipclaims 404': 'the record is gone already',
+  'delete vpcips 404': 'the record is gone already',
+  'delete vpcenis 404': 'the record is gone already',
+  'patch events 404': 'the event that is counted up has expired',
+};
+
+let started: RealCluster | undefined;
+
+function running(): RealCluster {
+  if (started === undefined) throw new Error('the cluster did not start');
+  return started;
+}
+
+test.before(async () => {
+  started = await startRealCluster();
+  await started.deploy();
+});
+test.after.always(() => started?.close());
+
+const userOf = (component: Component) => `system:serviceaccount:${SYSTEM}:tke-eni-${component}`;
+const ownPods = (component: Component) => podsOf(running(), `k8s-app=tke-eni-${component}`, SYSTEM);
+
+/** The server for whoever has a token. */
+function openApi(): ContractClient {
+  const conf = parse(readFileSync(running().kubeconfig, 'utf8'));
+  const { server, 'certificate-authority-data': ca } = conf.clusters[0].cluster;
+  return contractClient(server, conf.users[0].user.token, Buffer.from(ca, 'base64').toString());
+}
+
+/** The token that a running Pod of a component has. */
+async function tokenOf(component: Component): Promise<string> {
+  const [pod] = await ownPods(component);
+  if (pod === undefined) throw new Error(`no Pod of ${component}`);
+  const volumes = `/var/lib/kubelet/pods/${pod.uid}/volumes/kubernetes.io~projected`;
+  const token = await running()
+    .node(pod.node)
+    .exec(['sh', '-c', `cat ${volumes}/kube-api-access-*/token`]);
+  return token.trim();
+}
+
+async function leader(): Promise<string> {
+  const lock = await running().kubectlJson('-n', SYSTEM, 'get', 'configmap', LOCK);
+  return String(JSON.parse(String(at(lock, 'metadata', 'annotations', LEADER))).holderIdentity);
+}
+
+/** Deletes a Pod of ours, and waits until all of the component are there again. */
+async function replace(component: Component, pick: (name: string) => boolean): Promise<void> {
+  const before = await ownPods(component);
+  const victim = before.find(({ name }) => pick(name));
+  if (victim === undefined) throw new Error(`none of ${before.map(({ name }) => name).join()} is the one`);
+  await running().kubectl('-n', SYSTEM, 'delete', 'pod', victim.name, '--wait', '--timeout=60s');
+  await awaitPods(running(), `k8s-app=tke-eni-${component}`, before.length, { namespace: SYSTEM, timeoutMs: 120_000 });
+}
+
+test.serial(
+  'audit log: nothing that agent or ipamd ask is denied while Pods and they themselves come and go',
+  async (t) => {
+    const cluster = running();
+    await cluster.apply(deploymentManifest('web', 6, { spec: spreadOverNodes('web') }));
+    await awaitPods(cluster, 'app=web', 6);
+    await replace('agent', () => true);
+    await awaitServing(cluster);
+    const first = await leader();
+      await replace('ipamd', (name) => first.includes(name));
+    await waitUntil(async () => (await leader()) !== first, {
+      what: 'another leader',
+      timeoutMs: 90_000,
+      everyMs: 500,
+      explain: () => `${first} leads`,
+    });
+    await cluster.kubectl('scale', 'deployment', 'web', '--replicas=10');
+    await awaitPods(cluster, 'app=web', 10);
+    await cluster.kubectl('delete', 'deployment', 'web', '--wait', '--cascade=foreground', '--timeout=90s');
+
+    for (const component of COMPONENTS) {
+      const asked = cluster
+        .auditLog()
+        .filter(
+          (one) =>
+            at(one, 'user', 'username') === userOf(component) ||
+            String(one['userAgent']).includes(`tke-eni-${component}`),
+        );
+      t.true(asked.length > 20, `${component} asked ${asked.length} times`);
+      t.deepEqual(
+        [...new Set(asked.map((one) => at(one, 'user', 'username')))],
+        [userOf(component)],
+        'every request bore a token that the server knew',
+      );
+      const refused = Map.groupBy(
+        asked.filter((one) => Number(at(one, 'responseStatus', 'code')) >= 400),
+        (one) => {
+          const subresource = at(one, 'objectRef', 'subresource');
+          const resource = `${at(one, 'objectRef', 'resource')}${subresource === undefined ? '' : `/${subresource}`}`;
+          return `${one['verb']} ${resource} ${at(one, 'responseStatus', 'code')}`;
+        },
+      );
+      for (const [what, entries] of refused) {
+        t.log(`${component}: ${what}: ${entries.length} of ${asked.length}: ${EXPECTED[what] ?? 'why?'}`);
+        t.true(Object.hasOwn(EXPECTED, what), `${component}: ${what}: ${JSON.stringify(entries[0])}`);
+      }
+    }
+  },
+);
+
+for (const component of COMPONENTS) {
+  const rules: readonly Rule[] = [...(PUBLISHED_RIGHTS[`tke-eni-${component}`] ?? []), ...OF_EVERYBODY];
+
+  test.serial(`${component}: is allowed what is published, and denied all else that the server has`, async (t) => {
+    const [api, token] = [openApi(), await tokenOf(component)];
+    const wishes = await listWishes(api, [SYSTEM, 'default']);
+    const wrong: string[] = [];
+    const counts = { allowed: 0, denied: 0 };
+    const queue = wishes.values();
+    const worker = async () => {
+      for (const wish of queue) {
+        const answer = await ask(api, token, wish);
+        const denied = isDenied(answer);
+        counts[denied ? 'denied' : 'allowed'] += 1;
+        if (denied === isGranted(rules, wish) || (answer.status === 403 && !denied) || answer.status === 401)
+          wrong.push(
+            `${wish.verb} ${wish.resource} of '${wish.group}', ${wish.path}: ${answer.status} ${JSON.stringify(answer.body)}`,
+          );
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    t.log(`${component}: ${counts.allowed} allowed, ${counts.denied} denied`);
+    t.deepEqual(wrong, []);
+    // Both happened: the table is no empty one.
+    t.true(counts.allowed > 20 && counts.denied > 500, JSON.stringify(counts));
+    for (const path of ['/metrics', '/logs/', '/debug/pprof/'])
+      t.is((await api.call('GET', path, undefined, { token })).status, 403, path);
+  });
+
+  test.serial(`${component}: kubectl auth can-i --list shows what is published, and no way to more`, async (t) => {
+    const [api, token] = [openApi(), await tokenOf(component)];
+    const reviews = '/apis/authorization.k8s.io/v1';
+    const list = await api.call(
+      'POST',
+      `${reviews}/selfsubjectrulesreviews`,
+      { spec: { namespace: SYSTEM } },
+      { token },
+    );
+    // kubectl prints this answer. @see kubectl auth can-i --list
+    const told = at(list.body, 'status', 'resourceRules');
+    t.true(Array.isArray(told), JSON.stringify(list.body));
+    t.deepEqual(listRights(told as readonly Rule[]), listRights(rules));
+    for (const resourceAttributes of ESCALATIONS) {
+      const answer = await api.call(
+        'POST',
+        `${reviews}/selfsubjectaccessreviews`,
+        { spec: { resourceAttributes } },
+        { token },
+      );
+      t.is(at(answer.body, 'status', 'allowed'), false, JSON.stringify(resourceAttributes));
+    }
+  });
+}
