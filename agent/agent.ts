@@ -44,7 +44,10 @@ export type RunningAgent = {
 
 /** Why an ADD cannot be served, whatever the pool says. */
 type Gate = {
-  hold: string | undefined /** When the pass that runs now began, monotonic. */;
+  hold: string | undefined;
+  /** Why this node cannot run our executables. */
+  obstacle?: string | undefined;
+  /** When the pass that runs now began, monotonic. */
   passBegunMs?: number | undefined;
 };
 
@@ -94,13 +97,15 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   });
   log.info('serving', { socket: config.socket, release: runtime.release, ruleMode: state.ruleMode });
   const spool = watchSpool(spoolDeps);
-  const installation = openInstallation(config, log);
+  const installation = openInstallation(config, log, {
+    obstacleChanged: (why) => tellObstacle(parts, gate, runtime.events, why),
+  });
   const maintenance = startMaintenance({
     ...{ parts, config, installation, cluster },
     drainSpool: spool.drain,
     signal: down.signal,
   });
-  const isReady = (): boolean => statusOf(state, gate.hold) === undefined;
+  const isReady = (): boolean => statusOf(state, holdOf(gate)) === undefined;
   void followReadiness(state, isReady, down.signal, {
     turned: server.health.setServing,
     look: async (isReadyNow) => {
@@ -134,6 +139,16 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   };
 }
 
+function holdOf({ hold, obstacle }: Gate): string | undefined {
+  return hold ?? obstacle;
+}
+
+function tellObstacle({ state }: AgentParts, gate: Gate, events = NO_EVENTS, why: string | undefined): void {
+  gate.obstacle = why;
+  if (why !== undefined) events.tell('Warning', 'ExecutablesDoNotRun', why);
+  state.changed.notify();
+}
+
 /** Memory that is not given back is no reason not to serve. */
 function giveBack(log: AgentRuntime['log']): void {
   try {
@@ -150,7 +165,7 @@ export function removeConf(config: AgentConfig): void {
 
 async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: AgentParts, gate: Gate) {
   if (config.metricsAddress === '') return undefined;
-  const status = () => statusOf(state, gate.hold);
+  const status = () => statusOf(state, holdOf(gate));
   return await serveHttpEndpoints(config.metricsAddress, {
     liveness: () => livenessOf(gate.passBegunMs, useCases.clock.monotonicMs()),
     readiness: () => status()?.msg,
@@ -259,7 +274,7 @@ function useCasesOf({ state, useCases }: AgentParts, gate: Gate): AgentUseCases 
     attach: (command, signal) => attach(useCases, command, signal),
     detach: (target) => detach(useCases, target),
     check: (target) => check(useCases, target),
-    status: () => statusOf(state, gate.hold),
+    status: () => statusOf(state, holdOf(gate)),
     collectInvalid: (network, valid) => collectInvalid(useCases, network, valid),
     addressing: (lease) => state.supply?.enis.find(({ eniId }) => eniId === lease.eniId)?.primary ?? [],
   };

@@ -6,11 +6,13 @@ import { type ConflistOptions, chainedPlugins, installConflist, renderConflist }
 import {
   installExecutables,
   installReferencePlugins,
+  PLUGIN_LIBRARIES,
   PLUGIN_NAMES,
   REFERENCE_PLUGIN_NAMES,
   warmPageCache,
 } from './install/executables.ts';
 import { forgetIntent, recordInstalled, recordIntent } from './install/install-record.ts';
+import { tryOnHost } from './install/try-on-host.ts';
 
 /** What to install, and where. */
 export type InstallationSettings = ConflistOptions & {
@@ -20,40 +22,78 @@ export type InstallationSettings = ConflistOptions & {
   readonly referencePluginDir: string;
   readonly cniBinDir: string;
   readonly cniConfDir: string;
+  /** The host's root as seen from here. */
+  readonly hostRoot: string;
+};
+
+/** Who is told whether this node can run the executables. */
+export type InstallationListener = {
+  /** Called when it is otherwise than before; `why` undefined: they run now. */
+  obstacleChanged(why: string | undefined): void;
 };
 
 /** Installs step by step; each step logs its failure and is tried again by the next call. */
 export type Installation = {
-  /** Executables: harmless before the agent serves. */
+  /** Executables: harmless before the agent serves. Then tries one as the runtime would, until it does not fail. */
   putExecutables(): Promise<void>;
-  /** The conflist, which turns Pods over to us: only when an ADD could be served. */
+  /** The conflist, which turns Pods over to us: only when an ADD could be served, and executed. */
   putConflist(): Promise<void>;
   /** Keeps the executable in the page cache. */
   keepWarm(): Promise<void>;
 };
 
 /** Prepares the installation of the CNI side. */
-export function openInstallation(settings: InstallationSettings, log: Logger): Installation {
+export function openInstallation(
+  settings: InstallationSettings,
+  log: Logger,
+  listener: InstallationListener = { obstacleChanged: () => {} },
+): Installation {
   const isWanted = settings.pluginDir !== '';
+  const main = join(settings.cniBinDir, PLUGIN_NAMES[0]);
   let hasConflist = false;
   let hasExecutables = false;
+  let isTried = false;
+  let obstacle: string | undefined;
+  let putting: Promise<void> | undefined;
   const keepWarm = async (): Promise<void> => {
-    if (isWanted && hasExecutables) await warmPageCache(join(settings.cniBinDir, PLUGIN_NAMES[0])).catch(() => {});
+    if (isWanted && hasExecutables) await warmPageCache(main).catch(() => {});
+  };
+  const put = async (): Promise<void> => {
+    if (hasExecutables) return;
+    try {
+      const { own, reference } = await putAll(settings);
+      hasExecutables = true;
+      log.info('executables installed', { dir: settings.cniBinDir, own, reference });
+      await keepWarm();
+    } catch (error) {
+      log.error('executables not installed, will be tried again', { dir: settings.cniBinDir, error });
+    }
+  };
+  const tryOut = async (): Promise<void> => {
+    if (!hasExecutables || isTried) return;
+    const trial = await tryOnHost(settings.hostRoot, main);
+    isTried = trial.kind !== 'fails';
+    if (trial.kind === 'unknown') log.info('executables could not be tried on the host', { why: trial.why });
+    const before = obstacle;
+    obstacle = trial.kind === 'fails' ? `the CNI executables do not run on this node: ${trial.why}` : undefined;
+    if (obstacle === before) return;
+    if (obstacle === undefined) log.info('executables run on the host now');
+    else log.error('executables do not run on the host, will be tried again', { path: main, why: obstacle });
+    listener.obstacleChanged(obstacle);
   };
   return {
+    // Timer and readiness may both ask; the second waits for the first.
     putExecutables: async () => {
-      if (!isWanted || hasExecutables) return;
-      try {
-        const { own, reference } = await putAll(settings);
-        hasExecutables = true;
-        log.info('executables installed', { dir: settings.cniBinDir, own, reference });
-        await keepWarm();
-      } catch (error) {
-        log.error('executables not installed, will be tried again', { dir: settings.cniBinDir, error });
-      }
+      if (!isWanted) return;
+      putting ??= put()
+        .then(tryOut)
+        .finally(() => {
+          putting = undefined;
+        });
+      await putting;
     },
     putConflist: async () => {
-      if (!isWanted || !hasExecutables || hasConflist) return;
+      if (!isWanted || !hasExecutables || hasConflist || obstacle !== undefined) return;
       try {
         const spoken = chainedPlugins(settings).map((name) => spokenBy(settings.cniBinDir, name, log));
         const versions = decideVersions(await Promise.all(spoken));
@@ -81,7 +121,7 @@ async function putAll({ pluginDir, referencePluginDir, cniBinDir }: Installation
   const reference = hasReference
     ? await installReferencePlugins(referencePluginDir, cniBinDir)
     : { installed: [], kept: [] };
-  recordInstalled(cniBinDir, [...PLUGIN_NAMES, ...reference.installed]);
+  recordInstalled(cniBinDir, [...PLUGIN_NAMES, ...PLUGIN_LIBRARIES, ...reference.installed]);
   // Somebody else was quicker.
   forgetIntent(cniBinDir, reference.kept);
   return { own, reference };

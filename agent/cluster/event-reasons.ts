@@ -44,6 +44,12 @@ export const NODE_EVENTS = {
     cause: 'the API server lets the agent not; the message names the right',
     cure: 'grant it to the ClusterRole `tke-eni-agent`',
   },
+  ExecutablesDoNotRun: {
+    type: 'Warning',
+    cause:
+      'the host lacks a library that the CNI executables need; the message names it. No network configuration is put there',
+    cure: 'install it ([install.md](../install.md#what-a-node-needs) has the versions); it is tried again every 5 s',
+  },
   DevicePlugin: {
     type: 'Warning',
     cause: 'the resource could not be registered with kubelet; Pods that ask for it stay Pending',

@@ -1,10 +1,16 @@
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { chmod, copyFile, link, mkdir, open, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 /** The one packaged file and the names that it answers to; the first is the file in the plugin folder. */
 export const PLUGIN_NAMES = ['tke-route-eni', 'tke-eni-ipamc', 'tke-direct-eni'] as const;
+
+/**
+ * Libraries that our executables look for below their own folder, and that few nodes have: Node needs libatomic. Each is
+ * installed where the plugin folder has it.
+ */
+export const PLUGIN_LIBRARIES = ['tke-eni-lib/libatomic.so.1'] as const;
 
 /** Reference plugins of the CNI project that our conflists chain, that hybrid nodes need, or that containerd calls itself. */
 export const REFERENCE_PLUGIN_NAMES = ['portmap', 'bandwidth', 'host-local', 'bridge', 'loopback'] as const;
@@ -17,7 +23,7 @@ export type InstallReport = { readonly installed: readonly string[]; readonly ke
 
 /**
  * Puts our executables into `binDir`: copied beside, synced, renamed, so that a runtime that execs at this moment gets
- * the old file or the new one whole. The other names are hard links: one copy on disk and in the page cache. Idempotent:
+ * the old file or the new one whole; libraries first, for the new one may need them. The other names are hard links: one copy on disk and in the page cache. Idempotent:
  * an equal file is left alone.
  * @throws the file system's own error (ENOENT when `pluginDir` lacks the executable, ENOSPC, EROFS, …).
  */
@@ -26,6 +32,13 @@ export async function installExecutables(pluginDir: string, binDir: string): Pro
   const [main, ...aliases] = PLUGIN_NAMES;
   const installed: string[] = [];
   const kept: string[] = [];
+  for (const name of PLUGIN_LIBRARIES) {
+    const source = join(pluginDir, name);
+    if (!existsSync(source)) continue;
+    await mkdir(dirname(join(binDir, name)), { recursive: true, mode: 0o755 });
+    if (await copyIfDifferent(source, join(binDir, name))) installed.push(name);
+    else kept.push(name);
+  }
   const target = join(binDir, main);
   if (await copyIfDifferent(join(pluginDir, main), target)) installed.push(main);
   else kept.push(main);

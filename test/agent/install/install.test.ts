@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { decideVersions, readSpokenVersions } from '../../../agent/install/chain-versions.ts';
 import { CONFLIST_FILE, installConflist, removeConflist, renderConflist } from '../../../agent/install/conflist.ts';
@@ -45,6 +45,22 @@ test('installExecutables: fails by name when the executable is missing, and leav
   t.deepEqual(readdirSync(dir.join('bin')), []);
 });
 
+test('installExecutables: puts libraries below the executables, whole and before them, and leaves equal ones alone', async (t) => {
+  const dir = folders(t);
+  mkdirSync(dir.join('plugins', 'tke-eni-lib'));
+  writeFileSync(dir.join('plugins', 'tke-eni-lib', 'libatomic.so.1'), 'library 1');
+  const names = ['tke-eni-lib/libatomic.so.1', ...PLUGIN_NAMES];
+  t.deepEqual(await installExecutables(dir.join('plugins'), dir.join('bin')), { installed: names, kept: [] });
+  t.deepEqual(readdirSync(dir.join('bin', 'tke-eni-lib')), ['libatomic.so.1']);
+  t.deepEqual(await installExecutables(dir.join('plugins'), dir.join('bin')), { installed: [], kept: names });
+
+  writeFileSync(dir.join('plugins', 'tke-eni-lib', 'libatomic.so.1'), 'library 2');
+  rmSync(dir.join('plugins', 'tke-route-eni'));
+  await t.throwsAsync(installExecutables(dir.join('plugins'), dir.join('bin')), { code: 'ENOENT' });
+  t.is(readFileSync(dir.join('bin', 'tke-eni-lib', 'libatomic.so.1'), 'utf8'), 'library 2');
+  t.is(readFileSync(dir.join('bin', 'tke-route-eni'), 'utf8'), 'release 1');
+});
+
 test('installReferencePlugins: copies what is missing and never overwrites', async (t) => {
   const dir = folders(t);
   mkdirSync(dir.join('bin'));
@@ -85,6 +101,7 @@ test('openInstallation: has no conflist without executables, and nothing at all 
     referencePluginDir: '',
     cniBinDir: dir.join('bin'),
     cniConfDir: dir.join('conf'),
+    hostRoot: '/',
     ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
   };
   const installation = openInstallation(settings, silentLogger);
@@ -116,6 +133,7 @@ test('openInstallation: asks the chained plugins which versions they speak, and 
         referencePluginDir: dir.join('reference'),
         cniBinDir: dir.join('bin'),
         cniConfDir: dir.join('conf'),
+        hostRoot: '/',
         ...{ socket: '/run/a.sock', mtu: 0, portMapping: true, bandwidth: false },
       },
       silentLogger,
@@ -124,6 +142,41 @@ test('openInstallation: asks the chained plugins which versions they speak, and 
     await installation.putConflist();
     t.like(readConflist(dir), { cniVersion: cniVersions.at(-1) === '0.4.0' ? '0.4.0' : '1.0.0', cniVersions });
   }
+});
+
+test('openInstallation: puts no conflist while the loader refuses the executable, says why once, and does when it runs', async (t) => {
+  const dir = folders(t);
+  const refused = 'x: error while loading shared libraries: libstdc++.so.6: cannot open shared object file';
+  writeFileSync(
+    dir.join('plugins', 'tke-route-eni'),
+    `#!/bin/sh\n[ -e ${dir.join('mended')} ] && exit 0\necho '${refused}' >&2\nexit 127\n`,
+  );
+  const told: (string | undefined)[] = [];
+  const installation = openInstallation(
+    {
+      pluginDir: dir.join('plugins'),
+      referencePluginDir: '',
+      cniBinDir: dir.join('bin'),
+      cniConfDir: dir.join('conf'),
+      hostRoot: '/',
+      ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
+    },
+    silentLogger,
+    { obstacleChanged: (why) => void told.push(why) },
+  );
+  for (let turn = 0; turn < 2; turn++) {
+    await installation.putExecutables();
+    await installation.putConflist();
+  }
+  t.deepEqual(told, ['the CNI executables do not run on this node: libstdc++.so.6: cannot open shared object file']);
+  t.false(readdirSync(dir.path).includes('conf'));
+
+  writeFileSync(dir.join('mended'), '');
+  await installation.putExecutables();
+  await installation.putConflist();
+  t.is(told.length, 2);
+  t.is(told[1], undefined);
+  t.deepEqual(readdirSync(dir.join('conf')), [CONFLIST_FILE]);
 });
 
 test('readSpokenVersions: names the plugin and its answer when there are no versions in it', async (t) => {

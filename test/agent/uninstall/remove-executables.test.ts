@@ -51,6 +51,22 @@ test('removeExecutables: takes all that was installed, the record with it, and f
   t.deepEqual((await remove(dir)).report(), { removed: {}, left: [], failed: [] });
 });
 
+test('removeExecutables: takes our libraries and their folder, and leaves what somebody put into it', async (t) => {
+  const dir = folders(t);
+  mkdirSync(dir.join('plugins', 'tke-eni-lib'));
+  writeFileSync(dir.join('plugins', 'tke-eni-lib', 'libatomic.so.1'), 'library');
+  await install(dir);
+  t.deepEqual((await remove(dir)).report().removed, { executable: 5, library: 1 });
+  t.deepEqual(readdirSync(dir.join('bin')), []);
+
+  await install(dir);
+  rmSync(dir.join('bin', 'tke-eni-lib', 'libatomic.so.1'));
+  writeFileSync(dir.join('bin', 'tke-eni-lib', 'libatomic.so.1'), 'theirs');
+  const { left } = (await remove(dir)).report();
+  t.deepEqual(left, [`${dir.join('bin', 'tke-eni-lib', 'libatomic.so.1')}: not the file that we installed`]);
+  t.deepEqual(readdirSync(dir.join('bin', 'tke-eni-lib')), ['libatomic.so.1']);
+});
+
 test('removeExecutables: knows what an older release installed, whose files are not those of this one', async (t) => {
   const dir = folders(t);
   await install(dir);

@@ -1,0 +1,80 @@
+import { execFile } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { resolveHostPath } from '../host-path.ts';
+
+/** Whether an executable runs on the host. `unknown`: it could not be tried, which is nothing against it. */
+export type Trial =
+  | { readonly kind: 'runs' }
+  | { readonly kind: 'fails'; readonly why: string }
+  | { readonly kind: 'unknown'; readonly why: string };
+
+/** A start takes some 30 ms; a node that boots is slow. */
+const TRIAL_MS = 10_000;
+/** What the loader says has a line for each version that it misses. */
+const MOST_CHARS = 500;
+
+/**
+ * Runs a CNI executable as the container runtime would: with the host's root, and so the host's libraries, which are
+ * others than this container's. It is asked for its versions, which changes nothing. Only what the loader itself says
+ * counts as a failure. Never rejects.
+ * @param hostRoot the host's root as seen from here.
+ * @param path of the executable, here and on the host.
+ * @see unshare(1) --root; CNI SPEC, "VERSION"
+ */
+export async function tryOnHost(hostRoot: string, path: string): Promise<Trial> {
+  const isHere = hostRoot === '' || hostRoot === '/';
+  try {
+    if (!isSameFile(path, resolveHostPath(hostRoot, path))) {
+      return { kind: 'unknown', why: `${path} on the host is another file than here` };
+    }
+  } catch (error) {
+    return { kind: 'unknown', why: messageOf(error) };
+  }
+  const { code, said } = await ask(isHere ? [path] : ['unshare', `--root=${hostRoot}`, path]);
+  if (code === 0) return { kind: 'runs' };
+  const missing = missingOf(said, path);
+  return missing === '' ? { kind: 'unknown', why: said } : { kind: 'fails', why: missing };
+}
+
+/**
+ * Finds in what a start said what the loader misses; '' when it is no complaint of the loader. Pure.
+ * @see ld.so(8); glibc elf/dl-load.c, elf/dl-version.c
+ */
+export function missingOf(said: string, path: string): string {
+  const lines = said.split('\n').flatMap((line) => {
+    const library = /error while loading shared libraries: (.*)$/.exec(line)?.[1];
+    const version = /([^/\s]+): (version `[^']+' not found)/.exec(line);
+    return library ?? (version === null ? [] : `${version[1]}: ${version[2]}`);
+  });
+  // The file is there, so what is not is the loader that it names. @see execve(2)
+  if (said.includes(`failed to execute ${path}: No such file`) || said.includes(`spawn ${path} ENOENT`)) {
+    lines.push('its loader (ld-linux) is not there: no glibc');
+  }
+  return [...new Set(lines)].join('; ').slice(0, MOST_CHARS);
+}
+
+function ask([file = '', ...args]: readonly string[]): Promise<{ readonly code: number; readonly said: string }> {
+  return new Promise((resolve) => {
+    const env = { CNI_COMMAND: 'VERSION', LC_ALL: 'C', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
+    try {
+      const child = execFile(file, args, { env, timeout: TRIAL_MS, encoding: 'utf8' }, (error, stdout, stderr) => {
+        if (error === null) resolve({ code: 0, said: '' });
+        else resolve({ code: 1, said: `${stderr.trim() || stdout.trim() || error.message}`.slice(0, 4 * MOST_CHARS) });
+      });
+      // One that the loader refuses ends without reading.
+      child.stdin?.on('error', () => {});
+      child.stdin?.end('{"cniVersion":"1.0.0"}');
+    } catch (error) {
+      resolve({ code: 1, said: messageOf(error) });
+    }
+  });
+}
+
+function isSameFile(a: string, b: string): boolean {
+  const [first, second] = [statSync(a), statSync(b)];
+  return first.ino === second.ino && first.dev === second.dev;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
