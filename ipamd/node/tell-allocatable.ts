@@ -6,7 +6,8 @@ import { isSameData } from '../nec/same-data.ts';
 export type AllocatableTold = {
   readonly atMs: number;
   readonly isMore: boolean;
-  /** Times in a row that less was told soon after more. */
+  readonly most: number;
+  /** Times in a row that less was told soon after more, or again: it does not stay, or the definition lacks the field. */
   readonly turns: number;
 };
 
@@ -46,15 +47,16 @@ export function tellAllocatable(
   if (!isSameData(next, before)) return { status, ...lookMs };
   const held = before.allocatableRouteENIIPs;
   if (!isWorthTelling(now, held)) return { status: next, ...lookMs };
-  const told = tellingOf(now.most > (held ?? now.limit), last, nowMs);
+  const told = tellingOf(now.most, now.most > (held ?? now.limit), last, nowMs);
   const pauseMs = last === undefined ? 0 : last.atMs + pauseOf(told) - nowMs;
   return pauseMs > 0 ? { status: next, waitMs: pauseMs } : { status, told };
 }
 
-function tellingOf(isMore: boolean, last: AllocatableTold | undefined, atMs: number): AllocatableTold {
+function tellingOf(most: number, isMore: boolean, last: AllocatableTold | undefined, atMs: number): AllocatableTold {
   const isCalm = last === undefined || atMs - last.atMs > CALM_MS;
-  if (isCalm) return { atMs, isMore, turns: 0 };
-  return { atMs, isMore, turns: last.turns + (last.isMore && !isMore ? 1 : 0) };
+  if (isCalm) return { atMs, isMore, most, turns: 0 };
+  const isAgain = !isMore && (last.isMore || most >= last.most);
+  return { atMs, isMore, most, turns: last.turns + (isAgain ? 1 : 0) };
 }
 
 /** More is told soon, as Pods wait for it; less, which Pods wait with, may take its time. */

@@ -27,7 +27,7 @@ class Watched {
 }
 
 test('tellAllocatable: puts the number into a write that is made anyway, however little it changed', (t) => {
-  const last = { atMs: 0, isMore: true, turns: 9 };
+  const last = { atMs: 0, isMore: true, most: 20, turns: 9 };
   const telling = tellAllocatable(
     { allocatableRouteENIIPs: 20 },
     { routeENIs: 2, allocatableRouteENIIPs: 20 },
@@ -53,7 +53,7 @@ test('tellAllocatable: tells at once that there is nothing more to give, and wit
 });
 
 test('tellAllocatable: says when it will be time', (t) => {
-  const last = { atMs: 1_000, isMore: false, turns: 0 };
+  const last = { atMs: 1_000, isMore: false, most: 5, turns: 0 };
   const before = { allocatableRouteENIIPs: 5 };
   t.deepEqual(tellAllocatable(before, before, can(27), last, 11_000), { status: before, waitMs: 20_000 });
 });
@@ -71,6 +71,18 @@ test('tellAllocatable: writes seldom around an exhausted subnet, though it goes 
   // Up and down once in ten minutes each, once it is known to be a habit.
   const inLastHour = node.writesMs.filter((ms) => ms >= 3 * HOUR_MS).length;
   t.true(inLastHour <= 13, `${inLastHour} writes in an hour`);
+});
+
+test('tellAllocatable: writes seldom what does not stay, as where the definition lacks the field', (t) => {
+  let last: AllocatableTold | undefined;
+  const writesMs: number[] = [];
+  for (let second = 0; second < 3_600; second++) {
+    const { told } = tellAllocatable({}, {}, can(5), last, second * SECOND_MS);
+    if (told === undefined) continue;
+    last = told;
+    writesMs.push(second * SECOND_MS);
+  }
+  t.true(writesMs.length <= 10, `${writesMs.length} writes in an hour`);
 });
 
 test('tellAllocatable: never writes twice in 30 s, and is right in the end', (t) => {
