@@ -1,0 +1,76 @@
+import type { NetnsView } from '../../support/netns.ts';
+import type { RunResult } from '../../support/run.ts';
+import type { PodOptions, SeenPod } from '../pods.ts';
+import type { RealCluster } from '../real-cluster.ts';
+
+/** TCP port of the echo server in its Pod. */
+export const ECHO_PORT = 8_080;
+
+/** Path at which the echo server says who asks, and the Pod that it is in. */
+export const ECHO_PATH = '/cgi-bin/who';
+
+const SCRIPT = '#!/bin/sh\\nprintf "Content-Type: text/plain\\\\r\\\\n\\\\r\\\\n%s %s" "$REMOTE_ADDR" "$(hostname)"\\n';
+
+/** Pods with this run a web server that says who asks. */
+export const ECHO_SERVER: PodOptions = {
+  command: [
+    'sh',
+    '-c',
+    [
+      `mkdir -p /www/cgi-bin && printf '${SCRIPT.replaceAll('%', '%%')}' >/www${ECHO_PATH} && chmod +x /www${ECHO_PATH}`,
+      // An address of IPv4: callers would be told as ::ffff:10.0.1.4 otherwise.
+      `exec httpd -f -p 0.0.0.0:${ECHO_PORT} -h /www`,
+    ].join(' && '),
+  ],
+  // The web server is the first process of its PID namespace, deaf to SIGTERM.
+  spec: { terminationGracePeriodSeconds: 0 },
+};
+
+/** What the echo server says. */
+export type Echo = {
+  /** Address that the server saw. */
+  readonly client: string;
+  /** Name of the Pod that answered. */
+  readonly pod: string;
+};
+
+/** A place to ask from. */
+export type Asker = {
+  readonly name: string;
+  run(argv: readonly string[]): Promise<RunResult>;
+};
+
+/** Asks from inside a Pod. */
+export function podAsker(cluster: RealCluster, pod: SeenPod): Asker {
+  return {
+    name: `Pod ${pod.name} on ${pod.node}`,
+    run: (argv) => cluster.tryKubectl(['-n', pod.namespace, 'exec', pod.name, '--', ...argv]),
+  };
+}
+
+/** Asks from a network namespace: a node, or the host beyond the VPC. */
+export function netnsAsker(name: string, netns: NetnsView): Asker {
+  return { name, run: (argv) => netns.tryRun(argv) };
+}
+
+/** Asks an echo server; undefined when there is no answer within three seconds, thrice where one is expected. */
+export async function ask(asker: Asker, address: string, port: number, tries = 3): Promise<Echo | undefined> {
+  for (let tried = 0; tried < tries; tried++) {
+    const answer = await asker.run([
+      'busybox',
+      'timeout',
+      '3',
+      'wget',
+      '-qO-',
+      `http://${address}:${port}${ECHO_PATH}`,
+    ]);
+    const [client, pod] = answer.stdout.trim().split(' ');
+    if (answer.code === 0 && client !== undefined && pod !== undefined) return { client, pod };
+  }
+  return undefined;
+}
+
+/** Asks when there must be no answer: once is enough. */
+export async function isSilent(asker: Asker, address: string, port: number): Promise<boolean> {
+  return (await ask(asker, address, port, 1)) === undefined;
+}
