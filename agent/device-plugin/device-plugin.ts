@@ -62,14 +62,15 @@ const HELD_FIRST_MS = 500;
 const HELD_MS = 3_000;
 /** An agent goes though the API server does not answer. */
 const WITHDRAW_MS = 1_000;
+const WITHDRAW_TRIES = 3;
 /** How long a Pod takes from a scheduler that has not seen the Node's last change to kubelet's admission. */
 const BOUND_MS = 1_000;
 
 type Telling = {
   update(count: DeviceCount): Promise<void>;
   askHeldAgain(): void;
-  /** Keeps schedulers from the node; true when they were told. Kubelet goes on admitting. Never rejects. */
-  withdraw(): Promise<boolean>;
+  /** Keeps schedulers from the node, and waits for what they have bound: kubelet goes on admitting. Never rejects. */
+  withdraw(): Promise<void>;
 };
 
 /**
@@ -82,8 +83,7 @@ export function startDevicePlugin(deps: DevicePluginDeps): DevicePlugin {
   const running = Promise.all(deps.resources.map((resource) => serveResource(deps, resource, tellings, down.signal)));
   running.catch((error: unknown) => deps.log.error('device plugin ended', { error }));
   const end = async (): Promise<void> => {
-    const withdrawn = await Promise.all([...tellings].map((told) => told.withdraw()));
-    if (withdrawn.includes(true)) await deps.clock.sleep(BOUND_MS);
+    await Promise.all([...tellings].map((told) => told.withdraw()));
     down.abort('the agent is going down');
     await running.catch(() => {});
   };
@@ -156,7 +156,7 @@ async function serveResource(
 
 /** Keeps what kubelet was told, and tells it what is otherwise. */
 function openTelling(
-  { kubeletDir, node, log, metrics }: DevicePluginDeps,
+  { kubeletDir, node, clock, log, metrics }: DevicePluginDeps,
   { name, prefix }: DeviceResource,
   endpoint: PluginEndpoint,
   signal: AbortSignal,
@@ -203,15 +203,20 @@ function openTelling(
     },
     withdraw: async () => {
       isWithdrawn = true;
-      if (node === undefined || !endpoint.isWatched() || healthyOf(devices) === 0) return false;
+      if (node === undefined || !endpoint.isWatched() || healthyOf(devices) === 0) return;
       const resource = { resource: name, capacity: devices.length, allocatable: 0 };
+      log.info('no Pods are taken until another agent runs', { resource: name });
       try {
-        await patchNode(node.kube, node.name, resource, AbortSignal.timeout(WITHDRAW_MS));
-        log.info('no Pods are taken while no agent runs', { resource: name });
-        return true;
+        // Kubelet may write its own number meanwhile, once in ten seconds.
+        let last: string | undefined;
+        for (let tries = 0; tries < WITHDRAW_TRIES; tries++) {
+          const version = await patchNode(node.kube, node.name, resource, AbortSignal.timeout(WITHDRAW_MS));
+          if (version !== undefined && version === last) return;
+          last = version;
+          await clock.sleep(BOUND_MS);
+        }
       } catch (error) {
-        log.warn('node status not written, kubelet may fail Pods while no agent runs', { ...resource, error });
-        return false;
+        log.warn('node status not written, kubelet may fail Pods until another agent runs', { ...resource, error });
       }
     },
   };

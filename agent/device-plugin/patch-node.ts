@@ -11,7 +11,8 @@ export type NodeResource = {
 };
 
 /**
- * Writes into the Node's status how much of a resource it has; kubelet writes the same with its next sync. Idempotent.
+ * Writes into the Node's status how much of a resource it has; kubelet writes what it thinks with its next sync. Idempotent.
+ * Answers with the Node's resourceVersion, which stays while nobody changes the Node.
  * @throws KubeError
  */
 export async function patchNode(
@@ -19,7 +20,9 @@ export async function patchNode(
   nodeName: string,
   { resource, capacity, allocatable }: NodeResource,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string | undefined> {
   const status = { capacity: { [resource]: String(capacity) }, allocatable: { [resource]: String(allocatable) } };
-  await kube.patch(NODES, { name: nodeName }, { kind: 'merge', body: { status }, subresource: 'status' }, signal);
+  const patch = { kind: 'merge', body: { status }, subresource: 'status' } as const;
+  const { metadata } = await kube.patch(NODES, { name: nodeName }, patch, signal);
+  return metadata.resourceVersion;
 }
