@@ -69,6 +69,8 @@ export async function keepRegistered(deps: RegistrationDeps, signal: AbortSignal
     }
     if (!isOther && registeredMs !== undefined && endpoint.isWatched()) {
       if (clock.monotonicMs() - registeredMs >= STEADY_MS) failures = 0;
+      // Does nothing unless somebody removed our socket. Kubelet's connection lives on without it, so a failure can wait.
+      await endpoint.serve().catch(() => undefined);
       await wake.wait(LOOK_MS, signal);
       continue;
     }

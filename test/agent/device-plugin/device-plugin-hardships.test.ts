@@ -89,6 +89,16 @@ test('startDevicePlugin: serves anew when its own socket and the folder were tak
   t.deepEqual(scene.sockets().toSorted(), ['kubelet.sock', 'tke-eni-ip.sock']);
 });
 
+test('startDevicePlugin: makes its socket again when somebody removes it, and stays registered', async (t) => {
+  const scene = openScene(t);
+  scene.plugin();
+  const kubelet = await scene.kubelet();
+  await told(kubelet, 9);
+  scene.remove('device-plugins/tke-eni-ip.sock');
+  await waitUntil(() => scene.sockets().includes('tke-eni-ip.sock'), { what: 'its socket', timeoutMs: PATIENCE_MS });
+  t.deepEqual([kubelet.registrations.length, kubelet.openWatches], [1, 1]);
+});
+
 test('startDevicePlugin: takes the place of a plugin that was killed', async (t) => {
   t.timeout(60_000);
   const scene = openScene(t);
