@@ -18,7 +18,7 @@ test('demo: the whole system runs, starves, is throttled, loses its leader, reco
   t.notRegex(stdout, /LOST/);
   t.regex(stdout, /answers "hello from web-0"/);
   t.regex(stdout, /limits its link to 10Mbit/);
-  t.regex(stdout, /^ {2}n1 +4 +4 +2 +True +SupplyMet/m, 'kubectl get nec');
+  t.regex(stdout, /^ {2}n1 +2 +4 +4 +\d+ +True +SupplyMet/m, 'kubectl get nec');
   t.regex(stdout, /^ {2}n2 .* False +SubnetExhausted/m);
   t.regex(stdout, /event SubnetExhausted, nec\/n2:\s+.*ResourceInsufficient\.Subnet/);
   t.regex(stdout, /event FailedCreatePodSandBox, pod\/db-\d:/);
