@@ -7,6 +7,7 @@ import { awaitServing } from '../test/cluster/deploy.ts';
 import { findKubeAssets } from '../test/cluster/kube-assets.ts';
 import { type RealCluster, startRealCluster } from '../test/cluster/real-cluster.ts';
 import { waitUntil } from '../test/support/wait-until.ts';
+import { type CpuTimes, describeCpu } from './cluster/cpu-times.ts';
 import { type Contestant, PODS_AT_ONCE, type Round, runRound } from './cluster/fifty.ts';
 import { measureStarts } from './cluster/plugin-starts.ts';
 import { sumSamples } from './cluster/prometheus-text.ts';
@@ -68,9 +69,15 @@ async function measure(cluster: RealCluster): Promise<readonly BenchRow[]> {
     }
   }
   const starts = await describeStarts(cluster);
-  const row = (name: string, pick: (round: Round) => number, extra: (one: (of: typeof pick) => string) => string) => {
+  const row = (
+    name: string,
+    pick: (round: Round) => number,
+    cpuOf: (round: Round) => CpuTimes,
+    extra: (one: (of: typeof pick) => string) => string,
+  ) => {
     const of = (contestant: Contestant, what: typeof pick) => median((rounds.get(contestant) ?? []).map(what));
     const both = (what: typeof pick) => `${of(OURS, what).toFixed(0)} against ${of(PEER, what).toFixed(0)} ms`;
+    const cpu = [OURS, PEER].map((contestant) => of(contestant, (round) => cpuOf(round).plugins).toFixed(1));
     const made = benchRow({
       suite: SUITE,
       case: name,
@@ -78,7 +85,7 @@ async function measure(cluster: RealCluster): Promise<readonly BenchRow[]> {
       peer: of(PEER, pick),
       peerName: 'ptp + host-local',
       unit: 's',
-      extra: `${PODS_AT_ONCE} Pods on one node, ${ROUNDS - 1} rounds in turn; ${extra(both)}`,
+      extra: `${PODS_AT_ONCE} Pods on one node, ${ROUNDS - 1} rounds in turn; ${extra(both)}; CPU of all plugins ${cpu.join(' against ')} s`,
     });
     return { ...made, extra: `${made.extra}; ${made.ratio >= TARGET ? 'reaches' : 'misses'} ${TARGET}` };
   };
@@ -86,6 +93,7 @@ async function measure(cluster: RealCluster): Promise<readonly BenchRow[]> {
     row(
       'fifty-up',
       ({ upS }) => upS,
+      ({ upCpu }) => upCpu,
       (both) =>
         `RunPodSandbox by the kubelet ${both(({ latencies }) => latencies.runMs)}, ` +
         `plugins by containerd ${both(({ latencies }) => latencies.setupMs)}; ${starts}`,
@@ -93,6 +101,7 @@ async function measure(cluster: RealCluster): Promise<readonly BenchRow[]> {
     row(
       'fifty-down',
       ({ downS }) => downS,
+      ({ downCpu }) => downCpu,
       (both) =>
         `StopPodSandbox by the kubelet ${both(({ latencies }) => latencies.stopMs)}, ` +
         `plugins by containerd ${both(({ latencies }) => latencies.teardownMs)}`,
@@ -125,8 +134,8 @@ async function describeStarts(cluster: RealCluster): Promise<string> {
   return `starts alone (VERSION): ${told.join(', ')}`;
 }
 
-function describeRound({ upS, downS, latencies }: Round): string {
+function describeRound({ upS, downS, latencies, upCpu, downCpu }: Round): string {
   const { runMs, stopMs, setupMs, teardownMs } = latencies;
   const ms = [runMs, setupMs, stopMs, teardownMs].map((value) => value.toFixed(0)).join(', ');
-  return `up ${upS.toFixed(1)} s, down ${downS.toFixed(1)} s; run, setup, stop, teardown ${ms} ms`;
+  return `up ${upS.toFixed(1)} s, down ${downS.toFixed(1)} s; run, setup, stop, teardown ${ms} ms\n  CPU seconds up: ${describeCpu(upCpu)}; down: ${describeCpu(downCpu)}`;
 }

@@ -3,6 +3,7 @@ import { PODS } from '../../kube/resource-types.ts';
 import { podManifest } from '../../test/cluster/pods.ts';
 import type { RealCluster } from '../../test/cluster/real-cluster.ts';
 import { isObject } from '../../test/support/netns.ts';
+import { type CpuTimes, cpuBetween, readCpuTimes } from './cpu-times.ts';
 import { type Latencies, readLatencies, sandboxTotals } from './latencies.ts';
 
 /** Pods that come and go at once. */
@@ -23,6 +24,8 @@ export type Round = {
   readonly downS: number;
   /** Means of this round. */
   readonly latencies: Latencies;
+  readonly upCpu: CpuTimes;
+  readonly downCpu: CpuTimes;
 };
 
 const NAMESPACE = 'default';
@@ -36,12 +39,20 @@ export async function runRound(cluster: RealCluster, { node, eniIps }: Contestan
       // Bound by us: the scheduler's pace is not what is measured.
       JSON.parse(podManifest(`${node}-${index}`, { eniIps, labels: { app: node }, spec: { nodeName: node } })),
   );
-  const before = await sandboxTotals(cluster, node);
+  const cpu = () => readCpuTimes(cluster, cluster.node(node));
+  const [before, cpuBefore] = [await sandboxTotals(cluster, node), await cpu()];
   const upS = await timed(() => bringUp(cluster, node, pods));
-  const between = await sandboxTotals(cluster, node);
+  const [cpuUp, between] = [await cpu(), await sandboxTotals(cluster, node)];
+  const cpuAgain = await cpu();
   const downS = await timed(() => takeDown(cluster, node, pods));
-  const after = await sandboxTotals(cluster, node);
-  return { upS, downS, latencies: readLatencies(before, between, after) };
+  const [cpuDown, after] = [await cpu(), await sandboxTotals(cluster, node)];
+  return {
+    upS,
+    downS,
+    latencies: readLatencies(before, between, after),
+    upCpu: cpuBetween(cpuBefore, cpuUp),
+    downCpu: cpuBetween(cpuAgain, cpuDown),
+  };
 }
 
 async function bringUp(cluster: RealCluster, app: string, pods: readonly KubeObject[]): Promise<void> {
