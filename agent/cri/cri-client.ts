@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs';
 import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
 import { isRecord } from '../../runtime/decode.ts';
-import { decodeMessage, encodeMessage, type InitOf, type MessageOf, type MessageTable } from '../api/codec.ts';
+import type { InitOf, MessageOf, MessageTable } from '../api/codec.ts';
+import { callUnary, type UnaryCall } from '../unary-call.ts';
 import {
   LIST_POD_SANDBOX_REQUEST,
   LIST_POD_SANDBOX_RESPONSE,
@@ -17,20 +18,15 @@ import { CriError, type CriSandbox, type CriSandboxNetwork, type SandboxView } f
 const CALL_MS = 10_000;
 const RECEIVE_BYTES = 16 << 20;
 
-type Call<Q extends MessageTable, A extends MessageTable> = {
-  readonly name: string;
-  readonly request: Q;
-  readonly response: A;
-};
-
-const VERSION = { name: 'Version', request: VERSION_REQUEST, response: VERSION_RESPONSE } as const;
+const SERVICE = '/runtime.v1.RuntimeService';
+const VERSION = { path: `${SERVICE}/Version`, request: VERSION_REQUEST, response: VERSION_RESPONSE } as const;
 const LIST = {
-  name: 'ListPodSandbox',
+  path: `${SERVICE}/ListPodSandbox`,
   request: LIST_POD_SANDBOX_REQUEST,
   response: LIST_POD_SANDBOX_RESPONSE,
 } as const;
 const STATUS = {
-  name: 'PodSandboxStatus',
+  path: `${SERVICE}/PodSandboxStatus`,
   request: POD_SANDBOX_STATUS_REQUEST,
   response: POD_SANDBOX_STATUS_RESPONSE,
 } as const;
@@ -109,31 +105,13 @@ async function probe(
 
 async function unary<Q extends MessageTable, A extends MessageTable>(
   client: Client,
-  call: Call<Q, A>,
+  call: UnaryCall<Q, A>,
   request: InitOf<Q>,
   signal: AbortSignal,
 ): Promise<MessageOf<A>> {
-  signal.throwIfAborted();
-  const answer = Promise.withResolvers<MessageOf<A>>();
-  const running = client.makeUnaryRequest<InitOf<Q>, MessageOf<A>>(
-    `/runtime.v1.RuntimeService/${call.name}`,
-    (message) => encodeMessage(call.request, message),
-    (bytes) => decodeMessage(call.response, bytes),
-    request,
-    { deadline: Date.now() + CALL_MS },
-    (error, response) => {
-      if (error !== null) answer.reject(error);
-      else if (response === undefined) answer.reject(new CriError('CRI_ANSWER', `${call.name}: no answer`));
-      else answer.resolve(response);
-    },
-  );
-  const cancel = () => running.cancel();
-  signal.addEventListener('abort', cancel, { once: true });
-  try {
-    return await answer.promise;
-  } finally {
-    signal.removeEventListener('abort', cancel);
-  }
+  const answer = await callUnary(client, call, request, { timeoutMs: CALL_MS, signal });
+  if (answer === undefined) throw new CriError('CRI_ANSWER', `${call.path}: no answer`);
+  return answer;
 }
 
 function sandboxOf(item: MessageOf<typeof LIST_POD_SANDBOX_RESPONSE>['items'][number]): CriSandbox {

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
-import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
-import { decodeMessage, encodeMessage, type InitOf, type MessageOf, type MessageTable } from '../api/codec.ts';
+import { Client, credentials, status } from '@grpc/grpc-js';
+import type { InitOf, MessageOf, MessageTable } from '../api/codec.ts';
+import { type CallLimits, callUnary, type UnaryCall } from '../unary-call.ts';
 import { EMPTY, LIST_POD_RESOURCES_RESPONSE, REGISTER_REQUEST } from './kubelet-messages.ts';
 
 /** The version of the API that every kubelet since 1.10 speaks. */
@@ -59,15 +60,6 @@ export async function listHeld(
   return new Set(devices.filter(({ resourceName }) => resourceName === resource).flatMap(({ deviceIds }) => deviceIds));
 }
 
-/** Bounds of one call; milliseconds. */
-export type CallLimits = { readonly timeoutMs: number; readonly signal: AbortSignal };
-
-type Call<Q extends MessageTable, A extends MessageTable> = {
-  readonly path: string;
-  readonly request: Q;
-  readonly response: A;
-};
-
 const REGISTER = { path: '/v1beta1.Registration/Register', request: REGISTER_REQUEST, response: EMPTY } as const;
 const LIST_POD_RESOURCES = {
   path: '/v1.PodResourcesLister/List',
@@ -78,11 +70,11 @@ const LIST_POD_RESOURCES = {
 /** A connection of its own for each call: kubelet is another process each time, and calls are seldom. */
 async function callOnce<Q extends MessageTable, A extends MessageTable>(
   socket: string,
-  call: Call<Q, A>,
+  call: UnaryCall<Q, A>,
   request: InitOf<Q>,
-  { timeoutMs, signal }: CallLimits,
+  limits: CallLimits,
 ): Promise<MessageOf<A>> {
-  signal.throwIfAborted();
+  limits.signal.throwIfAborted();
   if (!statSync(socket, { throwIfNoEntry: false })?.isSocket()) {
     throw new KubeletError('KUBELET_UNREACHABLE', `${socket}: no such socket`);
   }
@@ -92,35 +84,25 @@ async function callOnce<Q extends MessageTable, A extends MessageTable>(
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_channelz': 0,
   });
-  const answer = Promise.withResolvers<MessageOf<A>>();
-  const running = client.makeUnaryRequest<InitOf<Q>, MessageOf<A>>(
-    call.path,
-    (message) => encodeMessage(call.request, message),
-    (bytes) => decodeMessage(call.response, bytes),
-    request,
-    { deadline: Date.now() + timeoutMs },
-    (error, response) => {
-      if (error !== null) answer.reject(asKubeletError(call.path, error));
-      else if (response === undefined) answer.reject(new KubeletError('KUBELET_REFUSED', `${call.path}: no answer`));
-      else answer.resolve(response);
-    },
-  );
-  const cancel = () => running.cancel();
-  signal.addEventListener('abort', cancel, { once: true });
   try {
-    return await answer.promise;
+    const answer = await callUnary(client, call, request, limits);
+    if (answer === undefined) throw new KubeletError('KUBELET_REFUSED', `${call.path}: no answer`);
+    return answer;
   } catch (error) {
-    signal.throwIfAborted();
-    throw error;
+    limits.signal.throwIfAborted();
+    throw asKubeletError(call.path, error);
   } finally {
-    signal.removeEventListener('abort', cancel);
     client.close();
   }
 }
 
 const UNREACHABLE: readonly status[] = [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED];
 
-function asKubeletError(path: string, error: ServiceError): KubeletError {
-  const code = UNREACHABLE.includes(error.code) ? 'KUBELET_UNREACHABLE' : 'KUBELET_REFUSED';
-  return new KubeletError(code, `${path}: ${error.message}`, { cause: error });
+function asKubeletError(path: string, error: unknown): KubeletError {
+  if (error instanceof KubeletError) return error;
+  const isUnreachable = error instanceof Error && 'code' in error && UNREACHABLE.some((code) => code === error.code);
+  const text = error instanceof Error ? error.message : String(error);
+  return new KubeletError(isUnreachable ? 'KUBELET_UNREACHABLE' : 'KUBELET_REFUSED', `${path}: ${text}`, {
+    cause: error,
+  });
 }
