@@ -61,7 +61,7 @@ export function openInstallation(
   const put = async (): Promise<void> => {
     if (hasExecutables) return;
     try {
-      const { own, reference } = await putAll(settings);
+      const { own, reference } = await putAll(settings, log);
       hasExecutables = true;
       log.info('executables installed', { dir: settings.cniBinDir, own, reference });
       await keepWarm();
@@ -108,22 +108,34 @@ export function openInstallation(
   };
 }
 
-/** Records beside the files which are ours, so that an uninstallation takes them and nobody else's. */
-async function putAll({ pluginDir, referencePluginDir, cniBinDir }: InstallationSettings) {
+/**
+ * Records beside the files which are ours, so that an uninstallation takes them and nobody else's. Without a record
+ * (a folder that was filled beforehand and is read-only) the node has its network all the same.
+ */
+async function putAll({ pluginDir, referencePluginDir, cniBinDir }: InstallationSettings, log: Logger) {
+  const record = (write: () => void): void => {
+    try {
+      write();
+    } catch (error) {
+      log.warn('what is installed is not recorded, an uninstallation may leave it', { dir: cniBinDir, error });
+    }
+  };
   const hasReference = referencePluginDir !== '';
   mkdirSync(cniBinDir, { recursive: true, mode: 0o755 });
   const lacking = REFERENCE_PLUGIN_NAMES.filter(
     (name) => hasReference && existsSync(join(referencePluginDir, name)) && !existsSync(join(cniBinDir, name)),
   );
   // Ours are told by their content too; a reference plugin of equal content may be anybody's.
-  recordIntent(cniBinDir, lacking);
+  record(() => recordIntent(cniBinDir, lacking));
   const own = await installExecutables(pluginDir, cniBinDir);
   const reference = hasReference
     ? await installReferencePlugins(referencePluginDir, cniBinDir)
     : { installed: [], kept: [] };
-  recordInstalled(cniBinDir, [...PLUGIN_NAMES, ...PLUGIN_LIBRARIES, ...reference.installed]);
-  // Somebody else was quicker.
-  forgetIntent(cniBinDir, reference.kept);
+  record(() => {
+    recordInstalled(cniBinDir, [...PLUGIN_NAMES, ...PLUGIN_LIBRARIES, ...reference.installed]);
+    // Somebody else was quicker.
+    forgetIntent(cniBinDir, reference.kept);
+  });
   return { own, reference };
 }
 
