@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { decodeOrThrow, integer, list, record, required, text } from '../../runtime/decode.ts';
@@ -79,9 +79,13 @@ export function forgetIntent(binDir: string, names: readonly string[]): void {
   write(binDir, { files, intended: intended.filter((name) => !names.includes(name)) });
 }
 
-/** Takes the record away. Idempotent. */
+/** Takes the record away, and what a killed agent left of one. Idempotent. @throws the file system's own error */
 export function removeInstallRecord(binDir: string): void {
-  rmSync(join(binDir, RECORD_FILE), { force: true });
+  const path = join(binDir, RECORD_FILE);
+  if (statSync(binDir, { throwIfNoEntry: false }) === undefined) return;
+  const unfinished = readdirSync(binDir).filter((name) => name.startsWith(`${RECORD_FILE}.`) && name.endsWith('.tmp'));
+  for (const name of unfinished) rmSync(join(binDir, name), { force: true });
+  rmSync(path, { force: true });
 }
 
 /** Tells whether the file of that name is still the one that was recorded. */

@@ -2,7 +2,13 @@ import { readdirSync, readFileSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path';
 import { CONFLIST_FILE } from '../install/conflist.ts';
 import { digest, NEW_SUFFIX, PLUGIN_LIBRARIES, PLUGIN_NAMES, REFERENCE_PLUGIN_NAMES } from '../install/executables.ts';
-import { type InstallRecord, isAsRecorded, readInstallRecord, removeInstallRecord } from '../install/install-record.ts';
+import {
+  type InstallRecord,
+  isAsRecorded,
+  RECORD_FILE,
+  readInstallRecord,
+  removeInstallRecord,
+} from '../install/install-record.ts';
 import type { Sweep } from './sweep.ts';
 
 /** Where executables were put, and where they came from. */
@@ -46,7 +52,7 @@ export async function removeExecutables(places: ExecutablePlaces, sweep: Sweep):
   for (const folder of new Set(PLUGIN_LIBRARIES.map((name) => dirname(join(cniBinDir, name))))) {
     await sweep.step(folder, () => removeFolder(folder));
   }
-  if (!sweep.hasFailed()) removeInstallRecord(cniBinDir);
+  if (!sweep.hasFailed()) await sweep.step(join(cniBinDir, RECORD_FILE), () => removeInstallRecord(cniBinDir));
 }
 
 const OWN_NAMES: ReadonlySet<string> = new Set([...PLUGIN_NAMES, ...PLUGIN_LIBRARIES]);

@@ -135,6 +135,7 @@ test('removeExecutables: takes what an installation that was cut short had put, 
   writeFileSync(dir.join('bin', RECORD_FILE), JSON.stringify(record));
   writeFileSync(dir.join('bin', 'bridge'), 'somebody else was quicker');
   writeFileSync(dir.join('bin', 'portmap.tke-eni-new'), 'refer');
+  writeFileSync(dir.join('bin', `${RECORD_FILE}.4711.tmp`), '{"files"');
   await remove(dir);
   t.deepEqual(readdirSync(dir.join('bin')), ['bridge']);
 });
