@@ -37,6 +37,16 @@ export async function sandboxesOf(node: ClusterNode): Promise<readonly SeenSandb
   }
 }
 
+/** Stops a sandbox behind kubelet's back, which makes the Pod's next one then. @throws Error of gRPC */
+export async function stopSandbox(node: ClusterNode, podSandboxId: string): Promise<void> {
+  const cri = openCriClient(node.machine.insidePath(CONTAINERD_SOCKET));
+  try {
+    await cri.call('StopPodSandbox', { podSandboxId });
+  } finally {
+    cri.close();
+  }
+}
+
 /** Reads a node's journal. @throws Error when it has none */
 export function journalOf(node: ClusterNode): JournalFacts {
   return readJournalFacts(`${node.machine.insidePath(STATE_DIR)}/journal.db`);
@@ -69,6 +79,11 @@ export async function findNodeViolations(node: ClusterNode, cloud: VpcCloud): Pr
   ].map((line) => `${node.name}: ${line}`);
 }
 
+/** Names of the network namespaces that containerd made on a node, below /run/netns. */
+export function namespacesOf(node: ClusterNode): readonly string[] {
+  return filesOf(node, '/run/netns').filter((name) => name.startsWith('cni-'));
+}
+
 /** NICs are veths too in the test VPC; every other one is a Pod's. */
 async function veths(node: ClusterNode, nics: readonly string[]): Promise<readonly string[]> {
   const links = await node.ns.ipJson('-d', 'link', 'show', 'type', 'veth');
@@ -79,8 +94,8 @@ async function veths(node: ClusterNode, nics: readonly string[]): Promise<readon
 
 function namespaces(node: ClusterNode, wanted: readonly string[]): readonly string[] {
   const names = wanted.map((path) => path.slice(path.lastIndexOf('/') + 1));
-  return filesOf(node, '/run/netns')
-    .filter((name) => name.startsWith('cni-') && !names.includes(name))
+  return namespacesOf(node)
+    .filter((name) => !names.includes(name))
     .map((name) => `kernel: network namespace ${name} is of no sandbox`);
 }
 

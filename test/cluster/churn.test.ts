@@ -1,0 +1,36 @@
+import test from 'ava';
+import { churn } from './churn.ts';
+import { QUICK_RESTARTS } from './quick-restarts.ts';
+import { type RealCluster, startRealCluster } from './real-cluster.ts';
+
+/** CHURN_MINUTES and CHURN_SEED set how long it lasts (default 10) and what is done. */
+const MINUTES = Number(process.env['CHURN_MINUTES'] ?? 10);
+const SEED = Number(process.env['CHURN_SEED'] ?? Date.now() % 1_000_000);
+
+let started: RealCluster | undefined;
+
+test.after.always(() => started?.close());
+
+test.serial(
+  'a cluster whose parts die at random while Pods come and go: no address is given twice, nothing is left',
+  async (t) => {
+    t.timeout((MINUTES + 15) * 60_000);
+    t.log(`CHURN_MINUTES=${MINUTES} CHURN_SEED=${SEED}`);
+    const cluster = await startRealCluster({
+      nodes: ['node1', 'node2'].map((name) => ({ name, kubelet: QUICK_RESTARTS })),
+    });
+    started = cluster;
+    await cluster.deploy();
+    const startMs = performance.now();
+    const lines: string[] = [];
+    const say = (line: string): void => {
+      lines.push(`${((performance.now() - startMs) / 1_000).toFixed(1)} s: ${line}`);
+    };
+    const tally = await churn(cluster, { minutes: MINUTES, seed: SEED, say }).catch((error: unknown) => {
+      throw new Error(`seed ${SEED}: ${String(error)}\n${lines.join('\n')}`, { cause: error });
+    });
+    t.log(JSON.stringify(tally, null, 2));
+    t.deepEqual(tally.violations, [], lines.join('\n'));
+    t.true(tally.everReady > 0);
+  },
+);

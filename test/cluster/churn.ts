@@ -1,0 +1,226 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PODS } from '../../kube/resource-types.ts';
+import { seededRandom } from '../support/seeded-random.ts';
+import { auditCluster, listAll } from './audit.ts';
+import { type Watch, watchCluster } from './churn-watch.ts';
+import { awaitServing } from './deploy.ts';
+import { CLUSTER_KINDS, type Disturbance, disturbCluster, disturbNode, NODE_KINDS } from './disturbances.ts';
+import { awaitPods, deploymentManifest, spreadOverNodes } from './pods.ts';
+import type { RealCluster } from './real-cluster.ts';
+import { awaitSettled } from './settle.ts';
+
+/** How long and how wild. */
+export type ChurnOptions = {
+  readonly minutes: number;
+  /** The same seed makes the same choices; what is in time with what is the machine's. */
+  readonly seed: number;
+  readonly say: (line: string) => void;
+};
+
+/** What came of it. */
+export type ChurnTally = {
+  readonly seed: number;
+  /** Disturbances by their kind. */
+  readonly disturbances: Readonly<Record<string, number>>;
+  readonly scalings: number;
+  readonly deletions: { readonly polite: number; readonly atOnce: number };
+  readonly pods: number;
+  readonly everReady: number;
+  /** `reason: message` -> Pods that failed for it. */
+  readonly failed: Readonly<Record<string, number>>;
+  readonly looks: number;
+  readonly addressesSeen: number;
+  /** Seconds from the last disturbance until all wanted Pods were ready. */
+  readonly settledSeconds: number;
+  /** What must not have been, each once. Empty is good. */
+  readonly violations: readonly string[];
+};
+
+/** Deployments whose size changes. */
+const CHURNING = ['churn-a', 'churn-b', 'churn-c'] as const;
+/** The Deployment whose Pods nobody touches. */
+const STAYING = 'stay';
+const MOST_REPLICAS = 8;
+/** Disturbances under way at once. */
+const MOST_AT_ONCE = 2;
+/** Longest that something stays away, milliseconds. */
+const MOST_AWAY_MS = 8_000;
+/** Longest that the cluster may take to become quiet in the end, milliseconds. */
+const SETTLE_MS = 240_000;
+
+/** How often each is chosen; a reboot takes everything on a node with it, so it is rare. */
+const WEIGHTS: Readonly<Record<(typeof NODE_KINDS)[number] | (typeof CLUSTER_KINDS)[number], number>> = {
+  kubelet: 3,
+  containerd: 3,
+  'kube-proxy': 1,
+  agent: 5,
+  'agent-pod': 2,
+  reboot: 1,
+  'kube-apiserver': 2,
+  etcd: 2,
+  'kube-scheduler': 1,
+  'kube-controller-manager': 1,
+  ipamd: 3,
+};
+
+/**
+ * Kills parts of a cluster at random, two at a time, while Deployments grow and shrink and Pods are deleted, some at once;
+ * watches the addresses all the time; then lets it rest, and audits it with Pods and without. The cluster is deployed and
+ * empty at the start, and at the end. @throws Error when it does not come to rest
+ */
+export async function churn(cluster: RealCluster, { minutes, seed, say }: ChurnOptions): Promise<ChurnTally> {
+  const random = seededRandom(seed);
+  await cluster.apply(deploymentManifest(STAYING, 4, { spec: spreadOverNodes(STAYING) }));
+  for (const name of CHURNING) await cluster.apply(deploymentManifest(name, 3, { spec: spreadOverNodes(name) }));
+  await awaitPods(cluster, `app=${STAYING}`, 4);
+  const watch = watchCluster(cluster, STAYING);
+  const violations = new Set<string>();
+  const tell = (line: string): void => {
+    if (!violations.has(line)) say(`VIOLATION ${line}`);
+    violations.add(line);
+  };
+  const over = new AbortController();
+  const watching = keepWatching(watch, over.signal, tell);
+  const endMs = performance.now() + minutes * 60_000;
+  const [disturbances, actions] = await Promise.all([
+    keepDisturbing({ cluster, random: seededRandom(seed + 1), endMs, watch, say }),
+    keepScaling(cluster, random, endMs),
+  ]);
+  const restMs = performance.now();
+  say('resting');
+  await rest(cluster);
+  const settledSeconds = Math.round((performance.now() - restMs) / 1_000);
+  say(`settled after ${settledSeconds} s`);
+  for (const line of await auditCluster(cluster, { withinMs: SETTLE_MS })) tell(`with Pods: ${line}`);
+  over.abort();
+  await watching;
+  for (const name of [STAYING, ...CHURNING])
+    await cluster.kubectl('delete', 'deployment', name, '--cascade=foreground');
+  for (const line of await stuckPods(cluster)) tell(line);
+  for (const line of await auditCluster(cluster, { withinMs: SETTLE_MS })) tell(`without Pods: ${line}`);
+  const { seen } = watch;
+  return {
+    seed,
+    disturbances: count(disturbances),
+    ...actions,
+    pods: seen.pods.size,
+    everReady: seen.ready.size,
+    failed: count([...seen.failed.values()]),
+    looks: seen.looks,
+    addressesSeen: seen.addresses,
+    settledSeconds,
+    violations: [...violations],
+  };
+}
+
+async function keepWatching(watch: Watch, signal: AbortSignal, tell: (line: string) => void): Promise<void> {
+  while (!signal.aborted) {
+    for (const line of await watch.look()) tell(line);
+    await sleep(1_000);
+  }
+}
+
+type Disturbing = {
+  readonly cluster: RealCluster;
+  readonly random: () => number;
+  readonly endMs: number;
+  readonly watch: Watch;
+  readonly say: (line: string) => void;
+};
+
+/** Resolves with the kinds of all that was done, when all of it is over. */
+async function keepDisturbing({ cluster, random, endMs, watch, say }: Disturbing): Promise<readonly string[]> {
+  const done: string[] = [];
+  const running = new Map<string, Promise<void>>();
+  while (performance.now() < endMs) {
+    await sleep(1_000 + random() * 6_000);
+    const one = choose(cluster, random);
+    const awayMs = random() * MOST_AWAY_MS;
+    if (running.size >= MOST_AT_ONCE || running.has(one.target)) continue;
+    say(`${one.kind} of ${one.target}, away for ${Math.round(awayMs)} ms`);
+    if (one.kind === 'reboot') watch.forgive(one.target);
+    const run = attempt(one, awayMs, say).then(() => {
+      // Its Pods come back from now on.
+      if (one.kind === 'reboot') watch.forgive(one.target);
+      running.delete(one.target);
+      done.push(one.kind);
+    });
+    running.set(one.target, run);
+  }
+  await Promise.all(running.values());
+  return done;
+}
+
+/** What needs the API server cannot be done while that is away: then it is left out. */
+async function attempt(one: Disturbance, awayMs: number, say: (line: string) => void): Promise<void> {
+  try {
+    await one.run(awayMs);
+  } catch (error) {
+    say(`${one.kind} of ${one.target}: ${String(error).slice(0, 300)}`);
+  }
+}
+
+function choose(cluster: RealCluster, random: () => number): Disturbance {
+  const kinds = [...NODE_KINDS, ...CLUSTER_KINDS];
+  const all = kinds.flatMap((kind) => Array.from({ length: WEIGHTS[kind] }, () => kind));
+  const kind = all[Math.floor(random() * all.length)] ?? 'agent';
+  const node = cluster.nodes[Math.floor(random() * cluster.nodes.length)];
+  const ofNode = NODE_KINDS.find((one) => one === kind);
+  if (ofNode !== undefined && node !== undefined) return disturbNode(cluster, node, ofNode);
+  return disturbCluster(cluster, CLUSTER_KINDS.find((one) => one === kind) ?? 'ipamd');
+}
+
+type Actions = Pick<ChurnTally, 'scalings' | 'deletions'>;
+
+async function keepScaling(cluster: RealCluster, random: () => number, endMs: number): Promise<Actions> {
+  let scalings = 0;
+  const deletions = { polite: 0, atOnce: 0 };
+  while (performance.now() < endMs) {
+    await sleep(300 + random() * 1_500);
+    const name = CHURNING[Math.floor(random() * CHURNING.length)] ?? CHURNING[0];
+    const what = random();
+    const pick = random();
+    if (what < 0.6) {
+      const replicas = Math.floor(pick * (MOST_REPLICAS + 1));
+      scalings += await succeeds(cluster, ['scale', `deployment/${name}`, `--replicas=${replicas}`]);
+      continue;
+    }
+    const pods = await listAll(cluster, PODS).catch(() => []);
+    const own = pods.filter(({ metadata }) => metadata.labels?.['app'] === name);
+    const pod = own[Math.floor(pick * own.length)]?.metadata.name;
+    if (pod === undefined) continue;
+    const remove = ['delete', 'pod', pod, '--wait=false'];
+    if (what < 0.8) deletions.polite += await succeeds(cluster, remove);
+    else deletions.atOnce += await succeeds(cluster, [...remove, '--grace-period=0', '--force']);
+  }
+  return { scalings, deletions };
+}
+
+async function succeeds(cluster: RealCluster, args: readonly string[]): Promise<0 | 1> {
+  const answer = await cluster.tryKubectl([...args, '--request-timeout=5s']);
+  return answer.code === 0 ? 1 : 0;
+}
+
+/** All that is wanted is there and nothing else. */
+async function rest(cluster: RealCluster): Promise<void> {
+  await cluster.awaitApiServer();
+  for (const name of CHURNING)
+    await cluster.awaitKubectl(['scale', `deployment/${name}`, '--replicas=4'], `the last size of ${name}`);
+  await awaitServing(cluster, undefined, SETTLE_MS);
+  for (const name of [STAYING, ...CHURNING]) await awaitSettled(cluster, name, 4, SETTLE_MS);
+}
+
+async function stuckPods(cluster: RealCluster): Promise<readonly string[]> {
+  const deadline = performance.now() + SETTLE_MS;
+  for (;;) {
+    const left = (await listAll(cluster, PODS)).filter(({ metadata }) => metadata.namespace === 'default');
+    if (left.length === 0) return [];
+    if (performance.now() > deadline) return left.map(({ metadata }) => `Pod ${metadata.name} does not end`);
+    await sleep(1_000);
+  }
+}
+
+function count(words: readonly string[]): Readonly<Record<string, number>> {
+  const sorted = words.toSorted();
+  return Object.fromEntries([...Map.groupBy(sorted, (word) => word)].map(([word, all]) => [word, all.length]));
+}
