@@ -48,7 +48,7 @@ export const NODE_EVENTS = {
     type: 'Warning',
     cause:
       'the host lacks a library that the CNI executables need; the message names it. No network configuration is put there',
-    cure: 'install it ([install.md](../install.md#what-a-node-needs) has the versions); it is tried again every 5 s',
+    cure: 'install it ([images.md](../images.md#what-the-node-needs-for-the-cni-executables) has the versions); it is tried again every 5 s',
   },
   DevicePlugin: {
     type: 'Warning',
