@@ -43,7 +43,7 @@ function statOf(pid: number) {
 
 /** 0 when no such program runs on the node. */
 async function timesInside(node: ClusterNode, program: string): Promise<number> {
-  const { stdout } = await node.tryExec(['sh', '-c', `cat /proc/$(pidof -s ${program})/stat`]);
+  const { stdout } = await node.tryExec(['sh', '-c', `pid=$(pidof -s ${program}) && cat /proc/$pid/stat`]);
   if (stdout === '') return 0;
   const { ownS, childrenS } = decodeStat(stdout);
   return ownS + childrenS;

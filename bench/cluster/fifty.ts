@@ -56,62 +56,65 @@ export async function runRound(cluster: RealCluster, { node, eniIps }: Contestan
 }
 
 async function bringUp(cluster: RealCluster, app: string, pods: readonly KubeObject[]): Promise<void> {
-  const ready = new Set<string>();
-  await followPods(
+  const create = (pod: KubeObject) =>
+    cluster.admin.create(PODS, { ...pod, metadata: { ...pod.metadata, namespace: NAMESPACE } });
+  await untilSeen(
     cluster,
     app,
-    async () => {
-      await Promise.all(
-        pods.map((pod) => cluster.admin.create(PODS, { ...pod, metadata: { ...pod.metadata, namespace: NAMESPACE } })),
-      );
-    },
-    (kind, pod) => {
-      if (kind !== 'deleted' && isReady(pod)) ready.add(pod.metadata.name);
-      return ready.size === pods.length;
-    },
+    () => Promise.all(pods.map(create)),
+    (seen) => seen.size === pods.length && seen.values().every(isReady),
   );
 }
 
 async function takeDown(cluster: RealCluster, app: string, pods: readonly KubeObject[]): Promise<void> {
-  const gone = new Set<string>();
-  await followPods(
+  const remove = ({ metadata: { name } }: KubeObject) => cluster.admin.delete(PODS, { namespace: NAMESPACE, name });
+  await untilSeen(
     cluster,
     app,
-    async () => {
-      await Promise.all(
-        pods.map(({ metadata: { name } }) => cluster.admin.delete(PODS, { namespace: NAMESPACE, name })),
-      );
-    },
-    (kind, pod) => {
-      if (kind === 'deleted') gone.add(pod.metadata.name);
-      return gone.size === pods.length;
-    },
+    () => Promise.all(pods.map(remove)),
+    (seen) => seen.size === 0,
   );
 }
 
-/** Starts something and follows the Pods of a label until `isEnd` says so. @throws Error when it takes too long */
-async function followPods(
+/** Starts something and follows the Pods of a label until they are as wanted. @throws Error when it takes too long */
+async function untilSeen(
   cluster: RealCluster,
   app: string,
-  start: () => Promise<void>,
-  isEnd: (kind: 'added' | 'modified' | 'deleted', pod: KubeObject) => boolean,
+  start: () => Promise<unknown>,
+  isEnd: (seen: ReadonlyMap<string, KubeObject>) => boolean,
 ): Promise<void> {
   const query = { namespace: NAMESPACE, labelSelector: `app=${app}` };
-  const { resourceVersion } = await cluster.admin.listPage(PODS, query);
-  const signal = AbortSignal.timeout(ROUND_TIMEOUT_MS);
-  const end = new AbortController();
+  const stop = new AbortController();
+  const signal = AbortSignal.any([AbortSignal.timeout(ROUND_TIMEOUT_MS), stop.signal]);
+  let page = await cluster.admin.listPage(PODS, query);
   const started = start();
+  const follow = async () => {
+    // A server ends watches now and then.
+    for (;;) {
+      const seen = byName(page.items);
+      if (isEnd(seen)) return;
+      const { resourceVersion } = page;
+      for await (const event of cluster.admin.watch(PODS, { ...query, resourceVersion }, signal)) {
+        if (event.kind === 'bookmark') continue;
+        if (event.kind === 'deleted') seen.delete(event.object.metadata.name);
+        else seen.set(event.object.metadata.name, event.object);
+        if (isEnd(seen)) return;
+      }
+      page = await cluster.admin.listPage(PODS, query);
+    }
+  };
   try {
-    const events = cluster.admin.watch(PODS, { ...query, resourceVersion }, AbortSignal.any([signal, end.signal]));
-    for await (const event of events) if (event.kind !== 'bookmark' && isEnd(event.kind, event.object)) return;
-    throw new Error(`the watch of the Pods of ${app} ended`);
+    await Promise.all([follow(), started]);
   } catch (error) {
     const events = await cluster.kubectl('get', 'events', '--sort-by=.lastTimestamp').catch(String);
     throw new Error(`${app}: the round did not end: ${String(error)}\n${events.slice(-3_000)}`, { cause: error });
   } finally {
-    await started;
-    end.abort();
+    stop.abort();
   }
+}
+
+function byName(pods: readonly KubeObject[]): Map<string, KubeObject> {
+  return new Map(pods.map((pod) => [pod.metadata.name, pod]));
 }
 
 function isReady(pod: KubeObject): boolean {
