@@ -232,8 +232,8 @@ export class RealCluster extends Kubectl {
     await Promise.all([this.controlPlane.halt(), ...this.nodes.map((node) => node.close())]);
     await this.#relay?.close();
     for (const door of this.cloudDoors.values()) door.close();
-    await this.cloud.close();
     rmSync(this.dir, { recursive: true, force: true });
+    await this.cloud.close();
   }
 
   async #startControlPlane(): Promise<void> {

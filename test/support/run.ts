@@ -14,7 +14,7 @@ export type RunOptions = {
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Milliseconds until SIGKILL; default 20,000. */
+  /** Milliseconds until SIGKILL; default 60,000. */
   readonly timeoutMs?: number;
 };
 
@@ -32,8 +32,8 @@ export class RunError extends Error {
   }
 }
 
-/** Longest wait for a command that a test runs, unless it says otherwise. */
-const DEFAULT_TIMEOUT_MS = 20_000;
+/** Longest wait for a command that a test runs, unless it says otherwise; several clusters may share two cores. */
+const DEFAULT_TIMEOUT_MS = 60_000;
 
 /**
  * Runs a command to its end and returns whatever it answered, failure included.

@@ -43,6 +43,7 @@ export type VpcCloud = {
   instanceOf(nodeName: string): string;
   /** Makes a network namespace with nothing but a loopback; it goes with the VPC. */
   createRoom(name: string): Promise<NetnsView>;
+  /** @throws Error when the packets' side broke: what the tests saw since then says nothing */
   close(): Promise<void>;
 };
 
@@ -93,7 +94,11 @@ export async function createVpcCloud(spec: VpcCloudSpec): Promise<VpcCloud> {
       await room.ip('link', 'set', 'lo', 'up');
       return room;
     },
-    close: () => vpc.close(),
+    close: async () => {
+      await vpc.close();
+      if (host.brokenBy !== undefined)
+        throw new Error(`the test cloud broke: ${String(host.brokenBy)}`, { cause: host.brokenBy });
+    },
   };
 }
 

@@ -66,6 +66,7 @@ export class CloudHost {
   #windows = new Map<string, { second: number; calls: number }>();
   #requests = 0;
   #fabricWork: Promise<void> = Promise.resolve();
+  #brokenBy: unknown;
 
   constructor(spec: CloudSpec, clock: Clock, settings: HostSettings = {}) {
     this.model = new CloudModel(spec);
@@ -76,6 +77,11 @@ export class CloudHost {
     this.#random = seededRandom(seed);
     this.#startMs = clock.nowMs();
     this.model.advance(this.#startMs);
+  }
+
+  /** Why packets no longer follow the model: a command of the packets' side failed. No request is served after that. */
+  get brokenBy(): unknown {
+    return this.#brokenBy;
   }
 
   /** Calls seen by name of the API. */
@@ -96,7 +102,14 @@ export class CloudHost {
     const events = this.model.state.events.splice(0);
     const { fabric } = this.#settings;
     if (fabric !== undefined && events.length > 0) {
-      this.#fabricWork = this.#fabricWork.then(() => playEvents(fabric, events));
+      this.#fabricWork = this.#fabricWork
+        .then(() => playEvents(fabric, events))
+        .catch((error: unknown) => {
+          this.#brokenBy ??= error;
+          throw error;
+        });
+      // Whoever asks next is told; nobody may be asking now.
+      this.#fabricWork.catch(() => undefined);
     }
     await this.#fabricWork;
   }
