@@ -60,7 +60,7 @@ export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () =
     sources.subnets.subscribe(({ mayGoOn, isForAll, isScarcityOther }) => {
       const wait = mayGoOn ? [...sources.necs.values()].filter((entry) => !isReady(entry)) : [];
       for (const { name } of isForAll ? sources.necs.values() : wait) supply.add(name);
-      if (isScarcityOther) wakeInTurn([...sources.necs.values()], supply);
+      if (isScarcityOther) wakeInTurn(sources, supply);
     }),
   ];
   return () => {
@@ -68,16 +68,24 @@ export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () =
   };
 }
 
-/** All nodes may look at a scarce subnet within this: each may write, and calls for Pods are not to wait behind them. */
-const SCARCITY_SPREAD_MS = 10_000;
+/**
+ * Each node that looks at a scarce subnet may write: 50 a second are half of the calls to the API server that there are by
+ * default, and the other half is for Pods.
+ */
 const SCARCITY_STEP_MS = 20;
 
-/** Those that were told of a limit come first: Pods may wait for them. */
-function wakeInTurn(entries: readonly NecEntry[], supply: Queues['supply']): void {
-  const isLimited = ({ decoded }: NecEntry): boolean => decoded?.status?.allocatableRouteENIIPs !== undefined;
-  const inTurn = [...entries.filter(isLimited), ...entries.filter((entry) => !isLimited(entry))];
-  const stepMs = Math.min(SCARCITY_STEP_MS, SCARCITY_SPREAD_MS / inTurn.length);
-  for (const [index, { name }] of inTurn.entries()) supply.addAfter(name, index * stepMs);
+/** Puts nodes in line one after the other, those first that were told of a limit: Pods may wait for them. Pure. */
+export function spreadWakes(
+  names: readonly string[],
+  isLimited: (name: string) => boolean,
+): readonly { readonly name: string; readonly afterMs: number }[] {
+  const inTurn = [...names.filter(isLimited), ...names.filter((name) => !isLimited(name))];
+  return inTurn.map((name, index) => ({ name, afterMs: index * SCARCITY_STEP_MS }));
+}
+
+function wakeInTurn({ necs }: WakeSources, supply: Queues['supply']): void {
+  const isLimited = (name: string): boolean => necs.get(name)?.decoded?.status?.allocatableRouteENIIPs !== undefined;
+  for (const { name, afterMs } of spreadWakes([...necs.keys()], isLimited)) supply.addAfter(name, afterMs);
 }
 
 function hasNode({ nodes }: Informers, name: string): boolean {
