@@ -1,10 +1,13 @@
 import test from 'ava';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { isObject } from '../kube-api/object.ts';
-import { awaitPods, deploymentManifest, pingFrom, spreadOverNodes } from './pods.ts';
+import { openApi, tokenOfPod } from './pod-token.ts';
+import { awaitPods, deploymentManifest, pingFrom, podsOf, spreadOverNodes } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 
 const AGENT = 'system:serviceaccount:kube-system:tke-eni-agent';
+
+const MERGE = 'application/merge-patch+json';
 
 let started: RealCluster | undefined;
 
@@ -60,6 +63,33 @@ test.serial(
     );
   },
 );
+
+test.serial("components: the token of an agent writes its own node's objects, and no other node's", async (t) => {
+  const cluster = running();
+  const api = openApi(cluster);
+  const agents = await podsOf(cluster, 'k8s-app=tke-eni-agent', 'kube-system');
+  t.deepEqual(agents.map(({ node }) => node).sort(), cluster.nodes.map(({ name }) => name).sort());
+  for (const agent of agents) {
+    const token = await tokenOfPod(cluster, agent);
+    for (const { name } of cluster.nodes) {
+      const nec = `/apis/networking.tke.cloud.tencent.com/v1/nodeeniconfigs/${name}`;
+      const { body } = await api.call('GET', nec);
+      // Whatever the version is by now: the policy speaks before a conflict is looked for.
+      const written = await api.call('PUT', `${nec}?dryRun=All`, body, { token });
+      const patched = await api.call(
+        'PATCH',
+        `/api/v1/nodes/${name}/status?dryRun=All`,
+        {},
+        { token, contentType: MERGE },
+      );
+      for (const { status, body: answer } of [written, patched]) {
+        const said = `${agent.name} of ${agent.node} to ${name}: ${status} ${String(answer['message'])}`;
+        if (name === agent.node) t.true(status === 200 || status === 409, said);
+        else t.regex(said, /: 403 .*tke-eni-agent-own-node-only/);
+      }
+    }
+  }
+});
 
 test.serial('components: the server finds no fault with the types in the policy', async (t) => {
   const policyName = 'validatingadmissionpolicy/tke-eni-agent-own-node-only';
