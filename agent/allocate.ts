@@ -130,11 +130,13 @@ function exhausted(deps: UseCaseDeps, result: Exhausted | undefined, waitedMs: n
     );
   }
   const counts = state.pool.counts();
+  const unserved = result?.unserved ?? 0;
+  const more = unserved === 0 ? [] : [`${unserved} more on ENIs that do not serve yet, or drain`];
   const want = (result?.want ?? []).map((family) => `IPv${family}`).join('+') || 'an address';
   return new CniFailureError(
     CNI_CODE.poolExhausted,
     `no address left: want ${want}, free ${result?.free ?? 0}, cooling ${result?.cooling ?? 0}, in use ${counts.leased} (${waited})`,
-    details,
+    [details, ...more, state.supplyWaitsFor() ?? ''].filter((line) => line !== '').join('\n'),
   );
 }
 

@@ -74,7 +74,7 @@ export function openCluster(deps: ClusterDeps): ClusterSide {
   const unsubscribe = pods.subscribe(() => state.demandChanged.notify());
   // Without a right it waits for a person, whatever it seems to wait for.
   state.supplyWaitsFor = () =>
-    supply.waitsFor() === undefined ? undefined : ([...missing.values()][0] ?? supply.waitsFor());
+    supply.waitsFor() === undefined ? supply.complaint() : ([...missing.values()][0] ?? supply.waitsFor());
   const life = lifeOf(deps);
   return {
     ...{ supply, pods, events, life },

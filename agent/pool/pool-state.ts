@@ -85,7 +85,10 @@ export type Exhausted = {
   readonly kind: 'exhausted';
   /** Families that were asked for. */
   readonly want: readonly Family[];
+  /** Free on ENIs that serve: too few, not of all families, or being taken back. */
   readonly free: number;
+  /** Free on ENIs that do not serve: they are being attached or set up, or drain. */
+  readonly unserved: number;
   readonly cooling: number;
   readonly leased: number;
   /** When the next address ends its cooldown. */

@@ -1,5 +1,5 @@
 import type { Cooldown, Offer } from '../journal/journal-content.ts';
-import { type Family, type Lease, type LeaseKey, leaseKey } from '../lease.ts';
+import { type Lease, type LeaseKey, leaseKey } from '../lease.ts';
 import { chooseAddresses, isCooled } from './choose.ts';
 import type {
   AdoptConflict,
@@ -36,7 +36,7 @@ function leaseWith(state: PoolState, request: LeaseRequest, mayForce: boolean): 
     return { state, result: { kind: 'leased', addresses, isNew: false, forced: [] } };
   }
   const choice = chooseAddresses(state, request, mayForce);
-  if (choice === undefined) return { state, result: describeExhaustion(state, request.families) };
+  if (choice === undefined) return { state, result: describeExhaustion(state, request) };
   const leased = choice.addresses.map((address) => asLeased(address, request.key));
   return {
     state: {
@@ -236,14 +236,18 @@ function withAddresses(state: PoolState, changed: readonly PoolAddress[]): Reado
   return addresses;
 }
 
-function describeExhaustion(state: PoolState, want: readonly Family[]): Exhausted {
+function describeExhaustion(state: PoolState, { families: want, enis }: LeaseRequest): Exhausted {
   const wanted = [...state.addresses.values()].filter((address) => want.includes(address.family));
   const of = (name: PoolAddress['state']) => wanted.filter((address) => address.state === name);
   const deadlines = of('cooling').flatMap((address) => address.coolUntilMs ?? []);
+  const serves = ({ eniId }: PoolAddress) =>
+    state.enis.get(eniId)?.serves === true && (enis === undefined || enis.has(eniId));
+  const free = of('free').filter(serves).length;
   return {
     kind: 'exhausted',
     want,
-    free: of('free').length,
+    free,
+    unserved: of('free').length - free,
     cooling: of('cooling').length,
     leased: of('leased').length,
     ...(deadlines.length === 0 ? {} : { nextCoolAtMs: Math.min(...deadlines) }),

@@ -12,7 +12,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError, type Fault } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { AgentSpec, SeenNec } from '../demand/publication.ts';
-import { isSupplyDamaged, seenNecOf, withAgentFields } from './seen-nec.ts';
+import { complaintOf, isSupplyDamaged, seenNecOf, withAgentFields } from './seen-nec.ts';
 import type { Supply, SupplyEvent, SupplySource } from './supply.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
 
@@ -48,6 +48,8 @@ export type NecSource = SupplySource & {
   publish(plan: (seen: SeenNec) => AgentSpec | undefined, signal: AbortSignal): Promise<PublishOutcome>;
   /** Says why there is no supply; undefined when there is. */
   waitsFor(): string | undefined;
+  /** What ipamd says of the node while supply does not meet demand: `NodeENIConfig n1: SubnetExhausted: no free …`. */
+  complaint(): string | undefined;
   /** Monotonic milliseconds of the last word from the API server. */
   readonly lastContactMs: number;
   /** The object's uid, for events about it. */
@@ -115,6 +117,11 @@ class KubeNecSource implements NecSource {
     if (this.#object !== undefined) return undefined;
     if (!this.#informer.isSynced) return 'the API server did not answer yet';
     return `there is no NodeENIConfig ${nodeName} yet; tke-eni-ipamd makes it`;
+  }
+
+  complaint(): string | undefined {
+    const told = this.#object === undefined ? undefined : complaintOf(this.#object);
+    return told === undefined ? undefined : `NodeENIConfig ${this.#options.nodeName}: ${told}`;
   }
 
   subscribe(listener: (event: SupplyEvent) => void): () => void {

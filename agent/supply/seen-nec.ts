@@ -35,6 +35,15 @@ export function seenNecOf({ spec, status, object }: NodeEniConfig, damaged: Read
   };
 }
 
+/** Says why supply does not meet demand, in ipamd's words: `SubnetExhausted: no free …`; undefined while it does. Pure. */
+export function complaintOf(object: Readonly<Record<string, unknown>>): string | undefined {
+  const { conditions } = recordOf(object['status']);
+  const ready = (Array.isArray(conditions) ? conditions : []).map(recordOf).find(({ type }) => type === 'Ready');
+  if (ready === undefined || ready['status'] === 'True') return undefined;
+  const told = [ready['reason'], ready['message']].filter((text) => typeof text === 'string' && text !== '');
+  return told.length === 0 ? undefined : told.join(': ');
+}
+
 /** Tells whether what the cloud gave cannot be read as a whole. Pure. */
 export function isSupplyDamaged(damaged: ReadonlySet<string>): boolean {
   return SUPPLY_FIELDS.some((field) => damaged.has(field));

@@ -88,11 +88,22 @@ test('lease: says what there is and when the next address cools off when exhaust
     kind: 'exhausted',
     want: [4],
     free: 0,
+    unserved: 0,
     cooling: 1,
     leased: 1,
     nextCoolAtMs: 150,
   });
   t.deepEqual(ipsOf(pool.lease({ key: 'c', families: V4, nowMs: 150 })), ['10.0.0.6']);
+});
+
+test('lease: counts what is free on ENIs that do not serve apart', (t) => {
+  const pool = poolOf(
+    sampleEni('eni-a', ['10.0.0.5']),
+    sampleEni('eni-b', ['10.0.1.5', '10.0.1.6'], { attached: false }),
+  );
+  pool.lease({ key: 'a', families: V4, nowMs: 0 });
+  const result = pool.lease({ key: 'b', families: V4, nowMs: 0 });
+  t.like(result, { kind: 'exhausted', free: 0, unserved: 2, leased: 1 });
 });
 
 test('forceCool: takes a free address before a cooling one, then the one that cooled longest, on any ENI', (t) => {
