@@ -15,7 +15,6 @@ test.serial(
   'a cluster whose parts die at random while Pods come and go: no address is given twice, nothing is left',
   async (t) => {
     t.timeout((MINUTES + 15) * 60_000);
-    t.log(`CHURN_MINUTES=${MINUTES} CHURN_SEED=${SEED}`);
     const cluster = await startRealCluster({
       nodes: ['node1', 'node2'].map((name) => ({ name, kubelet: QUICK_RESTARTS })),
     });
@@ -24,8 +23,12 @@ test.serial(
     const startMs = performance.now();
     const lines: string[] = [];
     const say = (line: string): void => {
-      lines.push(`${((performance.now() - startMs) / 1_000).toFixed(1)} s: ${line}`);
+      const text = `${((performance.now() - startMs) / 1_000).toFixed(1)} s: ${line}`;
+      lines.push(text);
+      // Whoever waits for ten minutes sees that something happens.
+      console.error(`churn: ${text}`);
     };
+    say(`CHURN_MINUTES=${MINUTES} CHURN_SEED=${SEED}`);
     const tally = await churn(cluster, { minutes: MINUTES, seed: SEED, say }).catch((error: unknown) => {
       throw new Error(`seed ${SEED}: ${String(error)}\n${lines.join('\n')}`, { cause: error });
     });

@@ -3,6 +3,7 @@ import { PODS } from '../../kube/resource-types.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 import { auditCluster, listAll } from './audit.ts';
 import { type Watch, watchCluster } from './churn-watch.ts';
+import type { Daemon } from './daemon.ts';
 import { awaitServing } from './deploy.ts';
 import { CLUSTER_KINDS, type Disturbance, disturbCluster, disturbNode, NODE_KINDS } from './disturbances.ts';
 import { awaitPods, deploymentManifest, spreadOverNodes } from './pods.ts';
@@ -134,6 +135,7 @@ async function keepDisturbing({ cluster, random, endMs, watch, say }: Disturbing
   const running = new Map<string, Promise<void>>();
   while (performance.now() < endMs) {
     await sleep(1_000 + random() * 6_000);
+    revive(cluster, running);
     const one = choose(cluster, random);
     const awayMs = random() * MOST_AWAY_MS;
     if (running.size >= MOST_AT_ONCE || running.has(one.target)) continue;
@@ -148,7 +150,19 @@ async function keepDisturbing({ cluster, random, endMs, watch, say }: Disturbing
     running.set(one.target, run);
   }
   await Promise.all(running.values());
+  revive(cluster, running);
   return done;
+}
+
+/** Starts again, as an init system does, what has ended by itself: a scheduler that found no API server at its start. */
+function revive(cluster: RealCluster, running: ReadonlyMap<string, unknown>): void {
+  const daemons: readonly (readonly [target: string, daemons: readonly Daemon[]])[] = [
+    ['kube-apiserver', [cluster.etcd, cluster.apiServer]],
+    ['kube-scheduler', [cluster.scheduler]],
+    ['kube-controller-manager', [cluster.controllerManager]],
+    ...cluster.nodes.map((node) => [node.name, [node.containerd, node.kubelet, node.kubeProxy]] as const),
+  ];
+  for (const [target, own] of daemons) if (!running.has(target)) for (const daemon of own) daemon.start();
 }
 
 /** What needs the API server cannot be done while that is away: then it is left out. */
@@ -204,6 +218,9 @@ async function succeeds(cluster: RealCluster, args: readonly string[]): Promise<
 /** All that is wanted is there and nothing else. */
 async function rest(cluster: RealCluster): Promise<void> {
   await cluster.awaitApiServer();
+  // Those that were started while it was away may have ended since.
+  await sleep(5_000);
+  revive(cluster, new Map());
   for (const name of CHURNING)
     await cluster.awaitKubectl(['scale', `deployment/${name}`, '--replicas=4'], `the last size of ${name}`);
   await awaitServing(cluster, undefined, SETTLE_MS);
