@@ -46,7 +46,7 @@ export function deploymentOfDocs(replicas: number): string {
           restartPolicy: 'Always',
           schedulerName: 'default-scheduler',
           securityContext: {},
-          terminationGracePeriodSeconds: 0,
+          terminationGracePeriodSeconds: 1,
           topologySpreadConstraints: [
             {
               maxSkew: 1,

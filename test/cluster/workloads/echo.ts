@@ -22,8 +22,9 @@ export const ECHO_SERVER: PodOptions = {
       `exec httpd -f -p 0.0.0.0:${ECHO_PORT} -h /www`,
     ].join(' && '),
   ],
-  // The web server is the first process of its PID namespace, deaf to SIGTERM.
-  spec: { terminationGracePeriodSeconds: 0 },
+  // The web server is the first process of its PID namespace, deaf to SIGTERM. Not 0: the API server would forget the Pod
+  // before the kubelet has ended it.
+  spec: { terminationGracePeriodSeconds: 1 },
 };
 
 /** What the echo server says. */
