@@ -1,6 +1,7 @@
 import test from 'ava';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { isObject } from '../kube-api/object.ts';
+import { awaitServing } from './deploy.ts';
 import { openApi, tokenOfPod } from './pod-token.ts';
 import { awaitPods, deploymentManifest, pingFrom, podsOf, spreadOverNodes } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
@@ -44,6 +45,10 @@ test.serial(
   'components: each agent writes its own NodeENIConfig and node, and nothing that it asks is refused',
   async (t) => {
     const cluster = running();
+    // One that goes says on its Node that nothing can be given: who never shrinks, writes no Node.
+    const agents = ['pod', '-l', 'k8s-app=tke-eni-agent'];
+    await cluster.kubectl('-n', 'kube-system', 'delete', ...agents, '--wait', '--timeout=50s');
+    await awaitServing(cluster);
     const list = await cluster.kubectlJson('get', 'nec');
     const necs = isObject(list) && Array.isArray(list['items']) ? list['items'] : [];
     t.deepEqual(necs.map((nec) => at(nec, 'metadata', 'name')).sort(), cluster.nodes.map(({ name }) => name).sort());
