@@ -123,6 +123,12 @@ if (import.meta.main) {
     console.error(`usage: node tools/image.ts [--prefix=REGISTRY/TEAM/ | --rootfs=FOLDER] [${IMAGES.join(' | ')}]`);
     process.exit(2);
   }
+  if (values.prefix !== undefined && !/^([A-Za-z0-9.-]+(:\d+)?\/)?([a-z0-9._-]+\/)*$/.test(values.prefix)) {
+    console.error(
+      `--prefix=${values.prefix}: expected a registry and a path in lower case, with a slash at the end: registry.example.com/team/`,
+    );
+    process.exit(2);
+  }
   const report = (line: string): void => console.error(line);
   const [first] = names;
   if (values.rootfs !== undefined && first !== undefined) {
