@@ -26,7 +26,7 @@ test.serial(
       const text = `${((performance.now() - startMs) / 1_000).toFixed(1)} s: ${line}`;
       lines.push(text);
       // Whoever waits for ten minutes sees that something happens.
-      console.error(`churn: ${text}`);
+      process.stderr.write(`churn: ${text}\n`);
     };
     say(`CHURN_MINUTES=${MINUTES} CHURN_SEED=${SEED}`);
     const tally = await churn(cluster, { minutes: MINUTES, seed: SEED, say }).catch((error: unknown) => {
