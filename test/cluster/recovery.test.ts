@@ -124,9 +124,9 @@ test.serial('a node that is drained, stopped and deleted: its ENIs go back, and 
   node.startKubelet();
   await cluster.awaitKubectl(['get', 'node/node2'], 'registration of node2');
   await awaitServing(cluster);
-  await cluster.kubectl('scale', 'deployment/come', '--replicas=4');
-  // Those that had nowhere to go run now: both Deployments are spread evenly.
-  const pods = [...(await awaitSettled(cluster, 'stay', 4)), ...(await awaitSettled(cluster, 'come', 4))];
+  await cluster.kubectl('scale', 'deployment/come', '--replicas=6');
+  // All others are on the other node: spread evenly, these have to go to this one.
+  const pods = [...(await awaitSettled(cluster, 'stay', 4)), ...(await awaitSettled(cluster, 'come', 6))];
   t.true(pods.some((pod) => pod.node === 'node2'));
   t.deepEqual(await auditCluster(cluster), []);
 });
