@@ -28,12 +28,18 @@ if (unknown.length > 0) {
 }
 
 const rows: BenchRow[] = [];
+/** They said why. */
+const notRun = new Set<string>();
 for (const [name, load] of Object.entries(SUITES)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   console.error(`== ${name}`);
   try {
     const found = await (await load()).runSuite();
     rows.push(...found);
+    if (found.length === 0) {
+      notRun.add(name);
+      continue;
+    }
     console.log(renderTable(found));
   } catch (error) {
     console.error(`${name} failed:`, error);
@@ -44,11 +50,12 @@ const RESULTS = 'bench/results.json';
 const machine = { kernel: release(), cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version };
 // A suite that was not run keeps the rows that it had.
 const measured = new Set(rows.map((row) => row.suite));
-const kept = earlierRows().filter((row) => !measured.has(row.suite));
+const isKept = ({ suite }: BenchRow) => (wanted.length === 0 ? notRun.has(suite) : !measured.has(suite));
+const kept = earlierRows().filter(isKept);
 writeFileSync(RESULTS, `${JSON.stringify({ machine, rows: [...kept, ...rows] }, null, 2)}\n`);
 
 function earlierRows(): readonly BenchRow[] {
-  if (wanted.length === 0 || !existsSync(RESULTS)) return [];
+  if (!existsSync(RESULTS)) return [];
   // Written by an earlier run of this very program.
   return (JSON.parse(readFileSync(RESULTS, 'utf8')) as { readonly rows: readonly BenchRow[] }).rows;
 }
