@@ -7,17 +7,16 @@ import { awaitServing } from '../test/cluster/deploy.ts';
 import { findKubeAssets } from '../test/cluster/kube-assets.ts';
 import { type RealCluster, startRealCluster } from '../test/cluster/real-cluster.ts';
 import { waitUntil } from '../test/support/wait-until.ts';
-import { type CpuTimes, describeCpu } from './cluster/cpu-times.ts';
+import { describeCpu } from './cluster/cpu-times.ts';
 import { type Contestant, PODS_AT_ONCE, type Round, runRound } from './cluster/fifty.ts';
 import { measureStarts } from './cluster/plugin-starts.ts';
 import { sumSamples } from './cluster/prometheus-text.ts';
-import { type BenchRow, benchRow, median } from './row.ts';
+import { renderRows } from './cluster/render-rows.ts';
+import type { BenchRow } from './row.ts';
 
 const SUITE = 'cluster';
 /** The first one of each is not counted: caches fill. */
 const ROUNDS = 6;
-/** What the issue asks for: the peer's time divided by ours. */
-const TARGET = 0.83;
 /** Free addresses that the node holds: more than one round takes. */
 const WARM = 60;
 /** As long as all of a round's addresses cool, less than the peer's round. */
@@ -56,57 +55,16 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
 }
 
 async function measure(cluster: RealCluster): Promise<readonly BenchRow[]> {
-  const rounds = new Map<Contestant, Round[]>([
-    [OURS, []],
-    [PEER, []],
-  ]);
+  const rounds = { ours: [] as Round[], peer: [] as Round[] };
   for (let round = 0; round < ROUNDS; round++) {
     for (const contestant of round % 2 === 0 ? [OURS, PEER] : [PEER, OURS]) {
       if (contestant === OURS) await awaitWarm(cluster);
       const result = await runRound(cluster, contestant);
-      if (round > 0) rounds.get(contestant)?.push(result);
+      if (round > 0) (contestant === OURS ? rounds.ours : rounds.peer).push(result);
       console.error(`${contestant.node}: ${describeRound(result)}`);
     }
   }
-  const starts = await describeStarts(cluster);
-  const row = (
-    name: string,
-    pick: (round: Round) => number,
-    cpuOf: (round: Round) => CpuTimes,
-    extra: (one: (of: typeof pick) => string) => string,
-  ) => {
-    const of = (contestant: Contestant, what: typeof pick) => median((rounds.get(contestant) ?? []).map(what));
-    const both = (what: typeof pick) => `${of(OURS, what).toFixed(0)} against ${of(PEER, what).toFixed(0)} ms`;
-    const cpu = [OURS, PEER].map((contestant) => of(contestant, (round) => cpuOf(round).plugins).toFixed(1));
-    const made = benchRow({
-      suite: SUITE,
-      case: name,
-      ours: of(OURS, pick),
-      peer: of(PEER, pick),
-      peerName: 'ptp + host-local',
-      unit: 's',
-      extra: `${PODS_AT_ONCE} Pods on one node, ${ROUNDS - 1} rounds in turn; ${extra(both)}; CPU of all plugins ${cpu.join(' against ')} s`,
-    });
-    return { ...made, extra: `${made.extra}; ${made.ratio >= TARGET ? 'reaches' : 'misses'} ${TARGET}` };
-  };
-  return [
-    row(
-      'fifty-up',
-      ({ upS }) => upS,
-      ({ upCpu }) => upCpu,
-      (both) =>
-        `RunPodSandbox by the kubelet ${both(({ latencies }) => latencies.runMs)}, ` +
-        `plugins by containerd ${both(({ latencies }) => latencies.setupMs)}; ${starts}`,
-    ),
-    row(
-      'fifty-down',
-      ({ downS }) => downS,
-      ({ downCpu }) => downCpu,
-      (both) =>
-        `StopPodSandbox by the kubelet ${both(({ latencies }) => latencies.stopMs)}, ` +
-        `plugins by containerd ${both(({ latencies }) => latencies.teardownMs)}`,
-    ),
-  ];
+  return renderRows(rounds, await describeStarts(cluster));
 }
 
 /** Waits until the node has addresses for a round. */
