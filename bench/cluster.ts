@@ -25,8 +25,8 @@ const COOLDOWN = '5s';
 const OURS: Contestant = { node: 'node1', eniIps: 1 };
 const PEER: Contestant = { node: 'node2', eniIps: 0 };
 
-/** Runs all cases; without the executables of Kubernetes there is no row. */
-export async function runSuite(): Promise<readonly BenchRow[]> {
+/** Runs all cases; without the executables of Kubernetes there is no row. Of the rounds all but the first count. */
+export async function runSuite(rounds = ROUNDS): Promise<readonly BenchRow[]> {
   if (findKubeAssets().missing.length > 0) {
     console.error(`${SUITE}: not run: KUBE_ASSETS names no folder with the executables of Kubernetes`);
     return [];
@@ -48,15 +48,15 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
     });
     await awaitServing(cluster, [OURS.node]);
     await cluster.awaitReady([PEER.node]);
-    return await measure(cluster);
+    return await measure(cluster, rounds);
   } finally {
     await cluster.close();
   }
 }
 
-async function measure(cluster: RealCluster): Promise<readonly BenchRow[]> {
+async function measure(cluster: RealCluster, count: number): Promise<readonly BenchRow[]> {
   const rounds = { ours: [] as Round[], peer: [] as Round[] };
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < count; round++) {
     for (const contestant of round % 2 === 0 ? [OURS, PEER] : [PEER, OURS]) {
       if (contestant === OURS) await awaitWarm(cluster);
       const result = await runRound(cluster, contestant);
