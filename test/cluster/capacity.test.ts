@@ -6,6 +6,7 @@ import { auditCluster } from './audit.ts';
 import { ENI_IP_RESOURCE } from './deploy.ts';
 import { awaitPods, deploymentManifest, pingFrom, podManifest, podsOf, type SeenPod } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
+import { awaitEvent } from './workloads/events.ts';
 import { type PodTraces, readPodTraces } from './workloads/pod-traces.ts';
 
 /** Of its 16 addresses the cloud keeps three, and the ENI needs one. */
@@ -63,6 +64,21 @@ test.serial('capacity: Pods beyond it stay Pending, and are told what there is t
   t.regex(message, new RegExp(SMALL.subnetId));
   t.is((await capacityOf(cluster)).allocatable, ROOM_OF_SMALL);
 });
+
+test.serial(
+  'capacity: a Pod that asks for none waits in its sandbox, and its event says what supply waits for',
+  async (t) => {
+    const cluster = running();
+    await cluster.apply(podManifest('unasked', { ...FAST, eniIps: 0 }));
+    await awaitEvent(
+      cluster,
+      'unasked',
+      /no address left: want IPv4, free 0, .*NodeENIConfig node1: SubnetExhausted: no free addresses in subnet-small00a/s,
+    );
+    await cluster.kubectl('delete', 'pod', 'unasked', '--timeout=60s');
+    t.deepEqual(await podsOf(cluster, 'app=unasked'), []);
+  },
+);
 
 test.serial('capacity: Pending Pods run when others have gone', async (t) => {
   const cluster = running();

@@ -1,12 +1,13 @@
 import test from 'ava';
 import { at } from '../kube-api/contract/contract-case.ts';
-import { isObject, type JsonObject } from '../support/netns.ts';
+import type { JsonObject } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditCluster } from './audit.ts';
 import { awaitPods, pingFrom, podManifest, podsOf, type SeenPod } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 import { deploymentOfDocs, LABEL_OF_DOCS } from './workloads/deployment-of-docs.ts';
 import { ask, ECHO_PATH, ECHO_PORT, ECHO_SERVER, isSilent, netnsAsker, podAsker } from './workloads/echo.ts';
+import { awaitEvent } from './workloads/events.ts';
 import { forgetWays, refusals, waysOf } from './workloads/ways.ts';
 
 let started: RealCluster | undefined;
@@ -217,18 +218,4 @@ function probed(name: string, probes: JsonObject): string {
 async function onePodOfEachEni(cluster: RealCluster): Promise<readonly SeenPod[]> {
   const byEni = Map.groupBy(await podsOf(cluster, LABEL_OF_DOCS), ({ ip }) => cluster.cloud.vpc.eniOf(ip));
   return [...byEni.values()].flatMap(([first]) => first ?? []);
-}
-
-/** Waits for an event of a Pod; its text is quoted when it does not come. */
-async function awaitEvent(cluster: RealCluster, pod: string, message: RegExp): Promise<void> {
-  let last: readonly string[] = [];
-  await waitUntil(
-    async () => {
-      const list = await cluster.kubectlJson('get', 'events', '--field-selector', `involvedObject.name=${pod}`);
-      const items = isObject(list) && Array.isArray(list['items']) ? list['items'].filter(isObject) : [];
-      last = items.map((item) => String(item['message']).trim());
-      return last.some((text) => message.test(text));
-    },
-    { what: `${pod}: event ${message}`, timeoutMs: 60_000, everyMs: 300, explain: () => last.join('\n') },
-  );
 }
