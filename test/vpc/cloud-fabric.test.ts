@@ -71,3 +71,18 @@ test('the cloud API moves the packets: what it attached and assigned is routed, 
   t.deepEqual(vpc.enisOf('node-a'), []);
   t.false((await vpc.node('node-a').netns.ipJson('link')).some((link) => link['address'] === eni.mac));
 });
+
+test('CloudHost: serves nothing more once its packets cannot follow, and says why', async (t) => {
+  const broken = async (): Promise<void> => {
+    throw new Error('ip did not end in time');
+  };
+  const host = new CloudHost({ vpcId: 'vpc-packets0', subnets: [SUBNET] }, systemClock, {
+    fabric: { attach: broken, detach: broken, assign: broken, unassign: broken },
+  });
+  await host.catchUp();
+  t.is(host.brokenBy, undefined);
+  host.model.state.events.push({ kind: 'detach', eniId: 'eni-any' });
+  await t.throwsAsync(host.catchUp(), { message: 'ip did not end in time' });
+  await t.throwsAsync(host.serve('vpc', 'DescribeSubnets', {}), { message: 'ip did not end in time' });
+  t.regex(String(host.brokenBy), /ip did not end in time/);
+});
