@@ -220,6 +220,8 @@ async function rest(cluster: RealCluster): Promise<void> {
   await cluster.awaitApiServer();
   // Those that were started while it was away may have ended since.
   await sleep(5_000);
+  // A ReplicaSet whose Pods' ends it has missed makes none for five minutes; a new controller manager does at once.
+  await cluster.controllerManager.kill();
   revive(cluster, new Map());
   for (const name of CHURNING)
     await cluster.awaitKubectl(['scale', `deployment/${name}`, '--replicas=4'], `the last size of ${name}`);
