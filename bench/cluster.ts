@@ -21,6 +21,8 @@ const ROUNDS = 6;
 const WARM = 60;
 /** As long as all of a round's addresses cool, less than the peer's round. */
 const COOLDOWN = '5s';
+/** As ipamd has it when nobody says otherwise; the harness wants records sooner. */
+const RECORD_DELAY = '10s';
 
 const OURS: Contestant = { node: 'node1', eniIps: 1 };
 const PEER: Contestant = { node: 'node2', eniIps: 0 };
@@ -43,7 +45,7 @@ export async function runSuite(rounds = ROUNDS): Promise<readonly BenchRow[]> {
     const warm = String(WARM);
     await cluster.deploy({
       until: 'applied',
-      ipamdSettings: { 'ip-min-warm-target': warm, 'ip-max-warm-target': warm },
+      ipamdSettings: { 'ip-min-warm-target': warm, 'ip-max-warm-target': warm, 'record-delay': RECORD_DELAY },
       agentSettings: { 'ip-cooldown': COOLDOWN },
     });
     await awaitServing(cluster, [OURS.node]);

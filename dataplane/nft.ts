@@ -16,12 +16,15 @@ export type Nft = {
 export type NftOptions = {
   /** Path of the namespace to work in; absent: the process's own. */
   readonly netnsPath?: string;
-  /** Bound of one run. */
+  /** Bound of one run on a namespace that is there. */
   readonly timeoutMs?: number;
 };
 
 /** An nft run takes 5 ms; a stuck one must not hold the agent. */
 const DEFAULT_TIMEOUT_MS = 10_000;
+
+/** The kernel makes a namespace only when it is done with taking others down: seen to last 10 s and more on a busy machine. */
+const TRY_TIMEOUT_MS = 60_000;
 
 /** Texts that stay cached: the wanted one, the one before, and some to spare. */
 const CACHED_TEXTS = 8;
@@ -49,7 +52,7 @@ export function openNft(options: NftOptions = {}): Nft {
       const known = cache.get(text);
       if (known !== undefined) return known;
       const script = `nft -f - && nft ${LIST.join(' ')}`;
-      const listing = await run('try nftables', ['unshare', '--net', 'sh', '-c', script], text, timeoutMs);
+      const listing = await run('try nftables', ['unshare', '--net', 'sh', '-c', script], text, TRY_TIMEOUT_MS);
       const oldest = cache.keys().next();
       if (cache.size >= CACHED_TEXTS && oldest.done !== true) cache.delete(oldest.value);
       cache.set(text, listing);
@@ -76,6 +79,8 @@ function run(action: string, command: readonly string[], input: string, timeoutM
       { timeout: timeoutMs, encoding: 'utf8', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' } },
       (error, stdout, stderr) => {
         if (error === null) resolve(stdout);
+        else if (error.killed === true)
+          reject(new NftError('NFT_FAILED', action, `no end after ${timeoutMs} ms`, error));
         else reject(new NftError(codeOf(error.code, stderr), action, stderr || error.message, error));
       },
     );

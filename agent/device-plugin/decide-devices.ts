@@ -62,16 +62,6 @@ export function decideDevices({ prefix, count, previous, held }: DeviceChoice): 
   return [...ids].sort(byNumber).map((id) => ({ id, isHealthy: !unhealthy.has(id) }));
 }
 
-/** Chooses which of the available devices to give first: the ones that must be, then the lowest. Pure. */
-export function decidePreferred(
-  available: readonly string[],
-  mustInclude: readonly string[],
-  size: number,
-): readonly string[] {
-  const byText = (a: string, b: string): number => compare(a.length, b.length) || compare(a, b);
-  return [...new Set([...mustInclude, ...available.toSorted(byText)])].slice(0, size);
-}
-
 function compare<T extends string | number>(a: T, b: T): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { Client, credentials, status } from '@grpc/grpc-js';
 import type { InitOf, MessageOf, MessageTable } from '../api/codec.ts';
 import { type CallLimits, callUnary, type UnaryCall } from '../unary-call.ts';
-import { EMPTY, LIST_POD_RESOURCES_RESPONSE, REGISTER_REQUEST } from './kubelet-messages.ts';
+import { DEVICE_PLUGIN_CHOICES, EMPTY, LIST_POD_RESOURCES_RESPONSE, REGISTER_REQUEST } from './kubelet-messages.ts';
 
 /** The version of the API that every kubelet since 1.10 speaks. */
 const API_VERSION = 'v1beta1';
@@ -40,7 +40,7 @@ export async function register(
     version: API_VERSION,
     endpoint: socketName,
     resourceName: resource,
-    options: { preStartRequired: false, getPreferredAllocationAvailable: true },
+    options: DEVICE_PLUGIN_CHOICES,
   };
   await callOnce(kubeletSocket, REGISTER, request, limits);
 }

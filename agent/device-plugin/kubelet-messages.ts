@@ -11,6 +11,12 @@ export const DEVICE_PLUGIN_OPTIONS = {
   getPreferredAllocationAvailable: { number: 2, type: 'bool' },
 } as const satisfies MessageTable;
 
+/**
+ * What we choose: that kubelet makes neither call. All devices are alike, and each call that an admission makes is one in
+ * which an agent may die, for which kubelet refuses the Pod for good.
+ */
+export const DEVICE_PLUGIN_CHOICES = { preStartRequired: false, getPreferredAllocationAvailable: false } as const;
+
 /** Tells kubelet of a plugin. */
 export const REGISTER_REQUEST = {
   version: { number: 1, type: 'string' },
@@ -29,24 +35,8 @@ export const LIST_AND_WATCH_RESPONSE = {
   devices: { number: 1, type: 'message', message: DEVICE, repeated: true },
 } as const satisfies MessageTable;
 
-const CONTAINER_PREFERRED_ALLOCATION_REQUEST = {
-  availableDeviceIds: { number: 1, type: 'string', repeated: true },
-  mustIncludeDeviceIds: { number: 2, type: 'string', repeated: true },
-  allocationSize: { number: 3, type: 'int32' },
-} as const satisfies MessageTable;
-
-/** Asks which devices to take first. */
-export const PREFERRED_ALLOCATION_REQUEST = {
-  containerRequests: { number: 1, type: 'message', message: CONTAINER_PREFERRED_ALLOCATION_REQUEST, repeated: true },
-} as const satisfies MessageTable;
-
 const CONTAINER_DEVICE_IDS = {
   deviceIds: { number: 1, type: 'string', repeated: true },
-} as const satisfies MessageTable;
-
-/** Names the devices to take first, container by container. */
-export const PREFERRED_ALLOCATION_RESPONSE = {
-  containerResponses: { number: 1, type: 'message', message: CONTAINER_DEVICE_IDS, repeated: true },
 } as const satisfies MessageTable;
 
 /** Gives devices to containers. */

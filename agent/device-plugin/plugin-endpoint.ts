@@ -3,14 +3,13 @@ import { createServer, type Socket, type Server as SocketServer } from 'node:net
 import { basename, join } from 'node:path';
 import { Server, ServerCredentials, type ServerWritableStream, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import type { InitOf, MessageOf } from '../api/codec.ts';
-import { type Device, decidePreferred } from './decide-devices.ts';
+import type { Device } from './decide-devices.ts';
 import { fileIdentity } from './file-identity.ts';
-import type {
-  ALLOCATE_REQUEST,
-  ALLOCATE_RESPONSE,
-  LIST_AND_WATCH_RESPONSE,
-  PREFERRED_ALLOCATION_REQUEST,
-  PREFERRED_ALLOCATION_RESPONSE,
+import {
+  type ALLOCATE_REQUEST,
+  type ALLOCATE_RESPONSE,
+  DEVICE_PLUGIN_CHOICES,
+  type LIST_AND_WATCH_RESPONSE,
 } from './kubelet-messages.ts';
 import { mendAuthority } from './path-authority.ts';
 import { DEVICE_PLUGIN_SERVICE } from './plugin-service.ts';
@@ -139,23 +138,12 @@ function openWatch(stream: WatchStream, over: () => void): Watch {
 }
 
 function implementationOf(watch: (stream: WatchStream) => void): UntypedServiceImplementation {
-  const getPreferredAllocation: Unary<
-    MessageOf<typeof PREFERRED_ALLOCATION_REQUEST>,
-    InitOf<typeof PREFERRED_ALLOCATION_RESPONSE>
-  > = ({ request }, reply) =>
-    reply(null, {
-      containerResponses: request.containerRequests.map((one) => ({
-        deviceIds: decidePreferred(one.availableDeviceIds, one.mustIncludeDeviceIds, one.allocationSize),
-      })),
-    });
   // A device is room for an address and no thing: the address itself comes with the Pod's ADD.
   const allocate: Unary<MessageOf<typeof ALLOCATE_REQUEST>, InitOf<typeof ALLOCATE_RESPONSE>> = ({ request }, reply) =>
     reply(null, { containerResponses: request.containerRequests.map(() => ({})) });
   return {
-    getDevicePluginOptions: (_call: unknown, reply: Reply<object>) =>
-      reply(null, { preStartRequired: false, getPreferredAllocationAvailable: true }),
+    getDevicePluginOptions: (_call: unknown, reply: Reply<object>) => reply(null, DEVICE_PLUGIN_CHOICES),
     listAndWatch: watch,
-    getPreferredAllocation,
     allocate,
     preStartContainer: (_call: unknown, reply: Reply<object>) => reply(null, {}),
   };

@@ -6,15 +6,12 @@ import {
   DEVICE_PLUGIN_OPTIONS,
   EMPTY,
   LIST_AND_WATCH_RESPONSE,
-  PREFERRED_ALLOCATION_REQUEST,
-  PREFERRED_ALLOCATION_RESPONSE,
 } from './kubelet-messages.ts';
 
 /** Describes `service DevicePlugin` in the shape that the gRPC library asks for. */
 export const DEVICE_PLUGIN_SERVICE: ServiceDefinition = {
   getDevicePluginOptions: call('GetDevicePluginOptions', EMPTY, DEVICE_PLUGIN_OPTIONS),
   listAndWatch: { ...call('ListAndWatch', EMPTY, LIST_AND_WATCH_RESPONSE), responseStream: true },
-  getPreferredAllocation: call('GetPreferredAllocation', PREFERRED_ALLOCATION_REQUEST, PREFERRED_ALLOCATION_RESPONSE),
   allocate: call('Allocate', ALLOCATE_REQUEST, ALLOCATE_RESPONSE),
   preStartContainer: call('PreStartContainer', EMPTY, EMPTY),
 };

@@ -279,6 +279,13 @@ const WORK_OPTIONS = {
     'true',
     'Keep a VpcIPClaim and a VpcIP for each Pod with an address of the VPC, for people; nothing of ours reads them.',
   ),
+  recordDelayMs: option(
+    'Records and orphans',
+    'record-delay',
+    durationValue(0, HOUR_MS),
+    '10s',
+    'How long records wait after something happened on a node. What came and went meanwhile is never written, and a burst of Pods has the API server to itself.',
+  ),
   orphanGraceMs: option(
     'Records and orphans',
     'orphan-grace',

@@ -17,7 +17,8 @@ export async function keepPodRecords(deps: LeadDeps, records: RecordInformers, s
   const { vips, claims } = records;
   const writesPerSecond = Math.max(1, deps.config.kubeClientQps * SHARE_OF_CALLS);
   const observers = { observe: metrics.records, observer: metrics.controller };
-  const all = { kube, pods, necs, vips, claims, clock, log, random, writesPerSecond, ...observers };
+  const delayMs = deps.config.recordDelayMs;
+  const all = { kube, pods, necs, vips, claims, clock, log, random, writesPerSecond, delayMs, ...observers };
   const following = [vips.start(signal), claims.start(signal)];
   await runRecords(all, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error;

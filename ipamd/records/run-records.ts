@@ -19,22 +19,21 @@ export type RunRecordsDeps = Omit<RecordsDeps, 'turn' | 'pods' | 'vips' | 'claim
    * a client of its own keeps them out of the way of everything else.
    */
   readonly writesPerSecond: number;
+  /** What happens to one node within this, in milliseconds, is looked at once, at its end. */
+  readonly delayMs: number;
   readonly observer?: ControllerObserver;
 };
 
 /** Writes wait for answers most of the time; the rate is what bounds them. */
 const WORKERS = 4;
-/** What happens to one node within this is looked at once. */
-const GATHER_MS = 500;
-
 /** Keeps the records of all Pods until aborted, from when every informer has its first list. For the leader alone. */
 export async function runRecords(deps: RunRecordsDeps, signal: AbortSignal): Promise<void> {
-  const { clock, log, random, pods, vips, claims, necs, observer, writesPerSecond } = deps;
+  const { clock, log, random, pods, vips, claims, necs, observer, writesPerSecond, delayMs } = deps;
   await Promise.all([pods, vips, claims, necs].map((informer) => informer.synced(signal)));
   const bucket = new TokenBucket(clock, writesPerSecond, 1);
   const keeper = new RecordKeeper({ ...deps, turn: (ended) => bucket.take(ended) });
   const queue = new WorkQueue({ clock, random });
-  const unsubscribe = followChanges(deps, (nodeName) => queue.addAfter(nodeName, GATHER_MS));
+  const unsubscribe = followChanges(deps, (nodeName) => queue.addAfter(nodeName, delayMs));
   for (const nodeName of keeper.nodes()) queue.add(nodeName);
   try {
     const reconcile = (nodeName: string, ended: AbortSignal) => keeper.reconcile(nodeName, ended);

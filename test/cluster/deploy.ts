@@ -51,6 +51,8 @@ const IPAMD_SETTINGS = {
   region: 'ap-guangzhou',
   endpoint: CLOUD_ENDPOINT,
   protocol: 'http',
+  // Tests look at records at once.
+  'record-delay': '500ms',
 } as const;
 
 /**

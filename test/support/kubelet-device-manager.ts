@@ -31,11 +31,7 @@ export type KubeletDeviceManager = {
   readonly openWatches: number;
   setMode(mode: RegisterMode): void;
   /** Asks the plugin of a resource as an admission does. */
-  ask(
-    resource: string,
-    method: 'Allocate' | 'GetPreferredAllocation',
-    request: KubeletMessage,
-  ): Promise<KubeletMessage>;
+  ask(resource: string, method: 'Allocate', request: KubeletMessage): Promise<KubeletMessage>;
   /** Ids that Pods hold, by resource; told by the pod resources API. */
   hold(resource: string, ids: readonly string[]): void;
   /** Ends like a killed process: connections break, the sockets' files stay. */
@@ -47,11 +43,6 @@ const CALLS = {
   list: kubeletCall('/v1.PodResourcesLister/List', 'ListPodResourcesRequest', 'ListPodResourcesResponse'),
   watch: kubeletCall('/v1beta1.DevicePlugin/ListAndWatch', 'Empty', 'ListAndWatchResponse', true),
   Allocate: kubeletCall('/v1beta1.DevicePlugin/Allocate', 'AllocateRequest', 'AllocateResponse'),
-  GetPreferredAllocation: kubeletCall(
-    '/v1beta1.DevicePlugin/GetPreferredAllocation',
-    'PreferredAllocationRequest',
-    'PreferredAllocationResponse',
-  ),
 } as const;
 
 /**
@@ -117,7 +108,7 @@ class StandInKubelet implements KubeletDeviceManager {
     this.#held.set(resource, ids);
   }
 
-  async ask(resource: string, method: 'Allocate' | 'GetPreferredAllocation', request: KubeletMessage) {
+  async ask(resource: string, method: 'Allocate', request: KubeletMessage) {
     const client = this.#clients.get(resource);
     if (client === undefined) throw new Error(`no plugin of ${resource}`);
     const { path, requestSerialize, responseDeserialize } = CALLS[method];

@@ -17,12 +17,6 @@ message NUMANode { int64 ID = 1; }
 message Device { string ID = 1; string health = 2; TopologyInfo topology = 3; }
 message PreStartContainerRequest { repeated string devices_ids = 1; }
 message PreStartContainerResponse {}
-message PreferredAllocationRequest { repeated ContainerPreferredAllocationRequest container_requests = 1; }
-message ContainerPreferredAllocationRequest {
-  repeated string available_deviceIDs = 1; repeated string must_include_deviceIDs = 2; int32 allocation_size = 3;
-}
-message PreferredAllocationResponse { repeated ContainerPreferredAllocationResponse container_responses = 1; }
-message ContainerPreferredAllocationResponse { repeated string deviceIDs = 1; }
 message AllocateRequest { repeated ContainerAllocateRequest container_requests = 1; }
 message ContainerAllocateRequest { repeated string devices_ids = 1; }
 message AllocateResponse { repeated ContainerAllocateResponse container_responses = 1; }

@@ -290,7 +290,12 @@ export class System<N extends SystemMember = SystemNode> {
     this.#tokens.push(rotate);
     const { key } = this.cloud;
     const program = this.#spec.ipamdProgram ?? 'packaged';
-    const flags = { 'node-release-grace': '2s', 'orphan-grace': '1m', ...this.#spec.ipamdFlags };
+    const flags = {
+      'node-release-grace': '2s',
+      'orphan-grace': '1m',
+      'record-delay': '500ms',
+      ...this.#spec.ipamdFlags,
+    };
     this.ipamds.push(new IpamdProcess({ name, room, dir, kube, cloud, kubeconfig: path, key, program, flags }));
   }
 

@@ -5,7 +5,6 @@ import {
   type Device,
   type DeviceSupply,
   decideDevices,
-  decidePreferred,
 } from '../../../agent/device-plugin/decide-devices.ts';
 
 const NOTHING: DeviceSupply = { quota: undefined, allocatable: undefined, assigned: 0, inUse: 0, stranded: 0 };
@@ -78,11 +77,6 @@ test(
   { total: 4, unhealthy: 1, previous: ['e-0', 'e-1!', 'e-2', 'e-3'] },
   ['e-0', 'e-1!', 'e-2', 'e-3'],
 );
-
-test('decidePreferred: takes what must be, then the lowest', (t) => {
-  t.deepEqual(decidePreferred(['e-10', 'e-9', 'e-2'], [], 2), ['e-2', 'e-9']);
-  t.deepEqual(decidePreferred(['e-1', 'e-2'], ['e-2'], 2), ['e-2', 'e-1']);
-});
 
 const number = fc.nat(40);
 const id = fc.oneof(

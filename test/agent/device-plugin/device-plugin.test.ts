@@ -13,7 +13,7 @@ test('startDevicePlugin: tells the devices to a kubelet that was there before', 
     version: 'v1beta1',
     endpoint: 'tke-eni-ip.sock',
     resource_name: ENI_IP,
-    options: { pre_start_required: false, get_preferred_allocation_available: true },
+    options: { pre_start_required: false, get_preferred_allocation_available: false },
   });
 });
 
@@ -29,16 +29,6 @@ test('startDevicePlugin: answers admissions', async (t) => {
   const kubelet = await scene.kubelet();
   scene.plugin();
   await told(kubelet, 9);
-  const preferred = await kubelet.ask(ENI_IP, 'GetPreferredAllocation', {
-    container_requests: [
-      {
-        available_deviceIDs: ['eni-ip-10', 'eni-ip-9', 'eni-ip-2'],
-        must_include_deviceIDs: ['eni-ip-9'],
-        allocation_size: 2,
-      },
-    ],
-  });
-  t.deepEqual(preferred, { container_responses: [{ deviceIDs: ['eni-ip-9', 'eni-ip-2'] }] });
   const allocated = await kubelet.ask(ENI_IP, 'Allocate', {
     container_requests: [{ devices_ids: ['eni-ip-2'] }, { devices_ids: ['eni-ip-3'] }],
   });

@@ -69,7 +69,10 @@ async function scene(collectsGarbage = true) {
     const observe = { onWrite: (kind: string, result: string) => writes.push(`${kind} ${result}`) };
     const runs = [
       ...Object.values(informers).map((informer) => informer.start(controller.signal)),
-      runRecords({ ...deps, ...informers, kube: client, writesPerSecond: 50, observe }, controller.signal),
+      runRecords(
+        { ...deps, ...informers, kube: client, writesPerSecond: 50, delayMs: 500, observe },
+        controller.signal,
+      ),
     ];
     return async () => {
       controller.abort(new Error('the term is over'));
