@@ -72,7 +72,7 @@ test.serial('install: the executables are one file, and are there before the lis
     readdirSync(cniBinDir)
       .filter((name) => !name.startsWith('.'))
       .sort(),
-    [...names, 'bandwidth', 'bridge', 'host-local', 'loopback', 'portmap'].sort(),
+    [...names, 'tke-eni-lib', 'bandwidth', 'bridge', 'host-local', 'loopback', 'portmap'].sort(),
   );
   t.deepEqual(readdirSync(cniConfDir), ['10-tke-eni.conflist']);
   t.deepEqual(cniVersions?.slice(0, 2), ['0.4.0', '1.0.0']);
