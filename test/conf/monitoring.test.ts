@@ -109,6 +109,7 @@ const FLAGS_OF_TOOLS = new Set([
   '--image',
   '--field-selector',
   '--previous',
+  '--profile',
   '--as',
   '--raw',
   '--runtime-endpoint',
