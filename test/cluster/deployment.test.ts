@@ -49,14 +49,17 @@ test.serial('deploy: a Pod reaches the API server by the address of its Service'
 
 test.serial('deploy: gives the addresses of deleted Pods back to their node', async (t) => {
   const cluster = running();
+  t.is((await podLinksOf(cluster)).length, (await podsOf(cluster, 'app=web')).length);
   await cluster.kubectl('delete', 'deployment', 'web', '--wait', '--cascade=foreground', '--timeout=60s');
   t.deepEqual(await podsOf(cluster, 'app=web'), []);
-  for (const node of cluster.nodes) {
-    const links = await node.ns.ipJson('link', 'show', 'type', 'veth');
-    // The ENIs are veths too, in this VPC; the host ends of Pods are called eni and eleven digits.
-    t.deepEqual(
-      links.map((link) => String(link['ifname'])).filter((name) => /^eni[0-9a-f]{11}$/.test(name)),
-      [],
-    );
-  }
+  t.deepEqual(await podLinksOf(cluster), []);
 });
+
+/** Host ends of Pods' links: eni and eleven digits; the ENIs are veths too, in this VPC. */
+async function podLinksOf(cluster: RealCluster): Promise<readonly string[]> {
+  const links = await Promise.all(cluster.nodes.map(({ ns }) => ns.ipJson('link', 'show', 'type', 'veth')));
+  return links
+    .flat()
+    .map((link) => String(link['ifname']))
+    .filter((name) => /^eni[0-9a-f]{11}$/.test(name));
+}

@@ -34,7 +34,7 @@ export type SeenPod = {
 };
 
 /** Makes the template of a Pod that asks for an address as TKE's documents say. Pure. */
-export function podTemplate(labels: Readonly<Record<string, string>>, options: PodOptions = {}): JsonObject {
+function podTemplate(labels: Readonly<Record<string, string>>, options: PodOptions = {}): JsonObject {
   const { eniIps = 1, command, annotations, spec, container } = options;
   const resource = { [ENI_IP_RESOURCE]: String(eniIps) };
   return {
@@ -73,13 +73,6 @@ export function deploymentManifest(name: string, replicas: number, options: PodO
   const selector = { matchLabels: { app: name } };
   const spec = { replicas, selector, template: podTemplate({ app: name }, options) };
   return JSON.stringify({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name }, spec });
-}
-
-/** Makes the manifest of a StatefulSet whose Pods have the label `app: <name>`. Pure. */
-export function statefulSetManifest(name: string, replicas: number, options: PodOptions = {}): string {
-  const selector = { matchLabels: { app: name } };
-  const spec = { replicas, serviceName: name, selector, template: podTemplate({ app: name }, options) };
-  return JSON.stringify({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name }, spec });
 }
 
 /** Field of a Pod's spec that spreads Pods of one label `app` evenly over the nodes. Pure. */

@@ -146,7 +146,7 @@ export class RealCluster extends Kubectl {
     for (const [index, node] of nodes.entries()) this.#specs.set(node.name, { ...node, index });
     const first = nodes.filter(({ joins }) => joins !== 'later').map(({ name }) => this.#addNode(name));
     this.#smallImages = writeSmallImages(this.dir);
-    await Promise.all([this.#startControlPlane(), ...first.map((node) => node.install(this.#smallImages))]);
+    await endedAll([this.#startControlPlane(), ...first.map((node) => node.install(this.#smallImages))]);
     for (const node of first) node.startKubelet();
     const names = first.map(({ name }) => `node/${name}`);
     await this.awaitKubectl(['get', ...names, 'serviceaccount/default'], 'registration of the nodes');
@@ -317,4 +317,10 @@ export class RealCluster extends Kubectl {
     const logPath = join(this.dir, `${name}.log`);
     return new Daemon({ name, machine: this.controlPlane, argv: () => argv(this.#known.facts), logPath });
   }
+}
+
+/** Waits until all have ended, also when one fails: what still starts would make anew what the caller takes down. @throws the first failure */
+async function endedAll(parts: readonly Promise<unknown>[]): Promise<void> {
+  const outcomes = await Promise.allSettled(parts);
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }
