@@ -176,5 +176,6 @@ function renderOverlay(folder: string, cloud: VpcCloud, spec: DeploySpec): strin
 function settingsOf(name: string, flags: Readonly<Record<string, string>>): object {
   const variable = (flag: string) => `TKE_ENI_${flag.replaceAll('-', '_').toUpperCase()}`;
   const literals = Object.entries(flags).map(([flag, value]) => `${variable(flag)}=${value}`);
-  return { name, namespace: 'kube-system', behavior: 'merge', literals };
+  // As in the base, whose options a merge drops.
+  return { name, namespace: 'kube-system', behavior: 'merge', literals, options: { immutable: true } };
 }

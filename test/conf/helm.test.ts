@@ -148,12 +148,14 @@ function helm(values: JsonObject, namespace = 'kube-system'): readonly JsonObjec
 
 /**
  * Kustomize rolls Pods by a hash in the name of a ConfigMap, the chart by a checksum on the Pods: with a new name Helm would
- * delete the old ConfigMap, while Pods that wait for their turn still need it. Both marks are taken off here.
+ * delete the old ConfigMap, while Pods that wait for their turn still need it. Both marks are taken off here, and that what
+ * has such a name cannot change.
  */
 function byName(objects: readonly JsonObject[]): ReadonlyMap<string, JsonObject> {
   const plain = JSON.parse(
     JSON.stringify(objects, (key, value: unknown) => {
       if (key === 'annotations') return withoutChecksum(value as JsonObject);
+      if (key === 'immutable') return undefined;
       return typeof value === 'string'
         ? value.replace(/^(tke-eni-(?:agent|ipamd)-settings)-[0-9a-z]{10}$/, '$1')
         : value;

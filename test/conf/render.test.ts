@@ -27,6 +27,7 @@ run('kubectl kustomize: renders the base, with a ConfigMap of settings for each 
     const settings = find(objects, 'ConfigMap', new RegExp(`^${name}-settings-`));
     t.is(at(container, 'envFrom', 0, 'configMapRef', 'name'), at(settings, 'metadata', 'name'));
     t.is(at(settings, 'metadata', 'namespace'), 'kube-system');
+    t.is(at(settings, 'immutable'), true);
   }
 });
 
@@ -44,4 +45,5 @@ run('kubectl kustomize: renders the example with both components', (t) => {
   const settings = at(find(objects, 'ConfigMap', /^tke-eni-ipamd-settings-/), 'data');
   t.is(at(settings, 'TKE_ENI_CLUSTERID'), 'cls-a1b2c3d4');
   t.is(at(settings, 'TKE_ENI_LOG_LEVEL'), 'info');
+  t.is(at(find(objects, 'ConfigMap', /^tke-eni-ipamd-settings-/), 'immutable'), true);
 });
