@@ -1,4 +1,15 @@
-import { closeSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, openSync, writeSync } from 'node:fs';
+import {
+  DT_NULL,
+  DT_STRSZ,
+  DT_STRTAB,
+  DYN_BYTES,
+  findLoaded,
+  readAt,
+  readEhdr,
+  readSegments,
+  type Segment,
+} from './elf-file.ts';
 
 /**
  * Gives an executable a run path: a folder in which the loader looks for libraries first; `$ORIGIN` in it stands for the
@@ -10,10 +21,8 @@ import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 export function setRunPath(path: string, runPath: string): void {
   const fd = openSync(path, 'r+');
   try {
-    const ehdr = readAt(fd, 0, 64);
-    if (ehdr.length < 64 || ehdr.readUInt32BE(0) !== MAGIC || ehdr.readUInt16BE(4) !== CLASS64_LSB) {
-      throw new Error(`${path}: no 64-bit little-endian ELF file`);
-    }
+    const ehdr = readEhdr(fd, path);
+    if (ehdr === undefined) throw new Error(`${path}: no 64-bit little-endian ELF file`);
     const dynamic = findDynamic(fd, ehdr, path);
     const home = findHome(fd, ehdr, dynamic, path);
     const text = Buffer.from(`${runPath}\0`);
@@ -22,16 +31,16 @@ export function setRunPath(path: string, runPath: string): void {
       if (readAt(fd, at, text.length).equals(text)) return;
       throw new Error(`${path}: has another run path already`);
     }
-    const end = home.offset + home.bytes;
+    const end = home.offset + home.fileBytes;
     const room = readAt(fd, end, Math.ceil(end / PAGE_BYTES) * PAGE_BYTES - end);
     if (room.length < text.length || room.some((byte) => byte !== 0)) {
       throw new Error(`${path}: no room for a run path of ${text.length} bytes behind its string table`);
     }
     writeAt(fd, end, text);
     // What is loaded ends behind the text, and so does the string table: whoever checks bounds finds it inside.
-    const size = u64(home.bytes + text.length);
+    const size = u64(home.fileBytes + text.length);
     writeAt(fd, home.headerAt + 32, Buffer.concat([size, size]));
-    const textAt = home.address + home.bytes - dynamic.strings;
+    const textAt = home.address + home.fileBytes - dynamic.strings;
     writeAt(fd, dynamic.stringBytesAt + 8, u64(textAt + text.length));
     writeAt(fd, dynamic.endAt, Buffer.concat([u64(DT_RUNPATH), u64(textAt)]));
   } finally {
@@ -39,17 +48,9 @@ export function setRunPath(path: string, runPath: string): void {
   }
 }
 
-const MAGIC = 0x7f454c46;
-/** ELFCLASS64, ELFDATA2LSB. */
-const CLASS64_LSB = 0x0201;
-const PT_LOAD = 1;
 const SHT_DYNAMIC = 6;
-const DT_NULL = 0;
-const DT_STRTAB = 5;
-const DT_STRSZ = 10;
 const DT_RPATH = 15;
 const DT_RUNPATH = 29;
-const DYN_BYTES = 16;
 /** The smallest that there is: the rest of a bigger one need not be mapped. */
 const PAGE_BYTES = 4096;
 
@@ -91,21 +92,9 @@ function findDynamic(fd: number, ehdr: Buffer, path: string): Dynamic {
 }
 
 /** Finds the segment that the string table is loaded with. */
-function findHome(fd: number, ehdr: Buffer, { strings }: Dynamic, path: string) {
-  const [start, entryBytes, count] = [Number(ehdr.readBigUInt64LE(32)), ehdr.readUInt16LE(54), ehdr.readUInt16LE(56)];
-  const table = readAt(fd, start, entryBytes * count);
-  const home = Array.from({ length: count }, (_, index) => {
-    const phdr = table.subarray(index * entryBytes);
-    return {
-      headerAt: start + index * entryBytes,
-      type: phdr.readUInt32LE(0),
-      offset: Number(phdr.readBigUInt64LE(8)),
-      address: Number(phdr.readBigUInt64LE(16)),
-      bytes: Number(phdr.readBigUInt64LE(32)),
-      memoryBytes: Number(phdr.readBigUInt64LE(40)),
-    };
-  }).find(({ type, address, bytes }) => type === PT_LOAD && strings >= address && strings < address + bytes);
-  if (home === undefined || home.memoryBytes !== home.bytes) {
+function findHome(fd: number, ehdr: Buffer, { strings }: Dynamic, path: string): Segment {
+  const home = findLoaded(readSegments(fd, ehdr), strings);
+  if (home === undefined || home.memoryBytes !== home.fileBytes) {
     throw new Error(`${path}: no segment holds its string table and nothing but what is in the file`);
   }
   return home;
@@ -115,11 +104,6 @@ function u64(value: number): Buffer {
   const buffer = Buffer.alloc(8);
   buffer.writeBigUInt64LE(BigInt(value));
   return buffer;
-}
-
-function readAt(fd: number, position: number, length: number): Buffer {
-  const buffer = Buffer.alloc(length);
-  return buffer.subarray(0, readSync(fd, buffer, 0, length, position));
 }
 
 function writeAt(fd: number, position: number, bytes: Buffer): void {
