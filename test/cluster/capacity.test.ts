@@ -3,6 +3,7 @@ import { at } from '../kube-api/contract/contract-case.ts';
 import { isObject } from '../kube-api/object.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditCluster } from './audit.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
 import { ENI_IP_RESOURCE } from './deploy.ts';
 import { awaitPods, deploymentManifest, pingFrom, podManifest, podsOf, type SeenPod } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
@@ -19,23 +20,19 @@ const QUOTA = 203;
 /** The two cores of a busy machine start about one Pod in a second. */
 const SLOW = { timeoutMs: 300_000 };
 
-let started: RealCluster | undefined;
 let before: PodTraces | undefined;
 
-function running(): RealCluster {
-  if (started === undefined) throw new Error('the cluster did not start');
-  return started;
-}
-
-test.before(async () => {
-  started = await startRealCluster({
-    nodes: [{ name: 'node1', cores: 16, maxPods: 130 }],
-    subnets: [SMALL, LARGE],
-  });
-  await started.deploy({ subnetIds: [SMALL.subnetId] });
-  before = await readPodTraces(started.node('node1'), started.cloud);
-});
-test.after.always(() => started?.close());
+const running = clusterOfFile(
+  () =>
+    startRealCluster({
+      nodes: [{ name: 'node1', cores: 16, maxPods: 130 }],
+      subnets: [SMALL, LARGE],
+    }),
+  async (cluster) => {
+    await cluster.deploy({ subnetIds: [SMALL.subnetId] });
+    before = await readPodTraces(cluster.node('node1'), cluster.cloud);
+  },
+);
 
 test.serial('capacity: the node offers what its NodeENIConfig says that the subnets still give', async (t) => {
   t.deepEqual(await capacityOf(running()), {

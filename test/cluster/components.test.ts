@@ -1,27 +1,22 @@
 import test from 'ava';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { isObject } from '../kube-api/object.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitServing } from './deploy.ts';
 import { openApi, tokenOfPod } from './pod-token.ts';
 import { awaitPods, deploymentManifest, pingFrom, podsOf, spreadOverNodes } from './pods.ts';
-import { type RealCluster, startRealCluster } from './real-cluster.ts';
+import { startRealCluster } from './real-cluster.ts';
 
 const AGENT = 'system:serviceaccount:kube-system:tke-eni-agent';
 
 const MERGE = 'application/merge-patch+json';
 
-let started: RealCluster | undefined;
-
-function running(): RealCluster {
-  if (started === undefined) throw new Error('the cluster did not start');
-  return started;
-}
-
-test.before(async () => {
-  started = await startRealCluster();
-  await started.deploy({ components: ['agent-least-privilege', 'agent-own-node-only'] });
-});
-test.after.always(() => started?.close());
+const running = clusterOfFile(
+  () => startRealCluster(),
+  async (cluster) => {
+    await cluster.deploy({ components: ['agent-least-privilege', 'agent-own-node-only'] });
+  },
+);
 
 /** NET_ADMIN (12), SYS_PTRACE (19), SYS_ADMIN (21). @see capabilities(7) */
 const THREE_CAPABILITIES = ((1n << 12n) | (1n << 19n) | (1n << 21n)).toString(16).padStart(16, '0');

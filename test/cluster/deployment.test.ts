@@ -1,19 +1,14 @@
 import test from 'ava';
+import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitPods, deploymentManifest, pingFrom, podsOf, spreadOverNodes } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 
-let started: RealCluster | undefined;
-
-function running(): RealCluster {
-  if (started === undefined) throw new Error('the cluster did not start');
-  return started;
-}
-
-test.before(async () => {
-  started = await startRealCluster();
-  await started.deploy();
-});
-test.after.always(() => started?.close());
+const running = clusterOfFile(
+  () => startRealCluster(),
+  async (cluster) => {
+    await cluster.deploy();
+  },
+);
 
 test.serial('deploy: Pods of a Deployment have addresses of the VPC when they ask for one', async (t) => {
   const cluster = running();

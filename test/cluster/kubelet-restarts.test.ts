@@ -3,9 +3,10 @@ import test, { type ExecutionContext } from 'ava';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { isObject, type JsonObject } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitServing, ENI_IP_RESOURCE } from './deploy.ts';
 import { awaitPods, deploymentManifest, pingFrom, podManifest, podsOf } from './pods.ts';
-import { type RealCluster, startRealCluster } from './real-cluster.ts';
+import { startRealCluster } from './real-cluster.ts';
 
 const NODE = 'node1';
 const RESTARTS = 10;
@@ -15,20 +16,14 @@ const PLUGINS = '/var/lib/kubelet/device-plugins';
 const SOCKET = `${PLUGINS}/tke-eni-ip.sock`;
 const CHECKPOINT = `${PLUGINS}/kubelet_internal_checkpoint`;
 
-let started: RealCluster | undefined;
-
-function running(): RealCluster {
-  if (started === undefined) throw new Error('the cluster did not start');
-  return started;
-}
-
-test.before(async () => {
-  started = await startRealCluster({ nodes: [{ name: NODE }] });
-  await started.deploy();
-  await started.apply(deploymentManifest('steady', STEADY));
-  await awaitPods(started, 'app=steady', STEADY);
-});
-test.after.always(() => started?.close());
+const running = clusterOfFile(
+  () => startRealCluster({ nodes: [{ name: NODE }] }),
+  async (cluster) => {
+    await cluster.deploy();
+    await cluster.apply(deploymentManifest('steady', STEADY));
+    await awaitPods(cluster, 'app=steady', STEADY);
+  },
+);
 
 /** What a restart of others must not change of Pods: who they are, where, since when, and how often they started. */
 async function identities(selector: string): Promise<readonly JsonObject[]> {

@@ -7,6 +7,7 @@ import { childEnv } from '../support/child-env.ts';
 import { run } from '../support/run.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { ClusterNode } from './cluster-node.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitServing, CLOUD_ENDPOINT, CLUSTER_ID, ENI_IP_RESOURCE, loadImages, tellOurPods } from './deploy.ts';
 import { blockOf, shellCommandsOf } from './doc-commands.ts';
 import { awaitPods, deploymentManifest, podsOf, spreadOverNodes } from './pods.ts';
@@ -24,24 +25,18 @@ const OVERLAY = 'conf/kubernetes/overlays/mine';
 const HELM = process.env['HELM'] ?? 'helm';
 const hasHelm = spawnSync(HELM, ['version', '--short']).status === 0;
 
-let started: RealCluster | undefined;
 const before = new Map<string, NodeSnapshot>();
 
-function running(): RealCluster {
-  if (started === undefined) throw new Error('the cluster did not start');
-  return started;
-}
-
-test.before(async () => {
-  const cluster = await startRealCluster();
-  started = cluster;
-  for (const node of cluster.nodes) before.set(node.name, await snapshot(node));
-  // The pages copy and change files of the repository.
-  cpSync(join(ROOT, 'conf'), join(placeOf(cluster), 'conf'), { recursive: true });
-  // `make image` and `ctr images import`.
-  await loadImages(cluster.nodes);
-});
-test.after.always(() => started?.close());
+const running = clusterOfFile(
+  () => startRealCluster(),
+  async (cluster) => {
+    for (const node of cluster.nodes) before.set(node.name, await snapshot(node));
+    // The pages copy and change files of the repository.
+    cpSync(join(ROOT, 'conf'), join(placeOf(cluster), 'conf'), { recursive: true });
+    // `make image` and `ctr images import`.
+    await loadImages(cluster.nodes);
+  },
+);
 
 test.serial('docs/install.md: the commands for kustomize bring a cluster up', async (t) => {
   t.timeout(STEP_MS * 2);

@@ -1,23 +1,19 @@
 import test from 'ava';
 import { waitUntil } from '../support/wait-until.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitServing, tellOurPods } from './deploy.ts';
 import { awaitPods, deploymentManifest, pingFrom, podManifest, podsOf, type SeenPod } from './pods.ts';
-import { type RealCluster, startRealCluster } from './real-cluster.ts';
+import { startRealCluster } from './real-cluster.ts';
 
-let started: RealCluster | undefined;
-
-function running(): RealCluster {
-  if (started === undefined) throw new Error('the cluster did not start');
-  return started;
-}
-
-test.before(async () => {
-  started = await startRealCluster({
-    nodes: [{ name: 'node1' }, { name: 'node2' }, { name: 'node3', joins: 'later' }],
-  });
-  await started.deploy();
-});
-test.after.always(() => started?.close());
+const running = clusterOfFile(
+  () =>
+    startRealCluster({
+      nodes: [{ name: 'node1' }, { name: 'node2' }, { name: 'node3', joins: 'later' }],
+    }),
+  async (cluster) => {
+    await cluster.deploy();
+  },
+);
 
 test.serial('a node that reboots: gives Pods addresses again that reach the others', async (t) => {
   const cluster = running();

@@ -4,6 +4,7 @@ import { PODS } from '../../kube/resource-types.ts';
 import { isObject } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { addressOf, auditCluster, keyOf, listAll } from './audit.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitServing } from './deploy.ts';
 import {
   CLUSTER_KINDS,
@@ -20,26 +21,21 @@ import { QUICK_RESTARTS } from './quick-restarts.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 import { awaitSettled } from './settle.ts';
 
-let started: RealCluster | undefined;
-
-function running(): RealCluster {
-  if (started === undefined) throw new Error('the cluster did not start');
-  return started;
-}
-
-test.before(async () => {
-  started = await startRealCluster({
-    nodes: ['node1', 'node2'].map((name) => ({ name, kubelet: QUICK_RESTARTS })),
-  });
-  // The agent of a Node that was deleted has no identity any more, so it cannot give its ENIs back: ipamd takes them.
-  await started.deploy({ ipamdSettings: { 'node-release-grace': '20s' } });
-  // Pods that stay, and Pods that come and go.
-  await started.apply(deploymentManifest('stay', 4, { spec: spreadOverNodes('stay') }));
-  await started.apply(deploymentManifest('come', 2, { spec: spreadOverNodes('come') }));
-  await awaitPods(started, 'app=stay', 4);
-  await awaitPods(started, 'app=come', 2);
-});
-test.after.always(() => started?.close());
+const running = clusterOfFile(
+  () =>
+    startRealCluster({
+      nodes: ['node1', 'node2'].map((name) => ({ name, kubelet: QUICK_RESTARTS })),
+    }),
+  async (cluster) => {
+    // The agent of a Node that was deleted has no identity any more, so it cannot give its ENIs back: ipamd takes them.
+    await cluster.deploy({ ipamdSettings: { 'node-release-grace': '20s' } });
+    // Pods that stay, and Pods that come and go.
+    await cluster.apply(deploymentManifest('stay', 4, { spec: spreadOverNodes('stay') }));
+    await cluster.apply(deploymentManifest('come', 2, { spec: spreadOverNodes('come') }));
+    await awaitPods(cluster, 'app=stay', 4);
+    await awaitPods(cluster, 'app=come', 2);
+  },
+);
 
 for (const kind of NODE_KINDS.filter((one) => one !== 'reboot'))
   test.serial(`${kind} killed and started again: Pods stay, others come and go`, (t) =>

@@ -2,10 +2,11 @@ import test from 'ava';
 import { PUBLISHED_RIGHTS, type Rule } from '../conf/published-rights.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitServing } from './deploy.ts';
 import { openApi, tokenOfPod } from './pod-token.ts';
 import { awaitPods, deploymentManifest, podsOf, spreadOverNodes } from './pods.ts';
-import { type RealCluster, startRealCluster } from './real-cluster.ts';
+import { startRealCluster } from './real-cluster.ts';
 import { ask, isDenied, isGranted, listRights, listWishes, OF_EVERYBODY } from './rights-matrix.ts';
 
 const SYSTEM = 'kube-system';
@@ -48,18 +49,12 @@ const EXPECTED: Readonly<Record<string, string>> = {
   'patch events 404': 'the event that is counted up has expired',
 };
 
-let started: RealCluster | undefined;
-
-function running(): RealCluster {
-  if (started === undefined) throw new Error('the cluster did not start');
-  return started;
-}
-
-test.before(async () => {
-  started = await startRealCluster();
-  await started.deploy();
-});
-test.after.always(() => started?.close());
+const running = clusterOfFile(
+  () => startRealCluster(),
+  async (cluster) => {
+    await cluster.deploy();
+  },
+);
 
 const userOf = (component: Component) => `system:serviceaccount:${SYSTEM}:tke-eni-${component}`;
 const ownPods = (component: Component) => podsOf(running(), `k8s-app=tke-eni-${component}`, SYSTEM);

@@ -1,29 +1,25 @@
 import test from 'ava';
 import { isObject } from '../kube-api/object.ts';
 import { auditCluster } from './audit.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
 import { podsOf } from './pods.ts';
-import { type RealCluster, startRealCluster } from './real-cluster.ts';
+import { startRealCluster } from './real-cluster.ts';
 import { declareServiceTests, makeServiceScene, type ServiceScene } from './workloads/service-tests.ts';
 
-let started: RealCluster | undefined;
 let made: ServiceScene | undefined;
-
-function running(): RealCluster {
-  if (started === undefined) throw new Error('the cluster did not start');
-  return started;
-}
 
 function scene(): ServiceScene {
   if (made === undefined) throw new Error('the scene was not made');
   return made;
 }
 
-test.before(async () => {
-  started = await startRealCluster();
-  await started.deploy({ agentSettings: { 'rule-mode': 'per-pod' } });
-  made = await makeServiceScene(started);
-});
-test.after.always(() => started?.close());
+const running = clusterOfFile(
+  () => startRealCluster(),
+  async (cluster) => {
+    await cluster.deploy({ agentSettings: { 'rule-mode': 'per-pod' } });
+    made = await makeServiceScene(cluster);
+  },
+);
 
 declareServiceTests('per-pod', running, scene);
 

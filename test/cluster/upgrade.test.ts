@@ -6,6 +6,7 @@ import { at } from '../kube-api/contract/contract-case.ts';
 import { isObject, NetnsView } from '../support/netns.ts';
 import { describeLoss, startTraffic, type Traffic, type TrafficEnd } from '../support/traffic.ts';
 import { auditCluster } from './audit.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
 import { sandboxesOf } from './node-facts.ts';
 import { awaitPods, deploymentManifest, podsOf, type SeenPod, spreadOverNodes } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
@@ -24,29 +25,23 @@ const ROLLOUT_MS = 240_000;
 /** Pods that come during one rollout: all fit on the nodes. */
 const MOST_MORE = 6;
 
-let started: RealCluster | undefined;
 let stay: readonly SeenPod[] = [];
 /** Pods of the Deployment that grows. */
 let grown = 2;
 
-function running(): RealCluster {
-  if (started === undefined) throw new Error('the cluster did not start');
-  return started;
-}
-
-test.before(async () => {
-  const cluster = await startRealCluster({ nodes: NODES.map((name) => ({ name })) });
-  started = cluster;
-  await cluster.deploy();
-  // Another time makes all files other ones, as another release's are.
-  const others = await buildImages({ prefix: OTHER, createdS: 1_000_000_000, outDir: join(cluster.dir, 'images') });
-  for (const { path } of others) for (const node of cluster.nodes) await node.importImage(path);
-  await cluster.apply(deploymentManifest('stay', 4, { spec: spreadOverNodes('stay') }));
-  await cluster.apply(deploymentManifest('grow', grown));
-  stay = await awaitPods(cluster, 'app=stay', 4);
-  await awaitPods(cluster, 'app=grow', grown);
-});
-test.after.always(() => started?.close());
+const running = clusterOfFile(
+  () => startRealCluster({ nodes: NODES.map((name) => ({ name })) }),
+  async (cluster) => {
+    await cluster.deploy();
+    // Another time makes all files other ones, as another release's are.
+    const others = await buildImages({ prefix: OTHER, createdS: 1_000_000_000, outDir: join(cluster.dir, 'images') });
+    for (const { path } of others) for (const node of cluster.nodes) await node.importImage(path);
+    await cluster.apply(deploymentManifest('stay', 4, { spec: spreadOverNodes('stay') }));
+    await cluster.apply(deploymentManifest('grow', grown));
+    stay = await awaitPods(cluster, 'app=stay', 4);
+    await awaitPods(cluster, 'app=grow', grown);
+  },
+);
 
 test.serial('agents: an upgrade loses no packet, Pods stay and come', (t) =>
   underTraffic(t, AGENT, () => setImage(AGENT, `agent=${OTHER}tke-eni-agent:0.1.0`)),

@@ -3,6 +3,7 @@ import { at } from '../kube-api/contract/contract-case.ts';
 import type { JsonObject } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditCluster } from './audit.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitPods, pingFrom, podManifest, podsOf, type SeenPod } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 import { deploymentOfDocs, LABEL_OF_DOCS } from './workloads/deployment-of-docs.ts';
@@ -10,18 +11,12 @@ import { ask, ECHO_PATH, ECHO_PORT, ECHO_SERVER, isSilent, netnsAsker, podAsker 
 import { awaitEvent } from './workloads/events.ts';
 import { forgetWays, refusals, waysOf } from './workloads/ways.ts';
 
-let started: RealCluster | undefined;
-
-function running(): RealCluster {
-  if (started === undefined) throw new Error('the cluster did not start');
-  return started;
-}
-
-test.before(async () => {
-  started = await startRealCluster();
-  await started.deploy({ agentSettings: { 'port-mapping': 'true' } });
-});
-test.after.always(() => started?.close());
+const running = clusterOfFile(
+  () => startRealCluster(),
+  async (cluster) => {
+    await cluster.deploy({ agentSettings: { 'port-mapping': 'true' } });
+  },
+);
 
 /** More than an ENI of these nodes has addresses for, on each of the two. */
 const REPLICAS = 22;
