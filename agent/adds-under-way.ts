@@ -1,4 +1,4 @@
-import type { LeaseKey } from './lease.ts';
+import type { LeaseKey } from './journal/lease.ts';
 
 type Add = { readonly begunMs: number; readonly ended: AbortController };
 

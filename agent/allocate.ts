@@ -2,7 +2,7 @@ import type { EniNetwork } from '../dataplane/network.ts';
 import { CNI_CODE } from './api/cni-code.ts';
 import type { AttachCommand } from './attach-command.ts';
 import { CniFailureError } from './cni-failure.ts';
-import { type Family, type LeaseKey, leaseKey } from './lease.ts';
+import { type Family, type LeaseKey, leaseKey } from './journal/lease.ts';
 import type { Exhausted, PoolAddress } from './pool/pool-state.ts';
 import type { UseCaseDeps } from './ports.ts';
 

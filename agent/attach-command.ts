@@ -1,4 +1,4 @@
-import type { LeasePlugin } from './lease.ts';
+import type { LeasePlugin } from './journal/lease.ts';
 
 /** What an ADD asks for. */
 export type AttachCommand = {

@@ -5,7 +5,7 @@ import { CNI_CODE } from './api/cni-code.ts';
 import type { AttachCommand } from './attach-command.ts';
 import { type CniFailure, CniFailureError } from './cni-failure.ts';
 import { failureOf } from './failure-of.ts';
-import { type Lease, leaseKey } from './lease.ts';
+import { type Lease, leaseKey } from './journal/lease.ts';
 import { randomMac } from './mac.ts';
 import type { AddPhase } from './observability/metrics.ts';
 import type { UseCaseDeps } from './ports.ts';

@@ -1,7 +1,7 @@
 import { CNI_CODE } from './api/cni-code.ts';
 import { type CniFailure, CniFailureError } from './cni-failure.ts';
 import { failureOf } from './failure-of.ts';
-import { type Lease, leaseKey } from './lease.ts';
+import { type Lease, leaseKey } from './journal/lease.ts';
 import type { UseCaseDeps } from './ports.ts';
 
 /** What a CHECK found. */

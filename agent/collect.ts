@@ -1,7 +1,7 @@
 import type { SandboxView } from './cri/sandbox-view.ts';
 import { decideCollect, decideVeto } from './decide-collect.ts';
 import { detachKey } from './detach.ts';
-import { type LeaseKey, leaseKey } from './lease.ts';
+import { type LeaseKey, leaseKey } from './journal/lease.ts';
 import { keyOf } from './node-state.ts';
 import type { PodView } from './pods/pod-view.ts';
 import type { UseCaseDeps } from './ports.ts';

@@ -1,5 +1,5 @@
 import type { CriSandbox } from './cri/sandbox-view.ts';
-import { type Lease, type LeaseKey, leaseKey } from './lease.ts';
+import { type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
 import type { PodRecord } from './pods/pod-record.ts';
 
 /** The runtime lists a sandbox only some time after its ADD began. */

@@ -1,6 +1,6 @@
 import type { CniFailure } from './cni-failure.ts';
 import { failureOf } from './failure-of.ts';
-import { type Lease, type LeaseKey, leaseKey } from './lease.ts';
+import { type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
 import { keyOf } from './node-state.ts';
 import type { UseCaseDeps } from './ports.ts';
 import { takeDown } from './take-down.ts';

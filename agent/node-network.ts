@@ -2,7 +2,7 @@ import type { NodeNetwork } from '../dataplane/network.ts';
 import type { AddressMessage } from '../netlink/address-message.ts';
 import type { LinkMessage } from '../netlink/link-message.ts';
 import type { RouteMessage } from '../netlink/route-message.ts';
-import type { Family } from './lease.ts';
+import type { Family } from './journal/lease.ts';
 
 /** What of the node's own network the plan needs. */
 export type PrimaryInterface = NodeNetwork['primary'];

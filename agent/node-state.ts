@@ -5,9 +5,9 @@ import { type Clock, systemClock } from '../runtime/clock.ts';
 import { AddsUnderWay } from './adds-under-way.ts';
 import type { WaitingAdd } from './demand/find-waiting.ts';
 import type { EniRecord, JournalContent } from './journal/journal-content.ts';
-import { type Family, type Lease, type LeaseKey, leaseKey } from './lease.ts';
+import { type Family, type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
+import type { Supply } from './journal/supply.ts';
 import { IpPool } from './pool/ip-pool.ts';
-import type { Supply } from './supply/supply.ts';
 
 /** Why an ENI of the supply serves nobody now. */
 export type EniProblem = { readonly eniId: string; readonly kind: 'missing' | 'conflict'; readonly text: string };

@@ -4,9 +4,10 @@ import { foreignOffers } from './demand/decide-publication.ts';
 import type { SeenNec } from './demand/publication.ts';
 import { keepEnisInUse } from './eni/effective-supply.ts';
 import type { Journal, Offer } from './journal/journal-content.ts';
+import type { Supply } from './journal/supply.ts';
 import type { NodeState } from './node-state.ts';
 import type { Metrics } from './observability/metrics.ts';
-import type { Supply, SupplyEvent } from './supply/supply.ts';
+import type { SupplyEvent } from './supply/supply-source.ts';
 
 /** What taking in supply needs. */
 export type SupplyIntakeDeps = {

@@ -1,4 +1,4 @@
-import type { Lease } from './lease.ts';
+import type { Lease } from './journal/lease.ts';
 import { keyOf } from './node-state.ts';
 import type { UseCaseDeps } from './ports.ts';
 

@@ -2,8 +2,8 @@ import type { RuleMode } from '../../dataplane/network.ts';
 import { MAX_ENI_SLOT } from '../../dataplane/numbers.ts';
 import type { CriSandbox } from '../cri/sandbox-view.ts';
 import type { EniRecord } from '../journal/journal-content.ts';
-import { familyOf, type Lease, type LeasedAddress, leaseKey } from '../lease.ts';
-import type { Supply, SupplyEni } from '../supply/supply.ts';
+import { familyOf, type Lease, type LeasedAddress, leaseKey } from '../journal/lease.ts';
+import type { Supply, SupplyEni } from '../journal/supply.ts';
 import type { EniEvidence, KernelEvidence, PeerEvidence, VethEvidence } from './kernel-evidence.ts';
 
 /** Everything known about Pods that no journal knows. */

@@ -2,8 +2,8 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { CriSandbox, SandboxView } from '../cri/sandbox-view.ts';
 import type { Journal } from '../journal/journal-content.ts';
+import type { Supply } from '../journal/supply.ts';
 import { keyOf, type NodeState } from '../node-state.ts';
-import type { Supply } from '../supply/supply.ts';
 import { planAdoption } from './adopt-plan.ts';
 import type { KernelEvidence, PeerEvidence } from './kernel-evidence.ts';
 

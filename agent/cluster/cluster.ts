@@ -5,12 +5,12 @@ import type { AgentConfig } from '../config/options.ts';
 import { countWaiting } from '../demand/find-waiting.ts';
 import { publishDemand } from '../demand/publisher.ts';
 import type { Journal } from '../journal/journal-content.ts';
+import type { WarmTargets } from '../journal/supply.ts';
 import type { NodeState } from '../node-state.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { AgentRuntime } from '../parts.ts';
 import { openPodView, type PodView } from '../pods/pod-view.ts';
 import { type NecSource, openNecSource } from '../supply/nec-source.ts';
-import type { WarmTargets } from '../supply/supply.ts';
 import { NO_EVENTS, type NodeEvents } from './node-events.ts';
 import { createReadyResources } from './ready-resources.ts';
 

@@ -1,7 +1,7 @@
 import type { Offer } from '../journal/journal-content.ts';
+import type { WarmTargets } from '../journal/supply.ts';
 import { countedFamily, demandInUnits, type OutsideDemand } from '../pool/demand.ts';
 import type { PoolAddress, PoolState } from '../pool/pool-state.ts';
-import type { WarmTargets } from '../supply/supply.ts';
 import type { AgentSpec, AssignedIp, Publication, ReleasePacing, SeenNec } from './publication.ts';
 
 /** All that a publication depends on. */

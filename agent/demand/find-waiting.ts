@@ -1,4 +1,4 @@
-import type { Lease } from '../lease.ts';
+import type { Lease } from '../journal/lease.ts';
 import type { PodRecord } from '../pods/pod-record.ts';
 
 /** An ADD that found no address and waits for one. */

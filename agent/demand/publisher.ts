@@ -3,10 +3,10 @@ import type { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Journal, Offer } from '../journal/journal-content.ts';
+import type { WarmTargets } from '../journal/supply.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
 import type { IpPool } from '../pool/ip-pool.ts';
 import type { NecSource } from '../supply/nec-source.ts';
-import type { WarmTargets } from '../supply/supply.ts';
 import { decidePublication } from './decide-publication.ts';
 import type { AgentSpec, Publication, SeenNec } from './publication.ts';
 

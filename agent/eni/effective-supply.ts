@@ -1,5 +1,5 @@
-import type { Lease } from '../lease.ts';
-import type { Supply, SupplyEni } from '../supply/supply.ts';
+import type { Lease } from '../journal/lease.ts';
+import type { Supply, SupplyEni } from '../journal/supply.ts';
 
 /**
  * Keeps in a new supply the ENIs that it no longer names while Pods still hold their addresses: not attached, empty, so

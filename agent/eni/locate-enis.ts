@@ -1,7 +1,7 @@
 import type { EniNetwork } from '../../dataplane/network.ts';
 import { MAX_ENI_SLOT, TABLE_ENI_BASE } from '../../dataplane/numbers.ts';
 import type { EniRecord } from '../journal/journal-content.ts';
-import type { SupplyEni } from '../supply/supply.ts';
+import type { SupplyEni } from '../journal/supply.ts';
 
 /** A link as the kernel shows it. */
 export type HostLink = {

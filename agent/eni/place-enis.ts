@@ -2,8 +2,8 @@ import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
 import type { EniNetwork } from '../../dataplane/network.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Journal } from '../journal/journal-content.ts';
+import type { SupplyEni } from '../journal/supply.ts';
 import type { NodeState } from '../node-state.ts';
-import type { SupplyEni } from '../supply/supply.ts';
 import { goneEni, type HostLink, locateEnis } from './locate-enis.ts';
 
 type PlaceDeps = { readonly state: NodeState; readonly journal: Journal; readonly log: Logger };

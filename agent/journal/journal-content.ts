@@ -1,6 +1,6 @@
 import type { RuleMode } from '../../dataplane/network.ts';
-import type { Family, Lease } from '../lease.ts';
-import type { Supply } from '../supply/supply.ts';
+import type { Family, Lease } from './lease.ts';
+import type { Supply } from './supply.ts';
 
 /** An address that nobody may have yet. */
 export type Cooldown = {

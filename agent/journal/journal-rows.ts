@@ -10,9 +10,9 @@ import {
   required,
   text,
 } from '../../runtime/decode.ts';
-import type { Family, Lease } from '../lease.ts';
-import type { Supply } from '../supply/supply.ts';
 import type { Cooldown, EniRecord, Offer } from './journal-content.ts';
+import type { Family, Lease } from './lease.ts';
+import type { Supply } from './supply.ts';
 
 // Rows are JSON. They were written by an agent of the same schema version, maybe a newer release: fields that we do not
 // know are ignored. A row that does not decode means that the file is not what we wrote.

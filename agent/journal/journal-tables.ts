@@ -1,9 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { RuleMode } from '../../dataplane/network.ts';
-import { type Lease, type LeaseKey, leaseKey } from '../lease.ts';
-import type { Supply } from '../supply/supply.ts';
 import type { Cooldown, EniRecord, JournalContent, Offer } from './journal-content.ts';
 import { decodeCooldown, decodeEniRecord, decodeLease, decodeOffer, decodeSupply } from './journal-rows.ts';
+import { type Lease, type LeaseKey, leaseKey } from './lease.ts';
+import type { Supply } from './supply.ts';
 
 /** The content of a journal by key, as the process holds it. */
 export type JournalMemory = {

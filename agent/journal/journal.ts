@@ -2,8 +2,6 @@ import type { RuleMode } from '../../dataplane/network.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { invariant } from '../../runtime/invariant.ts';
 import { type Logger, silentLogger } from '../../runtime/log.ts';
-import { type Lease, leaseKey } from '../lease.ts';
-import type { Supply } from '../supply/supply.ts';
 import { readBootId } from './boot-id.ts';
 import {
   brokenUnless,
@@ -27,7 +25,9 @@ import type {
 import { JournalError } from './journal-error.ts';
 import { growDatabase, identify, moveAside, openDatabase, PAGE_BYTES, rollbackPath } from './journal-file.ts';
 import { contentOf, emptyMemory, type JournalMemory, type TableWriter } from './journal-tables.ts';
+import { type Lease, leaseKey } from './lease.ts';
 import { isAddressTaken, isDamage, isEniConflict, isFull, isLocked } from './sqlite-error.ts';
+import type { Supply } from './supply.ts';
 
 /** What a journal needs from outside. */
 export type JournalOptions = {

@@ -3,7 +3,7 @@ import { type Netns, openNetns } from '../../netlink/netns.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import type { PeerEvidence, VethEvidence } from '../adopt/kernel-evidence.ts';
 import { resolveHostPath } from '../host-path.ts';
-import { type LeaseKey, leaseKey } from '../lease.ts';
+import { type LeaseKey, leaseKey } from '../journal/lease.ts';
 
 /** Where runtimes and `ip netns` keep names of namespaces. */
 const NETNS_FOLDER = '/run/netns';

@@ -1,4 +1,4 @@
-import type { Supply, SupplyAddress, SupplyEni } from '../supply/supply.ts';
+import type { Supply, SupplyAddress, SupplyEni } from '../journal/supply.ts';
 import { settle } from './pool.ts';
 import type { AddressHome, PoolAddress, PoolEni, PoolState, Step, SupplyResult } from './pool-state.ts';
 

@@ -1,4 +1,4 @@
-import type { Family } from '../lease.ts';
+import type { Family } from '../journal/lease.ts';
 import type { LeaseRequest, PoolAddress, PoolState } from './pool-state.ts';
 
 /** Addresses to give: one per family of the request, all of one ENI. */

@@ -1,5 +1,5 @@
-import type { Family } from '../lease.ts';
-import type { WarmTargets } from '../supply/supply.ts';
+import type { Family } from '../journal/lease.ts';
+import type { WarmTargets } from '../journal/supply.ts';
 import type { PoolAddress, PoolDemand, PoolState } from './pool-state.ts';
 
 /** Demand that the pool does not see. */

@@ -1,6 +1,6 @@
 import type { Cooldown, Offer } from '../journal/journal-content.ts';
-import type { Lease } from '../lease.ts';
-import type { Supply, WarmTargets } from '../supply/supply.ts';
+import type { Lease } from '../journal/lease.ts';
+import type { Supply, WarmTargets } from '../journal/supply.ts';
 import { applySupply } from './apply-supply.ts';
 import { demand, type OutsideDemand } from './demand.ts';
 import {

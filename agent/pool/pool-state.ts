@@ -1,5 +1,5 @@
 import type { Cooldown } from '../journal/journal-content.ts';
-import type { Family, LeaseKey } from '../lease.ts';
+import type { Family, LeaseKey } from '../journal/lease.ts';
 
 /**
  * What the supply says of an address: `assigned` serves; `releasing` ipamd is taking it back; `missing` the supply no

@@ -1,5 +1,5 @@
 import type { Cooldown, Offer } from '../journal/journal-content.ts';
-import { type Lease, type LeaseKey, leaseKey } from '../lease.ts';
+import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
 import { chooseAddresses, isCooled } from './choose.ts';
 import type {
   AdoptConflict,

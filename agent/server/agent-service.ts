@@ -7,7 +7,7 @@ import type { AttachCommand } from '../attach-command.ts';
 import type { CheckOutcome } from '../check.ts';
 import { type CniFailure, CniFailureError } from '../cni-failure.ts';
 import { failureOf } from '../failure-of.ts';
-import type { Lease, LeasePlugin } from '../lease.ts';
+import type { Lease, LeasePlugin } from '../journal/lease.ts';
 import { attachmentOf, type EniAddressing } from './attachment.ts';
 import { readSandbox } from './read-sandbox.ts';
 

@@ -1,7 +1,7 @@
 import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
 import type { InitOf } from '../api/codec.ts';
 import type { ATTACHMENT } from '../api/messages.ts';
-import type { Family, Lease } from '../lease.ts';
+import type { Family, Lease } from '../journal/lease.ts';
 import { subnetHalves } from './subnet-halves.ts';
 
 /** How an ENI addresses its Pods in one family, for main plugins that make the link themselves. */

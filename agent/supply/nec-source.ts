@@ -12,9 +12,10 @@ import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError, type Fault } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { AgentSpec, SeenNec } from '../demand/publication.ts';
+import type { Supply } from '../journal/supply.ts';
 import { complaintOf, isSupplyDamaged, seenNecOf, withAgentFields } from './seen-nec.ts';
-import type { Supply, SupplyEvent, SupplySource } from './supply.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
+import type { SupplyEvent, SupplySource } from './supply-source.ts';
 
 /** What the node's NodeENIConfig needs from outside. */
 export type NecSourceOptions = {

@@ -5,8 +5,9 @@ import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { decodeYaml } from '../../runtime/settings/read-yaml.ts';
-import type { Supply, SupplyEvent, SupplySource } from './supply.ts';
+import type { Supply } from '../journal/supply.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
+import type { SupplyEvent, SupplySource } from './supply-source.ts';
 
 /** What a supply file needs from outside. */
 export type SupplyFileOptions = {

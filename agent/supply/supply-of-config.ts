@@ -4,8 +4,8 @@ import {
   type NodeEniInfo,
   WARM_TARGET_ANNOTATION,
 } from '../../crd/node-eni-config-fields.ts';
-import { familyOf } from '../lease.ts';
-import type { EniPrimaryAddress, Supply, SupplyAddress, SupplyEni, WarmTargets } from './supply.ts';
+import { familyOf } from '../journal/lease.ts';
+import type { EniPrimaryAddress, Supply, SupplyAddress, SupplyEni, WarmTargets } from '../journal/supply.ts';
 
 /** The product's defaults. */
 const DEFAULT_WARM_TARGET = 5;

@@ -1,7 +1,7 @@
 import type { KernelEvidence } from '../adopt/kernel-evidence.ts';
 import type { CriSandbox } from '../cri/sandbox-view.ts';
 import { decideCollect } from '../decide-collect.ts';
-import { type Lease, leaseKey } from '../lease.ts';
+import { type Lease, leaseKey } from '../journal/lease.ts';
 
 /** An attachment that may be in use. */
 export type LivingAttachment = {

@@ -1,6 +1,6 @@
 import type { SeenNec } from '../../agent/demand/publication.ts';
+import type { Supply } from '../../agent/journal/supply.ts';
 import { seenNecOf } from '../../agent/supply/seen-nec.ts';
-import type { Supply } from '../../agent/supply/supply.ts';
 import { supplyOfConfig } from '../../agent/supply/supply-of-config.ts';
 import { nodeEniConfig } from '../../crd/node-eni-config.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';

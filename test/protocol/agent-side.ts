@@ -3,11 +3,11 @@ import { decidePublication, foreignOffers } from '../../agent/demand/decide-publ
 import type { SeenNec } from '../../agent/demand/publication.ts';
 import { keepEnisInUse } from '../../agent/eni/effective-supply.ts';
 import type { Offer } from '../../agent/journal/journal-content.ts';
-import { familyOf, type Lease } from '../../agent/lease.ts';
+import { familyOf, type Lease } from '../../agent/journal/lease.ts';
+import type { Supply } from '../../agent/journal/supply.ts';
 import { applySupply } from '../../agent/pool/apply-supply.ts';
 import { adopt, adoptCooldowns, adoptOffers, lease, release, restore, tick, withdraw } from '../../agent/pool/pool.ts';
 import { EMPTY_POOL, type PoolAddress, type PoolState } from '../../agent/pool/pool-state.ts';
-import type { Supply } from '../../agent/supply/supply.ts';
 import { supplyOfConfig } from '../../agent/supply/supply-of-config.ts';
 import type { Move } from './explore.ts';
 import {

@@ -1,8 +1,8 @@
 import type { AgentSpec } from '../../agent/demand/publication.ts';
 import type { Cooldown, Offer } from '../../agent/journal/journal-content.ts';
-import type { Lease } from '../../agent/lease.ts';
+import type { Lease } from '../../agent/journal/lease.ts';
+import type { Supply } from '../../agent/journal/supply.ts';
 import { EMPTY_POOL, type PoolState } from '../../agent/pool/pool-state.ts';
-import type { Supply } from '../../agent/supply/supply.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { type Baseline, baselineOf } from '../../ipamd/nec/decide-trust.ts';
 import type { Intent } from '../../ipamd/nec/decision.ts';

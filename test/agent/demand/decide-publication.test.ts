@@ -2,10 +2,10 @@ import test from 'ava';
 import { decidePublication, foreignOffers, type PublicationInput } from '../../../agent/demand/decide-publication.ts';
 import type { SeenNec } from '../../../agent/demand/publication.ts';
 import type { Offer } from '../../../agent/journal/journal-content.ts';
+import type { Supply, WarmTargets } from '../../../agent/journal/supply.ts';
 import { applySupply } from '../../../agent/pool/apply-supply.ts';
 import { adopt, adoptOffers } from '../../../agent/pool/pool.ts';
 import { EMPTY_POOL, type PoolState } from '../../../agent/pool/pool-state.ts';
-import type { Supply, WarmTargets } from '../../../agent/supply/supply.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 
 const LIFE = 'life-1';

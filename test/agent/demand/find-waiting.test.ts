@@ -1,6 +1,6 @@
 import test from 'ava';
 import { countWaiting, type WaitingAdd } from '../../../agent/demand/find-waiting.ts';
-import type { Lease } from '../../../agent/lease.ts';
+import type { Lease } from '../../../agent/journal/lease.ts';
 import type { PodRecord } from '../../../agent/pods/pod-record.ts';
 import { sampleLease } from '../pool/supply-sample.ts';
 

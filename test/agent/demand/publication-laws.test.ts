@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { decidePublication, foreignOffers } from '../../../agent/demand/decide-publication.ts';
 import type { AgentSpec, SeenNec } from '../../../agent/demand/publication.ts';
 import type { Offer } from '../../../agent/journal/journal-content.ts';
+import type { Supply } from '../../../agent/journal/supply.ts';
 import { applySupply } from '../../../agent/pool/apply-supply.ts';
 import { adopt, adoptOffers, lease, release, restore, withdraw } from '../../../agent/pool/pool.ts';
 import { EMPTY_POOL, type PoolState } from '../../../agent/pool/pool-state.ts';
-import type { Supply } from '../../../agent/supply/supply.ts';
 import { sampleEni, sampleLease } from '../pool/supply-sample.ts';
 
 // A small world: one object in an API server that guards writes, an agent that may crash at any step and whose writes may

@@ -1,6 +1,6 @@
 import { openJournal } from '../../../agent/journal/journal.ts';
 import type { Cooldown, Journal } from '../../../agent/journal/journal-content.ts';
-import { type Lease, leaseKey } from '../../../agent/lease.ts';
+import { type Lease, leaseKey } from '../../../agent/journal/lease.ts';
 
 /** Time of these tests, since boot. */
 export const NOW_MS = 1_000_000;

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
-import type { Lease } from '../../../agent/lease.ts';
+import type { Lease } from '../../../agent/journal/lease.ts';
 import { run } from '../../support/run.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';

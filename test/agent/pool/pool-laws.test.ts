@@ -1,10 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type { Family } from '../../../agent/lease.ts';
+import type { Family } from '../../../agent/journal/lease.ts';
+import type { Supply } from '../../../agent/journal/supply.ts';
 import { applySupply } from '../../../agent/pool/apply-supply.ts';
 import { adopt, adoptCooldowns, forceCool, lease, release, restore, tick, withdraw } from '../../../agent/pool/pool.ts';
 import { EMPTY_POOL, type LeaseRequest, type LeaseResult, type PoolState } from '../../../agent/pool/pool-state.ts';
-import type { Supply } from '../../../agent/supply/supply.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from './supply-sample.ts';
 
 // Random histories over a small world, so that everything meets everything: 3 ENIs, 10 addresses, 6 sandboxes.

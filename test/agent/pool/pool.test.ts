@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Family } from '../../../agent/lease.ts';
+import type { Family } from '../../../agent/journal/lease.ts';
 import { IpPool } from '../../../agent/pool/ip-pool.ts';
 import type { LeaseResult } from '../../../agent/pool/pool-state.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from './supply-sample.ts';

@@ -1,5 +1,5 @@
-import { familyOf, type Lease } from '../../../agent/lease.ts';
-import type { Supply, SupplyAddress, SupplyEni } from '../../../agent/supply/supply.ts';
+import { familyOf, type Lease } from '../../../agent/journal/lease.ts';
+import type { Supply, SupplyAddress, SupplyEni } from '../../../agent/journal/supply.ts';
 
 /** Makes an ENI with the given addresses; assignment ids are `as-<ip>`. */
 export function sampleEni(eniId: string, ips: readonly string[], change: Partial<SupplyEni> = {}): SupplyEni {

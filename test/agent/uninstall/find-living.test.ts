@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { CriSandbox } from '../../../agent/cri/sandbox-view.ts';
-import type { Lease } from '../../../agent/lease.ts';
+import type { Lease } from '../../../agent/journal/lease.ts';
 import { type AttachmentSights, findLiving, nameLiving } from '../../../agent/uninstall/find-living.ts';
 
 const HOUR_MS = 3_600_000;

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { type AttachOutcome, attach } from '../../../agent/attach.ts';
 import { detach } from '../../../agent/detach.ts';
 import { JournalError } from '../../../agent/journal/journal-error.ts';
-import type { Lease } from '../../../agent/lease.ts';
+import type { Lease } from '../../../agent/journal/lease.ts';
 import { WireError } from '../../../dataplane/wire-error.ts';
 import { addOf, createTestNode, PATIENT, type TestNode } from './fixtures.ts';
 

@@ -1,9 +1,9 @@
 import type { AttachCommand } from '../../../agent/attach-command.ts';
 import { openJournal } from '../../../agent/journal/journal.ts';
+import type { Supply } from '../../../agent/journal/supply.ts';
 import { NodeState } from '../../../agent/node-state.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
 import type { PodWiring, UseCaseDeps, WiredLink } from '../../../agent/ports.ts';
-import type { Supply } from '../../../agent/supply/supply.ts';
 import type { PodNetwork } from '../../../dataplane/network.ts';
 import { Netns } from '../../../netlink/netns.ts';
 import type { Clock } from '../../../runtime/clock.ts';

@@ -1,6 +1,4 @@
-import type { ConfigError } from '../../runtime/decode.ts';
-import type { SeenNec } from '../demand/publication.ts';
-import type { Family } from '../lease.ts';
+import type { Family } from './lease.ts';
 
 /** What the cloud has given this node, as the pool and the data plane use it: one frozen value per change. */
 export type Supply = {
@@ -58,25 +56,4 @@ export type WarmTargets = {
   readonly isQuickRelease?: boolean;
   /** Addresses in use are counted as at least so many; 0 when absent. */
   readonly floor?: number;
-};
-
-/** What a source of supply tells. After `invalid` the last good supply stays in force. */
-export type SupplyEvent =
-  | {
-      readonly kind: 'supply';
-      readonly supply: Supply;
-      /** The object that it was read from, where the agent has its say in it too. */
-      readonly seen?: SeenNec;
-    }
-  | { readonly kind: 'invalid'; readonly error: ConfigError };
-
-/** Where supply comes from: a file on this node, or the cluster. */
-export type SupplySource = {
-  /** The last good supply; undefined before the first. */
-  latest(): Supply | undefined;
-  /** What is wrong with the newest input; undefined when it is the one in force. */
-  problem(): ConfigError | undefined;
-  /** Calls `listener` with what is known now, then on each change. Returns the way to stop. */
-  subscribe(listener: (event: SupplyEvent) => void): () => void;
-  close(): void;
 };
