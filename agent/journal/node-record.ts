@@ -1,0 +1,17 @@
+import type { EniNetwork, NodeNetwork } from '../../dataplane/network.ts';
+
+/** File of the state folder that holds a NodeRecord as JSON. */
+export const NODE_RECORD_FILE = 'node.json';
+
+/**
+ * The node as the agent last planned it: with the journal's leases it makes the whole desired state again, for those who
+ * look at a node whose agent is dead. Of no use to the agent itself.
+ */
+export type NodeRecord = {
+  readonly bootId: string;
+  readonly agentRelease: string;
+  readonly nodeName: string;
+  readonly node: NodeNetwork;
+  /** ENIs that were placed, gone ones that Pods still use included. */
+  readonly enis: readonly EniNetwork[];
+};
