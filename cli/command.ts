@@ -22,11 +22,11 @@ export type Command<O extends OptionTable = OptionTable, P extends PositionalTab
   readonly load: () => Promise<CommandBody<O, P>>;
 };
 
-/** Runs a command. Rejects with CliError; what it prints before that stays printed. */
-export type CommandBody<O extends OptionTable = OptionTable, P extends PositionalTable = PositionalTable> = (
-  args: ArgsOf<O, P>,
-  context: CommandContext,
-) => Promise<ExitCode>;
+/** What a command does. */
+export type CommandBody<O extends OptionTable = OptionTable, P extends PositionalTable = PositionalTable> = {
+  /** Rejects with CliError; what was printed before that stays printed. */
+  run(args: ArgsOf<O, P>, context: CommandContext): Promise<ExitCode>;
+};
 
 /** Options by their long name, kebab-case, without the dashes. */
 export type OptionTable = Readonly<Record<string, OptionSpec>>;
