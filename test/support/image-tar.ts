@@ -1,5 +1,5 @@
+import type { TarEntry } from '../../runtime/tar.ts';
 import { type ImageSpec, imageBytes } from '../../tools/image/archive.ts';
-import type { TarEntry } from '../../tools/image/tar.ts';
 
 /** Makes an image archive, which `ctr images import` takes. Equal input gives equal bytes. */
 export function imageTar(image: ImageSpec): Buffer {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type TarEntry, tarChunks } from './tar.ts';
+import { type TarEntry, tarChunks } from '../../runtime/tar.ts';
 
 /** One layer of an image: what it is called in the image's history, and its files. */
 export type Layer = { readonly name: string; readonly entries: readonly TarEntry[] };

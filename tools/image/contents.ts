@@ -1,8 +1,8 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { TarEntry } from '../../runtime/tar.ts';
 import type { Layer } from './archive.ts';
 import { findLibraries } from './libraries.ts';
-import type { TarEntry } from './tar.ts';
 import { orderLayers } from './tree.ts';
 
 /** Is the name of an image. */

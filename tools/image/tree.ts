@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { chmod, copyFile, link, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { TarEntry } from '../../runtime/tar.ts';
 import type { Layer } from './archive.ts';
-import type { TarEntry } from './tar.ts';
 
 /**
  * Puts each layer in order: by path, hard links after the files that they name, the folders around each entry added. What

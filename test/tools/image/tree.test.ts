@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import test from 'ava';
-import type { TarEntry } from '../../../tools/image/tar.ts';
-import { tar } from '../../../tools/image/tar.ts';
+import type { TarEntry } from '../../../runtime/tar.ts';
+import { tar } from '../../../runtime/tar.ts';
 import { fingerprintOf, orderLayers, writeTree } from '../../../tools/image/tree.ts';
 import { run } from '../../support/run.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
