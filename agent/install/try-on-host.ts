@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
-import { resolveHostPath } from '../host-path.ts';
+import { resolveHostPath } from '../../runtime/host-path.ts';
 
 /** Whether an executable runs on the host. `unknown`: it could not be tried, which is nothing against it. */
 export type Trial =

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { type Netns, openNetns } from '../../netlink/netns.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
+import { resolveHostPath } from '../../runtime/host-path.ts';
 import type { PeerEvidence, VethEvidence } from '../adopt/kernel-evidence.ts';
-import { resolveHostPath } from '../host-path.ts';
 import { type LeaseKey, leaseKey } from '../journal/lease.ts';
 
 /** Where runtimes and `ip netns` keep names of namespaces. */

@@ -1,8 +1,8 @@
 import { fstatSync, statSync } from 'node:fs';
 import { type Netns, NetnsError, openNetns } from '../../netlink/netns.ts';
+import { resolveHostPath } from '../../runtime/host-path.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../cni-failure.ts';
-import { resolveHostPath } from '../host-path.ts';
 import type { Sandboxes } from '../ports.ts';
 
 /** The agent's own namespace is the host's: it runs in the host network. */

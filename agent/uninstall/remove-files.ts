@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { resolveHostPath } from '../host-path.ts';
+import { resolveHostPath } from '../../runtime/host-path.ts';
 import { CONFLIST_FILE, removeConflist } from '../install/conflist.ts';
 import { FOUND_STATE_FILE } from '../node/found-state.ts';
 import { NEW_SUFFIX as NEW_SOCKET_SUFFIX } from '../server/unix-socket.ts';

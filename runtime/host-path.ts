@@ -7,7 +7,7 @@ const MAX_LINKS = 40;
 /**
  * Resolves a path as a process whose root is `root` would, and returns it as this process can open it.
  * Plain concatenation is not enough: `/var/run` is a link to `/run`, which would lead out of `root` again. Components that
- * do not exist stay as they are, so that opening reports ENOENT with the whole name. `/proc` is the agent's own: it
+ * do not exist stay as they are, so that opening reports ENOENT with the whole name. `/proc` is this process's own: it
  * shares the host's PID namespace, and links in there are no real paths.
  */
 export function resolveHostPath(root: string, path: string): string {

@@ -1,6 +1,6 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
-import { resolveHostPath } from '../../agent/host-path.ts';
+import { resolveHostPath } from '../../runtime/host-path.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 
 test('resolveHostPath: keeps links inside the root, absolute ones too', (t) => {
