@@ -1,4 +1,3 @@
-import { hostVethAlias } from '../dataplane/host-veth-name.ts';
 import type { EniNetwork, PodNetwork, RuleMode } from '../dataplane/network.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
@@ -6,6 +5,7 @@ import { AddsUnderWay } from './adds-under-way.ts';
 import type { WaitingAdd } from './demand/find-waiting.ts';
 import type { EniRecord, JournalContent } from './journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
+import { podNetworkOf } from './journal/pod-network.ts';
 import type { Supply } from './journal/supply.ts';
 import { IpPool } from './pool/ip-pool.ts';
 
@@ -85,18 +85,7 @@ export class NodeState {
   /** The lease as the data plane sees it; undefined when the ENI was never set up, so that nothing of it can exist. */
   podNetwork(lease: Lease): PodNetwork | undefined {
     const record = this.eniRecords.get(lease.eniId);
-    if (record === undefined) return undefined;
-    const { containerId, ifName, plugin, mtu } = lease;
-    return {
-      key: { containerId, ifName },
-      kind: plugin,
-      ips: lease.addresses.map(({ ip }) => ip),
-      eniTable: record.table,
-      hostVeth: lease.hostVeth ?? { name: '', mac: '' },
-      podVeth: { name: ifName, mac: lease.podMac ?? '' },
-      mtu,
-      alias: hostVethAlias(lease),
-    };
+    return record === undefined ? undefined : podNetworkOf(lease, record);
   }
 }
 

@@ -1,0 +1,152 @@
+import type { JournalContent } from '../../agent/journal/journal-content.ts';
+import { type Lease, type LeaseKey, leaseKey } from '../../agent/journal/lease.ts';
+import { podNetworkOf } from '../../agent/journal/pod-network.ts';
+import { type HostState, mergeHostState, type PodState } from '../../dataplane/desired.ts';
+import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
+import { DEFAULT_ENI_MARK_MASK, PRIORITY } from '../../dataplane/numbers.ts';
+import { planEni } from '../../dataplane/plan-eni.ts';
+import { planHost } from '../../dataplane/plan-host.ts';
+import { planNode } from '../../dataplane/plan-node.ts';
+import { planSharedEniPod } from '../../dataplane/plan-shared-eni-pod.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import { ipForward, sysctlName } from '../../sysctl/sysctl-key.ts';
+import type { AgentFacts } from '../node/node-facts.ts';
+import { enisOfJournal, placeRecordedEnis } from './place-recorded-enis.ts';
+
+/** What should be and is not compared, because nothing says how it should be. */
+export type Unjudged = { readonly what: string; readonly why: string; readonly next: string };
+
+/** The node as it should be by what its agent wrote down. */
+export type DesiredNode = {
+  readonly host: HostState;
+  /** Insides, of Pods whose interface is known by its index. */
+  readonly pods: ReadonlyMap<LeaseKey, PodState>;
+  /** Leases that the plan contains, as the data plane sees them. */
+  readonly networks: ReadonlyMap<LeaseKey, PodNetwork>;
+  /** ENIs that the plan contains, at their links of this moment. */
+  readonly enis: readonly EniNetwork[];
+  /** Active leases that cannot be planned: no host link, or an ENI that is in no plan. */
+  readonly unplanned: readonly {
+    readonly key: LeaseKey;
+    readonly lease: Lease;
+    readonly cause: 'no-link' | 'no-eni';
+  }[];
+  readonly unjudged: readonly Unjudged[];
+  /** False when parts of the plan are missing: then nothing may be deleted for not being in it. */
+  readonly isComplete: boolean;
+};
+
+/**
+ * Plans the node from journal and node record, by the rules of the agent's own repair: active leases whose host link is
+ * there, of ENIs that are in the plan. Without a node record only what the journal alone decides is planned, and
+ * `unjudged` says what that leaves out.
+ * @param links of the host's namespace
+ * @param podIfindexes index of each Pod's interface in the Pod, as far as it was found
+ * @throws PlanError when what was written down makes no plan
+ */
+export function desiredOf(
+  agent: AgentFacts,
+  links: readonly LinkMessage[],
+  podIfindexes: ReadonlyMap<LeaseKey, number> = new Map(),
+): DesiredNode {
+  const { journal } = agent;
+  const record = agent.node.kind === 'known' ? agent.node.value : undefined;
+  const enis = record === undefined ? enisOfJournal(journal, links) : placeRecordedEnis(record.enis, links);
+  const { networks, unplanned } = activePods(journal, links, enis);
+  const ruleMode = journal.ruleMode ?? record?.node.ruleMode ?? 'compact';
+  const node = { ...(record?.node ?? unrecordedNode(journal)), ruleMode };
+  const pods = [...networks.values()];
+  const host = record === undefined ? hostOfJournal(node, enis, pods) : planNode(node, enis, pods);
+  return {
+    host,
+    pods: podStates(node, networks, podIfindexes),
+    networks,
+    enis,
+    unplanned,
+    unjudged: agent.node.kind === 'known' ? [] : unjudgedWithoutRecord(agent.node),
+    isComplete: record !== undefined,
+  };
+}
+
+/** The same choice as the agent's repair; a lease that is being made or ended is its use case's. */
+function activePods(
+  journal: JournalContent,
+  links: readonly LinkMessage[],
+  enis: readonly EniNetwork[],
+): Pick<DesiredNode, 'networks' | 'unplanned'> {
+  const records = new Map(journal.enis.map((record) => [record.eniId, record]));
+  const tables = new Set(enis.map(({ table }) => table));
+  const there = new Set(links.map(({ ifindex }) => ifindex));
+  const networks = new Map<LeaseKey, PodNetwork>();
+  const unplanned: DesiredNode['unplanned'][number][] = [];
+  for (const lease of journal.leases) {
+    if (lease.state !== 'active') continue;
+    const key = leaseKey(lease.containerId, lease.ifName);
+    const record = records.get(lease.eniId);
+    if (record === undefined || !tables.has(record.table)) {
+      unplanned.push({ key, lease, cause: 'no-eni' });
+    } else if (lease.plugin === 'route-eni' && !there.has(lease.hostVeth?.ifindex ?? 0)) {
+      unplanned.push({ key, lease, cause: 'no-link' });
+    } else {
+      networks.set(key, podNetworkOf(lease, record));
+    }
+  }
+  return { networks, unplanned };
+}
+
+function podStates(
+  node: NodeNetwork,
+  networks: ReadonlyMap<LeaseKey, PodNetwork>,
+  podIfindexes: ReadonlyMap<LeaseKey, number>,
+): ReadonlyMap<LeaseKey, PodState> {
+  return new Map(
+    [...networks].flatMap(([key, pod]) => {
+      const ifindex = podIfindexes.get(key);
+      if (ifindex === undefined || pod.kind === 'ipam') return [];
+      return [[key, planSharedEniPod(node, pod, ifindex).pod] as const];
+    }),
+  );
+}
+
+/** What of the node the journal decides; the rest stands for "not known" and must not be compared. */
+function unrecordedNode(journal: JournalContent): NodeNetwork {
+  const primaries = (journal.supply?.enis ?? []).flatMap(({ primary }) => primary);
+  return {
+    ruleMode: journal.ruleMode ?? 'compact',
+    eniMarkMask: DEFAULT_ENI_MARK_MASK,
+    rpFilterMode: 'loose',
+    egress: 'eni',
+    primary: { ifindex: 0, ifname: 'unknown', addresses: [] },
+    podCidrs: [],
+    families: ([4, 6] as const).filter((family) => primaries.some((primary) => primary.family === family)),
+    nodePort: false,
+    vpcCidrs: [],
+    nftables: false,
+  };
+}
+
+/** The part of the node's plan that no setting of the agent has a say in. */
+function hostOfJournal(node: NodeNetwork, enis: readonly EniNetwork[], pods: readonly PodNetwork[]): HostState {
+  const host = planHost(node, enis);
+  const known = new Set([sysctlName(ipForward())]);
+  return mergeHostState(
+    { ...host, sysctls: host.sysctls.filter(({ key }) => known.has(sysctlName(key))) },
+    ...enis
+      .map((eni) => planEni(node, eni))
+      .map((eni) => ({
+        ...eni,
+        rules: eni.rules.filter(({ priority }) => priority !== PRIORITY.eniMark),
+        sysctls: eni.sysctls.filter(({ key }) => !key.path.includes('rp_filter')),
+      })),
+    ...pods.map((pod) => planSharedEniPod(node, pod).host),
+  );
+}
+
+function unjudgedWithoutRecord({ why, next }: { readonly why: string; readonly next: string }): readonly Unjudged[] {
+  return [
+    'nftables table inet tke_eni',
+    `rules at priorities ${PRIORITY.podCidr}, ${PRIORITY.nodePort} and ${PRIORITY.eniMark} (marks)`,
+    'rp_filter of the ENIs and of the primary interface',
+    'what of ours nobody wants any more',
+  ].map((what) => ({ what, why, next }));
+}
