@@ -10,6 +10,7 @@ import { CHART_FILES } from './chart/chart-files.ts';
 import { renderDashboard } from './dashboard/render.ts';
 import { renderErrorDocs } from './error-docs.ts';
 import { renderEventDocs } from './event-docs.ts';
+import { renderFindingDocs } from './finding-docs.ts';
 import { CRD_FILES } from './gen-crd.ts';
 import { renderMetricDocs } from './metric-docs.ts';
 import { renderNameDocs } from './name-docs.ts';
@@ -20,6 +21,7 @@ const DOCS: Readonly<Record<string, () => string>> = {
   'docs/errors.md': renderErrorDocs,
   'docs/reference/annotations.md': renderNameDocs,
   'docs/reference/events.md': renderEventDocs,
+  'docs/reference/findings.md': renderFindingDocs,
   'docs/reference/metrics.md': renderMetricDocs,
   'conf/monitoring/dashboard.json': renderDashboard,
   ...CRD_FILES,
