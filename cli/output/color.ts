@@ -1,0 +1,30 @@
+/** A colour or weight of the terminal's own palette: readable on dark and on light. */
+export type Color = 'red' | 'yellow' | 'green' | 'cyan' | 'dim' | 'bold';
+
+/** Wraps a text into the escape sequences of a colour; leaves it alone without colours or when it is empty. Pure. */
+export function paint(text: string, color: Color | undefined, isColored: boolean): string {
+  if (!isColored || color === undefined || text === '') return text;
+  const [on, off] = CODES[color];
+  return `\u001b[${on}m${text}\u001b[${off}m`;
+}
+
+/** Start and end of each. @see ECMA-48 8.3.117 SGR */
+const CODES = {
+  red: [31, 39],
+  yellow: [33, 39],
+  green: [32, 39],
+  cyan: [36, 39],
+  dim: [2, 22],
+  bold: [1, 22],
+} as const satisfies Readonly<Record<Color, readonly [number, number]>>;
+
+/** Decides whether escape sequences for colour are wanted. Pure. @see https://no-color.org */
+export function wantsColor(
+  choice: 'auto' | 'always' | 'never',
+  isTerminal: boolean,
+  env: Readonly<Record<string, string | undefined>>,
+): boolean {
+  if (choice !== 'auto') return choice === 'always';
+  const isRefused = env['NO_COLOR'] !== undefined && env['NO_COLOR'] !== '';
+  return isTerminal && !isRefused && env['TERM'] !== 'dumb';
+}

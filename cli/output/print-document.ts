@@ -1,0 +1,12 @@
+import type { Stream } from '../command.ts';
+import { renderJson } from './render-json.ts';
+
+/**
+ * Prints a value as one JSON or YAML document. YAML's library is loaded only when it is asked for; JSON is printed before
+ * this returns.
+ */
+export async function printDocument(value: unknown, format: 'json' | 'yaml', stdout: Stream): Promise<void> {
+  if (format === 'json') return stdout.write(renderJson(value, stdout.isTerminal));
+  const { stringify } = await import('yaml');
+  stdout.write(stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 }));
+}
