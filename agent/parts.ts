@@ -14,6 +14,7 @@ import type { Journal } from './journal/journal-content.ts';
 import { openConntrack } from './node/conntrack.ts';
 import { FOUND_STATE_FILE, openFoundState } from './node/found-state.ts';
 import { openHostKernel } from './node/host-kernel.ts';
+import { createNodeRecordKeeper } from './node/keep-node-record.ts';
 import { readHostView } from './node/node-probe.ts';
 import { openPodWiring } from './node/pod-wiring.ts';
 import { openSandboxes } from './node/sandboxes.ts';
@@ -52,7 +53,7 @@ export type AgentParts = {
 /** Joins ports and adapters. Opens nothing that needs closing but the runtime's client. */
 export function createParts(
   config: AgentConfig,
-  { clock, log, randomBytes, events = NO_EVENTS }: AgentRuntime,
+  { clock, log, randomBytes, release, events = NO_EVENTS }: AgentRuntime,
   {
     journal,
     kernel,
@@ -84,7 +85,8 @@ export function createParts(
     nextTurn: setImmediate,
     demandChanged: () => state.demandChanged.notify(),
   };
-  const found = openFoundState(join(config.stateDir, FOUND_STATE_FILE), readBootId(), log);
+  const bootId = readBootId();
+  const found = openFoundState(join(config.stateDir, FOUND_STATE_FILE), bootId, log);
   return {
     ...{ state, metrics, finder, useCases },
     reconcile: {
@@ -92,6 +94,9 @@ export function createParts(
       kernel: openHostKernel(kernel, found.note),
       fights: new FightDetector(DEFAULT_FIGHT_LIMITS),
       nodeNetwork: finder.current,
+      planned: createNodeRecordKeeper({
+        ...{ stateDir: config.stateDir, log, bootId, agentRelease: release, nodeName: config.nodeName },
+      }),
       fightStarted: (request) => {
         events.tell('Warning', 'RepairFight', `somebody keeps undoing: ${request}; left alone for a minute`);
       },

@@ -28,7 +28,7 @@ export function decodeMessage<T extends MessageTable>(table: T, bytes: Uint8Arra
   while (!cursor.atEnd) {
     const { number, wireType } = cursor.tag();
     const known = byNumber.get(number);
-    if (known === undefined || wireType !== wireTypeOf(known.field)) {
+    if (known === undefined || !isReadable(known.field, wireType)) {
       cursor.skip(wireType, number);
       continue;
     }
@@ -39,9 +39,7 @@ export function decodeMessage<T extends MessageTable>(table: T, bytes: Uint8Arra
       if (before === undefined) pieces.set(name, [cursor.bytes()]);
       else before.push(cursor.bytes());
     } else if (field.repeated === true) {
-      (message[name] as unknown[]).push(
-        field.type === 'message' ? decodeMessage(field.message, cursor.bytes()) : cursor.string(),
-      );
+      readItems(cursor, field, message[name] as unknown[], wireType);
     } else {
       message[name] = readScalar(cursor, field.type);
     }
@@ -56,10 +54,10 @@ export function decodeMessage<T extends MessageTable>(table: T, bytes: Uint8Arra
 /** Says what a message is made of: field name -> number and type. One table drives the type, encoding and decoding. */
 export type MessageTable = { readonly [name: string]: Field };
 
-/** Describes one field. Only what the contract uses: no maps, floats, packed numbers or groups. */
+/** Describes one field. Only what the contract uses: no maps, floats or groups. */
 export type Field =
   | { readonly number: number; readonly type: keyof ScalarTypes; readonly repeated?: never }
-  | { readonly number: number; readonly type: 'string'; readonly repeated: true }
+  | { readonly number: number; readonly type: 'string' | PackedType; readonly repeated: true }
   | { readonly number: number; readonly type: 'message'; readonly message: MessageTable; readonly repeated: true }
   | {
       readonly number: number;
@@ -69,6 +67,9 @@ export type Field =
       /** Name of the oneof that the field belongs to. */
       readonly oneof?: string;
     };
+
+/** Is a scalar that comes several at a time, packed as proto3 does: after one tag, in one run of bytes. */
+export type PackedType = 'uint32' | 'uint64' | 'enum';
 
 /** Maps proto3 scalar types to ours. uint64 is a number: exact up to 2^53 - 1, which is enough for milliseconds. */
 export type ScalarTypes = {
@@ -95,7 +96,7 @@ type ValueOf<F> = F extends { readonly type: 'message'; readonly message: infer 
     : MessageOf<M>
   : F extends { readonly type: infer S extends keyof ScalarTypes }
     ? F extends { readonly repeated: true }
-      ? readonly string[]
+      ? readonly ScalarTypes[S][]
       : ScalarTypes[S]
     : never;
 
@@ -115,7 +116,11 @@ export type InitOf<T extends MessageTable> = { readonly [K in keyof T]?: InitVal
 
 function encodeField(chunks: Uint8Array[], name: string, field: Field, value: unknown): void {
   if (value === undefined) return;
-  if (field.repeated === true) {
+  if (field.repeated === true && isPacked(field.type)) {
+    const { type } = field;
+    const items = (value as readonly unknown[]).map((item) => encodeVarint(inRange(name, type, item)));
+    if (items.length > 0) pushLengthDelimited(chunks, field.number, Buffer.concat(items));
+  } else if (field.repeated === true) {
     for (const item of value as readonly unknown[]) pushLengthDelimited(chunks, field.number, payloadOf(field, item));
   } else if (field.type === 'message') {
     pushLengthDelimited(chunks, field.number, payloadOf(field, value));
@@ -123,13 +128,21 @@ function encodeField(chunks: Uint8Array[], name: string, field: Field, value: un
     const payload = payloadOf(field, value);
     if (payload.length > 0) pushLengthDelimited(chunks, field.number, payload);
   } else {
-    const number = Number(value);
-    const [least, most] = RANGES[field.type];
-    if (!Number.isSafeInteger(number) || number < least || number > most) {
-      throw new CodecError('RANGE', `field ${name}: ${String(value)} is no ${field.type}`);
-    }
+    const number = inRange(name, field.type, value);
     if (number !== 0) chunks.push(encodeTag(field.number, WIRE.varint), encodeVarint(number));
   }
+}
+
+/** @throws CodecError RANGE */
+function inRange(name: string, type: keyof typeof RANGES, value: unknown): number {
+  const number = Number(value);
+  const [least, most] = RANGES[type];
+  if (Number.isSafeInteger(number) && number >= least && number <= most) return number;
+  throw new CodecError('RANGE', `field ${name}: ${String(value)} is no ${type}`);
+}
+
+function isPacked(type: Field['type']): type is PackedType {
+  return type === 'uint32' || type === 'uint64' || type === 'enum';
 }
 
 function payloadOf(field: Field, value: unknown): Uint8Array {
@@ -168,10 +181,30 @@ function defaultsOf(table: MessageTable): Record<string, unknown> {
   return message;
 }
 
+/** Numbers that come several at a time may come packed or one by one. */
+function isReadable(field: Field, wireType: WireType): boolean {
+  return wireType === wireTypeOf(field) || (field.repeated === true && wireType === scalarWireType(field.type));
+}
+
+/** Reads what follows one tag of a repeated field. */
+function readItems(
+  cursor: Cursor,
+  field: Field & { readonly repeated: true },
+  items: unknown[],
+  wireType: WireType,
+): void {
+  if (field.type === 'message') items.push(decodeMessage(field.message, cursor.bytes()));
+  else if (!isPacked(field.type)) items.push(cursor.string());
+  else if (wireType === WIRE.varint) items.push(readScalar(cursor, field.type));
+  else for (const packed = new Cursor(cursor.bytes()); !packed.atEnd; ) items.push(readScalar(packed, field.type));
+}
+
 function wireTypeOf(field: Field): WireType {
-  return field.type === 'message' || field.type === 'string' || field.type === 'bytes'
-    ? WIRE.lengthDelimited
-    : WIRE.varint;
+  return field.repeated === true ? WIRE.lengthDelimited : scalarWireType(field.type);
+}
+
+function scalarWireType(type: Field['type']): WireType {
+  return type === 'message' || type === 'string' || type === 'bytes' ? WIRE.lengthDelimited : WIRE.varint;
 }
 
 function readScalar(cursor: Cursor, type: keyof ScalarTypes): string | Uint8Array | boolean | number {

@@ -11,6 +11,7 @@ import type { Logger } from '../../runtime/log.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
 import { placeEnis } from '../eni/place-enis.ts';
 import type { Journal } from '../journal/journal-content.ts';
+import type { PlannedListener } from '../node/keep-node-record.ts';
 import type { NodeState } from '../node-state.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { FightDetector } from './fight-detector.ts';
@@ -45,6 +46,8 @@ export type ReconcileDeps = {
   readonly nodeNetwork: () => NodeNetwork | undefined;
   /** Called when somebody insists on undoing an operation of ours. */
   readonly fightStarted?: (request: string) => void;
+  /** Told what the node was planned as, after the pass. */
+  readonly planned?: PlannedListener;
 };
 
 /** What one pass found and did. */
@@ -92,6 +95,7 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   reportConflicts(deps, conflicts);
   updateReadiness(deps, observed, failed);
   count(deps, operations, done);
+  deps.planned?.({ ...node, ruleMode: state.ruleMode }, state.plannedEnis);
   const held = operations.length - allowed.length;
   return { done, failed, held, conflicts, isStale: generation !== state.kernelGeneration && allowed.length > 0 };
 }

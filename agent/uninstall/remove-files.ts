@@ -30,7 +30,7 @@ const DEVICE_SOCKET = /^tke-(eni-ip|direct-eni)\.sock(\..*)?$/;
 export type StatePlaces = { readonly socket: string; readonly stateDir: string; readonly hostRoot: string };
 
 /**
- * Takes away what the agent kept: spooled DELs, the journal and what was set aside of it, the socket, and at last what
+ * Takes away what the agent kept: spooled DELs, the journal and what was set aside of it, the plan, the socket, and at last what
  * the node's settings were; then the folders, where nobody else has anything in them. Idempotent.
  */
 export async function removeState({ socket, stateDir, hostRoot }: StatePlaces, sweep: Sweep): Promise<void> {
@@ -41,6 +41,7 @@ export async function removeState({ socket, stateDir, hostRoot }: StatePlaces, s
   });
   await sweep.step(stateDir, () => {
     removeMatching(stateDir, (name) => JOURNAL_FILE.test(name), sweep);
+    removeMatching(stateDir, (name) => NODE_RECORD.test(name), sweep);
     removeMatching(stateDir, (name) => name === FOUND_STATE_FILE || /^found\.json\.\d+\.tmp$/.test(name), sweep);
   });
   await sweep.step(socket, () => {
@@ -50,6 +51,7 @@ export async function removeState({ socket, stateDir, hostRoot }: StatePlaces, s
   });
 }
 
+const NODE_RECORD = /^node\.json(\.\d+\.tmp)?$/;
 const JOURNAL_FILE = /^journal\.db(-journal|\.new|\.new-journal|\.damaged-\d+(-journal)?)?$/;
 
 function removeMatching(dir: string, isWanted: (name: string) => boolean, sweep: Sweep): void {

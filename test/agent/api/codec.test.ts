@@ -4,10 +4,16 @@ import fc from 'fast-check';
 import protobuf from 'protobufjs';
 import { decodeMessage, encodeMessage, type Field, type InitOf, type MessageTable } from '../../../agent/api/codec.ts';
 import * as messages from '../../../agent/api/messages.ts';
+import * as ops from '../../../agent/api/ops-messages.ts';
+import { OPS_METHODS, OPS_SERVICE } from '../../../agent/api/ops-service.ts';
 import { AGENT_METHODS } from '../../../agent/api/service.ts';
 import { CodecError } from '../../../agent/api/wire.ts';
 
-const proto = protobuf.parse(readFileSync(new URL('../../../agent/api/agent.proto', import.meta.url), 'utf8')).root;
+// Both are of one package: a name that both declare would be a fault.
+const proto = new protobuf.Root();
+for (const file of ['agent.proto', 'ops.proto']) {
+  protobuf.parse(readFileSync(new URL(`../../../agent/api/${file}`, import.meta.url), 'utf8'), proto);
+}
 const PACKAGE = 'tke.eni.v1';
 
 const TABLES: Readonly<Record<string, MessageTable>> = {
@@ -28,6 +34,27 @@ const TABLES: Readonly<Record<string, MessageTable>> = {
   ValidAttachment: messages.VALID_ATTACHMENT,
   GcRequest: messages.GC_REQUEST,
   GcReply: messages.GC_REPLY,
+  PoolRequest: ops.POOL_REQUEST,
+  PoolAddress: ops.POOL_ADDRESS,
+  PoolEni: ops.POOL_ENI,
+  WaitingAdd: ops.WAITING_ADD,
+  PoolReply: ops.POOL_REPLY,
+  SummaryRequest: ops.SUMMARY_REQUEST,
+  OpsStatus: ops.OPS_STATUS,
+  LatencyBucket: ops.LATENCY_BUCKET,
+  CallStats: ops.CALL_STATS,
+  ApiBudget: ops.API_BUDGET,
+  SummaryReply: ops.SUMMARY_REPLY,
+  RepairRequest: ops.REPAIR_REQUEST,
+  FailedOperation: ops.FAILED_OPERATION,
+  RepairReply: ops.REPAIR_REPLY,
+  WatchRequest: ops.WATCH_REQUEST,
+  AgentEvent: ops.AGENT_EVENT,
+  RecorderRequest: ops.RECORDER_REQUEST,
+  RecordedStep: ops.RECORDED_STEP,
+  RecordedOperation: ops.RECORDED_OPERATION,
+  RecordedPod: ops.RECORDED_POD,
+  RecorderReply: ops.RECORDER_REPLY,
 };
 const NAME_OF = new Map(Object.entries(TABLES).map(([name, table]) => [table, name]));
 
@@ -57,7 +84,7 @@ function rowsOfProto(type: protobuf.Type): Row[] {
   });
 }
 
-test('message tables: name the messages of agent.proto and no others', (t) => {
+test('message tables: name the messages of both proto files and no others', (t) => {
   const types = proto.lookup(PACKAGE);
   if (!(types instanceof protobuf.Namespace)) throw new Error(`no package ${PACKAGE}`);
   const declared = types.nestedArray.filter((nested) => nested instanceof protobuf.Type).map((nested) => nested.name);
@@ -65,7 +92,7 @@ test('message tables: name the messages of agent.proto and no others', (t) => {
 });
 
 for (const [name, table] of Object.entries(TABLES)) {
-  test(`message tables: ${name} has the fields, numbers and types of agent.proto, in ascending order`, (t) => {
+  test(`message tables: ${name} has the fields, numbers and types of its proto file, in ascending order`, (t) => {
     t.deepEqual(rowsOfTable(table), rowsOfProto(proto.lookupType(`${PACKAGE}.${name}`)));
     const numbers = Object.values(table).map((field) => field.number);
     t.deepEqual(
@@ -79,6 +106,33 @@ test('PLUGIN: has the numbers of agent.proto', (t) => {
   t.deepEqual<Record<string, number>, Record<string, number>>(messages.PLUGIN, {
     ...proto.lookupEnum(`${PACKAGE}.Plugin`).values,
   });
+});
+
+for (const [name, table] of Object.entries({
+  AddressState: ops.ADDRESS_STATE,
+  EventKind: ops.EVENT_KIND,
+  EventOutcome: ops.EVENT_OUTCOME,
+})) {
+  test(`${name}: has the numbers of ops.proto`, (t) => {
+    t.deepEqual<Record<string, number>, Record<string, number>>(table, {
+      ...proto.lookupEnum(`${PACKAGE}.${name}`).values,
+    });
+  });
+}
+
+test('OPS_METHODS: has the calls of ops.proto, the watch alone a stream', (t) => {
+  const declared = proto.lookupService(`${PACKAGE}.Ops`).methodsArray.map((method) => ({
+    path: `/${PACKAGE}.Ops/${method.name}`,
+    request: method.requestType,
+    reply: method.responseType,
+    requestStream: method.requestStream ?? false,
+    responseStream: method.responseStream ?? false,
+  }));
+  const ours = Object.entries(OPS_METHODS).map(([name, { path, request, reply }]) => {
+    const { requestStream, responseStream } = OPS_SERVICE[name as keyof typeof OPS_SERVICE];
+    return { path, request: NAME_OF.get(request), reply: NAME_OF.get(reply), requestStream, responseStream };
+  });
+  t.deepEqual<unknown, unknown>(ours, declared);
 });
 
 test('AGENT_METHODS: has the calls of agent.proto', (t) => {
@@ -125,6 +179,11 @@ function arbitraryField(field: Field): fc.Arbitrary<unknown> {
   }
   const text = fc.string({ unit: 'grapheme', maxLength: 200 });
   if (field.type === 'string') return field.repeated === true ? fc.array(text, { maxLength: 4 }) : text;
+  const scalar = arbitraryScalar(field.type);
+  return field.repeated === true ? fc.array(scalar, { maxLength: 5 }) : scalar;
+}
+
+function arbitraryScalar(type: Exclude<Field['type'], 'message' | 'string'>): fc.Arbitrary<unknown> {
   return {
     bytes: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
     bool: fc.boolean(),
@@ -132,7 +191,7 @@ function arbitraryField(field: Field): fc.Arbitrary<unknown> {
     int32: fc.oneof(fc.constant(-1), fc.integer()),
     enum: fc.integer({ min: 0, max: 3 }),
     uint64: fc.oneof(fc.nat(), fc.maxSafeNat()),
-  }[field.type];
+  }[type];
 }
 
 /** Shows any decoded message alike: bytes as hex, no nulls, plain prototypes. */
@@ -268,6 +327,20 @@ test('decodeMessage: keeps the last member of a oneof', (t) => {
     agentVersion: '',
     error: { code: 11, msg: '', details: '' },
   });
+});
+
+test('decodeMessage: reads repeated numbers packed, one by one, and mixed', (t) => {
+  // Field 1 of WatchRequest: packed [1, 2], then 3 and 300 with a tag each.
+  const bytes = hex('0a 02 01 02 08 03 08 ac02');
+  t.deepEqual(decodeMessage(ops.WATCH_REQUEST, bytes).kinds, [1, 2, 3, 300]);
+});
+
+test('decodeMessage: throws TRUNCATED when a packed run ends inside a number', (t) => {
+  t.throws(() => decodeMessage(ops.WATCH_REQUEST, hex('0a 02 01 ff')), { code: 'TRUNCATED' });
+});
+
+test('encodeMessage: throws RANGE when one of repeated numbers does not fit', (t) => {
+  t.throws(() => encodeMessage(ops.POOL_REPLY, { families: [4, -1] }), { code: 'RANGE', message: /field families/ });
 });
 
 test('decodeMessage: keeps a present but empty sub-message', (t) => {

@@ -8,7 +8,7 @@ import { createTempDir } from '../../support/temp-dir.ts';
 
 const JOURNAL_FILES = [
   ...['journal.db', 'journal.db-journal', 'journal.db.new', 'journal.db.damaged-1', 'journal.db.damaged-1-journal'],
-  ...['found.json', 'found.json.12.tmp', 'agent.sock', 'agent.sock.new'],
+  ...['found.json', 'found.json.12.tmp', 'node.json', 'node.json.12.tmp', 'agent.sock', 'agent.sock.new'],
 ];
 
 test('removeState: takes files of ours and the folder, and leaves a folder that holds those of others', async (t) => {

@@ -1,0 +1,68 @@
+import { decodeMessage, encodeMessage, type InitOf, type MessageOf, type MessageTable } from './codec.ts';
+import {
+  AGENT_EVENT,
+  POOL_REPLY,
+  POOL_REQUEST,
+  RECORDER_REPLY,
+  RECORDER_REQUEST,
+  REPAIR_REPLY,
+  REPAIR_REQUEST,
+  SUMMARY_REPLY,
+  SUMMARY_REQUEST,
+  WATCH_REQUEST,
+} from './ops-messages.ts';
+import type { MethodTable } from './service.ts';
+
+/** Lists the calls of `service Ops`: path on the wire, and the tables of request and reply. Of `watch` a reply is one event. */
+export const OPS_METHODS = {
+  pool: { path: '/tke.eni.v1.Ops/Pool', request: POOL_REQUEST, reply: POOL_REPLY },
+  summary: { path: '/tke.eni.v1.Ops/Summary', request: SUMMARY_REQUEST, reply: SUMMARY_REPLY },
+  repair: { path: '/tke.eni.v1.Ops/Repair', request: REPAIR_REQUEST, reply: REPAIR_REPLY },
+  watch: { path: '/tke.eni.v1.Ops/Watch', request: WATCH_REQUEST, reply: AGENT_EVENT },
+  recorder: { path: '/tke.eni.v1.Ops/Recorder', request: RECORDER_REQUEST, reply: RECORDER_REPLY },
+} as const satisfies Readonly<Record<string, MethodTable>>;
+
+/** Is the key of one call. */
+export type OpsMethod = keyof typeof OPS_METHODS;
+
+/** Is a decoded request of a call. */
+export type OpsRequestOf<M extends OpsMethod> = MessageOf<(typeof OPS_METHODS)[M]['request']>;
+/** Is a request to encode. */
+export type OpsRequestInitOf<M extends OpsMethod> = InitOf<(typeof OPS_METHODS)[M]['request']>;
+/** Is a decoded reply of a call. */
+export type OpsReplyOf<M extends OpsMethod> = MessageOf<(typeof OPS_METHODS)[M]['reply']>;
+/** Is a reply to encode. */
+export type OpsReplyInitOf<M extends OpsMethod> = InitOf<(typeof OPS_METHODS)[M]['reply']>;
+
+/** Describes the service in the shape that a gRPC library asks for, without importing one. */
+export const OPS_SERVICE = {
+  pool: call('pool', false),
+  summary: call('summary', false),
+  repair: call('repair', false),
+  watch: call('watch', true),
+  recorder: call('recorder', false),
+} as const;
+
+/** Is one entry of OPS_SERVICE; `S`: the server answers with a stream. */
+export type OpsDefinition<M extends OpsMethod, S extends boolean = boolean> = {
+  readonly path: string;
+  readonly requestStream: false;
+  readonly responseStream: S;
+  readonly requestSerialize: (request: OpsRequestInitOf<M>) => Buffer;
+  readonly requestDeserialize: (bytes: Buffer) => OpsRequestOf<M>;
+  readonly responseSerialize: (reply: OpsReplyInitOf<M>) => Buffer;
+  readonly responseDeserialize: (bytes: Buffer) => OpsReplyOf<M>;
+};
+
+function call<M extends OpsMethod, S extends boolean>(method: M, responseStream: S): OpsDefinition<M, S> {
+  const { path, request, reply }: (typeof OPS_METHODS)[M] = OPS_METHODS[method];
+  return {
+    path,
+    requestStream: false,
+    responseStream,
+    requestSerialize: (message) => encodeMessage(request, message as InitOf<MessageTable>),
+    requestDeserialize: (bytes) => decodeMessage(request, bytes) as OpsRequestOf<M>,
+    responseSerialize: (message) => encodeMessage(reply, message as InitOf<MessageTable>),
+    responseDeserialize: (bytes) => decodeMessage(reply, bytes) as OpsReplyOf<M>,
+  };
+}

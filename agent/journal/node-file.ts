@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { MAX_ENI_SLOT } from '../../dataplane/numbers.ts';
+import { writeFileAtomically } from '../../runtime/atomic-file.ts';
+import {
+  boolean,
+  ConfigError,
+  type Decoder,
+  decodeOrThrow,
+  integer,
+  list,
+  oneOf,
+  optional,
+  record,
+  required,
+  text,
+} from '../../runtime/decode.ts';
+import type { Family } from './lease.ts';
+import { NODE_RECORD_FILE, type NodeRecord } from './node-record.ts';
+
+/**
+ * Writes the record into the state folder, mode 0600, so that a reader sees the old one or the new.
+ * @throws the file system's own error.
+ */
+export function writeNodeRecord(dir: string, record: NodeRecord): void {
+  writeFileAtomically(join(dir, NODE_RECORD_FILE), `${JSON.stringify(record)}\n`, 0o600);
+}
+
+/**
+ * Reads a record.
+ * @throws ConfigError when it is not JSON or not of this shape, naming every fault; the file system's own error when it
+ * cannot be read.
+ */
+export function readNodeRecord(path: string): NodeRecord {
+  return decodeOrThrow(decodeNodeRecord, parse(path, readFileSync(path, 'utf8')), path);
+}
+
+const family: Decoder<Family> = (value, path, faults) => {
+  if (value === 4 || value === 6) return value;
+  faults.add(path, '4 or 6', value);
+  return undefined;
+};
+
+const UINT32_MAX = 0xffff_ffff;
+const INT32_MAX = 0x7fff_ffff;
+const uint32 = integer(0, UINT32_MAX);
+const ifindex = integer(0, INT32_MAX);
+const texts = list(text());
+
+const decodeNode = record(
+  {
+    ruleMode: required(oneOf(['compact', 'per-pod'])),
+    eniMarkMask: required(uint32),
+    rpFilterMode: required(oneOf(['loose', 'product'])),
+    egress: required(oneOf(['eni', 'node'])),
+    primary: required(
+      record({ ifindex: required(ifindex), ifname: required(text()), addresses: required(texts) }, 'ignore'),
+    ),
+    podCidrs: required(texts),
+    families: required(list(family)),
+    nodePort: required(boolean),
+    vpcCidrs: required(texts),
+    egressExempt: optional(texts),
+    nftables: optional(boolean),
+  },
+  'ignore',
+);
+
+const decodeEni = record(
+  {
+    eniId: required(text()),
+    mac: required(text()),
+    ifindex: required(ifindex),
+    ifname: required(text()),
+    mtu: required(uint32),
+    table: required(uint32),
+    slot: required(integer(1, MAX_ENI_SLOT)),
+    addresses: required(list(record({ ip: required(text()), gateway: required(text()) }, 'ignore'))),
+  },
+  'ignore',
+);
+
+/** Fields that it does not know are of a newer agent. */
+const decodeNodeRecord: Decoder<NodeRecord> = record(
+  {
+    bootId: required(text()),
+    agentRelease: required(text()),
+    nodeName: required(text()),
+    node: required(decodeNode),
+    enis: required(list(decodeEni)),
+  },
+  'ignore',
+);
+
+function parse(path: string, content: string): unknown {
+  try {
+    return JSON.parse(content);
+  } catch {
+    throw new ConfigError(path, [{ path: '', expected: 'JSON', got: `${content.length} characters that are not` }]);
+  }
+}

@@ -1,0 +1,39 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { EniNetwork, NodeNetwork } from '../../dataplane/network.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { writeNodeRecord } from '../journal/node-file.ts';
+import { NODE_RECORD_FILE, type NodeRecord } from '../journal/node-record.ts';
+
+/** Takes the plan of each pass. Never throws. */
+export type PlannedListener = (node: NodeNetwork, enis: readonly EniNetwork[]) => void;
+
+/** What keeping the record needs beside the plan. */
+export type NodeRecordKeeperDeps = Pick<NodeRecord, 'bootId' | 'agentRelease' | 'nodeName'> & {
+  /** Folder of the journal; there before the first pass. */
+  readonly stateDir: string;
+  readonly log: Logger;
+};
+
+/**
+ * Keeps the node's record in step with the plan: writes it when it says something else than before, or is not there any
+ * more. A failure is told once; the next pass tries again.
+ */
+export function createNodeRecordKeeper({ stateDir, log, ...identity }: NodeRecordKeeperDeps): PlannedListener {
+  const path = join(stateDir, NODE_RECORD_FILE);
+  let written: string | undefined;
+  let isFailureTold = false;
+  return (node, enis) => {
+    const record: NodeRecord = { ...identity, node, enis };
+    const now = JSON.stringify(record);
+    if (now === written && existsSync(path)) return;
+    try {
+      writeNodeRecord(stateDir, record);
+      written = now;
+      isFailureTold = false;
+    } catch (error) {
+      if (!isFailureTold) log.warn('the plan of the node is not written down, tools see an older one', { path, error });
+      isFailureTold = true;
+    }
+  };
+}
