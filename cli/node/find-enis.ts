@@ -1,0 +1,70 @@
+import { DEFAULT_ENI_MARK_MASK, PRIORITY, RTPROT_TKE_ENI, TABLE_ENI_BASE } from '../../dataplane/numbers.ts';
+import { ifKnown } from './known.ts';
+import type { AgentFacts, Known, NetnsFacts } from './node-facts.ts';
+
+/** An ENI that Pods share, as far as it is known: by the agent's record, or by what the kernel holds of it. */
+export type EniFacts = {
+  /** 'eni-…' of the cloud; undefined without the agent's record. */
+  readonly eniId: string | undefined;
+  /** Its routing table, and the link group of its Pods. */
+  readonly table: number;
+  /** 1 to 255; undefined without record in per-pod mode. */
+  readonly slot: number | undefined;
+  /** Lower case; undefined when neither record nor link tells. */
+  readonly mac: string | undefined;
+  /** Undefined when it is not attached, or the kernel does not tell. */
+  readonly ifindex: number | undefined;
+  readonly ifname: string | undefined;
+  /** Primary addresses, by record or by the rules `from <address> lookup <table>`. */
+  readonly addresses: readonly string[];
+};
+
+type Host = Pick<NetnsFacts, 'links' | 'addresses' | 'routes' | 'rules'>;
+
+/** Finds the ENIs of the node, in the order of their tables. Works from the kernel alone when there is no record. */
+export function findEnis(host: Host, agent: Known<AgentFacts>): readonly EniFacts[] {
+  const recorded = recordedEnis(host, agent);
+  const tables = new Set(recorded.map(({ table }) => table));
+  const found = [...ourEniTables(host)].filter((table) => !tables.has(table)).map((table) => eniOfTable(host, table));
+  return [...recorded, ...found].sort((a, b) => a.table - b.table);
+}
+
+function recordedEnis(host: Host, agent: Known<AgentFacts>): readonly EniFacts[] {
+  const content = ifKnown(agent)?.journal;
+  return (content?.enis ?? []).map(({ eniId, mac, table, slot }) => {
+    const link = host.links.find(({ address, kind }) => address === mac && kind !== 'bridge' && kind !== 'vlan');
+    const supplied = content?.supply?.enis.find((eni) => eni.eniId === eniId);
+    const addresses = supplied?.primary.map(({ ip }) => ip) ?? eniOfTable(host, table).addresses;
+    return { eniId, mac, table, slot, ifindex: link?.ifindex, ifname: link?.ifname, addresses };
+  });
+}
+
+function ourEniTables({ routes, rules }: Host): ReadonlySet<number> {
+  const ours = [...routes, ...rules].filter(({ protocol }) => protocol === RTPROT_TKE_ENI);
+  return new Set(ours.map(({ table }) => table).filter((table) => table > TABLE_ENI_BASE));
+}
+
+function eniOfTable({ links, addresses, routes, rules }: Host, table: number): EniFacts {
+  const ofTable = rules.filter((rule) => rule.table === table && rule.protocol === RTPROT_TKE_ENI);
+  const primaries = ofTable
+    .filter(({ priority }) => priority === PRIORITY.fromEniPrimary)
+    .flatMap(({ src }) => (src === undefined ? [] : [src.split('/')[0] ?? src]));
+  const route = routes.find((candidate) => candidate.table === table && candidate.oif !== undefined);
+  const holder = addresses.find((address) => primaries.includes(address.local ?? address.address));
+  const link = links.find(({ ifindex }) => ifindex === (route?.oif ?? holder?.ifindex));
+  const mark = ofTable.find(({ priority }) => priority === PRIORITY.eniMark)?.fwmark;
+  return {
+    eniId: undefined,
+    table,
+    slot: mark === undefined ? undefined : slotOf(mark, ofTable.find(({ fwmask }) => fwmask !== undefined)?.fwmask),
+    mac: link?.address,
+    ifindex: link?.ifindex,
+    ifname: link?.ifname,
+    addresses: primaries,
+  };
+}
+
+function slotOf(mark: number, mask = DEFAULT_ENI_MARK_MASK): number {
+  const shift = 31 - Math.clz32(mask & -mask);
+  return (mark & mask) >>> shift;
+}

@@ -1,0 +1,37 @@
+import { TABLE_POD_ROUTES } from '../../dataplane/numbers.ts';
+import type { EniFacts } from './find-enis.ts';
+
+/** The kernel's own tables, for hosts without iproute2's files. @see uapi/linux/rtnetlink.h RT_TABLE_* */
+const KERNEL_TABLES: readonly (readonly [number, string])[] = [
+  [253, 'default'],
+  [254, 'main'],
+  [255, 'local'],
+];
+
+/** Name of the table of all Pod host routes. */
+export const POD_TABLE_NAME = 'tke-pods';
+
+/**
+ * Adds our names to the host's: 'tke-pods', and for an ENI's table the ENI's id, or 'eni-<interface>' where the id is not
+ * known. A name that the host has for a table stays: whoever wrote it there will look for it.
+ */
+export function findTableNames(
+  hostNames: ReadonlyMap<number, string>,
+  enis: readonly EniFacts[],
+): ReadonlyMap<number, string> {
+  return new Map([
+    [TABLE_POD_ROUTES, POD_TABLE_NAME],
+    ...enis.map(({ table, eniId, ifname }) => [table, eniId ?? `eni-${ifname ?? table}`] as const),
+    ...KERNEL_TABLES,
+    ...hostNames,
+  ]);
+}
+
+/** Reads what a person calls a table: its number or its name; undefined when there is none of that name. */
+export function findTable(names: ReadonlyMap<number, string>, word: string): number | undefined {
+  if (/^(0x[0-9a-fA-F]+|\d+)$/.test(word)) {
+    const table = Number(word);
+    return table <= 0xffffffff ? table : undefined;
+  }
+  return [...names].find(([, name]) => name === word)?.[0];
+}

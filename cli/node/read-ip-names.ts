@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { resolveHostPath } from '../../runtime/host-path.ts';
+
+/** Where iproute2 keeps names; what comes later wins. @see ip-route(8) FILES */
+const FOLDERS = ['/usr/lib/iproute2', '/usr/share/iproute2', '/etc/iproute2'];
+
+/** Number to name. */
+export type NumberNames = ReadonlyMap<number, string>;
+
+/** Reads one of iproute2's lists of names (`rt_tables`, `rt_protos`, `group`…) and its folder `<list>.d`; missing files say nothing. */
+export function readIpNames(hostRoot: string, list: string): NumberNames {
+  const names = new Map<number, string>();
+  for (const folder of FOLDERS) {
+    const file = `${folder}/${list}`;
+    for (const path of [file, ...confFilesIn(hostRoot, `${file}.d`)]) {
+      for (const [number, name] of parseNames(readText(resolveHostPath(hostRoot, path)))) names.set(number, name);
+    }
+  }
+  return names;
+}
+
+/** Parses lines of number (decimal or 0x…) and name; comments and anything else are passed over, as iproute2 does. */
+export function parseNames(text: string): NumberNames {
+  const names = new Map<number, string>();
+  for (const line of text.split('\n')) {
+    const [, digits, name] = /^\s*(0x[0-9a-fA-F]+|\d+)\s+([^\s#]+)/.exec(line) ?? [];
+    if (digits !== undefined && name !== undefined) names.set(Number(digits), name);
+  }
+  return names;
+}
+
+function confFilesIn(hostRoot: string, folder: string): readonly string[] {
+  try {
+    return readdirSync(resolveHostPath(hostRoot, folder))
+      .filter((name) => name.endsWith('.conf') && !name.startsWith('.'))
+      .sort()
+      .map((name) => `${folder}/${name}`);
+  } catch {
+    return [];
+  }
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,67 @@
+import { execFile } from 'node:child_process';
+import { type NftOptions, openNft } from '../../dataplane/nft.ts';
+import { isNftError } from '../../dataplane/nft-error.ts';
+import { known, unknown } from './known.ts';
+import type { Known, NftFacts } from './node-facts.ts';
+
+/** A node of many Services has tens of thousands of elements: seconds. */
+const TIMEOUT_MS = 30_000;
+/** The same node's ruleset as JSON. */
+const MAX_BYTES = 256 * 1024 * 1024;
+
+/** Reads nftables of a namespace by nft(8). Never rejects: what cannot be read is told. */
+export async function readNftFacts(options: Pick<NftOptions, 'netnsPath'>): Promise<Known<NftFacts>> {
+  try {
+    const [text, ourTable] = await Promise.all([listRuleset(options.netnsPath), openNft(options).read()]);
+    return known({ objects: objectsOf(text), ourTable });
+  } catch (error) {
+    return whyNot(error);
+  }
+}
+
+function listRuleset(netnsPath: string | undefined): Promise<string> {
+  const command = [
+    ...(netnsPath === undefined ? [] : ['nsenter', `--net=${netnsPath}`]),
+    'nft',
+    '-j',
+    'list',
+    'ruleset',
+  ];
+  const [file = '', ...args] = command;
+  const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
+  return new Promise((resolve, reject) => {
+    execFile(
+      file,
+      args,
+      { timeout: TIMEOUT_MS, maxBuffer: MAX_BYTES, encoding: 'utf8', env },
+      (error, stdout, stderr) =>
+        error === null ? resolve(stdout) : reject(new Error(stderr.trim() || error.message, { cause: error })),
+    );
+  });
+}
+
+function objectsOf(text: string): readonly Readonly<Record<string, unknown>>[] {
+  const answer: unknown = JSON.parse(text);
+  const list = isObject(answer) ? answer['nftables'] : undefined;
+  if (!Array.isArray(list)) throw new Error('nft -j answered without "nftables"');
+  return list.filter(isObject).filter((object) => !('metainfo' in object));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function whyNot(error: unknown): Known<never> {
+  const text = error instanceof Error ? error.message : String(error);
+  if (isNftError(error, 'NFT_MISSING') || /ENOENT|failed to execute/.test(text)) {
+    return unknown('nft is not installed', 'install nftables, or run this inside the agent’s container, which has it');
+  }
+  if (/permitted|Permission denied|you must be root/i.test(text)) {
+    return unknown('nftables shows itself to root only', 'run as root, or with CAP_NET_ADMIN');
+  }
+  return unknown(`nft list ruleset failed: ${firstLine(text)}`, 'try `nft list ruleset` by hand');
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0] ?? text;
+}
