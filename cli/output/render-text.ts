@@ -1,0 +1,40 @@
+import { textWidth } from './cell-text.ts';
+
+/** Breaks a text at blanks into lines no wider than `width`, each indented; a longer word stands alone. Pure. */
+export function wrapText(text: string, width: number, indent = 0): readonly string[] {
+  const margin = ' '.repeat(indent);
+  const room = Math.max(1, width - indent);
+  const lines: string[] = [];
+  for (const paragraph of text.split('\n')) {
+    let line = '';
+    for (const word of paragraph.split(' ')) {
+      if (line !== '' && textWidth(line) + 1 + textWidth(word) > room) {
+        lines.push(margin + line);
+        line = word;
+      } else {
+        line = line === '' ? word : `${line} ${word}`;
+      }
+    }
+    lines.push(line === '' ? '' : margin + line);
+  }
+  return lines;
+}
+
+/** Lays terms with their explanation in two columns, as help does; a term too long stands on a line of its own. Pure. */
+export function renderTerms(terms: readonly Term[], width: number): readonly string[] {
+  const longest = Math.max(0, ...terms.map(([term]) => textWidth(term)));
+  const column = Math.min(longest, Math.floor(width / 3)) + INDENT + GAP;
+  return terms.flatMap(([term, text]) => {
+    const lines = wrapText(text, width, column);
+    const head = ' '.repeat(INDENT) + term;
+    if (textWidth(head) + GAP > column) return [head, ...lines];
+    const [first = '', ...others] = lines;
+    return [(head.padEnd(column) + first.slice(column)).trimEnd(), ...others];
+  });
+}
+
+/** A term and what it means. */
+export type Term = readonly [term: string, text: string];
+
+const INDENT = 2;
+const GAP = 2;

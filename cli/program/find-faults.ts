@@ -1,0 +1,123 @@
+import type { Command, OptionSpec, OptionTable, PositionalSpec } from '../command.ts';
+import { findSuggestion } from './find-suggestion.ts';
+
+/** Arguments under their declared names, or everything that is wrong with them. */
+export type Arguments =
+  | { readonly kind: 'good'; readonly values: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'faulty'; readonly faults: readonly string[] };
+
+/**
+ * Checks options and words against a command's declaration and turns them into its arguments: numbers are read, lists
+ * split at commas, defaults filled in. Finds every fault at once. Pure.
+ *
+ * @param own the command's options; `known` also has the global ones, which are no fault here.
+ */
+export function findFaults(
+  command: Pick<Command, 'name' | 'positionals'>,
+  known: OptionTable,
+  rest: readonly string[],
+  given: Readonly<Record<string, unknown>>,
+): Arguments {
+  const faults: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(given)) {
+    const spec = known[name];
+    if (spec === undefined) faults.push(unknownOption(command.name, name, value, known));
+    else values[name] = readOption(name, spec, value, faults);
+  }
+  for (const [name, spec] of Object.entries(known)) {
+    if (values[name] === undefined) values[name] = absent(spec);
+  }
+  readPositionals(command, rest, values, faults);
+  return faults.length === 0 ? { kind: 'good', values } : { kind: 'faulty', faults };
+}
+
+/** Says that nothing has this name, and what may have been meant. Pure. */
+export function unknownCommand(typed: string, names: readonly string[]): string {
+  const meant = findSuggestion(typed, names);
+  return `there is no command ${quote(typed)}${meant === undefined ? '' : `; did you mean ${quote(meant)}?`}`;
+}
+
+function unknownOption(commandName: string, name: string, value: unknown, known: OptionTable): string {
+  const typed = value === false ? `--no-${name}` : dashed(name);
+  const meant = name.length === 1 ? undefined : findSuggestion(name, Object.keys(known));
+  const hint = meant === undefined ? '' : `; did you mean --${meant}?`;
+  return `${commandName === '' ? 'tke-eni' : commandName} has no option ${typed}${hint}`;
+}
+
+function readOption(name: string, spec: OptionSpec, given: unknown, faults: string[]): unknown {
+  const all = (Array.isArray(given) ? given : [given]) as readonly unknown[];
+  if (spec.type === 'boolean') return all.at(-1) === true;
+  const texts = all.filter((value) => typeof value === 'string');
+  if (texts.length < all.length) {
+    faults.push(`--${name} cannot be negated`);
+    return undefined;
+  }
+  if (texts.includes('')) {
+    faults.push(`--${name} needs a value${spec.metavar === undefined ? '' : ` (${spec.metavar})`}`);
+    return undefined;
+  }
+  if (spec.type === 'strings') {
+    const words = texts.flatMap((text) => text.split(',')).filter((word) => word !== '');
+    for (const word of words) checkChoice(`--${name}`, spec.choices, word, faults);
+    return words;
+  }
+  const last = texts.at(-1) ?? '';
+  checkChoice(`--${name}`, spec.choices, last, faults);
+  return spec.type === 'number' ? readNumber(name, last, faults) : last;
+}
+
+function readNumber(name: string, text: string, faults: string[]): number | undefined {
+  if (NUMBER.test(text)) return Number(text);
+  faults.push(`--${name} takes a number, not ${quote(text)}`);
+  return undefined;
+}
+
+const NUMBER = /^-?\d+(\.\d+)?$/;
+
+function checkChoice(what: string, choices: readonly string[] | undefined, word: string, faults: string[]): void {
+  if (choices === undefined || choices.includes(word)) return;
+  const meant = findSuggestion(word, choices);
+  const hint = meant === undefined ? '' : `; did you mean ${quote(meant)}?`;
+  faults.push(`${what} takes ${orList(choices)}, not ${quote(word)}${hint}`);
+}
+
+function absent(spec: OptionSpec): unknown {
+  if (spec.default !== undefined) return spec.default;
+  if (spec.type === 'boolean') return false;
+  return spec.type === 'strings' ? [] : undefined;
+}
+
+function readPositionals(
+  command: Pick<Command, 'name' | 'positionals'>,
+  rest: readonly string[],
+  values: Record<string, unknown>,
+  faults: string[],
+): void {
+  const specs = Object.entries<PositionalSpec>(command.positionals);
+  for (const [index, [name, spec]] of specs.entries()) {
+    const word = rest[index];
+    values[name] = word;
+    if (word === undefined && spec.isOptional !== true) {
+      faults.push(`${command.name} needs <${name}>: ${spec.summary}`);
+    } else if (word !== undefined) {
+      checkChoice(`<${name}>`, spec.choices, word, faults);
+    }
+  }
+  for (const word of rest.slice(specs.length)) {
+    const takes = specs.length === 0 ? 'takes no words' : `takes ${specs.map(([name]) => `<${name}>`).join(' ')} only`;
+    faults.push(`${command.name} ${takes}; ${quote(word)} is one too many`);
+  }
+}
+
+function dashed(name: string): string {
+  return name.length === 1 ? `-${name}` : `--${name}`;
+}
+
+function quote(word: string): string {
+  return JSON.stringify(word);
+}
+
+function orList(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+}

@@ -1,0 +1,42 @@
+/** Finds the word that somebody who typed `typed` most likely meant; undefined when none is near. Pure. */
+export function findSuggestion(typed: string, known: readonly string[]): string | undefined {
+  if (typed === '') return undefined;
+  const started = known.filter((word) => word.startsWith(typed));
+  if (started.length === 1) return started[0];
+  const limit = typed.length <= 3 ? 1 : typed.length <= 6 ? 2 : 3;
+  let best: { readonly word: string; readonly distance: number } | undefined;
+  for (const word of known) {
+    const distance = editDistance(typed, word);
+    if (distance <= limit && distance < (best?.distance ?? Number.POSITIVE_INFINITY)) best = { word, distance };
+  }
+  return best?.word;
+}
+
+/**
+ * Counts the least letters to insert, remove, replace or swap with the next one. Pure.
+ * @see https://en.wikipedia.org/wiki/Damerau-Levenshtein_distance (optimal string alignment)
+ */
+export function editDistance(from: string, to: string): number {
+  let beforeLast: readonly number[] = [];
+  let last: readonly number[] = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= from.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= to.length; j++) {
+      const isSame = from[i - 1] === to[j - 1];
+      const swapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
+      row[j] = Math.min(
+        at(last, j) + 1,
+        at(row, j - 1) + 1,
+        at(last, j - 1) + (isSame ? 0 : 1),
+        swapped ? at(beforeLast, j - 2) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+    beforeLast = last;
+    last = row;
+  }
+  return at(last, to.length);
+}
+
+function at(row: readonly number[], index: number): number {
+  return row[index] ?? Number.POSITIVE_INFINITY;
+}

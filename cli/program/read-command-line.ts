@@ -1,0 +1,97 @@
+import type { Command, OptionTable } from '../command.ts';
+import { findFaults, unknownCommand } from './find-faults.ts';
+import { GLOBAL_OPTIONS } from './global-options.ts';
+import { splitWords } from './split-words.ts';
+
+/** What the command line asks for. */
+export type CommandLine =
+  | {
+      readonly kind: 'run';
+      readonly command: Command;
+      readonly args: Readonly<Record<string, unknown>>;
+      readonly global: GlobalValues;
+    }
+  | { readonly kind: 'help'; readonly words: readonly string[]; readonly global: GlobalValues }
+  | { readonly kind: 'version' }
+  | { readonly kind: 'faulty'; readonly faults: readonly string[]; readonly next: string };
+
+/** Values of the global options; undefined where neither given nor with a fixed default. */
+export type GlobalValues = {
+  readonly socket: string;
+  readonly stateDir: string;
+  readonly netns: string | undefined;
+  readonly hostRoot: string | undefined;
+  readonly kubeconfig: string | undefined;
+  readonly color: 'auto' | 'always' | 'never';
+};
+
+/** Reads a command line, the program's own name left out. Finds every fault at once; prints nothing. */
+export function readCommandLine(argv: readonly string[], commands: readonly Command[]): CommandLine {
+  const { command, rest, options } = splitWords(argv, commands);
+  if (options['version'] === true && command === undefined) return { kind: 'version' };
+  if (options['help'] === true || (command === undefined && rest.length === 0 && Object.keys(options).length === 0)) {
+    const words = command === undefined ? rest : command.name.split(' ');
+    return { kind: 'help', words, global: globalValues(pickGlobal(options)) };
+  }
+  const known: OptionTable = {
+    ...GLOBAL_OPTIONS,
+    ...(command === undefined ? optionsOfAll(commands) : command.options),
+  };
+  const outcome = findFaults(
+    command ?? { name: '', positionals: {} },
+    known,
+    command === undefined ? [] : rest,
+    options,
+  );
+  const faults = [
+    ...(command === undefined ? [missingCommand(rest, commands)] : []),
+    ...(outcome.kind === 'faulty' ? outcome.faults : []),
+  ];
+  if (outcome.kind === 'faulty' || command === undefined) {
+    return {
+      kind: 'faulty',
+      faults,
+      next: `see ${command === undefined ? 'tke-eni help' : `tke-eni ${command.name} --help`}`,
+    };
+  }
+  const { values } = outcome;
+  const args = Object.fromEntries(Object.entries(values).filter(([name]) => !(name in GLOBAL_OPTIONS)));
+  return { kind: 'run', command, args, global: globalValues(values) };
+}
+
+/** Options of a command that could not be told are judged by all there are: one mistake, one fault. */
+function optionsOfAll(commands: readonly Command[]): OptionTable {
+  return Object.assign({}, ...commands.map((command) => command.options));
+}
+
+function missingCommand(rest: readonly string[], commands: readonly Command[]): string {
+  const [first, second] = rest;
+  if (first === undefined) return 'a command is missing';
+  const inGroup = commands.filter((command) => command.name.startsWith(`${first} `));
+  if (inGroup.length === 0) return unknownCommand(first, [...new Set(commands.map((command) => command.name))]);
+  const names = inGroup.map((command) => command.name);
+  if (second === undefined) return `${first} needs another word: ${names.join(', ')}`;
+  return unknownCommand(`${first} ${second}`, names);
+}
+
+/** Leaves out what help need not know, faults included: who asks for help has said enough. */
+function pickGlobal(options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const color = options['color'];
+  return { color: color === 'always' || color === 'never' ? color : 'auto' };
+}
+
+function globalValues(values: Readonly<Record<string, unknown>>): GlobalValues {
+  const text = (name: keyof typeof GLOBAL_OPTIONS) => {
+    const value = values[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const color = text('color');
+  return {
+    socket: text('socket') ?? GLOBAL_OPTIONS.socket.default,
+    stateDir: text('state-dir') ?? GLOBAL_OPTIONS['state-dir'].default,
+    netns: text('netns'),
+    hostRoot: text('host-root'),
+    kubeconfig: text('kubeconfig'),
+    color: color === 'always' || color === 'never' ? color : 'auto',
+  };
+}

@@ -1,0 +1,39 @@
+import { CliError } from '../cli-error.ts';
+import type { Command, CommandBody, CommandContext } from '../command.ts';
+import { EXIT } from '../exit-code.ts';
+import { unknownCommand } from './find-faults.ts';
+import { renderCommandHelp, renderHelp } from './render-help.ts';
+
+/** Makes the body of `help`. */
+export function helpBody(commands: readonly Command[]): CommandBody {
+  return {
+    run: async (args, context) => {
+      const words = Object.values(args).filter((word) => typeof word === 'string');
+      printHelp(words, commands, context.stdout);
+      return EXIT.ok;
+    },
+  };
+}
+
+/** Prints help of the command that the words name, of all commands without a word. @throws CliError USAGE */
+export function printHelp(
+  words: readonly string[],
+  commands: readonly Command[],
+  stdout: Pick<CommandContext['stdout'], 'columns' | 'isColored' | 'write'>,
+): void {
+  const options = { width: Math.min(stdout.columns(), MAX_WIDTH), isColored: stdout.isColored };
+  const name = words.join(' ');
+  if (name === '') {
+    stdout.write(renderHelp(commands, options));
+    return;
+  }
+  const members = commands.filter((command) => command.name === name || command.name.startsWith(`${name} `));
+  if (members.length === 0) {
+    const names = commands.map((command) => command.name);
+    throw new CliError('USAGE', unknownCommand(name, names), 'see tke-eni help');
+  }
+  stdout.write(members.map((command) => renderCommandHelp(command, options)).join('\n'));
+}
+
+/** Longer lines are hard to read, however wide the terminal. */
+const MAX_WIDTH = 160;
