@@ -75,5 +75,10 @@ export function renderLookup(spec: RouteQuery, nameOf: NameOf): string {
     pair('iif', spec.iif === undefined ? undefined : nameOf(spec.iif)),
     pair('oif', spec.oif === undefined ? undefined : nameOf(spec.oif)),
     pair('mark', spec.mark === undefined ? undefined : hex(spec.mark)),
+    pair('tos', spec.tos),
+    pair('uid', spec.uid),
+    pair('ipproto', spec.ipProto),
+    pair('sport', spec.sport),
+    pair('dport', spec.dport),
   );
 }

@@ -22,6 +22,13 @@ export type RouteQuery = {
   readonly iif?: number;
   readonly oif?: number;
   readonly mark?: number;
+  readonly tos?: number;
+  /** Owner of the sending socket. */
+  readonly uid?: number;
+  /** IPPROTO_*. */
+  readonly ipProto?: number;
+  readonly sport?: number;
+  readonly dport?: number;
   /** Answers with the route in the table that matched, not with the resolved one. */
   readonly fibmatch?: boolean;
 };

@@ -1,0 +1,21 @@
+import { parseIp } from '../../netlink/ip-text.ts';
+
+/** Length of a prefix in bits; 0 for the absent one of a default route. */
+export function bitsOf(prefix: string | undefined): number {
+  return prefix === undefined ? 0 : Number(prefix.slice(prefix.indexOf('/') + 1));
+}
+
+/** Tells whether a prefix holds an address; the absent one holds all, one of another family none. */
+export function holds(prefix: string | undefined, address: string): boolean {
+  if (prefix === undefined) return true;
+  const bytes = parseIp(address);
+  const network = parseIp(prefix.slice(0, prefix.indexOf('/')));
+  if (bytes === undefined || network === undefined || bytes.length !== network.length) return false;
+  const bits = bitsOf(prefix);
+  for (let at = 0; at < bits; at += 8) {
+    const mask = bits - at >= 8 ? 0xff : 0xff & (0xff << (8 - (bits - at)));
+    const index = at >> 3;
+    if ((((bytes[index] ?? 0) ^ (network[index] ?? 0)) & mask) !== 0) return false;
+  }
+  return true;
+}

@@ -1,0 +1,66 @@
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import type { NumberRange, RuleMessage } from '../../netlink/rule-message.ts';
+import { FIB_RULE_INVERT } from '../../netlink/uapi/fib-rules.ts';
+import { bitsOf, holds } from './find-prefix.ts';
+import type { Flow } from './flow.ts';
+
+/** Index of `lo` in every namespace: where the namespace's own packets are said to come in. */
+const LOOPBACK_IFINDEX = 1;
+
+/** The bits of the TOS byte that rules and IPv4 routes compare when they were given a TOS. @see INET_DSCP_LEGACY_TOS_MASK */
+export const IPV4_TOS_MASK = 0x1c;
+
+/** ECN is no part of what IPv6 rules compare. */
+const DSCP_MASK = 0xfc;
+
+/**
+ * Tells whether a rule applies to a packet; an inverted one applies where its selectors do not.
+ * @see net/core/fib_rules.c fib_rule_match, net/ipv4/fib_rules.c fib4_rule_match, net/ipv6/fib6_rules.c fib6_rule_match
+ */
+export function isRuleMatch(rule: RuleMessage, flow: Flow, links: readonly LinkMessage[]): boolean {
+  return matchesAll(rule, flow, links) !== ((rule.flags & FIB_RULE_INVERT) !== 0);
+}
+
+function matchesAll(rule: RuleMessage, flow: Flow, links: readonly LinkMessage[]): boolean {
+  return (
+    isLink(rule.iifname, flow.iif ?? LOOPBACK_IFINDEX, links) &&
+    isLink(rule.oifname, flow.oif ?? 0, links) &&
+    (((rule.fwmark ?? 0) ^ flow.mark) & maskOf(rule)) === 0 &&
+    // No packet here has come through a tunnel or belongs to a VRF.
+    !rule.tunId?.some((byte) => byte !== 0) &&
+    (rule.l3mdev ?? 0) === 0 &&
+    isWithin(rule.uidRange, flow.uid ?? 0) &&
+    (bitsOf(rule.dst) === 0 || holds(rule.dst, flow.dst)) &&
+    isSource(rule, flow) &&
+    isTos(rule.tos, flow) &&
+    (rule.ipProto === undefined || rule.ipProto === 0 || rule.ipProto === flow.ipProto) &&
+    isWithin(rule.sportRange, flow.sport ?? 0) &&
+    isWithin(rule.dportRange, flow.dport ?? 0)
+  );
+}
+
+/** A mark without a mask is compared whole; no mark at all compares nothing. */
+function maskOf(rule: RuleMessage): number {
+  return rule.fwmask ?? (rule.fwmark === undefined ? 0 : 0xffffffff);
+}
+
+/** A rule for a link that is not there waits for it and matches nothing. */
+function isLink(ifname: string | undefined, ifindex: number, links: readonly LinkMessage[]): boolean {
+  if (ifname === undefined) return true;
+  return ifindex !== 0 && links.find((link) => link.ifname === ifname)?.ifindex === ifindex;
+}
+
+function isSource(rule: RuleMessage, flow: Flow): boolean {
+  if (bitsOf(rule.src) === 0) return true;
+  // An IPv6 packet of our own that has no source yet is none of a rule for sources; an IPv4 one is looked up as 0.0.0.0.
+  if (flow.src === undefined) return flow.family === 4 && holds(rule.src, '0.0.0.0');
+  return holds(rule.src, flow.src);
+}
+
+function isTos(tos: number, flow: Flow): boolean {
+  return tos === 0 || tos === ((flow.tos ?? 0) & (flow.family === 4 ? IPV4_TOS_MASK : DSCP_MASK));
+}
+
+function isWithin(range: NumberRange | undefined, value: number): boolean {
+  return range === undefined || (value >= range.start && value <= range.end);
+}

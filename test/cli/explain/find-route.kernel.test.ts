@@ -1,0 +1,106 @@
+import { deepStrictEqual } from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import test, { type ExecutionContext } from 'ava';
+import fc from 'fast-check';
+import { findRoute, type Reading } from '../../../cli/explain/find-route.ts';
+import { type Flow, queryOf } from '../../../cli/explain/flow.ts';
+import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
+import { isNetlinkError } from '../../../netlink/netlink-error.ts';
+import type { RouteMessage } from '../../../netlink/route-message.ts';
+import { AF_INET } from '../../../netlink/uapi/netlink.ts';
+import { TestNetns } from '../../kernel/netlink/support/test-netns.ts';
+import { buildLinks, buildWorld, type WantedFlow, type World, world } from './fib-world.ts';
+
+// Our reading of rules and routes beside the kernel's own answer, on rules and routes made by chance. Each world is asked
+// about 25 packets by netlink, and about three of them by `ip route get fibmatch`, so that our own codec has a judge too.
+
+const WORLDS = 25;
+const ASKED_BY_IP = 3;
+
+/** What both must agree on. */
+type Verdict = string | { table: number; dst: string; type: number; tos: number; metric: number; oifs: number[] };
+
+function verdictOf(route: RouteMessage): Verdict {
+  const oifs = route.multipath?.map(({ oif }) => oif ?? 0) ?? [route.oif ?? 0];
+  const { table, type, tos, dst = 'default', priority: metric = 0 } = route;
+  return { table, dst, type, tos, metric, oifs: oifs.sort((a, b) => a - b) };
+}
+
+function readingVerdict(reading: Reading, flow: Flow): Verdict {
+  if (reading.kind === 'route') return verdictOf(reading.route);
+  // Asked about a packet from outside, IPv4 says EINVAL for whatever it would drop without an answer to the sender.
+  return flow.family === 4 && flow.iif !== undefined && reading.route === undefined ? 'refused' : reading.code;
+}
+
+function kernelVerdict(netns: TestNetns, flow: Flow): Verdict {
+  try {
+    return verdictOf(netns.rtnl.route.get(queryOf(flow, true)));
+  } catch (error) {
+    if (isNetlinkError(error)) return error.code;
+    throw error;
+  }
+}
+
+function ipVerdict(netns: TestNetns, wanted: WantedFlow): Verdict {
+  const { dst, src, iif, mark, tos, ipProto, sport, dport, uid } = wanted;
+  const words = [
+    ...['-d', '-N', '-j', 'route', 'get', 'fibmatch', dst],
+    ...(src === undefined ? [] : ['from', src]),
+    ...(iif === undefined ? [] : ['iif', iif]),
+    ...(mark === 0 ? [] : ['mark', String(mark)]),
+    ...['tos', `0x${(tos ?? 0).toString(16)}`, 'uid', String(uid ?? 0)],
+    ...['ipproto', String(ipProto), 'sport', String(sport), 'dport', String(dport)],
+  ];
+  try {
+    const [route] = JSON.parse(execFileSync('ip', ['-n', netns.name, ...words], { encoding: 'utf8', stdio: 'pipe' }));
+    const devs: readonly string[] = route.nexthops?.map((hop: { dev: string }) => hop.dev) ?? [route.dev];
+    return `${String(route.table ?? 254)} ${route.dst} ${[...devs].sort().join(' ')}`;
+  } catch {
+    return 'refused';
+  }
+}
+
+function shownAsIp(netns: TestNetns, reading: Reading): Verdict {
+  if (reading.kind === 'refused') return 'refused';
+  const { route } = reading;
+  const hops = route.multipath?.map(({ oif }) => oif ?? 0) ?? [route.oif ?? 0];
+  const links = netns.rtnl.link.list();
+  const devs = hops.map((oif) => links.find(({ ifindex }) => ifindex === oif)?.ifname ?? '');
+  return `${route.table} ${(route.dst ?? 'default').replace(route.family === AF_INET ? /\/32$/ : /\/128$/, '')} ${devs.sort().join(' ')}`;
+}
+
+function agree(netns: TestNetns, input: World): void {
+  buildWorld(netns.name, input);
+  const facts = readNetnsFacts(netns.netns);
+  const indexOf = (name: string) => facts.links.find(({ ifname }) => ifname === name)?.ifindex ?? 0;
+  for (const [index, wanted] of input.flows.entries()) {
+    const { iif, ...rest } = wanted;
+    const flow: Flow = iif === undefined ? rest : { ...rest, iif: indexOf(iif) };
+    const reading = findRoute(facts, flow);
+    const ours = readingVerdict(reading, flow);
+    const kernel = kernelVerdict(netns, flow);
+    const isRefusal = ours === 'refused' && typeof kernel === 'string';
+    if (!isRefusal) deepStrictEqual(ours, kernel, `${JSON.stringify(wanted)}\n${JSON.stringify(reading)}`);
+    if (index < ASKED_BY_IP)
+      deepStrictEqual(shownAsIp(netns, reading), ipVerdict(netns, wanted), JSON.stringify(wanted));
+  }
+}
+
+function check(t: ExecutionContext, family: 4 | 6, linkdown: string): void {
+  using netns = new TestNetns();
+  buildLinks(netns.name);
+  const scope = `/proc/sys/net/ipv${family}/conf/all/ignore_routes_with_linkdown`;
+  execFileSync('ip', ['netns', 'exec', netns.name, 'sh', '-c', `echo ${linkdown} > ${scope}`]);
+  const result = fc.check(
+    fc.property(world(family), (input) => agree(netns, input)),
+    { numRuns: WORLDS },
+  );
+  if (result.failed) t.log(result.errorInstance, fc.defaultReportMessage(result));
+  t.false(result.failed);
+}
+
+for (const family of [4, 6] as const) {
+  test(`findRoute: answers as the kernel does, IPv${family}`, (t) => check(t, family, '0'));
+  test(`findRoute: leaves routes without carrier out where the kernel does, IPv${family}`, (t) =>
+    check(t, family, '1'));
+}
