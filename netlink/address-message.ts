@@ -1,9 +1,10 @@
-import { ifName, ipAddress, u8, u32 } from './codec.ts';
+import { ifName, ipAddress, u8, u32, u32Struct } from './codec.ts';
 import { attribute, headerU8, headerU32, outgrownU8, requiredAttribute } from './field.ts';
 import { type MessageOf, messageCodec } from './message-codec.ts';
 import {
   IFA_ADDRESS,
   IFA_BROADCAST,
+  IFA_CACHEINFO,
   IFA_FLAGS,
   IFA_LABEL,
   IFA_LOCAL,
@@ -30,6 +31,8 @@ export const ADDRESS = messageCodec('address', 8, {
   /** Metric of the prefix route. */
   priority: attribute(IFA_RT_PRIORITY, u32),
   protocol: attribute(IFA_PROTO, u8),
+  /** struct ifa_cacheinfo: seconds that are left, 2^32-1 for ever; times in hundredths of a second since boot. */
+  cacheinfo: attribute(IFA_CACHEINFO, u32Struct('preferred', 'valid', 'created', 'updated')),
 });
 
 /** Address of an interface, as the kernel tells it. */

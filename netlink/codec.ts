@@ -63,6 +63,42 @@ export const u32: Codec<number> = {
   },
 };
 
+const TWO_32 = 0x1_0000_0000;
+
+/** 64-bit unsigned integer in host order, as far as a number is exact: below 2^53. */
+export const u64: Codec<number> = {
+  read(view, offset, length) {
+    // The low word comes first: Node's builds for Linux that we ship are for little-endian machines.
+    const value = length === 8 ? view.readU32(offset) + view.readU32(offset + 4) * TWO_32 : Number.NaN;
+    return Number.isSafeInteger(value) ? value : undefined;
+  },
+  write(writer, value, field) {
+    checkInteger(value, 0, Number.MAX_SAFE_INTEGER, field);
+    writer.u32(value % TWO_32);
+    writer.u32(Math.floor(value / TWO_32));
+  },
+};
+
+/** struct of 32-bit unsigned integers in host order, `names` in their order. */
+export function u32Struct<const N extends string>(...names: readonly N[]): Codec<{ readonly [K in N]: number }> {
+  return {
+    read(view, offset, length) {
+      if (length !== names.length * 4) return undefined;
+      const values = names.map((name, index) => [name, view.readU32(offset + index * 4)] as const);
+      return Object.fromEntries(values) as { readonly [K in N]: number };
+    },
+    write(writer, value, field) {
+      for (const name of names) u32.write(writer, value[name], `${field}.${name}`);
+    },
+  };
+}
+
+/** Attribute that says something by being there: no payload. */
+export const flag: Codec<true> = {
+  read: (_view, _offset, length) => (length === 0 ? true : undefined),
+  write: () => {},
+};
+
 /** 32-bit signed integer in host order. */
 export const i32: Codec<number> = {
   read: (view, offset, length) => (length === 4 ? view.readU32(offset) | 0 : undefined),

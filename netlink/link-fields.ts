@@ -1,16 +1,28 @@
-import { i32, ifName, linkAddress, text, u8, u32, unterminatedText } from './codec.ts';
+import { type Codec, i32, ifName, ipAddress, linkAddress, text, u8, u32, unterminatedText } from './codec.ts';
 import { attribute, headerU8, headerU16, headerU32 } from './field.ts';
-import type { Fields } from './message-codec.ts';
+import { type Fields, type MessageOf, messageCodec, type NestedOf, nested } from './message-codec.ts';
+import { walkAttributes } from './rtattr.ts';
 import {
   IFLA_ADDRESS,
+  IFLA_AF_SPEC,
+  IFLA_ALLMULTI,
+  IFLA_ALT_IFNAME,
   IFLA_BROADCAST,
   IFLA_CARRIER,
   IFLA_EXT_MASK,
+  IFLA_GRO_IPV4_MAX_SIZE,
+  IFLA_GRO_MAX_SIZE,
   IFLA_GROUP,
+  IFLA_GSO_IPV4_MAX_SIZE,
+  IFLA_GSO_MAX_SEGS,
+  IFLA_GSO_MAX_SIZE,
   IFLA_IFALIAS,
   IFLA_IFNAME,
+  IFLA_INET6_ADDR_GEN_MODE,
+  IFLA_INET6_TOKEN,
   IFLA_LINK,
   IFLA_LINK_NETNSID,
+  IFLA_LINKMODE,
   IFLA_MASTER,
   IFLA_MAX_MTU,
   IFLA_MIN_MTU,
@@ -20,14 +32,56 @@ import {
   IFLA_NUM_RX_QUEUES,
   IFLA_NUM_TX_QUEUES,
   IFLA_OPERSTATE,
+  IFLA_PARENT_DEV_BUS_NAME,
+  IFLA_PARENT_DEV_NAME,
   IFLA_PERM_ADDRESS,
   IFLA_PROMISCUITY,
+  IFLA_PROP_LIST,
+  IFLA_PROTO_DOWN,
   IFLA_QDISC,
+  IFLA_TSO_MAX_SEGS,
+  IFLA_TSO_MAX_SIZE,
   IFLA_TXQLEN,
 } from './uapi/if-link.ts';
+import { AF_INET6 } from './uapi/netlink.ts';
 
 /** Length limit of an alias, NUL included. @see uapi/linux/if.h IFALIASZ */
 const IFALIASZ = 256;
+
+/** Names of devices below: 'virtio0', 'pci'. */
+const PARENT_NAME_BYTES = 256;
+/** Length limit of an alternative name, NUL included. @see uapi/linux/if.h ALTIFNAMSIZ */
+const ALTIFNAMSIZ = 128;
+
+const INET6 = messageCodec('link.afSpec.inet6', 0, {
+  token: attribute(IFLA_INET6_TOKEN, ipAddress),
+  /** IN6_ADDR_GEN_MODE_*: 0 eui64, 1 none, 2 stable privacy, 3 random. */
+  addrGenMode: attribute(IFLA_INET6_ADDR_GEN_MODE, u8),
+});
+const AF_SPEC = messageCodec('link.afSpec', 0, { inet6: attribute(AF_INET6, nested(INET6)) });
+
+/** What each address family keeps of a link. */
+export type LinkAfSpec = NestedOf<MessageOf<typeof AF_SPEC>>;
+
+/** Alternative names: one attribute each. */
+const altNames: Codec<readonly string[]> = {
+  read(view, offset, length) {
+    const names: string[] = [];
+    const isWhole = walkAttributes(view, offset, offset + length, (type, at, size) => {
+      const name = type === IFLA_ALT_IFNAME ? altName.read(view, at, size) : undefined;
+      if (name !== undefined) names.push(name);
+    });
+    return isWhole && names.length > 0 ? names : undefined;
+  },
+  write(writer, names, field) {
+    for (const name of names) {
+      const start = writer.beginAttribute(IFLA_ALT_IFNAME);
+      altName.write(writer, name, field);
+      writer.endAttribute(start);
+    }
+  },
+};
+const altName = text(ALTIFNAMSIZ);
 
 /**
  * All of a link but its kind; a veth's peer inside a request is described by these too.
@@ -65,4 +119,19 @@ export const LINK_FIELDS = {
   netNsPid: attribute(IFLA_NET_NS_PID, u32),
   netNsFd: attribute(IFLA_NET_NS_FD, u32),
   extMask: attribute(IFLA_EXT_MASK, u32),
+  /** 0 default, 1 dormant. */
+  linkmode: attribute(IFLA_LINKMODE, u8),
+  allmulti: attribute(IFLA_ALLMULTI, u32),
+  protoDown: attribute(IFLA_PROTO_DOWN, u8),
+  gsoMaxSize: attribute(IFLA_GSO_MAX_SIZE, u32),
+  gsoMaxSegs: attribute(IFLA_GSO_MAX_SEGS, u32),
+  tsoMaxSize: attribute(IFLA_TSO_MAX_SIZE, u32),
+  tsoMaxSegs: attribute(IFLA_TSO_MAX_SEGS, u32),
+  groMaxSize: attribute(IFLA_GRO_MAX_SIZE, u32),
+  gsoIpv4MaxSize: attribute(IFLA_GSO_IPV4_MAX_SIZE, u32),
+  groIpv4MaxSize: attribute(IFLA_GRO_IPV4_MAX_SIZE, u32),
+  parentDevName: attribute(IFLA_PARENT_DEV_NAME, text(PARENT_NAME_BYTES)),
+  parentDevBusName: attribute(IFLA_PARENT_DEV_BUS_NAME, text(PARENT_NAME_BYTES)),
+  altNames: attribute(IFLA_PROP_LIST, altNames),
+  afSpec: attribute(IFLA_AF_SPEC, nested(AF_SPEC)),
 } as const satisfies Fields;

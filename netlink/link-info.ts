@@ -4,9 +4,19 @@ import { type Codec, rawBytes, unterminatedText } from './codec.ts';
 import { attribute } from './field.ts';
 import { LINK_FIELDS } from './link-fields.ts';
 import { BRIDGE_INFO, type BridgeInfo } from './link-kind/bridge.ts';
+import { BRIDGE_PORT, type BridgePort } from './link-kind/bridge-port.ts';
+import { MACVLAN_INFO, type MacvlanInfo } from './link-kind/macvlan.ts';
+import { TUN_INFO, type TunInfo } from './link-kind/tun.ts';
+import { VXLAN_INFO, type VxlanInfo } from './link-kind/vxlan.ts';
 import { type MessageOf, messageCodec, type NestedOf, nested } from './message-codec.ts';
 import type { Rtattr } from './rtattr.ts';
-import { IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_INFO_SLAVE_KIND, VETH_INFO_PEER } from './uapi/if-link.ts';
+import {
+  IFLA_INFO_DATA,
+  IFLA_INFO_KIND,
+  IFLA_INFO_SLAVE_DATA,
+  IFLA_INFO_SLAVE_KIND,
+  VETH_INFO_PEER,
+} from './uapi/if-link.ts';
 
 const KIND_BYTES = 64;
 
@@ -25,6 +35,16 @@ export type LinkInfo = {
   readonly bridge?: NestedOf<BridgeInfo>;
   /** Other end, when `kind` is 'veth'; requests have it, the kernel's answers do not. */
   readonly peer?: NestedOf<VethPeer>;
+  /** Parameters, when `slaveKind` is 'bridge'. */
+  readonly bridgePort?: NestedOf<BridgePort>;
+  /** Parameters, when `kind` is 'vxlan'. */
+  readonly vxlan?: NestedOf<VxlanInfo>;
+  /** Parameters, when `kind` is 'macvlan' or 'macvtap'. */
+  readonly macvlan?: NestedOf<MacvlanInfo>;
+  /** Parameters, when `kind` is 'tun'. */
+  readonly tun?: NestedOf<TunInfo>;
+  /** Data of a port whose kind has no table here; written back as it came. */
+  readonly slaveData?: Uint8Array;
   /** Data of a kind that has no table here; written back as it came. */
   readonly kindData?: Uint8Array;
   /** Attributes of IFLA_LINKINFO that are not known here. */
@@ -36,14 +56,24 @@ const LINK_INFO = messageCodec('link.linkinfo', 0, {
   kind: attribute(IFLA_INFO_KIND, unterminatedText(KIND_BYTES)),
   kindData: attribute(IFLA_INFO_DATA, rawBytes),
   slaveKind: attribute(IFLA_INFO_SLAVE_KIND, unterminatedText(KIND_BYTES)),
+  slaveData: attribute(IFLA_INFO_SLAVE_DATA, rawBytes),
 });
 
 const VETH_DATA = messageCodec('link.veth', 0, { peer: attribute(VETH_INFO_PEER, nested(VETH_PEER)) });
-const bridgeData = nested(BRIDGE_INFO);
-const vethData = nested(VETH_DATA);
 const outerInfo = nested(LINK_INFO);
-/** A peer has at most a name, an alias and a dozen numbers. */
+/** A peer has at most a name, an alias and a dozen numbers; a bridge has fifty. */
 const KIND_DATA_BYTES = 4096;
+
+/** Where the data of a kind stands in a message, and how it reads. */
+const KIND_DATA = {
+  bridge: ['bridge', nested(BRIDGE_INFO)],
+  vxlan: ['vxlan', nested(VXLAN_INFO)],
+  macvlan: ['macvlan', nested(MACVLAN_INFO)],
+  macvtap: ['macvlan', nested(MACVLAN_INFO)],
+  tun: ['tun', nested(TUN_INFO)],
+} as const satisfies Readonly<Record<string, readonly [keyof LinkInfo, Codec<never> | Codec<object>]>>;
+const vethData = nested(VETH_DATA);
+const portData = nested(BRIDGE_PORT);
 
 /** Codec of IFLA_LINKINFO: the kind decides how its data reads. */
 export const linkInfo: Codec<LinkInfo> = {
@@ -56,19 +86,16 @@ export const linkInfo: Codec<LinkInfo> = {
     }
     const { unknown, ...info } = outer;
     const whole = unknown === undefined ? info : { ...info, linkinfoUnknown: unknown };
-    return info.kindData === undefined ? whole : readKindData(whole, info.kindData);
+    const withPort = info.slaveData === undefined ? whole : readSlaveData(whole, info.slaveData);
+    return info.kindData === undefined ? withPort : readKindData(withPort, info.kindData);
   },
   write(writer, info) {
-    const { bridge, peer, linkinfoUnknown, ...rest } = info;
-    const data =
-      bridge !== undefined
-        ? encode(bridgeData, bridge, 'link.bridge')
-        : peer !== undefined
-          ? encode(vethData, { peer }, 'link.veth')
-          : undefined;
+    const { bridge, vxlan, macvlan, tun, peer, bridgePort, linkinfoUnknown, ...rest } = info;
+    const kindData = encodeKindData(info);
     LINK_INFO.write(writer, {
       ...rest,
-      ...(data === undefined ? {} : { kindData: data }),
+      ...(kindData === undefined ? {} : { kindData }),
+      ...(bridgePort === undefined ? {} : { slaveData: encode(portData, bridgePort, 'link.bridgePort') }),
       ...(linkinfoUnknown === undefined ? {} : { unknown: linkinfoUnknown }),
     });
   },
@@ -77,15 +104,28 @@ export const linkInfo: Codec<LinkInfo> = {
 function readKindData(info: LinkInfo, bytes: Uint8Array): LinkInfo {
   const view = viewOf(bytes);
   const { kindData: _, ...known } = info;
-  if (info.kind === 'bridge') {
-    const bridge = bridgeData.read(view, 0, bytes.length);
-    return bridge === undefined ? info : { ...known, bridge };
-  }
   if (info.kind === 'veth') {
     const data = vethData.read(view, 0, bytes.length);
     return data?.peer === undefined || data.unknown !== undefined ? info : { ...known, peer: data.peer };
   }
-  return info;
+  if (info.kind === undefined || !Object.hasOwn(KIND_DATA, info.kind)) return info;
+  const [field, codec] = KIND_DATA[info.kind as keyof typeof KIND_DATA];
+  const data = codec.read(view, 0, bytes.length);
+  return data === undefined ? info : { ...known, [field]: data };
+}
+
+function readSlaveData(info: LinkInfo, bytes: Uint8Array): LinkInfo {
+  const { slaveData: _, ...known } = info;
+  const port = info.slaveKind === 'bridge' ? portData.read(viewOf(bytes), 0, bytes.length) : undefined;
+  return port === undefined ? info : { ...known, bridgePort: port };
+}
+
+function encodeKindData({ bridge, vxlan, macvlan, tun, peer }: LinkInfo): Uint8Array | undefined {
+  if (bridge !== undefined) return encode(KIND_DATA.bridge[1], bridge, 'link.bridge');
+  if (vxlan !== undefined) return encode(KIND_DATA.vxlan[1], vxlan, 'link.vxlan');
+  if (macvlan !== undefined) return encode(KIND_DATA.macvlan[1], macvlan, 'link.macvlan');
+  if (tun !== undefined) return encode(KIND_DATA.tun[1], tun, 'link.tun');
+  return peer === undefined ? undefined : encode(vethData, { peer }, 'link.veth');
 }
 
 function encode<T>(codec: Codec<T>, value: T, field: string): Uint8Array {

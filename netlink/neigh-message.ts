@@ -1,9 +1,10 @@
-import { ipAddress, linkAddress, rawBytes, u8, u32 } from './codec.ts';
+import { ipAddress, linkAddress, u8, u32, u32Struct } from './codec.ts';
 import { attribute, headerU8, headerU16, headerU32, requiredAttribute } from './field.ts';
 import { type MessageOf, messageCodec } from './message-codec.ts';
 import {
   NDA_CACHEINFO,
   NDA_DST,
+  NDA_FLAGS_EXT,
   NDA_IFINDEX,
   NDA_LLADDR,
   NDA_MASTER,
@@ -30,8 +31,10 @@ export const NEIGH = messageCodec('neigh', 12, {
   nhIfindex: attribute(NDA_IFINDEX, u32),
   master: attribute(NDA_MASTER, u32),
   protocol: attribute(NDA_PROTOCOL, u8),
+  /** NTF_EXT_*: flags that found no room in the header. */
+  flagsExt: attribute(NDA_FLAGS_EXT, u32),
   /** struct nda_cacheinfo: ages in USER_HZ. */
-  cacheinfo: attribute(NDA_CACHEINFO, rawBytes),
+  cacheinfo: attribute(NDA_CACHEINFO, u32Struct('confirmed', 'used', 'updated', 'refcnt')),
 });
 
 /** Entry of the neighbour table, as the kernel tells it. */

@@ -1,5 +1,5 @@
 import type { ByteView } from './byte-view.ts';
-import { be16, type Codec, ipAddress, rawBytes, u8, u16, u32 } from './codec.ts';
+import { be16, type Codec, ipAddress, rawBytes, u8, u16, u32, u32Struct } from './codec.ts';
 import { CodecError } from './codec-error.ts';
 import { attribute, headerU8, headerU32, outgrownU8, prefix } from './field.ts';
 import { formatIp, parseIp } from './ip-text.ts';
@@ -184,8 +184,8 @@ export const ROUTE = messageCodec('route', 12, {
   nhId: attribute(RTA_NH_ID, u32),
   encap: attribute(RTA_ENCAP, rawBytes),
   encapType: attribute(RTA_ENCAP_TYPE, u16),
-  /** struct rta_cacheinfo. */
-  cacheinfo: attribute(RTA_CACHEINFO, rawBytes),
+  /** struct rta_cacheinfo: `expires` in USER_HZ, signed; `error` a negated errno. */
+  cacheinfo: attribute(RTA_CACHEINFO, u32Struct('clntref', 'lastuse', 'expires', 'error', 'used', 'id', 'ts', 'tsage')),
 });
 
 /** Route, as the kernel tells it. */
