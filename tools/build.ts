@@ -25,6 +25,14 @@ const EXECUTABLES = {
     ...{ entry: 'agent/main.ts', links: [], compile: 'lazy', libraries: [] },
     execArgv: ['--max-semi-space-size=1'],
   },
+  'tke-eni': {
+    entry: 'cli/main.ts',
+    links: [],
+    compile: 'eager',
+    execArgv: [],
+    // People copy it to nodes, which may lack it.
+    libraries: ['libatomic.so.1'],
+  },
   'tke-eni-ipamd': {
     entry: 'ipamd/main.ts',
     links: [],

@@ -33,10 +33,7 @@ export function readCommandLine(argv: readonly string[], commands: readonly Comm
     const words = command === undefined ? rest : command.name.split(' ');
     return { kind: 'help', words, global: globalValues(pickGlobal(options)) };
   }
-  const known: OptionTable = {
-    ...GLOBAL_OPTIONS,
-    ...(command === undefined ? optionsOfAll(commands) : command.options),
-  };
+  const known: OptionTable = command === undefined ? GLOBAL_OPTIONS : { ...GLOBAL_OPTIONS, ...command.options };
   const outcome = findFaults(
     command ?? { name: '', positionals: {} },
     known,
@@ -46,6 +43,7 @@ export function readCommandLine(argv: readonly string[], commands: readonly Comm
   const faults = [
     ...(command === undefined ? [missingCommand(rest, commands)] : []),
     ...(outcome.kind === 'faulty' ? outcome.faults : []),
+    ...(command === undefined && misplaced(options, commands) ? ["a command's own options stand behind its name"] : []),
   ];
   if (outcome.kind === 'faulty' || command === undefined) {
     return {
@@ -59,9 +57,15 @@ export function readCommandLine(argv: readonly string[], commands: readonly Comm
   return { kind: 'run', command, args, global: globalValues(values) };
 }
 
-/** Options of a command that could not be told are judged by all there are: one mistake, one fault. */
-function optionsOfAll(commands: readonly Command[]): OptionTable {
-  return Object.assign({}, ...commands.map((command) => command.options));
+/** Tells whether an option that some command has stands before any command. */
+function misplaced(options: Readonly<Record<string, unknown>>, commands: readonly Command[]): boolean {
+  return Object.keys(options).some(
+    (name) =>
+      !(name in GLOBAL_OPTIONS) &&
+      commands.some((command) =>
+        Object.entries(command.options).some(([own, { alias }]) => own === name || alias === name),
+      ),
+  );
 }
 
 function missingCommand(rest: readonly string[], commands: readonly Command[]): string {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { build, type Plugin } from 'esbuild';
+import { leanYargs } from './lean-yargs.ts';
 
 /** Is one CommonJS file with everything in it, and what it needs beside it. */
 export type Bundle = {
@@ -44,7 +45,7 @@ export async function bundle(root: string, entry: string, release: string, compi
       'import.meta.dirname': '__dirname',
       'import.meta.filename': '__filename',
     },
-    plugins: [ffiBesideExecutable],
+    plugins: [ffiBesideExecutable, leanYargs],
   });
   const bundled = outputFiles[0]?.text;
   if (bundled === undefined) throw new Error(`${entry}: esbuild made no file`);
