@@ -1,0 +1,29 @@
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Writes a duration in its largest unit, as kubectl does: '0s', '59s', '12m', '5h', '3d'. Pure. */
+export function ageText(ms: number): string {
+  const whole = Math.max(0, ms);
+  if (whole < MINUTE) return `${Math.floor(whole / SECOND)}s`;
+  if (whole < HOUR) return `${Math.floor(whole / MINUTE)}m`;
+  if (whole < DAY) return `${Math.floor(whole / HOUR)}h`;
+  return `${Math.floor(whole / DAY)}d`;
+}
+
+/** Writes a short duration with two or three digits: '850us', '1.3ms', '24ms', '1.2s'. Pure. */
+export function latencyText(us: number): string {
+  if (us < 1_000) return `${Math.round(us)}us`;
+  if (us < 10_000) return `${(us / 1_000).toFixed(1)}ms`;
+  if (us < 1_000_000) return `${Math.round(us / 1_000)}ms`;
+  return `${(us / 1_000_000).toFixed(1)}s`;
+}
+
+/** Writes the time of day in UTC with milliseconds: '18:25:20.123'. Pure. */
+export function timeText(unixMs: number): string {
+  const ofDay = ((unixMs % DAY) + DAY) % DAY;
+  const two = (value: number) => `${Math.floor(value)}`.padStart(2, '0');
+  const ms = `${Math.floor(ofDay % SECOND)}`.padStart(3, '0');
+  return `${two(ofDay / HOUR)}:${two((ofDay % HOUR) / MINUTE)}:${two((ofDay % MINUTE) / SECOND)}.${ms}`;
+}

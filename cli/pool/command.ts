@@ -1,0 +1,72 @@
+import { type ArgsOf, defineCommand } from '../command.ts';
+import { OUTPUT_OPTION } from './output-option.ts';
+
+/** Of commands that take none. */
+const NONE = {} as const;
+
+/** Positionals of `pods`. */
+const PODS_POSITIONALS = {
+  pod: {
+    summary: 'part of namespace/name, an address, a veth, or the beginning of a container id',
+    isOptional: true,
+    completes: 'pod',
+  },
+} as const;
+
+/** Is what `pool` and `enis` get. */
+export type ViewArgs = ArgsOf<typeof OUTPUT_OPTION, typeof NONE>;
+
+/** Is what `pods` gets. */
+export type PodsArgs = ArgsOf<typeof OUTPUT_OPTION, typeof PODS_POSITIONALS>;
+
+const NEEDS = 'root: the agent’s socket and its state folder are for root only';
+
+/** `tke-eni pool` */
+export const POOL = defineCommand({
+  name: 'pool',
+  summary: 'show how many addresses are in use, free, cooling or on their way back',
+  description: `Shows the addresses for Pods of each ENI and family by what they do, how many the node keeps warm and asks
+for, and the ADDs that wait for one.
+
+in use: a Pod has it. free: it may be given now. cooling: it rests after its last owner. unready: nobody has it, and its
+ENI serves no new Pod now. offered: the agent gives it back. releasing: ipamd takes it back.
+
+Asks the agent; when none answers, tells what its journal alone says, and says so.`,
+  positionals: NONE,
+  options: OUTPUT_OPTION,
+  examples: [
+    { line: 'tke-eni pool', does: 'shows the levels of this node' },
+    { line: 'tke-eni pool -o json | jq .waiting', does: 'lists the Pods that wait for an address' },
+  ],
+  needs: NEEDS,
+  load: () => import('./run-pool.ts'),
+});
+
+/** `tke-eni enis` */
+export const ENIS = defineCommand({
+  name: 'enis',
+  summary: 'show the ENIs that Pods share',
+  description: `Shows each ENI with its link, routing table, mark slot, MAC, own addresses and subnets, how many of its
+addresses are in use, and whether it serves new Pods; if not, why.`,
+  positionals: NONE,
+  options: OUTPUT_OPTION,
+  examples: [{ line: 'tke-eni enis -o wide', does: 'shows all columns, whatever the width' }],
+  needs: NEEDS,
+  load: () => import('./run-enis.ts'),
+});
+
+/** `tke-eni pods` */
+export const PODS = defineCommand({
+  name: 'pods',
+  summary: 'show the Pods of this node that have an address of ours',
+  description: `Shows each Pod interface with its addresses, ENI, host veth, sandbox and network namespace. Reads the agent's
+journal and the kernel; works without an agent, and without a journal shows what the kernel tells.`,
+  positionals: PODS_POSITIONALS,
+  options: OUTPUT_OPTION,
+  examples: [
+    { line: 'tke-eni pods', does: 'lists all' },
+    { line: 'tke-eni pods 10.0.1.5', does: 'tells who has an address' },
+  ],
+  needs: NEEDS,
+  load: () => import('./run-pods.ts'),
+});

@@ -1,0 +1,127 @@
+import type { Cooldown, JournalContent } from '../../agent/journal/journal-content.ts';
+import { familyOf, type Lease } from '../../agent/journal/lease.ts';
+import type { SupplyAddress, SupplyEni } from '../../agent/journal/supply.ts';
+import type { EniNetwork } from '../../dataplane/network.ts';
+import type { AddressUse, AddressView, EniView, PoolView } from './pool-view.ts';
+
+/**
+ * Makes the view of the pool that the journal alone allows, for a node whose agent does not answer: what is in use,
+ * cools or is offered is written there; the rest of the last supply is free. What waits is not. Pure.
+ * @param placed ENIs as the agent last placed them, where its node file tells.
+ * @param bootMs milliseconds since boot, the time in which cooldowns are written.
+ */
+export function findJournalPool(journal: JournalContent, placed: readonly EniNetwork[], bootMs: number): PoolView {
+  const { supply } = journal;
+  const owners = new Map(journal.leases.flatMap((lease) => lease.addresses.map(({ ip }) => [ip, lease] as const)));
+  const cooling = new Map(journal.cooldowns.filter((one) => one.coolUntilMs > bootMs).map((one) => [one.ip, one]));
+  const offered = new Set((journal.offers ?? []).map(({ ip, assignmentId }) => `${ip} ${assignmentId}`));
+  const listed = (supply?.enis ?? []).flatMap((eni) =>
+    eni.addresses.map((address) => {
+      const isOffered = offered.has(`${address.ip} ${address.assignmentId}`);
+      return addressOf(
+        { eni, address, owner: owners.get(address.ip), cooldown: cooling.get(address.ip), isOffered },
+        bootMs,
+      );
+    }),
+  );
+  const isListed = new Set(listed.map(({ ip }) => ip));
+  const unlisted = [...unlistedInUse(journal.leases), ...unlistedCooling([...cooling.values()], bootMs)].filter(
+    ({ ip }) => !isListed.has(ip),
+  );
+  return {
+    source: 'journal',
+    nodeName: supply?.nodeName ?? '',
+    addresses: [...listed, ...unlisted],
+    enis: enisOf(journal, placed),
+    ...(supply === undefined ? {} : { warm: supply.warm, supplyEpoch: supply.epoch }),
+    supplyProblem: supply === undefined ? 'the journal holds no supply' : '',
+  };
+}
+
+type Standing = {
+  readonly eni: SupplyEni;
+  readonly address: SupplyAddress;
+  readonly owner: Lease | undefined;
+  readonly cooldown: Cooldown | undefined;
+  readonly isOffered: boolean;
+};
+
+function addressOf({ eni, address, owner, cooldown, isOffered }: Standing, bootMs: number): AddressView {
+  const base = { ip: address.ip, family: address.family, eniId: eni.eniId, assignmentId: address.assignmentId };
+  if (owner !== undefined) return { ...base, use: 'in-use', owner: ownerOf(owner) };
+  if (cooldown !== undefined) return { ...base, use: 'cooling', coolRemainingMs: cooldown.coolUntilMs - bootMs };
+  const use: AddressUse =
+    address.state === 'releasing'
+      ? 'releasing'
+      : isOffered
+        ? 'offered'
+        : eni.attached && !eni.draining
+          ? 'free'
+          : 'unready';
+  return { ...base, use };
+}
+
+function ownerOf({ containerId, ifName, podNamespace, podName }: Lease): NonNullable<AddressView['owner']> {
+  return { containerId, ifName, podNamespace, podName };
+}
+
+/** Held by Pods though the supply lists them no longer. */
+function unlistedInUse(leases: readonly Lease[]): readonly AddressView[] {
+  return leases.flatMap((lease) =>
+    lease.addresses.map(
+      (address): AddressView => ({ ...address, use: 'in-use', owner: ownerOf(lease), isUnlisted: true }),
+    ),
+  );
+}
+
+function unlistedCooling(cooldowns: readonly Cooldown[], bootMs: number): readonly AddressView[] {
+  return cooldowns.map(({ ip, family, eniId, assignmentId, coolUntilMs }) => ({
+    ip,
+    family,
+    eniId,
+    assignmentId,
+    use: 'cooling',
+    coolRemainingMs: coolUntilMs - bootMs,
+    isUnlisted: true,
+  }));
+}
+
+/** ENIs of the supply, then those that Pods still use and the supply lists no longer. */
+function enisOf({ supply, enis }: JournalContent, placed: readonly EniNetwork[]): readonly EniView[] {
+  const recordOf = new Map(enis.map((record) => [record.eniId, record]));
+  const placeOf = new Map(placed.map((place) => [place.eniId, place]));
+  const listed = (supply?.enis ?? []).map((eni): EniView => {
+    const record = recordOf.get(eni.eniId);
+    const place = placeOf.get(eni.eniId);
+    return {
+      eniId: eni.eniId,
+      ...(place === undefined ? {} : { ifname: place.ifname }),
+      ...(record === undefined ? {} : { table: record.table, slot: record.slot }),
+      mac: eni.mac,
+      primary: eni.primary.toSorted((a, b) => a.family - b.family).map(({ ip, subnetCidr }) => ({ ip, subnetCidr })),
+      attached: eni.attached,
+      draining: eni.draining,
+      problem: '',
+    };
+  });
+  const isListed = new Set(listed.map(({ eniId }) => eniId));
+  const gone = enis
+    .filter(({ eniId }) => !isListed.has(eniId))
+    .map((record): EniView => {
+      const place = placeOf.get(record.eniId);
+      return {
+        eniId: record.eniId,
+        ...(place === undefined ? {} : { ifname: place.ifname }),
+        table: record.table,
+        slot: record.slot,
+        mac: record.mac,
+        primary: (place?.addresses ?? [])
+          .toSorted((a, b) => familyOf(a.ip) - familyOf(b.ip))
+          .map(({ ip }) => ({ ip, subnetCidr: '' })),
+        attached: false,
+        draining: false,
+        problem: 'no longer in the supply',
+      };
+    });
+  return [...listed, ...gone];
+}

@@ -1,0 +1,30 @@
+import { isNoAgent, openOpsClient } from '../agent/ops-client.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../command.ts';
+import { ifKnown } from '../node/known.ts';
+import { readAgentFacts } from '../node/read-agent-facts.ts';
+import { findAgentPool } from './find-agent-pool.ts';
+import { findJournalPool } from './find-journal-pool.ts';
+import type { PoolView } from './pool-view.ts';
+
+/**
+ * Reads the node's addresses and ENIs: from the agent, or, when none answers, from its journal.
+ * @throws CliError NO_AGENT when there is neither; FORBIDDEN
+ */
+export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>): Promise<PoolView> {
+  try {
+    using client = await openOpsClient(context.global.socket);
+    const [pool, { nodeName }] = await Promise.all([client.pool(), client.summary()]);
+    return findAgentPool(pool, nodeName);
+  } catch (error) {
+    if (!isNoAgent(error)) throw error;
+    const facts = readAgentFacts(context.global.stateDir);
+    if (facts.kind === 'unknown') {
+      throw new CliError('NO_AGENT', `${error.message}; and ${facts.why}`, error.next, { cause: error });
+    }
+    const { journal, node } = facts.value;
+    const placed = ifKnown(node)?.enis ?? [];
+    const view = findJournalPool(journal, placed, context.clock.bootMs());
+    return { ...view, nodeName: view.nodeName || (ifKnown(node)?.nodeName ?? ''), whyNoAgent: error.message };
+  }
+}

@@ -1,0 +1,132 @@
+import { cutText, plainText } from '../output/cell-text.ts';
+import type { Color } from '../output/color.ts';
+import { paint } from '../output/color.ts';
+import { type Column, renderTable } from '../output/render-table.ts';
+import {
+  type AddressUse,
+  type AddressView,
+  countUses,
+  type EniView,
+  type PoolView,
+  type UseCounts,
+} from './pool-view.ts';
+
+/** How wide and colourful. */
+export type RenderOptions = { readonly width: number; readonly isColored: boolean };
+
+/** Renders the pool: how it stands in a few lines, then one line for each ENI and family. Pure. */
+export function renderPool(view: PoolView, options: RenderOptions): string {
+  const rows = poolRows(view);
+  const head = poolHead(view).map(
+    ({ text, color }) => `${paint(cutText(plainText(text), options.width), color, options.isColored)}\n`,
+  );
+  return [...head, '\n', renderTable(rows, COLUMNS, options)].join('');
+}
+
+/** Says where a view comes from, when that is not the running agent. Pure. */
+export function sourceNotice({ source, whyNoAgent }: Pick<PoolView, 'source' | 'whyNoAgent'>): string | undefined {
+  return source === 'agent' ? undefined : `from the journal, agent not running: ${whyNoAgent ?? 'nobody was asked'}`;
+}
+
+type Line = { readonly text: string; readonly color?: Color | undefined };
+
+/** Says in a line or more how the pool stands. Pure. */
+export function poolHead(view: PoolView): readonly Line[] {
+  const lines: Line[] = [];
+  const notice = sourceNotice(view);
+  if (notice !== undefined) lines.push({ text: notice, color: 'yellow' });
+  const counts = countUses(view.addresses);
+  const node = view.nodeName === '' ? '' : ` of ${view.nodeName}`;
+  lines.push({ text: `${counts.total} addresses${node}: ${usesText(counts, ['in-use', 'free', 'cooling'])}` });
+  const rest = usesText(counts, ['unready', 'offered', 'releasing']);
+  if (rest !== '') lines.push({ text: `not available: ${rest}` });
+  lines.push({ text: demandText(view) });
+  const waiting = view.waiting ?? [];
+  if (waiting.length > 0) {
+    lines.push({
+      text: `${waiting.length === 1 ? '1 ADD waits' : `${waiting.length} ADDs wait`} for an address: ${waiting.join(', ')}`,
+      color: 'red',
+    });
+  }
+  if (view.supplyProblem !== '') lines.push({ text: `supply: ${view.supplyProblem}`, color: 'yellow' });
+  for (const { eniId, problem } of view.enis) {
+    if (problem !== '') lines.push({ text: `${eniId}: ${problem}`, color: 'yellow' });
+  }
+  return lines;
+}
+
+/** Says numbers of addresses in words; zero only of those in use and free. */
+function usesText(counts: UseCounts, uses: readonly AddressUse[]): string {
+  return uses
+    .filter((use) => counts[use] > 0 || use === 'in-use' || use === 'free')
+    .map((use) => `${counts[use]} ${use === 'in-use' ? 'in use' : use}`)
+    .join(', ');
+}
+
+function demandText({ warm, demand, supplyEpoch }: PoolView): string {
+  const parts: string[] = [];
+  if (warm !== undefined) parts.push(`kept warm: ${warm.min} to ${warm.max}`);
+  if (warm?.limit !== undefined) parts.push(`at most ${warm.limit}`);
+  if (demand !== undefined) parts.push(`asked for: ${demand}`);
+  parts.push(supplyEpoch === undefined ? 'no supply' : `supply epoch ${supplyEpoch}`);
+  return parts.join('; ');
+}
+
+type PoolRow = {
+  readonly eni: string;
+  readonly family: string;
+  readonly counts: UseCounts;
+  readonly state: string;
+};
+
+function poolRows({ enis, addresses }: PoolView): readonly PoolRow[] {
+  const known = new Map(enis.map((eni) => [eni.eniId, eni]));
+  const ids = [...new Set([...known.keys(), ...addresses.map(({ eniId }) => eniId)])];
+  const rows = ids.flatMap((eniId) => rowsOf(eniId, known.get(eniId), addresses));
+  return rows.length < 2 ? rows : [...rows, { eni: 'all', family: '', counts: countUses(addresses), state: '' }];
+}
+
+function rowsOf(eniId: string, eni: EniView | undefined, addresses: readonly AddressView[]): readonly PoolRow[] {
+  const own = addresses.filter((address) => address.eniId === eniId);
+  const state = eniState(eni);
+  const families = ([4, 6] as const).filter((family) => own.some((address) => address.family === family));
+  if (families.length === 0) return [{ eni: eniId, family: '-', counts: countUses([]), state }];
+  return families.map((family) => ({
+    eni: eniId,
+    family: `IPv${family}`,
+    counts: countUses(own.filter((address) => address.family === family)),
+    state,
+  }));
+}
+
+/** Says in one word or two what an ENI does. Pure. */
+export function eniState(eni: EniView | undefined): string {
+  if (eni === undefined) return 'gone';
+  if (!eni.attached) return 'not attached';
+  if (eni.draining) return 'draining';
+  if (eni.ready === undefined) return 'attached';
+  return eni.ready ? 'ready' : 'not ready';
+}
+
+function number(title: string, of: (counts: UseCounts) => number, priority?: number): Column<PoolRow> {
+  const column: Column<PoolRow> = { title, text: ({ counts }) => `${of(counts)}`, align: 'right' };
+  return priority === undefined ? column : { ...column, priority };
+}
+
+const COLUMNS: readonly Column<PoolRow>[] = [
+  { title: 'ENI', text: ({ eni }) => eni },
+  { title: 'FAMILY', text: ({ family }) => family },
+  number('TOTAL', ({ total }) => total),
+  number('IN USE', (counts) => counts['in-use']),
+  { ...number('FREE', ({ free }) => free), color: ({ counts }) => (counts.free === 0 ? 'yellow' : undefined) },
+  number('COOLING', ({ cooling }) => cooling),
+  number('UNREADY', ({ unready }) => unready, 3),
+  number('OFFERED', ({ offered }) => offered, 2),
+  number('RELEASING', ({ releasing }) => releasing, 1),
+  {
+    title: 'ENI STATE',
+    text: ({ state }) => state,
+    priority: 4,
+    color: ({ state }) => (state === 'ready' || state === 'attached' || state === '' ? undefined : 'yellow'),
+  },
+];

@@ -1,0 +1,44 @@
+import type { CommandContext } from '../command.ts';
+import { EXIT, type ExitCode } from '../exit-code.ts';
+import { podAddresses } from '../node/find-pod.ts';
+import { ifKnown } from '../node/known.ts';
+import type { NodeFacts } from '../node/node-facts.ts';
+import { readNodeFacts } from '../node/read-node-facts.ts';
+import { renderWarning } from '../output/render-error.ts';
+import type { PodsArgs } from './command.ts';
+import { findPodRows, isPodMeant, type PodRow } from './find-pod-rows.ts';
+import { printView } from './print-view.ts';
+import { renderPods } from './render-pods.ts';
+
+/** Shows the Pods of the node. @throws CliError FORBIDDEN, KERNEL */
+export async function run({ output, pod }: PodsArgs, context: CommandContext): Promise<ExitCode> {
+  const facts = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });
+  if (facts.agent.kind === 'unknown') {
+    const notice = `from the kernel alone, without names: ${facts.agent.why}`;
+    context.stderr.write(renderWarning(notice, context.stderr.isColored));
+  }
+  const journal = ifKnown(facts.agent)?.journal;
+  const rows = journal === undefined ? kernelRows(facts) : findPodRows(journal.leases, context.clock.bootMs());
+  const wanted = pod === undefined ? rows : rows.filter((row) => isPodMeant(row, pod));
+  await printView(output, context, wanted, (options) => renderPods(wanted, options));
+  return EXIT.ok;
+}
+
+/** What the aliases of host veths and the routes to them tell. */
+function kernelRows(facts: NodeFacts): readonly PodRow[] {
+  return facts.pods.map((pod): PodRow => {
+    const slash = pod.key.indexOf('/');
+    return {
+      namespace: '',
+      pod: '',
+      containerId: pod.key.slice(0, slash),
+      ifName: pod.key.slice(slash + 1),
+      ips: podAddresses(facts, pod),
+      eniId: '',
+      veth: facts.host.links.find(({ ifindex }) => ifindex === pod.hostIfindex)?.ifname ?? '',
+      netns: '',
+      plugin: 'route-eni',
+      state: 'unknown',
+    };
+  });
+}

@@ -1,0 +1,124 @@
+import type { ApiBudget, SummaryReply } from '../../agent/api/ops-messages.ts';
+import { ageText, latencyText } from '../agent/duration-text.ts';
+import { cutText, plainText } from '../output/cell-text.ts';
+import { type Color, paint } from '../output/color.ts';
+import { poolHead, type RenderOptions, sourceNotice } from '../pool/render-pool.ts';
+import { findLatency, statsOf } from '../top/find-latency.ts';
+import type { NodeStatus } from './find-status.ts';
+import { renderAddresses } from './render-addresses.ts';
+
+/** Renders a status on one page; `isFull` adds every address. Pure. */
+export function renderStatus(status: NodeStatus, options: RenderOptions & { readonly isFull: boolean }): string {
+  const lines = [...agentLines(status), ...poolLines(status), ...workLines(status.summary)];
+  const page = lines.map((line) => renderLine(line, options)).join('');
+  return options.isFull ? `${page}\n${renderAddresses(status.pool.addresses, options)}` : page;
+}
+
+type Line = { readonly label: string; readonly text: string; readonly color?: Color | undefined };
+
+/** Labels stand in a column of their own; the longest is 'conflict'. */
+const LABEL_WIDTH = 10;
+
+function renderLine({ label, text, color }: Line, { width, isColored }: RenderOptions): string {
+  const room = width - LABEL_WIDTH;
+  return `${paint(label.padEnd(LABEL_WIDTH), 'bold', isColored)}${paint(cutText(plainText(text), room), color, isColored)}\n`;
+}
+
+function agentLines({ summary, pool }: NodeStatus): readonly Line[] {
+  if (summary === undefined) {
+    return [
+      { label: 'agent', text: 'NOT RUNNING', color: 'red' },
+      { label: '', text: sourceNotice(pool) ?? pool.whyNoAgent ?? '' },
+    ];
+  }
+  const { agentVersion, nodeName, uptimeMs, ruleMode, status } = summary;
+  const where = nodeName === '' ? '' : ` on ${nodeName}`;
+  const lines: Line[] = [
+    { label: 'agent', text: `${agentVersion}${where}, up ${ageText(uptimeMs)}, rule mode ${ruleMode}` },
+  ];
+  if (status === undefined || status.code === 0) lines.push({ label: 'ready', text: 'yes', color: 'green' });
+  else {
+    const isPartly = status.code === LIMITED;
+    const text = `${isPartly ? 'limited' : 'no'}: ${status.msg} (code ${status.code})`;
+    lines.push({ label: 'ready', text, color: isPartly ? 'yellow' : 'red' });
+    for (const detail of status.details.split('\n').filter((line) => line !== ''))
+      lines.push({ label: '', text: detail });
+  }
+  return lines;
+}
+
+/** ADDs are served, and something is in the way. @see agent/api/cni-code.ts limitedConnectivity */
+const LIMITED = 51;
+
+function poolLines({ summary, pool, counts }: NodeStatus): readonly Line[] {
+  const [head, ...rest] = poolHead({ ...pool, source: 'agent' });
+  const source = summary === undefined || summary.supplySource === '' ? [] : [`supply from ${supplyFrom(summary)}`];
+  return [
+    { label: 'pool', text: head?.text ?? '', color: counts.free === 0 && counts.total > 0 ? 'yellow' : undefined },
+    ...rest.map(({ text, color }) => ({ label: '', text, color })),
+    ...source.map((text) => ({ label: '', text })),
+  ];
+}
+
+function supplyFrom({ supplySource }: SummaryReply): string {
+  return supplySource === 'cluster' ? 'the API server' : supplySource === 'file' ? 'a file' : supplySource;
+}
+
+function workLines(summary: SummaryReply | undefined): readonly Line[] {
+  if (summary === undefined) return [];
+  const { leasesActive, leasesPending, leasesReleasing, journalOrigin, held, conflicts } = summary;
+  return [
+    {
+      label: 'journal',
+      text: `${journalOrigin}; leases: ${leasesActive} active, ${leasesPending} pending, ${leasesReleasing} releasing`,
+      color: journalOrigin.startsWith('replaced') ? 'yellow' : undefined,
+    },
+    ...['add', 'del'].map((verb) => ({ label: verb === 'add' ? 'calls' : '', text: callsText(summary, verb) })),
+    ...repairLines(summary),
+    ...(summary.api === undefined ? [] : apiLines(summary.api)),
+    ...held.map((text): Line => ({ label: 'fight', text, color: 'red' })),
+    ...conflicts.map((text): Line => ({ label: 'conflict', text, color: 'yellow' })),
+  ];
+}
+
+function callsText({ calls }: SummaryReply, verb: string): string {
+  const { total, failed, buckets } = statsOf(calls, verb);
+  const latency = findLatency(buckets);
+  const times =
+    latency === undefined
+      ? ''
+      : `, half in ${latencyText(latency.p50)}, 90% in ${latencyText(latency.p90)}, 99% in ${latencyText(latency.p99)}`;
+  return `${verb.toUpperCase()} ${total}${failed === 0 ? '' : `, ${failed} failed`}${times}`;
+}
+
+function repairLines(summary: SummaryReply): readonly Line[] {
+  const { passes, lastPassAgeMs, lastPassCause, lastPassError, drift, repaired, fights, overruns, forcedReuse } =
+    summary;
+  const last = passes === 0 ? 'no pass yet' : `${passes} passes, the last ${ageText(lastPassAgeMs)} ago`;
+  const cause = lastPassCause === '' ? '' : ` (${lastPassCause})`;
+  const found = `${drift} differences found, ${repaired} operations done, ${fights} fights`;
+  const lines: Line[] = [
+    { label: 'repair', text: `${last}${cause}` },
+    { label: '', text: found },
+  ];
+  if (lastPassError !== '') lines.push({ label: '', text: `the last pass failed: ${lastPassError}`, color: 'red' });
+  if (overruns > 0) lines.push({ label: '', text: `kernel notifications lost ${overruns} times` });
+  if (forcedReuse > 0) {
+    lines.push({ label: '', text: `${forcedReuse} addresses were given before their cooldown ended`, color: 'yellow' });
+  }
+  return lines;
+}
+
+function apiLines({ qps, burst, calls, failed, throttled, throttledMs, silenceMs, heard }: ApiBudget): readonly Line[] {
+  const used = `${calls} calls${failed === 0 ? '' : `, ${failed} failed`}`;
+  const waits = throttled === 0 ? '' : `, ${throttled} waited ${ageText(throttledMs)} in all`;
+  const silence = heard ? `heard ${ageText(silenceMs)} ago` : 'never heard of';
+  const color = heard && silenceMs < API_SILENCE_MS ? undefined : 'yellow';
+  return [
+    { label: 'API', text: `${silence}; ${used}${waits}`, color },
+    { label: '', text: `allowed: ${qps} calls a second, ${burst} at once` },
+  ];
+}
+
+/** A watch is renewed every few minutes at most; longer silence means that nobody answers. */
+const API_SILENCE_MS = 10 * 60_000;

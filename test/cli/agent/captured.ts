@@ -1,0 +1,69 @@
+import { CliError } from '../../../cli/cli-error.ts';
+import type { CommandContext, GlobalArgs, Stream } from '../../../cli/command.ts';
+import { COMMANDS } from '../../../cli/commands.ts';
+import type { ExitCode } from '../../../cli/exit-code.ts';
+import { runProgram } from '../../../cli/program/run-program.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+
+/** What a run of the program left. */
+export type Captured = { readonly code: ExitCode; readonly stdout: string; readonly stderr: string };
+
+/** How the process around the program is. */
+export type Surroundings = {
+  readonly columns?: number;
+  readonly isColored?: boolean;
+  readonly clock?: CommandContext['clock'];
+  readonly signal?: AbortSignal;
+  readonly env?: CommandContext['env'];
+  readonly isRoot?: boolean;
+};
+
+/** Runs a command line as main would, in this process, into memory. */
+export async function runCaptured(argv: readonly string[], around: Surroundings = {}): Promise<Captured> {
+  const written = { stdout: '', stderr: '' };
+  const code = await runProgram(
+    argv,
+    {
+      env: around.env ?? {},
+      clock: around.clock ?? systemClock,
+      signal: around.signal ?? new AbortController().signal,
+      isRoot: around.isRoot ?? true,
+      hostRoot: () => '/',
+      kubeconfig: () => '',
+      openStream: (name) =>
+        memoryStream(around, (text) => {
+          written[name] += text;
+        }),
+    },
+    COMMANDS,
+  );
+  return { code, ...written };
+}
+
+/** Makes a stream that is no terminal. */
+export function memoryStream(
+  { columns = 80, isColored = false }: Pick<Surroundings, 'columns' | 'isColored'>,
+  write: (text: string) => void,
+): Stream {
+  return { isTerminal: false, columns: () => columns, rows: () => 24, isColored, write };
+}
+
+/** Global arguments that point at nothing. */
+export const NOWHERE: GlobalArgs = {
+  socket: '/nonexistent/agent.sock',
+  stateDir: '/nonexistent',
+  netns: undefined,
+  hostRoot: '/',
+  kubeconfig: '',
+};
+
+/** Awaits a CliError. @throws what else came, or that nothing did */
+export async function cliErrorOf(work: Promise<unknown>): Promise<CliError> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof CliError) return error;
+    throw error;
+  }
+  throw new Error('it was not refused');
+}
