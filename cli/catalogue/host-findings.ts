@@ -37,6 +37,13 @@ export const HOST_FINDINGS = {
     severity: 'warning',
     isOurs: false,
   },
+  'sysctl-changed': {
+    title: 'A kernel setting that we set has another value',
+    why: 'It decides whether router advertisements move a default route, whether IPv6 is there, or which sources a Pod may use.',
+    cure: '`tke-eni repair`, and take the other value out of the file in sysctl.d that sets it.',
+    severity: 'warning',
+    isOurs: true,
+  },
   'ipv6-disabled': {
     title: 'IPv6 is disabled though the node has IPv6 Pods',
     why: 'Their interfaces get no address.',

@@ -58,7 +58,7 @@ export async function readNodeFacts({ global }: NodeContext, reading: NodeReadin
 export function withNodeNetns<T>(global: NodeContext['global'], read: (netns: Netns | undefined) => T): T {
   try {
     if (global.netns === undefined) return read(undefined);
-    using netns = openNetns(netnsPath(global));
+    using netns = openNetns(netnsPathOf(global));
     return read(netns);
   } catch (error) {
     throw asCliError(error, global.netns);
@@ -66,11 +66,11 @@ export function withNodeNetns<T>(global: NodeContext['global'], read: (netns: Ne
 }
 
 function nftOptions(global: NodeContext['global']): { readonly netnsPath?: string } {
-  return global.netns === undefined ? {} : { netnsPath: netnsPath(global) };
+  return global.netns === undefined ? {} : { netnsPath: netnsPathOf(global) };
 }
 
-/** A name is of /run/netns; anything with a slash is a path of the host. */
-function netnsPath({ netns = '', hostRoot }: NodeContext['global']): string {
+/** Makes the path of the namespace that `--netns` names: a name is of /run/netns, anything with a slash a path of the host. */
+export function netnsPathOf({ netns = '', hostRoot }: NodeContext['global']): string {
   return resolveHostPath(hostRoot, netns.includes('/') ? netns : `/run/netns/${netns}`);
 }
 
