@@ -28,7 +28,7 @@ export type GlobalValues = {
 /** Reads a command line, the program's own name left out. Finds every fault at once; prints nothing. */
 export function readCommandLine(argv: readonly string[], commands: readonly Command[]): CommandLine {
   const { command, rest, options } = splitWords(argv, commands);
-  if (options['version'] === true && command === undefined) return { kind: 'version' };
+  if (options['version'] === true) return { kind: 'version' };
   if (options['help'] === true || (command === undefined && rest.length === 0 && Object.keys(options).length === 0)) {
     const words = command === undefined ? rest : command.name.split(' ');
     return { kind: 'help', words, global: globalValues(pickGlobal(options)) };

@@ -16,28 +16,30 @@ export type Words = {
 };
 
 /**
- * Finds command, options and other words: the global options up to the command's name first, then those of this command.
- * yargs' parser alone does it; its commands and help would cost 15 ms at every start. Pure.
+ * Finds command, options and other words: first the command's name, with only the global options known, then everything
+ * with its own options too. yargs' parser alone does it; its commands and help would cost 15 ms at every start. Pure.
  */
 export function splitWords(argv: readonly string[], commands: readonly Command[]): Words {
-  const head = parse(argv, GLOBAL_OPTIONS, { 'halt-at-non-option': true });
+  const head = parse(argv, GLOBAL_OPTIONS, UNTIL_WORD);
   const [first = '', ...behind] = head.rest;
+  const before = argv.slice(0, argv.length - head.rest.length);
   const whole = commands.find((command) => command.name === first);
-  if (whole !== undefined) return parseRest(whole, behind, head.options);
-  if (!commands.some((command) => command.name.startsWith(`${first} `))) {
-    return { command: undefined, rest: head.rest, options: head.options };
-  }
-  const middle = parse(behind, GLOBAL_OPTIONS, { 'halt-at-non-option': true });
+  if (whole !== undefined) return parseAll(whole, [...before, ...behind]);
+  if (!commands.some((command) => command.name.startsWith(`${first} `))) return { command: undefined, ...head };
+  const middle = parse(behind, GLOBAL_OPTIONS, UNTIL_WORD);
   const [second = '', ...last] = middle.rest;
-  const options = { ...head.options, ...middle.options };
   const command = commands.find(({ name }) => name === `${first} ${second}`);
-  if (command === undefined) return { command, rest: [first, ...middle.rest], options };
-  return parseRest(command, last, options);
+  if (command === undefined) {
+    return { command, rest: [first, ...middle.rest], options: { ...head.options, ...middle.options } };
+  }
+  const between = behind.slice(0, behind.length - middle.rest.length);
+  return parseAll(command, [...before, ...between, ...last]);
 }
 
-function parseRest(command: Command, words: readonly string[], before: Words['options']): Words {
-  const { rest, options } = parse(words, { ...GLOBAL_OPTIONS, ...command.options });
-  return { command, rest, options: { ...before, ...options } };
+const UNTIL_WORD = { 'halt-at-non-option': true } as const;
+
+function parseAll(command: Command, words: readonly string[]): Words {
+  return { command, ...parse(words, { ...GLOBAL_OPTIONS, ...command.options }) };
 }
 
 function parse(
