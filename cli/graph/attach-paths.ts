@@ -1,0 +1,159 @@
+import type { Explanation, Hop, Path } from '../explain/explanation.ts';
+import type { Finding } from '../finding.ts';
+import type { ElementId } from '../node/element-id.ts';
+import { type Graph, type GraphNode, type GraphPath, type GraphState, type GraphStep, NODE_GROUP } from './graph.ts';
+
+/**
+ * Adds paths and findings to a drawing: each hop and each finding is laid on the box that stands for its element, boxes
+ * take the colour of the worst that is said of them, and what should be there and is not gets a box of its own.
+ */
+export function attachPaths(graph: Graph, explanations: readonly Explanation[], findings: readonly Finding[]): Graph {
+  const all = uniqueFindings([
+    ...findings,
+    ...explanations.flatMap((one) => [
+      ...one.findings,
+      ...one.paths.flatMap(({ hops }) => hops.flatMap(({ finding }) => finding ?? [])),
+    ]),
+  ]);
+  const indexOf = new Map(all.map((finding, index) => [findingKey(finding), index]));
+  const canvas = openCanvas(graph.nodes);
+  const paths = explanations.flatMap((one) => one.paths.map((path) => pathOf(one, path, canvas, indexOf)));
+  for (const [index, finding] of all.entries()) {
+    for (const subject of finding.subjects) {
+      const box = canvas.find(subject) ?? canvas.ghost(subject, undefined, NODE_GROUP);
+      if (box !== undefined)
+        canvas.blame(
+          box,
+          finding.severity === 'error' ? 'broken' : finding.severity === 'warning' ? 'warning' : 'ok',
+          index,
+        );
+    }
+  }
+  return { ...graph, nodes: canvas.nodes(), paths, findings: all };
+}
+
+/** The boxes while they are being coloured. */
+type Canvas = {
+  /** Box that stands for an element; that of `group` where several do. */
+  find(element: ElementId, group?: string): GraphNode | undefined;
+  /** Makes the box of a rule that is not there; other things have one that shows it. */
+  ghost(element: ElementId, hop: Hop | undefined, group: string): GraphNode | undefined;
+  blame(box: GraphNode, state: GraphState, finding?: number): void;
+  nodes(): readonly GraphNode[];
+};
+
+function openCanvas(initial: readonly GraphNode[]): Canvas {
+  const boxes = new Map(initial.map((node) => [node.id, node]));
+  const byElement = new Map<ElementId, string[]>();
+  const register = (node: GraphNode): void => {
+    for (const element of new Set([node.id, ...node.elements]))
+      byElement.set(element, [...(byElement.get(element) ?? []), node.id]);
+  };
+  initial.forEach(register);
+  const links = new Map(
+    initial
+      .filter(({ lane }) => lane === 'links' || lane === 'pods')
+      .map((node) => [node.title.split(' ')[0] ?? '', node.id]),
+  );
+  for (const node of initial) {
+    const ifname = node.kind === 'eni' ? node.lines[0]?.split(' ')[0] : undefined;
+    if (ifname !== undefined) links.set(ifname, node.id);
+  }
+  return {
+    find: (element, group) => {
+      for (const candidate of [element, ...lesserNames(element, links)]) {
+        const found = (byElement.get(candidate) ?? []).flatMap((id) => boxes.get(id) ?? []);
+        const box = found.find((node) => node.group === group) ?? found[0];
+        if (box !== undefined) return box;
+      }
+      return undefined;
+    },
+    ghost: (element, hop, group) => {
+      if (!element.startsWith('rule:')) return undefined;
+      const box: GraphNode = {
+        id: element,
+        kind: 'rule',
+        lane: 'rules',
+        group,
+        title: titleOfElement(element),
+        lines: ['not there'],
+        owner: 'ours',
+        state: 'missing',
+        elements: [element],
+        facts: hop === undefined ? [] : [{ title: 'Rule', rows: hop.details }],
+        findings: [],
+      };
+      boxes.set(box.id, box);
+      register(box);
+      return box;
+    },
+    blame: ({ id }, state, finding) => {
+      const box = boxes.get(id);
+      if (box === undefined) return;
+      const findings =
+        finding === undefined || box.findings.includes(finding) ? box.findings : [...box.findings, finding];
+      boxes.set(id, {
+        ...box,
+        findings,
+        state: SEVERITY.indexOf(state) > SEVERITY.indexOf(box.state) ? state : box.state,
+      });
+    },
+    nodes: () => [...boxes.values()],
+  };
+}
+
+/** States, the worst last. */
+const SEVERITY: readonly GraphState[] = ['ok', 'unknown', 'warning', 'broken', 'missing'];
+
+/** What stands for an element that has no box of its own: a route's table, the interface of a setting. */
+function lesserNames(element: ElementId, links: ReadonlyMap<string, string>): readonly string[] {
+  const [, table] = /^route:(\d+):/.exec(element) ?? [];
+  if (table !== undefined) return [`table:${table}`];
+  const [, ifname] = /^sysctl:net\.ipv[46]\.conf\.(.+)\.[a-z_]+$/.exec(element) ?? [];
+  const ofLink = ifname === undefined ? undefined : links.get(ifname);
+  if (ofLink !== undefined) return [ofLink];
+  if (element.startsWith('sysctl:')) return ['settings'];
+  const [, key] = /^link:([^:]+\/[^:]+):\d+$/.exec(element) ?? [];
+  return key === undefined ? [] : [`pod:${key}`];
+}
+
+function pathOf(one: Explanation, path: Path, canvas: Canvas, indexOf: ReadonlyMap<string, number>): GraphPath {
+  const pod = canvas.find(one.element);
+  const group = pod?.group ?? NODE_GROUP;
+  const steps = path.hops.map((hop): GraphStep => {
+    const box = boxOfHop(hop, group, canvas);
+    const index = hop.finding === undefined ? undefined : indexOf.get(findingKey(hop.finding));
+    if (box !== undefined && hop.verdict !== 'ok' && hop.verdict !== 'unknown') canvas.blame(box, hop.verdict, index);
+    return {
+      node: box?.id,
+      title: hop.title,
+      details: hop.details,
+      verdict: hop.verdict,
+      ...(index === undefined ? {} : { finding: index }),
+    };
+  });
+  const broken = steps.find(({ verdict }) => verdict === 'broken');
+  if (pod !== undefined && broken !== undefined) canvas.blame(pod, 'broken', broken.finding);
+  return { pod: pod?.id ?? one.element, direction: path.direction, from: path.from, to: path.to, steps };
+}
+
+function boxOfHop(hop: Hop, group: string, canvas: Canvas): GraphNode | undefined {
+  const found = canvas.find(hop.element, group);
+  if (found !== undefined) return found;
+  if (hop.kind === 'cloud') return canvas.find(`gateway@${group}`);
+  return hop.verdict === 'broken' ? canvas.ghost(hop.element, hop, group) : undefined;
+}
+
+function titleOfElement(element: ElementId): string {
+  const [, priority, selector] = /^rule:\d:(\d+):(.*)$/.exec(element) ?? [];
+  return priority === undefined ? element : `${priority}: ${selector?.replace(/^from all (?=\S)/, '')}`;
+}
+
+/** Findings that say the same of the same are one. */
+function uniqueFindings(findings: readonly Finding[]): readonly Finding[] {
+  return [...new Map(findings.map((finding) => [findingKey(finding), finding])).values()];
+}
+
+function findingKey({ id, what }: Finding): string {
+  return `${id} ${what}`;
+}

@@ -1,0 +1,125 @@
+import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import { renderRule } from '../../netlink/render-rule.ts';
+import type { RuleMessage } from '../../netlink/rule-message.ts';
+import { FIB_RULE_INVERT, FR_ACT_TO_TBL } from '../../netlink/uapi/fib-rules.ts';
+import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
+import { RTPROT_KERNEL } from '../../netlink/uapi/rtnetlink.ts';
+import { ruleId } from '../node/element-id.ts';
+import { type GraphNode, NODE_GROUP } from './graph.ts';
+
+/** From so many rules that differ only in a Pod's address on, one box stands for them. */
+const MERGED_RULES = 3;
+
+/** Finds the boxes of the rules, by ascending priority; `groupOf` tells the group of a rule by its table and its Pod. */
+export function findRuleBoxes(
+  rules: readonly RuleMessage[],
+  tableNames: ReadonlyMap<number, string>,
+  groupOf: (rule: RuleMessage) => string | undefined,
+): readonly GraphNode[] {
+  const sorted = [...rules].sort((a, b) => a.priority - b.priority || a.family - b.family);
+  // The same rule of both families is one box, and so are the many of a group that differ in a Pod's address alone.
+  const alike = Map.groupBy(sorted, (rule) => `${groupOf(rule) ?? NODE_GROUP} ${similarity(rule)}`);
+  return [...alike.values()].flatMap((set) => {
+    const group = (set[0] === undefined ? undefined : groupOf(set[0])) ?? NODE_GROUP;
+    if (set.length >= MERGED_RULES && set.some(hasHostSelector)) return [mergedBox(set, group, tableNames)];
+    const same = Map.groupBy(set, selectorOf);
+    return [...same.values()].map((twins) => box(twins, group, tableNames));
+  });
+}
+
+/** Tells the selector of a rule as `ip rule` prints it: 'from all fwmark 0x10000/0xff0000'. */
+export function selectorOf(rule: RuleMessage): string {
+  const isInverted = (rule.flags & FIB_RULE_INVERT) !== 0;
+  const mark = rule.fwmark === undefined ? undefined : `0x${rule.fwmark.toString(16)}`;
+  const mask = rule.fwmask === undefined || rule.fwmask === 0xffffffff ? '' : `/0x${rule.fwmask.toString(16)}`;
+  return [
+    ...(isInverted ? ['not'] : []),
+    `from ${bare(rule.src) ?? 'all'}`,
+    ...(rule.dst === undefined ? [] : [`to ${bare(rule.dst)}`]),
+    ...(mark === undefined ? [] : [`fwmark ${mark}${mask}`]),
+    ...(rule.iifname === undefined ? [] : [`iif ${rule.iifname}`]),
+    ...(rule.oifname === undefined ? [] : [`oif ${rule.oifname}`]),
+  ].join(' ');
+}
+
+/** Tells the element of a rule. */
+export function elementOfRule(rule: RuleMessage): string {
+  return ruleId(rule.family === AF_INET6 ? 6 : 4, rule.priority, selectorOf(rule));
+}
+
+function box(twins: readonly RuleMessage[], group: string, tableNames: ReadonlyMap<number, string>): GraphNode {
+  const [rule] = twins;
+  if (rule === undefined) throw new Error('a group of rules is never empty');
+  const action = actionOf(rule, tableNames);
+  return {
+    id: elementOfRule(rule),
+    kind: 'rule',
+    lane: 'rules',
+    group,
+    title: `${rule.priority}: ${shortSelector(rule)}`,
+    lines: [`${action} · ${familiesOf(twins)}`],
+    owner: ownerOf(rule),
+    state: 'ok',
+    elements: [...new Set(twins.map(elementOfRule))],
+    facts: [{ title: twins.length > 1 ? 'Rules' : 'Rule', rows: twins.map((twin) => ruleLine(twin)) }],
+    findings: [],
+  };
+}
+
+function mergedBox(set: readonly RuleMessage[], group: string, tableNames: ReadonlyMap<number, string>): GraphNode {
+  const [rule] = set;
+  if (rule === undefined) throw new Error('a group of rules is never empty');
+  const what = rule.src === undefined ? 'to' : 'from';
+  return {
+    id: `rules:${rule.priority}:${what}@${group}`,
+    kind: 'rule',
+    lane: 'rules',
+    group,
+    title: `${rule.priority}: ${what} each Pod`,
+    lines: [`${actionOf(rule, tableNames)} · ${set.length} rules`],
+    owner: ownerOf(rule),
+    state: 'ok',
+    elements: [...new Set(set.map(elementOfRule))],
+    facts: [{ title: `${set.length} rules`, rows: set.map((one) => ruleLine(one)) }],
+    findings: [],
+  };
+}
+
+function similarity(rule: RuleMessage): string {
+  const isForPod = rule.protocol === RTPROT_TKE_ENI && hasHostSelector(rule);
+  const selector = isForPod ? (rule.src === undefined ? 'to' : 'from') : selectorOf(rule);
+  return [rule.priority, rule.table, rule.action, rule.protocol ?? '', selector].join(' ');
+}
+
+function hasHostSelector({ src, dst }: RuleMessage): boolean {
+  return [src, dst].some((prefix) => prefix?.endsWith('/32') || prefix?.endsWith('/128'));
+}
+
+function shortSelector(rule: RuleMessage): string {
+  const selector = selectorOf(rule);
+  return selector === 'from all' ? 'all packets' : selector.replace(/^from all /, '');
+}
+
+function actionOf(rule: RuleMessage, tableNames: ReadonlyMap<number, string>): string {
+  if (rule.action === FR_ACT_TO_TBL) return `lookup ${tableNames.get(rule.table) ?? rule.table}`;
+  return ruleLine(rule).split(' ').at(-1) ?? '';
+}
+
+function familiesOf(rules: readonly RuleMessage[]): string {
+  const families = new Set(rules.map(({ family }) => (family === AF_INET6 ? 'IPv6' : 'IPv4')));
+  return [...families].sort().join(', ');
+}
+
+function ownerOf(rule: RuleMessage): GraphNode['owner'] {
+  if (rule.protocol === RTPROT_TKE_ENI) return 'ours';
+  return rule.protocol === RTPROT_KERNEL ? 'kernel' : 'foreign';
+}
+
+/** A rule as a line for people, without the command. */
+function ruleLine(rule: RuleMessage): string {
+  return renderRule('add', rule).replace(/^ip (-6 )?rule add /, (_, six) => (six === undefined ? '' : 'inet6 '));
+}
+
+function bare(prefix: string | undefined): string | undefined {
+  return prefix?.replace(/(?<=\.\d+)\/32$|(?<=:[\da-f]*)\/128$/, '');
+}

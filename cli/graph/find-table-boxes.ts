@@ -1,0 +1,112 @@
+import { isOurTable, RTPROT_TKE_ENI, TABLE_MAIN, TABLE_POD_ROUTES } from '../../dataplane/numbers.ts';
+import { renderRoute } from '../../netlink/render-route.ts';
+import type { RouteMessage } from '../../netlink/route-message.ts';
+import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
+import { RT_TABLE_DEFAULT, RT_TABLE_LOCAL, RTN_LOCAL, RTN_MULTICAST } from '../../netlink/uapi/rtnetlink.ts';
+import { tableId } from '../node/element-id.ts';
+import { type GraphNode, NODE_GROUP } from './graph.ts';
+
+/** Routes that a box shows; the rest is told by number. */
+const SHOWN_ROUTES = 4;
+
+/** Routes that are listed for who opens the box. */
+const LISTED_ROUTES = 300;
+
+/** What the boxes of tables need to know. */
+export type TableScene = {
+  readonly routes: readonly RouteMessage[];
+  readonly tableNames: ReadonlyMap<number, string>;
+  readonly nameOf: (ifindex: number) => string;
+  /** Tables that are drawn even when they are empty: those of ENIs, and those that rules look up. */
+  readonly tables: readonly number[];
+  readonly groupOf: (table: number) => string | undefined;
+  /** Tells whether a link is a Pod's veth. */
+  readonly isPodLink: (ifindex: number) => boolean;
+};
+
+/** Finds the boxes of the routing tables: ours first, then main, others, local. */
+export function findTableBoxes(scene: TableScene): readonly GraphNode[] {
+  const byTable = Map.groupBy(scene.routes, ({ table }) => table);
+  const tables = [...new Set([...scene.tables, ...byTable.keys()])].sort((a, b) => rank(a) - rank(b) || a - b);
+  return tables.map((table) => tableBox(table, byTable.get(table) ?? [], scene));
+}
+
+/** Writes a route as a line for people: no command, no table, no protocol of ours. */
+export function routeLine(route: RouteMessage, nameOf: (ifindex: number) => string): string {
+  return renderRoute('add', route, nameOf)
+    .replace(/^ip (-6 )?route add /, '')
+    .replace(/ table \S+/, '')
+    .replace(` proto ${RTPROT_TKE_ENI}`, '')
+    .replace(/^default/, route.family === AF_INET6 ? 'default (IPv6)' : 'default')
+    .replace(/ scope global/, '');
+}
+
+function tableBox(table: number, routes: readonly RouteMessage[], scene: TableScene): GraphNode {
+  const name = scene.tableNames.get(table);
+  const forPods = routes.filter((route) => isPodRoute(route, scene));
+  const others = routes
+    .filter((route) => !isPodRoute(route, scene))
+    .sort((a, b) => Number(b.dst === undefined) - Number(a.dst === undefined));
+  const rows = [...others, ...forPods].map((route) => routeLine(route, scene.nameOf));
+  return {
+    id: tableId(table),
+    kind: 'table',
+    lane: 'tables',
+    group: scene.groupOf(table) ?? NODE_GROUP,
+    title: name === undefined || name === String(table) ? `table ${table}` : `table ${table} ${name}`,
+    lines: linesOf(table, routes, others, forPods.length, scene),
+    owner: isOurTable(table) ? 'ours' : isKernelTable(table) ? 'kernel' : 'foreign',
+    state: 'ok',
+    elements: [tableId(table)],
+    facts: [
+      {
+        title: `${rows.length} routes`,
+        rows:
+          rows.length > LISTED_ROUTES
+            ? [...rows.slice(0, LISTED_ROUTES), `… and ${rows.length - LISTED_ROUTES} more`]
+            : rows,
+      },
+    ],
+    findings: [],
+  };
+}
+
+function linesOf(
+  table: number,
+  routes: readonly RouteMessage[],
+  others: readonly RouteMessage[],
+  podRoutes: number,
+  scene: TableScene,
+): readonly string[] {
+  if (routes.length === 0) return ['empty'];
+  const toPods = podRoutes === 0 ? [] : [`${podRoutes} ${podRoutes === 1 ? 'route' : 'routes'} to Pods`];
+  if (table === RT_TABLE_LOCAL) {
+    return [`${routes.filter(({ type }) => type === RTN_LOCAL).length} addresses of this node`];
+  }
+  const shown = others.filter(({ type }) => type !== RTN_MULTICAST).slice(0, SHOWN_ROUTES);
+  const rest = others.length - shown.length;
+  return [
+    ...shown.map((route) => routeLine(route, scene.nameOf).replace(/ (proto|scope|metric) \S+/g, '')),
+    ...(rest > 0 ? [`${rest} more`] : []),
+    ...toPods,
+  ];
+}
+
+function isPodRoute(route: RouteMessage, scene: TableScene): boolean {
+  return (
+    (route.table === TABLE_POD_ROUTES || route.table === TABLE_MAIN) &&
+    route.dst !== undefined &&
+    route.oif !== undefined &&
+    scene.isPodLink(route.oif)
+  );
+}
+
+function rank(table: number): number {
+  if (table === TABLE_POD_ROUTES) return 0;
+  if (table === TABLE_MAIN) return 1;
+  return isKernelTable(table) ? 4 : isOurTable(table) ? 2 : 3;
+}
+
+function isKernelTable(table: number): boolean {
+  return table === RT_TABLE_LOCAL || table === TABLE_MAIN || table === RT_TABLE_DEFAULT;
+}

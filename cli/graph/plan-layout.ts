@@ -1,0 +1,201 @@
+import { type Graph, type GraphGroup, type GraphLane, type GraphNode, LANES } from './graph.ts';
+import type { TextFont } from './plan-text.ts';
+
+/** A rectangle in pixels, from the drawing's upper left corner. */
+export type Box = { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+
+/** Where everything of a drawing stands, all bands open. */
+export type Layout = {
+  readonly width: number;
+  readonly height: number;
+  readonly lanes: readonly LanePlace[];
+  readonly bands: readonly Band[];
+  /** By node id. */
+  readonly boxes: ReadonlyMap<string, Box>;
+};
+
+/** A column that has something in it. */
+export type LanePlace = { readonly lane: GraphLane; readonly title: string; readonly x: number; readonly w: number };
+
+/** One group: a strip over the whole width. */
+export type Band = {
+  readonly group: GraphGroup;
+  readonly frame: Box;
+  /** Around its Pods; undefined when it has none. */
+  readonly pods: Box | undefined;
+  readonly podCount: number;
+  /** By so much it shrinks when its Pods are folded away; what is shared then moves up by half of it. */
+  readonly foldsBy: number;
+};
+
+/** Sizes that drawing and page share, in pixels. */
+export const SIZES = {
+  margin: 24,
+  /** Between two columns: edges and paths run there. */
+  laneGap: 72,
+  /** Between two bands: paths run there. */
+  bandGap: 22,
+  bandHeader: 34,
+  bandPad: 18,
+  laneHeader: 30,
+  cardGap: 12,
+  cardPad: 10,
+  titleLine: 17,
+  textLine: 15,
+  /** Between the rows of Pods: paths run there. */
+  rowGap: 12,
+  podWidth: 212,
+  vethGap: 18,
+  vethWidth: 168,
+  podColumnGap: 30,
+  podPad: 14,
+  foldedPods: 46,
+} as const;
+
+/** Faces of the drawing. */
+export const FONTS = {
+  title: { kind: 'sans', px: 12.5, isBold: true },
+  text: { kind: 'mono', px: 11 },
+  band: { kind: 'sans', px: 14, isBold: true },
+} as const satisfies Readonly<Record<string, TextFont>>;
+
+const LANE_WIDTHS: Readonly<Record<Exclude<GraphLane, 'pods'>, number>> = {
+  marks: 170,
+  rules: 250,
+  tables: 290,
+  links: 250,
+  vpc: 190,
+};
+
+const LANE_TITLES: Readonly<Record<GraphLane, string>> = {
+  pods: 'Pods and their host veths',
+  marks: 'nftables marks',
+  rules: 'Routing rules',
+  tables: 'Routing tables',
+  links: 'ENIs and NICs',
+  vpc: 'VPC',
+};
+
+/** Places every box: bands from top to bottom, columns from the Pods to the VPC. Pure, and equal for equal drawings. */
+export function planLayout(graph: Graph): Layout {
+  const byGroup = Map.groupBy(graph.nodes, ({ group }) => group);
+  const most = Math.max(0, ...[...byGroup.values()].map((nodes) => nodes.filter(isPod).length));
+  const columns = podColumns(most);
+  const lanes = placeLanes(graph.nodes, columns);
+  const last = lanes.at(-1);
+  const width = (last === undefined ? 0 : last.x + last.w) + SIZES.bandPad + SIZES.margin;
+  const boxes = new Map<string, Box>();
+  const bands: Band[] = [];
+  let y = SIZES.margin + SIZES.laneHeader;
+  for (const group of graph.groups) {
+    const band = placeBand(group, byGroup.get(group.id) ?? [], { lanes, columns, y, width }, boxes);
+    bands.push(band);
+    y = band.frame.y + band.frame.h + SIZES.bandGap;
+  }
+  return { width, height: y - SIZES.bandGap + SIZES.margin, lanes, bands, boxes };
+}
+
+/** Columns of Pods in a band, so that the band of most Pods is not much higher than wide. */
+export function podColumns(most: number): number {
+  return Math.max(1, Math.round(Math.sqrt(most / 2.8)));
+}
+
+/** Height of a box, by the lines in it. */
+export function cardHeight({ lines }: Pick<GraphNode, 'lines'>): number {
+  return 2 * SIZES.cardPad - 4 + SIZES.titleLine + lines.length * SIZES.textLine;
+}
+
+function placeLanes(nodes: readonly GraphNode[], columns: number): readonly LanePlace[] {
+  const used = new Set(nodes.map(({ lane }) => lane));
+  const cell = SIZES.podWidth + SIZES.vethGap + SIZES.vethWidth;
+  const podsWidth = 2 * SIZES.podPad + columns * cell + (columns - 1) * SIZES.podColumnGap;
+  const places: LanePlace[] = [];
+  let x = SIZES.margin + SIZES.bandPad;
+  for (const lane of LANES) {
+    if (!used.has(lane)) continue;
+    const w = lane === 'pods' ? podsWidth : LANE_WIDTHS[lane];
+    places.push({ lane, title: LANE_TITLES[lane], x, w });
+    x += w + SIZES.laneGap;
+  }
+  return places;
+}
+
+type Place = {
+  readonly lanes: readonly LanePlace[];
+  readonly columns: number;
+  readonly y: number;
+  readonly width: number;
+};
+
+function placeBand(group: GraphGroup, nodes: readonly GraphNode[], place: Place, boxes: Map<string, Box>): Band {
+  const pods = nodes.filter(isPod);
+  const veths = new Map(nodes.flatMap((node) => (node.podNode === undefined ? [] : [[node.podNode, node] as const])));
+  const shared = nodes.filter((node) => node.kind !== 'pod' && node.kind !== 'veth');
+  const stacks = Map.groupBy(shared, ({ lane }) => lane);
+  const sharedHeight = Math.max(0, ...[...stacks.values()].map(stackHeight));
+  const rows = Math.ceil(pods.length / place.columns);
+  const rowHeight = Math.max(0, ...[...pods, ...veths.values()].map(cardHeight));
+  const gridHeight = rows === 0 ? 0 : 2 * SIZES.podPad + rows * rowHeight + (rows - 1) * SIZES.rowGap;
+  const body = Math.max(sharedHeight, gridHeight);
+  const folded = Math.max(sharedHeight, rows === 0 ? 0 : SIZES.foldedPods);
+  const top = place.y + SIZES.bandHeader;
+  for (const { lane, x, w } of place.lanes) {
+    const stack = stacks.get(lane) ?? [];
+    placeStack(
+      stack,
+      { x, y: top + (body - stackHeight(stack)) / 2, w: lane === 'pods' ? Math.min(w, 260) : w, h: 0 },
+      boxes,
+    );
+  }
+  const [podLane] = place.lanes;
+  const grid =
+    rows === 0 || podLane === undefined
+      ? undefined
+      : { x: podLane.x, y: top + (body - gridHeight) / 2, w: podLane.w, h: gridHeight };
+  if (grid !== undefined) placePods(pods, veths, rowHeight, rows, grid, boxes);
+  const frame = {
+    x: SIZES.margin,
+    y: place.y,
+    w: place.width - 2 * SIZES.margin,
+    h: SIZES.bandHeader + body + SIZES.bandPad,
+  };
+  return { group, frame, pods: grid, podCount: pods.length, foldsBy: body - folded };
+}
+
+/** Down each column, then the next: names in order are found so. */
+function placePods(
+  pods: readonly GraphNode[],
+  veths: ReadonlyMap<string, GraphNode>,
+  rowHeight: number,
+  rows: number,
+  grid: Box,
+  boxes: Map<string, Box>,
+): void {
+  const cell = SIZES.podWidth + SIZES.vethGap + SIZES.vethWidth + SIZES.podColumnGap;
+  for (const [index, pod] of pods.entries()) {
+    const x = grid.x + SIZES.podPad + Math.floor(index / rows) * cell;
+    const y = grid.y + SIZES.podPad + (index % rows) * (rowHeight + SIZES.rowGap);
+    boxes.set(pod.id, { x, y, w: SIZES.podWidth, h: rowHeight });
+    const veth = veths.get(pod.id);
+    if (veth !== undefined) {
+      boxes.set(veth.id, { x: x + SIZES.podWidth + SIZES.vethGap, y, w: SIZES.vethWidth, h: rowHeight });
+    }
+  }
+}
+
+function placeStack(stack: readonly GraphNode[], at: Box, boxes: Map<string, Box>): void {
+  let { y } = at;
+  for (const node of stack) {
+    const h = cardHeight(node);
+    boxes.set(node.id, { x: at.x, y, w: at.w, h });
+    y += h + SIZES.cardGap;
+  }
+}
+
+function stackHeight(stack: readonly GraphNode[]): number {
+  return stack.reduce((sum, node) => sum + cardHeight(node), 0) + Math.max(0, stack.length - 1) * SIZES.cardGap;
+}
+
+function isPod({ kind }: GraphNode): boolean {
+  return kind === 'pod';
+}

@@ -1,0 +1,90 @@
+/** Describes a box that a path passes, and its surroundings as far as lines care. Plain numbers, in pixels. */
+export type PathStop = {
+  readonly x: number;
+  readonly y: number;
+  readonly w: number;
+  readonly h: number;
+  /** Number of its column, from the left. */
+  readonly lane: number;
+  /** Number of its band, from the top. */
+  readonly band: number;
+  readonly bandTop: number;
+  /** Middle of the gaps left and right of its column. */
+  readonly gapLeft: number;
+  readonly gapRight: number;
+  /** True for what stands in the grid of Pods: lines leave it by the gutters between the rows. */
+  readonly isInGrid: boolean;
+};
+
+/**
+ * Plans the line of a path from one box to the next as an SVG path: straight pieces that run in the gaps between columns,
+ * rows and bands, and so cross no label. `nudge` keeps lines of several paths apart.
+ *
+ * The page's script is given this very function, as text: it must use its arguments alone.
+ */
+export function pathLine(from: PathStop, to: PathStop, nudge: number): string {
+  const CORNER = 6;
+  const GUTTER = 6;
+  const middle = (stop: PathStop) => stop.y + stop.h / 2 + nudge;
+  // How a line leaves a box: by its side, into the gap beside its column.
+  const leave = (stop: PathStop, isRight: boolean): [number, number][] => {
+    const side = isRight ? stop.x + stop.w : stop.x;
+    const gap = (isRight ? stop.gapRight : stop.gapLeft) + nudge * 2;
+    const out = (isRight ? side + 14 : side - 14) + nudge;
+    const row = stop.y - GUTTER + nudge / 2;
+    return stop.isInGrid
+      ? [
+          [side, middle(stop)],
+          [out, middle(stop)],
+          [out, row],
+          [gap, row],
+        ]
+      : [
+          [side, middle(stop)],
+          [gap, middle(stop)],
+        ];
+  };
+  const points: [number, number][] = [];
+  if (from.isInGrid && to.isInGrid && from.y === to.y) {
+    const isRight = to.x > from.x;
+    points.push([isRight ? from.x + from.w : from.x, middle(from)], [isRight ? to.x : to.x + to.w, middle(to)]);
+  } else {
+    const start = leave(from, from.isInGrid || to.lane >= from.lane);
+    // Into the side that faces where it comes from, but from far right around to the left: what it leaves by is right.
+    const end = leave(to, to.isInGrid || to.lane === from.lane || to.lane === from.lane - 1).reverse();
+    const a = start[start.length - 1] ?? [0, 0];
+    const b = end[0] ?? [0, 0];
+    const isNear = Math.abs(a[0] - b[0]) < 1;
+    const lower = from.band > to.band ? from : to;
+    const across = from.band === to.band ? lower.bandTop + 38 + nudge : lower.bandTop - 11 + nudge * 2;
+    points.push(
+      ...start,
+      ...(isNear
+        ? []
+        : ([
+            [a[0], across],
+            [b[0], across],
+          ] as [number, number][])),
+      ...end,
+    );
+  }
+  const places = points.filter((point, index) => {
+    const last = points[index - 1];
+    return last === undefined || Math.abs(last[0] - point[0]) > 0.1 || Math.abs(last[1] - point[1]) > 0.1;
+  });
+  const towards = (a: [number, number], b: [number, number]): [number, number] => {
+    const length = Math.hypot(b[0] - a[0], b[1] - a[1]);
+    const step = Math.min(CORNER, length / 2) / (length || 1);
+    return [a[0] + (b[0] - a[0]) * step, a[1] + (b[1] - a[1]) * step];
+  };
+  const text = (point: [number, number]) => `${Math.round(point[0] * 10) / 10} ${Math.round(point[1] * 10) / 10}`;
+  return places
+    .map((point, index) => {
+      const before = places[index - 1];
+      const after = places[index + 1];
+      if (before === undefined) return `M${text(point)}`;
+      if (after === undefined) return `L${text(point)}`;
+      return `L${text(towards(point, before))}Q${text(point)} ${text(towards(point, after))}`;
+    })
+    .join('');
+}

@@ -1,0 +1,21 @@
+/** Escapes a text for XML and HTML, in elements and in quoted attributes. What XML cannot hold becomes a replacement character. */
+export function escapeXml(text: string): string {
+  return text.replace(NO_XML, '\ufffd').replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+/** Renders an element; `content` is markup already, attributes are escaped here. Numbers are rounded to a tenth. */
+export function element(
+  name: string,
+  attributes: Readonly<Record<string, string | number | undefined>>,
+  content = '',
+): string {
+  const words = Object.entries(attributes).flatMap(([key, value]) =>
+    value === undefined
+      ? []
+      : [` ${key}="${escapeXml(typeof value === 'number' ? String(Math.round(value * 10) / 10) : value)}"`],
+  );
+  return content === '' ? `<${name}${words.join('')}/>` : `<${name}${words.join('')}>${content}</${name}>`;
+}
+
+// Everything but Char. @see XML 1.0, production 2
+const NO_XML = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
