@@ -14,6 +14,7 @@ import type { AgentConfig } from './config/options.ts';
 import { decideRuleMode } from './decide-rule-mode.ts';
 import { detach } from './detach.ts';
 import { followReadiness } from './follow-readiness.ts';
+import { type Gate, holdOf } from './gate.ts';
 import { removeConflist } from './install/conflist.ts';
 import { openInstallation } from './installation.ts';
 import { intakeOf, joinCluster, openDevicePlugin } from './join-cluster.ts';
@@ -22,6 +23,7 @@ import { livenessOf } from './liveness.ts';
 import { startMaintenance } from './maintenance.ts';
 import { giveBackMemory } from './node/give-back-memory.ts';
 import { findCiliumConflists, probeNftables } from './node/node-probe.ts';
+import { openOps } from './ops/open-ops.ts';
 import { type AgentParts, type AgentRuntime, createParts } from './parts.ts';
 import { recover } from './recover.ts';
 import { concernsOf } from './repair/concerns-of.ts';
@@ -29,7 +31,8 @@ import { type ReconcileReport, reconcile } from './repair/reconcile.ts';
 import { isRelevant } from './repair/relevant-event.ts';
 import { type RepairLoop, startRepairLoop } from './repair/repair-loop.ts';
 import { type AgentUseCases, agentImplementation } from './server/agent-service.ts';
-import { serveGrpc } from './server/grpc-server.ts';
+import { type GrpcAddress, serveGrpc } from './server/grpc-server.ts';
+import { opsService } from './server/ops-service.ts';
 import { refuseLiveSocket } from './server/unix-socket.ts';
 import { drainSpool, type SpoolDeps, watchSpool } from './spool.ts';
 import { statusOf } from './status.ts';
@@ -40,15 +43,6 @@ import { takeSupply } from './supply-intake.ts';
 export type RunningAgent = {
   /** Finishes what is under way and stops. Kernel state, journal and network configuration stay for the next agent. */
   close(): Promise<void>;
-};
-
-/** Why an ADD cannot be served, whatever the pool says. */
-type Gate = {
-  hold: string | undefined;
-  /** Why this node cannot run our executables. */
-  obstacle?: string | undefined;
-  /** When the pass that runs now began, monotonic. */
-  passBegunMs?: number | undefined;
 };
 
 /** A call in flight has this long; kubelet's own patience with a dying Pod is 30 s. */
@@ -63,6 +57,7 @@ const MONITOR_BUFFER_BYTES = 8 << 20;
  */
 export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Promise<RunningAgent> {
   const { log, clock } = runtime;
+  const startedMs = clock.monotonicMs();
   await refuseLiveSocket(config.socket);
   const down = new AbortController();
   const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });
@@ -91,10 +86,8 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   await drainSpool(spoolDeps);
   giveBack(log);
   const implementation = agentImplementation(useCasesOf(parts, gate), runtime.release, down.signal);
-  const server = await serveGrpc(implementation, {
-    socketPath: config.socket,
-    ...(config.listenAddress === '' ? {} : { tcpAddress: config.listenAddress }),
-  });
+  const ops = openOps({ config, runtime, parts, gate, loop, cluster, startedMs });
+  const server = await serveGrpc(implementation, addressOf(config), opsService(ops, runtime.release));
   log.info('serving', { socket: config.socket, release: runtime.release, ruleMode: state.ruleMode });
   const spool = watchSpool(spoolDeps);
   const installation = openInstallation(config, log, {
@@ -107,7 +100,10 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   });
   const isReady = (): boolean => statusOf(state, holdOf(gate)) === undefined;
   void followReadiness(state, isReady, down.signal, {
-    turned: server.health.setServing,
+    turned: (isReadyNow) => {
+      server.health.setServing(isReadyNow);
+      tellReadiness(parts, gate);
+    },
     look: async (isReadyNow) => {
       if (!isReadyNow) return;
       await installation.putExecutables();
@@ -139,8 +135,20 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   };
 }
 
-function holdOf({ hold, obstacle }: Gate): string | undefined {
-  return hold ?? obstacle;
+function addressOf({ socket, listenAddress }: AgentConfig): GrpcAddress {
+  return { socketPath: socket, ...(listenAddress === '' ? {} : { tcpAddress: listenAddress }) };
+}
+
+function tellReadiness({ state, diary }: AgentParts, gate: Gate): void {
+  diary.tell('status', () => {
+    const status = statusOf(state, holdOf(gate));
+    if (status === undefined) return { text: 'serves ADDs' };
+    return {
+      text: [status.msg, status.details].filter((line) => line !== '').join(': '),
+      isFailure: true,
+      code: status.code,
+    };
+  });
 }
 
 function tellObstacle({ state }: AgentParts, gate: Gate, events = NO_EVENTS, why: string | undefined): void {
@@ -196,15 +204,22 @@ function openRepairLoop(config: AgentConfig, parts: AgentParts, gate: Gate): Rep
   const { state, finder, metrics, useCases } = parts;
   const run = async (cause: string): Promise<ReconcileReport> => {
     gate.passBegunMs = useCases.clock.monotonicMs();
+    const ended = (error?: string): void => {
+      const endedMs = useCases.clock.monotonicMs();
+      gate.lastPass = { endedMs, cause, ...(error === undefined ? {} : { error }) };
+    };
     try {
       finder.look();
       const report = await reconcile(parts.reconcile, cause);
       gate.hold = finder.primary() === undefined ? 'the node has no primary interface yet' : undefined;
       if (gate.hold === undefined) recordRuleMode(parts, report);
+      ended();
       state.changed.notify();
       return report;
     } catch (error) {
-      gate.hold = `the node cannot be set up: ${error instanceof Error ? error.message : String(error)}`;
+      const why = error instanceof Error ? error.message : String(error);
+      gate.hold = `the node cannot be set up: ${why}`;
+      ended(why);
       state.changed.notify();
       throw error;
     } finally {
@@ -238,7 +253,7 @@ function perTurn<T extends object>(compute: () => T): () => T {
 
 function recordRuleMode({ state, metrics, useCases }: AgentParts, report: ReconcileReport): void {
   const before = useCases.journal.load().ruleMode;
-  if (before === state.ruleMode || report.failed.length > 0 || report.held > 0) return;
+  if (before === state.ruleMode || report.failed.length > 0 || report.held.length > 0) return;
   useCases.journal.putRuleMode(state.ruleMode);
   if (before === undefined) return;
   metrics.migrated();

@@ -5,7 +5,7 @@ import { CNI_CODE } from './api/cni-code.ts';
 import type { AttachCommand } from './attach-command.ts';
 import { type CniFailure, CniFailureError } from './cni-failure.ts';
 import { failureOf } from './failure-of.ts';
-import { type Lease, leaseKey } from './journal/lease.ts';
+import { type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
 import { randomMac } from './mac.ts';
 import type { AddPhase } from './observability/metrics.ts';
 import type { UseCaseDeps } from './ports.ts';
@@ -40,9 +40,12 @@ async function attachOrFail(
   try {
     const lease = await deps.state.addsUnderWay.run(key, { begunMs, signal }, (untilDel) =>
       deps.mutex.run(key, async () => {
-        const phases = new PhaseTimer(deps, startedMs);
-        phases.end('queue');
-        return await attachInTurn(deps, command, { begunMs, signal: untilDel }, phases);
+        const phases = new PhaseTimer(deps, key, startedMs);
+        const work = (): Promise<Lease> => {
+          phases.end('queue');
+          return attachInTurn(deps, command, { begunMs, signal: untilDel }, phases);
+        };
+        return await recorded(deps, key, command, { startedMs, work });
       }),
     );
     return { kind: 'attached', lease };
@@ -55,6 +58,24 @@ async function attachOrFail(
       error,
     });
     return { kind: 'failed', failure };
+  }
+}
+
+/** Runs an ADD, in its key's turn, between its beginning and its end in the diary. */
+async function recorded(
+  deps: UseCaseDeps,
+  key: LeaseKey,
+  { podNamespace, podName }: AttachCommand,
+  { startedMs, work }: { readonly startedMs: number; readonly work: () => Promise<Lease> },
+): Promise<Lease> {
+  deps.diary.begin(key, { kind: 'add', podNamespace, podName, startedMs });
+  try {
+    const lease = await work();
+    deps.diary.end(key, { lease });
+    return lease;
+  } catch (error) {
+    deps.diary.end(key, { failure: failureOf(error) });
+    throw error;
   }
 }
 
@@ -147,6 +168,7 @@ function recordIntent(
           }
         : {}),
     };
+    deps.diary.decided(key, lease);
     deps.journal.putLease(lease);
     deps.state.leases.set(key, lease);
     return lease;
@@ -195,6 +217,7 @@ function commit(deps: UseCaseDeps, wired: Lease): Lease {
   });
   deps.state.leases.set(key, active);
   deps.state.wired.delete(key);
+  deps.diary.step(key, 'commit');
   deps.demandChanged();
   deps.log.info('pod attached', {
     pod: `${wired.podNamespace}/${wired.podName}`,
@@ -230,16 +253,19 @@ function refuseIfGivenUp(deps: UseCaseDeps, { deadlineAtMs }: AttachCommand, sig
 /** Measures an ADD phase by phase; `queue` began when the request came in. */
 class PhaseTimer {
   readonly #deps: UseCaseDeps;
+  readonly #key: LeaseKey;
   #sinceMs: number;
 
-  constructor(deps: UseCaseDeps, startedMs: number) {
+  constructor(deps: UseCaseDeps, key: LeaseKey, startedMs: number) {
     this.#deps = deps;
+    this.#key = key;
     this.#sinceMs = startedMs;
   }
 
   end(phase: AddPhase): void {
     const nowMs = this.#deps.clock.monotonicMs();
     this.#deps.metrics.addPhase(phase, nowMs - this.#sinceMs);
+    this.#deps.diary.step(this.#key, phase);
     this.#sinceMs = nowMs;
   }
 }

@@ -26,6 +26,18 @@ async function checkInTurn(
   deps: UseCaseDeps,
   target: { readonly containerId: string; readonly ifName: string; readonly netns: string },
 ): Promise<CheckOutcome> {
+  const key = leaseKey(target.containerId, target.ifName);
+  const lease = deps.state.leases.get(key);
+  deps.diary.begin(key, { kind: 'check', podNamespace: lease?.podNamespace ?? '', podName: lease?.podName ?? '' });
+  const outcome = await compare(deps, target);
+  deps.diary.end(key, outcome.kind === 'failed' ? { lease, failure: outcome.failure } : outcome);
+  return outcome;
+}
+
+async function compare(
+  deps: UseCaseDeps,
+  target: { readonly containerId: string; readonly ifName: string; readonly netns: string },
+): Promise<CheckOutcome> {
   try {
     const lease = deps.state.leases.get(leaseKey(target.containerId, target.ifName));
     if (lease === undefined || lease.state !== 'active') {

@@ -72,7 +72,7 @@ async function releaseAll(
   beforeMs: number,
 ): Promise<{ readonly released: number; readonly failed: number }> {
   const failures = await Promise.all(
-    keys.map((key) => detachKey(deps, key, ({ createdAtMs }) => createdAtMs < beforeMs)),
+    keys.map((key) => detachKey(deps, key, ({ createdAtMs }) => createdAtMs < beforeMs, 'gc')),
   );
   const failed = failures.filter((failure) => failure !== undefined).length;
   const released = keys.length - failed;

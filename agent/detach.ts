@@ -29,12 +29,22 @@ export async function detachKey(
   deps: UseCaseDeps,
   key: LeaseKey,
   isStillWanted: (lease: Lease) => boolean,
+  kind: 'del' | 'gc' = 'del',
 ): Promise<CniFailure | undefined> {
+  const startedMs = deps.clock.monotonicMs();
   try {
     await deps.mutex.run(key, async () => {
       const lease = deps.state.leases.get(key);
-      if (lease === undefined || !isStillWanted(lease)) return;
-      await takeDown(deps, lease, deps.settings.ipCooldownMs);
+      if (lease !== undefined && !isStillWanted(lease)) return;
+      deps.diary.begin(key, {
+        kind,
+        podNamespace: lease?.podNamespace ?? '',
+        podName: lease?.podName ?? '',
+        startedMs,
+      });
+      deps.diary.step(key, 'queue');
+      if (lease === undefined) return deps.diary.end(key, {});
+      await takeDownAndTell(deps, lease);
       deps.log.info('pod detached', {
         pod: `${lease.podNamespace}/${lease.podName}`,
         containerId: lease.containerId,
@@ -46,6 +56,17 @@ export async function detachKey(
   } catch (error) {
     deps.log.error('detach failed, will be tried again', { key, error });
     return failureOf(error);
+  }
+}
+
+async function takeDownAndTell(deps: UseCaseDeps, lease: Lease): Promise<void> {
+  const key = keyOf(lease);
+  try {
+    await takeDown(deps, lease, deps.settings.ipCooldownMs);
+    deps.diary.end(key, { lease });
+  } catch (error) {
+    deps.diary.end(key, { lease, failure: failureOf(error) });
+    throw error;
   }
 }
 

@@ -12,12 +12,12 @@ import type { SupplyIntakeDeps } from './supply-intake.ts';
 /** Follows the node's objects when supply comes from the cluster; undefined when it does not. */
 export function joinCluster(
   config: AgentConfig,
-  { state, metrics, useCases }: AgentParts,
+  { state, metrics, useCases, diary }: AgentParts,
   runtime: AgentRuntime,
 ): ClusterSide | undefined {
   if (config.supplySource === 'file') return undefined;
   invariant(runtime.kube !== undefined, 'whoever starts an agent of a cluster gives it the API server');
-  return openCluster({ config, runtime, state, metrics, kube: runtime.kube, journal: useCases.journal });
+  return openCluster({ config, runtime, state, metrics, diary, kube: runtime.kube, journal: useCases.journal });
 }
 
 /** Tells kubelet how many addresses the node may have; undefined where there is no kubelet to tell. */
@@ -56,12 +56,12 @@ export function openDevicePlugin(
 /** Makes what taking in supply needs. */
 export function intakeOf(
   config: AgentConfig,
-  { state, metrics, useCases }: AgentParts,
+  { state, metrics, useCases, diary }: AgentParts,
   cluster: ClusterSide | undefined,
   supplyChanged: () => void,
 ): SupplyIntakeDeps {
   const { journal, log } = useCases;
-  const base = { state, journal, metrics, log, nodeName: config.nodeName, supplyChanged };
+  const base = { state, journal, metrics, log, diary, nodeName: config.nodeName, supplyChanged };
   if (cluster === undefined) return base;
   return { ...base, life: cluster.life, events: cluster.events };
 }

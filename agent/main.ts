@@ -16,6 +16,7 @@ import { openNodeEvents } from './cluster/node-events.ts';
 import { readAgentConfig } from './config/agent-config.ts';
 import type { AgentConfig } from './config/options.ts';
 import { JournalError } from './journal/journal-error.ts';
+import { createKubeTally } from './ops/kube-tally.ts';
 import type { AgentRuntime } from './parts.ts';
 import { uninstall } from './uninstall/uninstall.ts';
 import { readUninstallConfig } from './uninstall/uninstall-config.ts';
@@ -77,9 +78,10 @@ async function run(config: AgentConfig): Promise<void> {
 }
 
 /** Connects with the first call: a server that is not there keeps nothing from starting. @throws ConfigError */
-function reachCluster(config: AgentConfig, log: Logger): Required<Pick<AgentRuntime, 'kube' | 'events'>> {
+function reachCluster(config: AgentConfig, log: Logger): Required<Pick<AgentRuntime, 'kube' | 'events' | 'kubeUse'>> {
   const { nodeName } = config;
   const common = { clock: systemClock, random: Math.random, log };
+  const tally = createKubeTally({ qps: config.kubeClientQps, burst: config.kubeClientBurst });
   const kube = openKubeClient({
     ...common,
     ...(config.kubeconfig === '' ? {} : { kubeconfig: config.kubeconfig }),
@@ -88,9 +90,10 @@ function reachCluster(config: AgentConfig, log: Logger): Required<Pick<AgentRunt
     qps: config.kubeClientQps,
     burst: config.kubeClientBurst,
     userAgent: `tke-eni-agent/${release}`,
+    observer: tally.observer,
   });
   const recorder = createEventRecorder({ ...common, client: kube, component: 'tke-eni-agent', host: nodeName });
-  return { kube, events: openNodeEvents(recorder, nodeName, log) };
+  return { kube, kubeUse: tally.use, events: openNodeEvents(recorder, nodeName, log) };
 }
 
 function print(text: string): void {

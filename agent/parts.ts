@@ -18,8 +18,13 @@ import { createNodeRecordKeeper } from './node/keep-node-record.ts';
 import { readHostView } from './node/node-probe.ts';
 import { openPodWiring } from './node/pod-wiring.ts';
 import { openSandboxes } from './node/sandboxes.ts';
-import { NodeState } from './node-state.ts';
+import { keyOf, NodeState } from './node-state.ts';
 import { createMetrics, type MetricsRegistry } from './observability/metrics.ts';
+import type { Diary } from './ops/diary.ts';
+import { EventHub } from './ops/event-hub.ts';
+import { FlightRecorder } from './ops/flight-recorder.ts';
+import { openDiary } from './ops/open-diary.ts';
+import type { KubeUse } from './ops/summary-reply.ts';
 import type { RandomBytes, UseCaseDeps } from './ports.ts';
 import { createPrimaryFinder, type PrimaryFinder } from './primary-finder.ts';
 import { DEFAULT_FIGHT_LIMITS, FightDetector } from './repair/fight-detector.ts';
@@ -37,6 +42,8 @@ export type AgentRuntime = {
   readonly kube?: KubeClient;
   /** Where people are told. */
   readonly events?: NodeEvents;
+  /** What was asked of the API server so far. */
+  readonly kubeUse?: () => KubeUse;
 };
 
 /** The agent's parts, made and not running. */
@@ -46,6 +53,12 @@ export type AgentParts = {
   readonly finder: PrimaryFinder;
   readonly useCases: UseCaseDeps;
   readonly reconcile: ReconcileDeps;
+  /** Keeps the last operations of Pods. */
+  readonly recorder: FlightRecorder;
+  /** Tells those who watch. */
+  readonly hub: EventHub;
+  /** Feeds both. */
+  readonly diary: Diary;
   /** Undefined when no runtime is configured. */
   readonly view: SandboxView | undefined;
 };
@@ -70,10 +83,16 @@ export function createParts(
     wanted: config.primaryInterface,
     settings: { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, nftables: hasNftables },
   });
+  const recorder = new FlightRecorder();
+  const hub = new EventHub();
+  const diary = openDiary({ clock, recorder, hub });
   const useCases: UseCaseDeps = {
-    ...{ clock, randomBytes, log, metrics, state, journal },
+    ...{ clock, randomBytes, log, metrics, state, journal, diary },
     mutex: new KeyedMutex(),
-    wiring: openPodWiring({ kernel, nodeNetwork: finder.current, enis: () => state.plannedEnis, log }),
+    wiring: openPodWiring({
+      ...{ kernel, nodeNetwork: finder.current, enis: () => state.plannedEnis, log },
+      changed: (pod, render) => diary.kernelChanged(keyOf(pod), render),
+    }),
     sandboxes: openSandboxes(config.hostRoot),
     conntrack: openConntrack(log),
     settings: {
@@ -88,9 +107,9 @@ export function createParts(
   const bootId = readBootId();
   const found = openFoundState(join(config.stateDir, FOUND_STATE_FILE), bootId, log);
   return {
-    ...{ state, metrics, finder, useCases },
+    ...{ state, metrics, finder, useCases, recorder, hub, diary },
     reconcile: {
-      ...{ clock, log, metrics, state, journal },
+      ...{ clock, log, metrics, state, journal, diary },
       kernel: openHostKernel(kernel, found.note),
       fights: new FightDetector(DEFAULT_FIGHT_LIMITS),
       nodeNetwork: finder.current,

@@ -6,6 +6,7 @@ import type { Logger } from '../runtime/log.ts';
 import type { Journal } from './journal/journal-content.ts';
 import type { NodeState } from './node-state.ts';
 import type { Metrics } from './observability/metrics.ts';
+import type { Diary } from './ops/diary.ts';
 
 /** Puts one Pod's links, addresses, routes and rules into the kernel and takes them out again. */
 export type PodWiring = {
@@ -73,6 +74,8 @@ export type UseCaseDeps = {
   readonly wiring: PodWiring;
   readonly sandboxes: Sandboxes;
   readonly conntrack: Conntrack;
+  /** Told of each operation of an attachment and its steps. */
+  readonly diary: Diary;
   readonly settings: UseCaseSettings;
   /** Resolves in the next turn of the event loop, after pending input was read. */
   readonly nextTurn: () => Promise<void>;

@@ -7,6 +7,7 @@ import type { Journal, Offer } from './journal/journal-content.ts';
 import type { Supply } from './journal/supply.ts';
 import type { NodeState } from './node-state.ts';
 import type { Metrics } from './observability/metrics.ts';
+import type { Diary } from './ops/diary.ts';
 import type { SupplyEvent } from './supply/supply-source.ts';
 
 /** What taking in supply needs. */
@@ -21,6 +22,7 @@ export type SupplyIntakeDeps = {
   readonly life?: string;
   /** Tells people what they must know. */
   readonly events?: NodeEvents;
+  readonly diary: Diary;
   /** Called when the kernel may have to follow. */
   readonly supplyChanged: () => void;
 };
@@ -32,11 +34,14 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
   if (event.kind === 'invalid') {
     // Its source has logged why.
     deps.metrics.supplyError();
+    deps.diary.tell('supply', () => ({ text: 'what it says cannot be read, see the log', isFailure: true }));
     return;
   }
   if (!isForNode(event.supply, deps.nodeName)) {
     deps.metrics.supplyError();
     deps.log.error('supply is for another node, refused', { for: event.supply.nodeName, nodeName: deps.nodeName });
+    const text = `for ${event.supply.nodeName}, not for ${deps.nodeName}: refused`;
+    deps.diary.tell('supply', () => ({ text, isFailure: true }));
     return;
   }
   const { state } = deps;
@@ -69,17 +74,25 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
     dropped: result.dropped,
     missing: result.missing,
   });
+  deps.diary.tell('supply', () => ({
+    text: `in force: epoch ${supply.epoch}, ${supply.enis.length} ENIs, ${result.added.length} addresses more, ${result.dropped.length} less`,
+  }));
   state.changed.notify();
   deps.supplyChanged();
 }
 
 /** Says it once of each pair of epochs: the object changes for other reasons too. */
-function reportDistrust({ state, metrics, log, events }: SupplyIntakeDeps, epoch: number, inForce: number): void {
+function reportDistrust(
+  { state, metrics, log, events, diary }: SupplyIntakeDeps,
+  epoch: number,
+  inForce: number,
+): void {
   const text = `supply epoch ${epoch} is below ${inForce}, which was in force: tke-eni-ipamd has to describe the cloud anew`;
   if (state.distrusted === text) return;
   state.distrusted = text;
   metrics.supplyError();
   log.error('supply is older than the one in force, not believed', { epoch, inForce });
+  diary.tell('supply', () => ({ text, isFailure: true }));
   events?.tell('Warning', 'SupplyDistrusted', text);
 }
 

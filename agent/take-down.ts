@@ -21,6 +21,7 @@ export async function takeDown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
     metrics.journalError();
     log.warn('journal did not take the intent to release, going on', { key, error });
   }
+  deps.diary.step(key, 'record');
   const releasing: Lease = { ...lease, state: 'releasing' };
   state.leases.set(key, releasing);
   state.wired.delete(key);
@@ -29,6 +30,7 @@ export async function takeDown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
     state.kernelGeneration++;
     await deps.wiring.unwire(pod);
     state.kernelGeneration++;
+    deps.diary.step(key, 'netlink');
   }
   const released = state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs });
   try {
@@ -40,6 +42,7 @@ export async function takeDown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
     return 'held';
   }
   state.leases.delete(key);
+  deps.diary.step(key, 'erase');
   state.changed.notify();
   deps.demandChanged();
   return 'erased';

@@ -114,9 +114,8 @@ export const API_BUDGET = {
   failed: { number: 4, type: 'uint64' },
   throttled: { number: 5, type: 'uint64' },
   throttledMs: { number: 6, type: 'uint64' },
-  tokensLeft: { number: 7, type: 'uint32' },
-  silenceMs: { number: 8, type: 'uint64' },
-  heard: { number: 9, type: 'bool' },
+  silenceMs: { number: 7, type: 'uint64' },
+  heard: { number: 8, type: 'bool' },
 } as const satisfies MessageTable;
 
 /** Answers SUMMARY_REQUEST. */
@@ -242,6 +241,8 @@ export const RECORDED_OPERATION = {
   link: { number: 12, type: 'string' },
   steps: { number: 13, type: 'message', message: RECORDED_STEP, repeated: true },
   operations: { number: 14, type: 'string', repeated: true },
+  repeats: { number: 15, type: 'uint32' },
+  cause: { number: 16, type: 'string' },
 } as const satisfies MessageTable;
 
 /** Lists the last operations of one Pod, oldest first. */

@@ -8,8 +8,10 @@ import type { Journal } from '../journal/journal-content.ts';
 import type { WarmTargets } from '../journal/supply.ts';
 import type { NodeState } from '../node-state.ts';
 import type { Metrics } from '../observability/metrics.ts';
+import type { Diary, Sign } from '../ops/diary.ts';
 import type { AgentRuntime } from '../parts.ts';
 import { openPodView, type PodView } from '../pods/pod-view.ts';
+import type { OutsideDemand } from '../pool/demand.ts';
 import { type NecSource, openNecSource } from '../supply/nec-source.ts';
 import { NO_EVENTS, type NodeEvents } from './node-events.ts';
 import { createReadyResources } from './ready-resources.ts';
@@ -22,6 +24,7 @@ export type ClusterDeps = {
   readonly state: NodeState;
   readonly journal: Journal;
   readonly metrics: Metrics;
+  readonly diary: Diary;
 };
 
 /** The agent's side in the cluster. Nothing here waits for the API server, and nothing in the agent waits for this. */
@@ -31,6 +34,10 @@ export type ClusterSide = {
   readonly events: NodeEvents;
   /** Name of the journal. */
   readonly life: string;
+  /** What the pool keeps to spare, as the object says or said last. */
+  warm(): WarmTargets;
+  /** Demand that the pool does not see. */
+  outside(): OutsideDemand;
   /** Publishes demand and offers until aborted. `isReady`: the node serves ADDs. Never rejects. */
   publish(isReady: () => boolean, signal: AbortSignal): Promise<void>;
   /** Monotonic milliseconds since the API server was heard of; infinite when never. */
@@ -76,9 +83,14 @@ export function openCluster(deps: ClusterDeps): ClusterSide {
   state.supplyWaitsFor = () =>
     supply.waitsFor() === undefined ? supply.complaint() : ([...missing.values()][0] ?? supply.waitsFor());
   const life = lifeOf(deps);
+  const warm = (): WarmTargets => supply.latest()?.warm ?? state.supply?.warm ?? DEFAULT_WARM;
+  const outside = (): OutsideDemand => ({
+    waiting: countWaiting(pods.pods(), state.leases.values(), state.addsWaiting.values()),
+    floor: warm().floor ?? 0,
+  });
   return {
-    ...{ supply, pods, events, life },
-    publish: (isReady, signal) => publish(deps, { supply, pods, life, random, isReady }, signal),
+    ...{ supply, pods, events, life, warm, outside },
+    publish: (isReady, signal) => publish(deps, { supply, life, random, isReady, warm, outside }, signal),
     silenceMs: () => clock.monotonicMs() - supply.lastContactMs,
     close: () => {
       unsubscribe();
@@ -90,42 +102,46 @@ export function openCluster(deps: ClusterDeps): ClusterSide {
 
 type Publishing = {
   readonly supply: NecSource;
-  readonly pods: PodView;
   readonly life: string;
   readonly random: () => number;
   readonly isReady: () => boolean;
+  readonly warm: () => WarmTargets;
+  readonly outside: () => OutsideDemand;
 };
 
 async function publish(
-  { config, runtime, state, journal, metrics }: ClusterDeps,
-  { supply, pods, life, random, isReady }: Publishing,
+  { config, runtime, state, journal, metrics, diary }: ClusterDeps,
+  { supply, life, random, isReady, warm, outside }: Publishing,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, log } = runtime;
   const ready = createReadyResources(clock.monotonicMs());
-  const warm = (): WarmTargets => supply.latest()?.warm ?? state.supply?.warm ?? DEFAULT_WARM;
   await publishDemand(
     {
-      ...{ clock, log, random, journal, life, warm },
+      ...{ clock, log, random, journal, life, warm, outside },
       nec: supply,
       pool: state.pool,
       demandChanged: state.demandChanged,
-      outside: () => ({
-        waiting: countWaiting(pods.pods(), state.leases.values(), state.addsWaiting.values()),
-        floor: warm().floor ?? 0,
-      }),
       readyResources: (seen) => ready.of(isReady(), seen, life, clock.monotonicMs()),
       isQuickRelease: config.enableQuickRelease,
       releaseEveryMs: config.releaseIntervalMs,
       restored: () => state.changed.notify(),
       observe: {
-        published: metrics.published,
+        published: (outcome) => {
+          metrics.published(outcome);
+          diary.tell('publish', () => publicationSign(outcome, state.pool.demand(warm(), outside()).desired));
+        },
         offers: metrics.offers,
         journalError: metrics.journalError,
       },
     },
     signal,
   );
+}
+
+function publicationSign(outcome: 'changed' | 'unchanged' | 'failed', desired: number): Sign {
+  if (outcome === 'failed') return { text: 'demand not published, will be tried again', isFailure: true };
+  return { text: `demand published: ${desired} addresses${outcome === 'unchanged' ? ', nothing changed' : ''}` };
 }
 
 /** A journal that was replaced has another name, so that nobody takes its predecessor's word for ours. */

@@ -14,7 +14,6 @@ type PlaceDeps = { readonly state: NodeState; readonly journal: Journal; readonl
  */
 export function placeEnis({ state, journal, log }: PlaceDeps, links: readonly HostLink[]): readonly EniNetwork[] {
   const supplied = wantedEnis(state);
-  const isPodLink = (link: HostLink) => parseHostVethAlias(link.ifalias ?? '') !== undefined;
   const { present, missing, newRecords, refused } = locateEnis(supplied, links, state.eniRecords, isPodLink);
   for (const record of newRecords) {
     journal.putEni(record);
@@ -31,11 +30,26 @@ export function placeEnis({ state, journal, log }: PlaceDeps, links: readonly Ho
     state.readyEnis.delete(eni.eniId);
   }
   const used = forgetUnused({ state, journal, log });
-  const gone = missing.flatMap((eni) => {
-    const record = state.eniRecords.get(eni.eniId);
-    return record !== undefined && used.has(eni.eniId) ? [goneEni(eni, record)] : [];
-  });
-  return [...present, ...gone];
+  return [...present, ...missing.flatMap((eni) => goneButUsed(state, used, eni))];
+}
+
+/**
+ * Finds the ENIs that the plan should contain, as `placeEnis` does, and changes nothing: neither the journal nor what is
+ * known.
+ */
+export function findPlannedEnis(state: NodeState, links: readonly HostLink[]): readonly EniNetwork[] {
+  const { present, missing } = locateEnis(wantedEnis(state), links, state.eniRecords, isPodLink);
+  const used = usedEnis(state);
+  return [...present, ...missing.flatMap((eni) => goneButUsed(state, used, eni))];
+}
+
+function isPodLink(link: HostLink): boolean {
+  return parseHostVethAlias(link.ifalias ?? '') !== undefined;
+}
+
+function goneButUsed(state: NodeState, used: ReadonlySet<string>, eni: SupplyEni): readonly EniNetwork[] {
+  const record = state.eniRecords.get(eni.eniId);
+  return record !== undefined && used.has(eni.eniId) ? [goneEni(eni, record)] : [];
 }
 
 /** Drops ENIs that are neither supplied nor used; their kernel state is then nobody's and pruned. Returns the used ones. */

@@ -26,6 +26,8 @@ export type PodWiringDeps = {
   readonly enis: () => readonly EniNetwork[];
   /** Told of every change as the lines that do it by hand. */
   readonly log: Logger;
+  /** Told of every change too; renders nothing until asked. */
+  readonly changed?: (key: PodNetwork['key'], render: () => readonly string[]) => void;
 };
 
 const ANY_NODE: NodeNetwork = {
@@ -41,7 +43,7 @@ const ANY_NODE: NodeNetwork = {
 };
 
 /** Binds the data plane's functions for one Pod to the host's kernel. */
-export function openPodWiring({ kernel, nodeNetwork, enis, log }: PodWiringDeps): PodWiring {
+export function openPodWiring({ kernel, nodeNetwork, enis, log, changed }: PodWiringDeps): PodWiring {
   const node = (): NodeNetwork => {
     const found = nodeNetwork();
     if (found !== undefined) return found;
@@ -54,8 +56,9 @@ export function openPodWiring({ kernel, nodeNetwork, enis, log }: PodWiringDeps)
   return {
     wire: (pod, netns) => {
       const network = node();
-      const { wired, lines } = wire(kernel, network, pod, netns);
-      log.info('kernel changed', { requests: lines, cause: `ADD ${pod.alias}` });
+      const { wired, render } = wire(kernel, network, pod, netns);
+      changed?.(pod.key, render);
+      log.info('kernel changed', { requests: render(), cause: `ADD ${pod.alias}` });
       return wired;
     },
     unwire: async (pod) => {
@@ -64,7 +67,9 @@ export function openPodWiring({ kernel, nodeNetwork, enis, log }: PodWiringDeps)
       const { hadLink, finished } = unwirePod(kernel, network, pod);
       await finished;
       if (!hadLink && pod.kind === 'route-eni') return;
-      log.info('kernel changed', { requests: renderUnwiring(network, pod), cause: `DEL ${pod.alias}` });
+      const render = () => renderUnwiring(network, pod);
+      changed?.(pod.key, render);
+      log.info('kernel changed', { requests: render(), cause: `DEL ${pod.alias}` });
     },
     verify: (pod) => (pod.kind === 'ipam' ? [] : verify(kernel.rtnetlink, pod)),
     check: async (pod, netns, depth) => {
@@ -103,7 +108,7 @@ function sharedDifferences(
   return differences(kernel, mergeHostState(host, ...own), 'host');
 }
 
-type Wired = { readonly wired: WiredLink | undefined; readonly lines: readonly string[] };
+type Wired = { readonly wired: WiredLink | undefined; readonly render: () => readonly string[] };
 
 function wire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, netns: Netns | undefined): Wired {
   const fallbackName = hostVethFallbackName(pod.key);
@@ -111,9 +116,10 @@ function wire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, netns: Netns |
     // Only rules: the namespace is not entered, whichever it is.
     using own = openOwnNetns();
     wirePod(kernel, own, { node, pod, fallbackName });
-    return { wired: undefined, lines: renderWiring(node, pod, undefined) };
+    return { wired: undefined, render: () => renderWiring(node, pod, undefined) };
   }
   const { hostIfindex: ifindex, hostName: name, podIfindex } = wirePod(kernel, netns, { node, pod, fallbackName });
   const made = { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } };
-  return { wired: { ifindex, name }, lines: renderWiring(node, made, { netns: netns.path, ifindex: podIfindex }) };
+  const end = { netns: netns.path, ifindex: podIfindex };
+  return { wired: { ifindex, name }, render: () => renderWiring(node, made, end) };
 }

@@ -42,6 +42,14 @@ export class FightDetector {
     return 'alarm';
   }
 
+  /** Tells whether `judge` would keep its hands off at `nowMs`; counts nothing. */
+  wouldHold(identity: string, nowMs: number): boolean {
+    const record = this.#records.get(identity);
+    if (record === undefined) return false;
+    if (nowMs < record.holdUntilMs) return true;
+    return record.repairedAtMs.filter((at) => nowMs - at < this.#limits.windowMs).length >= this.#limits.repairCount;
+  }
+
   /** Objects that are held off at `nowMs`. */
   held(nowMs: number): readonly string[] {
     return [...this.#records].filter(([, record]) => nowMs < record.holdUntilMs).map(([identity]) => identity);

@@ -1,11 +1,10 @@
 import type { Conflict } from '../../dataplane/conflict.ts';
 import type { HostState } from '../../dataplane/desired.ts';
 import { diffHost } from '../../dataplane/diff.ts';
-import type { NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
+import type { NodeNetwork } from '../../dataplane/network.ts';
 import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
-import { planNode } from '../../dataplane/plan-node.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
@@ -14,6 +13,8 @@ import type { Journal } from '../journal/journal-content.ts';
 import type { PlannedListener } from '../node/keep-node-record.ts';
 import type { NodeState } from '../node-state.ts';
 import type { Metrics } from '../observability/metrics.ts';
+import type { Diary } from '../ops/diary.ts';
+import { desiredState } from './desired-state.ts';
 import type { FightDetector } from './fight-detector.ts';
 
 /** The node's kernel, as reconciling needs it. */
@@ -44,6 +45,7 @@ export type ReconcileDeps = {
   readonly fights: FightDetector;
   /** The node as it is now; undefined while it has no primary interface. */
   readonly nodeNetwork: () => NodeNetwork | undefined;
+  readonly diary: Diary;
   /** Called when somebody insists on undoing an operation of ours. */
   readonly fightStarted?: (request: string) => void;
   /** Told what the node was planned as, after the pass. */
@@ -54,13 +56,14 @@ export type ReconcileDeps = {
 export type ReconcileReport = {
   readonly done: readonly Operation[];
   readonly failed: readonly FailedOperation[];
-  readonly held: number;
+  /** Left alone: somebody keeps undoing them, or they rely on what is left alone. */
+  readonly held: readonly Operation[];
   readonly conflicts: readonly Conflict[];
   /** True when the kernel was changed by ADD or DEL meanwhile: look again. */
   readonly isStale: boolean;
 };
 
-const NOTHING: ReconcileReport = { done: [], failed: [], held: 0, conflicts: [], isStale: false };
+const NOTHING: ReconcileReport = { done: [], failed: [], held: [], conflicts: [], isStale: false };
 
 /** Conflicts that keep packets from their way; others are worth a warning only. */
 const GRAVE: ReadonlySet<Conflict['kind']> = new Set(['rule', 'route', 'table', 'mark']);
@@ -74,12 +77,13 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   const { state, kernel } = deps;
   const node = deps.nodeNetwork();
   if (node === undefined) return NOTHING;
+  const startedMs = deps.clock.monotonicMs();
   // 'rule del by port 4711' is for the log; there are few first words.
   deps.metrics.pass(cause.split(/[ ,]/, 1)[0] ?? cause);
-  const nft = await kernel.readNft(desiredState(deps, node, kernel.links()));
+  const nft = await kernel.readNft(planned(deps, node, kernel.links()));
   // No await from here to the first operation: no ADD or DEL comes between what is wanted, what is seen and what is done.
   const links = kernel.links();
-  const desired = desiredState(deps, node, links);
+  const desired = planned(deps, node, links);
   const observed = kernel.observe(desired, nft);
   const { operations, conflicts } = diffHost(desired, observed);
   const allowed = withoutHeld(deps, operations, cause);
@@ -96,41 +100,37 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   updateReadiness(deps, observed, failed);
   count(deps, operations, done);
   deps.planned?.({ ...node, ruleMode: state.ruleMode }, state.plannedEnis);
-  const held = operations.length - allowed.length;
+  const durationMs = deps.clock.monotonicMs() - startedMs;
+  deps.diary.repaired({ cause, durationMs, done, failed, leases: state.leases.values() });
+  const held = leftOut(operations, allowed);
   return { done, failed, held, conflicts, isStale: generation !== state.kernelGeneration && allowed.length > 0 };
 }
 
-/** The desired state of this moment. */
-function desiredState(deps: ReconcileDeps, node: NodeNetwork, links: readonly HostLink[]): HostState {
+/** The desired state of this moment; what is decided for new ENIs is recorded. */
+function planned(deps: ReconcileDeps, node: NodeNetwork, links: readonly HostLink[]): HostState {
   const enis = placeEnis(deps, links);
   deps.state.plannedEnis = enis;
-  const tables = new Set(enis.map(({ table }) => table));
-  return planNode(
-    { ...node, ruleMode: deps.state.ruleMode },
-    enis,
-    activePods(deps.state, links).filter(({ eniTable }) => tables.has(eniTable)),
+  return desiredState(deps.state, node, enis, links);
+}
+
+/** Leaves out what is being fought over, and counts what is not as repaired once more. */
+function withoutHeld(deps: ReconcileDeps, operations: readonly Operation[], cause: string): readonly Operation[] {
+  return withoutReliant(
+    operations,
+    operations.filter((operation) => mayApply(deps, operation, cause)),
   );
 }
 
-/**
- * Pods whose kernel state is wanted. A lease that is being made or ended is its use case's; one whose host link is gone
- * (the sandbox died without a DEL) has nothing that could be repaired.
- */
-function activePods(state: NodeState, links: readonly HostLink[]): readonly PodNetwork[] {
-  const there = new Set(links.map(({ ifindex }) => ifindex));
-  return [...state.leases].flatMap(([key, lease]) => {
-    const isWanted = lease.state === 'active' || (lease.state === 'pending' && state.wired.has(key));
-    const pod = isWanted ? state.podNetwork(lease) : undefined;
-    if (pod === undefined) return [];
-    const isWired = pod.kind === 'ipam' || there.has(pod.hostVeth.ifindex ?? 0);
-    return isWired ? [pod] : [];
-  });
+/** Leaves removals out unless all operations are allowed: what goes away last relies on what came before it. Pure. */
+export function withoutReliant(operations: readonly Operation[], allowed: readonly Operation[]): readonly Operation[] {
+  return allowed.length === operations.length ? allowed : allowed.filter((operation) => !isRemoval(operation));
 }
 
-/** Leaves out what is being fought over. What goes away last relies on what came before it: then it stays too. */
-function withoutHeld(deps: ReconcileDeps, operations: readonly Operation[], cause: string): readonly Operation[] {
-  const allowed = operations.filter((operation) => mayApply(deps, operation, cause));
-  return allowed.length === operations.length ? allowed : allowed.filter((operation) => !isRemoval(operation));
+/** What of `operations` is not in `allowed`. Pure. */
+export function leftOut(operations: readonly Operation[], allowed: readonly Operation[]): readonly Operation[] {
+  if (operations.length === allowed.length) return [];
+  const kept = new Set(allowed);
+  return operations.filter((operation) => !kept.has(operation));
 }
 
 /** Tells whether an operation only takes away. */
@@ -144,6 +144,7 @@ function mayApply(deps: ReconcileDeps, operation: Operation, cause: string): boo
   if (verdict === 'alarm') {
     deps.metrics.fightStarted(operation.kind);
     deps.fightStarted?.(request);
+    deps.diary.tell('fight', () => ({ text: `somebody keeps undoing: ${request}`, isFailure: true }));
     deps.log.warn('somebody keeps undoing this change, leaving it alone for a while', { request, cause });
   }
   return verdict === 'repair';
@@ -154,10 +155,17 @@ function reportConflicts(deps: ReconcileDeps, conflicts: readonly Conflict[]): v
   // A link that is gone is told by the ENI's own problem.
   const texts = conflicts.filter(({ kind }) => kind !== 'link').map(({ message }) => message);
   const known = new Set(state.reportedConflicts);
-  for (const text of texts)
-    if (!known.has(text)) deps.log.warn('conflict with foreign kernel state', { conflict: text });
+  for (const text of texts) {
+    if (known.has(text)) continue;
+    deps.log.warn('conflict with foreign kernel state', { conflict: text });
+    deps.diary.tell('conflict', () => ({ text, isFailure: true }));
+  }
   const now = new Set(texts);
-  for (const text of known) if (!now.has(text)) deps.log.info('conflict is over', { conflict: text });
+  for (const text of known) {
+    if (now.has(text)) continue;
+    deps.log.info('conflict is over', { conflict: text });
+    deps.diary.tell('conflict', () => ({ text: `over: ${text}` }));
+  }
   state.reportedConflicts = texts;
   state.conflicts = conflicts.filter(({ kind }) => GRAVE.has(kind)).map(({ message }) => message);
   deps.metrics.conflicts(texts.length);

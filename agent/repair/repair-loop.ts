@@ -19,6 +19,8 @@ export type RepairLoop = {
   kick(cause: string): void;
   /** Runs a pass that begins after this call and resolves when it is done. */
   pass(cause: string): Promise<ReconcileReport>;
+  /** Runs work between passes, so that none runs meanwhile. */
+  alone<T>(work: () => Promise<T>): Promise<T>;
   /** Takes events until the monitor ends. */
   follow(events: AsyncIterable<MonitorEvent>): Promise<void>;
   close(): Promise<void>;
@@ -36,11 +38,12 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
   const causes = new Set<string>();
-  const pass = (cause: string): Promise<ReconcileReport> => {
-    const next = running.then(() => deps.reconcile(cause));
+  const alone = <T>(work: () => Promise<T>): Promise<T> => {
+    const next = running.then(work);
     running = next.catch(() => {});
     return next;
   };
+  const pass = (cause: string): Promise<ReconcileReport> => alone(() => deps.reconcile(cause));
   const attempt = async (cause: string, followUps: number): Promise<void> => {
     const again = (inMs: number): void => {
       if (followUps < MAX_FOLLOW_UPS && !isClosed) setTimeout(() => void attempt(cause, followUps + 1), inMs);
@@ -71,6 +74,7 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
   return {
     kick,
     pass,
+    alone,
     follow: async (events) => {
       for await (const event of events) {
         if (isClosed) return;

@@ -1,7 +1,9 @@
 import { lstatSync, rmSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { AGENT_SERVICE } from '../api/service.ts';
 import { createHealth, type Health } from './health.ts';
+import { countInFlight } from './in-flight.ts';
 import { publishSocket } from './unix-socket.ts';
 
 /** A server that accepts calls. */
@@ -17,6 +19,9 @@ export type RunningServer = {
  */
 const IDLE_MS = 5 * 60_000;
 
+/** A stream's end is read within this, or not at all: a watcher that is stopped must not hold up the agent. */
+const STREAM_END_MS = 500;
+
 /** Where to serve. */
 export type GrpcAddress = {
   readonly socketPath: string;
@@ -25,30 +30,53 @@ export type GrpcAddress = {
   readonly idleMs?: number;
 };
 
+/** A service that is offered on the unix socket alone, which only root may open. */
+export type LocalService = {
+  readonly definition: ServiceDefinition;
+  readonly implementation: UntypedServiceImplementation;
+  /** Ends its streams; a server with an open stream does not shut down. */
+  close(): void;
+};
+
 /**
  * Serves the agent's service and the health service on a unix socket that only root may open, and on `tcpAddress` when
  * told so (the product's executables know no other way). Health says NOT_SERVING until told otherwise.
+ * @param local is not offered on `tcpAddress`, which any user of the node may connect to.
  * @throws the listener's own error.
  */
 export async function serveGrpc(
   implementation: UntypedServiceImplementation,
   { socketPath, tcpAddress, idleMs = IDLE_MS }: GrpcAddress,
+  local?: LocalService,
 ): Promise<RunningServer> {
-  const server = new Server({ 'grpc.max_receive_message_length': 4 << 20, 'grpc.max_connection_idle_ms': idleMs });
   const health = createHealth();
-  server.addService(AGENT_SERVICE as ServiceDefinition, implementation);
-  server.addService(health.definition, health.implementation);
+  const calls = countInFlight(implementation);
+  const serverOfAll = (): Server => {
+    const server = new Server({ 'grpc.max_receive_message_length': 4 << 20, 'grpc.max_connection_idle_ms': idleMs });
+    server.addService(AGENT_SERVICE as ServiceDefinition, calls.implementation);
+    server.addService(health.definition, health.implementation);
+    return server;
+  };
+  const server = serverOfAll();
+  if (local !== undefined) server.addService(local.definition, local.implementation);
   await publishSocket(socketPath, (temporary) => bind(server, `unix:${temporary}`));
   const inode = lstatSync(socketPath).ino;
-  if (tcpAddress !== undefined) await bind(server, tcpAddress);
+  const servers = [server];
+  if (tcpAddress !== undefined) {
+    // A server of its own: what is not registered there cannot be called there, whatever a peer claims to be.
+    const tcp = serverOfAll();
+    await bind(tcp, tcpAddress);
+    servers.push(tcp);
+  }
   return {
     health,
     drain: async (graceMs) => {
       health.setServing(false);
       health.close();
+      local?.close();
       // A successor may have put its own socket there already.
       if (lstatSync(socketPath, { throwIfNoEntry: false })?.ino === inode) rmSync(socketPath, { force: true });
-      await shutdown(server, graceMs);
+      await Promise.all(servers.map((each) => shutdown(each, graceMs, calls.idle())));
     },
   };
 }
@@ -61,13 +89,16 @@ async function bind(server: Server, address: string): Promise<void> {
   await bound.promise;
 }
 
-async function shutdown(server: Server, graceMs: number): Promise<void> {
+/** Lets calls finish; what is left once they have is a stream that its reader does not read. */
+async function shutdown(server: Server, graceMs: number, idle: Promise<void>): Promise<void> {
+  const isOver = new AbortController();
   const over = Promise.withResolvers<void>();
-  const timer = setTimeout(() => {
-    server.forceShutdown();
-    over.resolve();
-  }, graceMs);
   server.tryShutdown(() => over.resolve());
-  await over.promise;
-  clearTimeout(timer);
+  const rest = async (): Promise<void> => {
+    const patience = (ms: number) => sleep(ms, undefined, { signal: isOver.signal }).catch(() => {});
+    await Promise.race([patience(graceMs), idle.then(() => patience(Math.min(STREAM_END_MS, graceMs)))]);
+  };
+  await Promise.race([over.promise, rest()]);
+  isOver.abort();
+  server.forceShutdown();
 }

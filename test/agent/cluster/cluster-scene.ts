@@ -5,6 +5,7 @@ import { openJournal } from '../../../agent/journal/journal.ts';
 import type { Journal } from '../../../agent/journal/journal-content.ts';
 import { NodeState } from '../../../agent/node-state.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
+import { NO_DIARY } from '../../../agent/ops/diary.ts';
 import { NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
 import { takeSupply } from '../../../agent/supply-intake.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
@@ -123,7 +124,7 @@ function startLife(clock: VirtualClock, api: InProcessApi, path: string): AgentL
     tell: (_type, reason, message) => void told.push(`${reason}: ${message}`),
   };
   const cluster = openCluster({
-    ...{ state, journal, metrics },
+    ...{ state, journal, metrics, diary: NO_DIARY },
     config: outcome.config,
     runtime: {
       ...{ clock, events },
@@ -135,7 +136,7 @@ function startLife(clock: VirtualClock, api: InProcessApi, path: string): AgentL
     kube: api.client({ userAgent: 'agent' }),
   });
   const down = new AbortController();
-  const deps = { state, journal, metrics, log: silentLogger, nodeName: NAME, supplyChanged: () => {} };
+  const deps = { state, journal, metrics, diary: NO_DIARY, log: silentLogger, nodeName: NAME, supplyChanged: () => {} };
   cluster.supply.subscribe((event) => takeSupply({ ...deps, life: cluster.life }, event));
   const life: AgentLife = {
     ...{ state, journal, cluster, told },

@@ -4,7 +4,7 @@ import { startRepairLoop } from '../../../agent/repair/repair-loop.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-const QUIET: ReconcileReport = { done: [], failed: [], held: 0, conflicts: [], isStale: false };
+const QUIET: ReconcileReport = { done: [], failed: [], held: [], conflicts: [], isStale: false };
 
 function loopThat(reconcile: (pass: number) => ReconcileReport) {
   let passes = 0;

@@ -3,6 +3,7 @@ import { openJournal } from '../../../agent/journal/journal.ts';
 import type { Supply } from '../../../agent/journal/supply.ts';
 import { NodeState } from '../../../agent/node-state.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
+import { NO_DIARY } from '../../../agent/ops/diary.ts';
 import type { PodWiring, UseCaseDeps, WiredLink } from '../../../agent/ports.ts';
 import type { PodNetwork } from '../../../dataplane/network.ts';
 import { Netns } from '../../../netlink/netns.ts';
@@ -143,6 +144,7 @@ export function createTestNode(ipCount: number): TestNode {
     mutex: new KeyedMutex(),
     // Descriptor -1 is closed by nobody: the fake kernel never enters a namespace.
     sandboxes: { open: (path) => new OpenedNetns(path), isGone: () => false },
+    diary: NO_DIARY,
     conntrack: { flush: async (ips) => void flushed.push(...ips) },
     settings: { ipCooldownMs: 120_000, addWaitMs: 0, forceAfterMs: 0, podMtu: 0 },
     nextTurn: async () => {},

@@ -1,0 +1,53 @@
+import type { SummaryReplyInit } from '../api/ops-messages.ts';
+
+/** One metric as its registry gives it: cumulative buckets, sums and counts of a histogram are values too. */
+export type Counted = {
+  readonly name: string;
+  readonly values: readonly {
+    readonly value: number;
+    readonly metricName?: string;
+    readonly labels: Readonly<Record<string, string | number | undefined>>;
+  }[];
+};
+
+type CallStats = NonNullable<SummaryReplyInit['calls']>[number];
+
+const REQUESTS = 'tke_eni_request_seconds';
+const US_PER_S = 1_000_000;
+
+/** Sums a metric over all its labels; 0 when there is none. Pure. */
+export function findTotal(counted: readonly Counted[], name: string): number {
+  const values = counted.find((metric) => metric.name === name)?.values ?? [];
+  return values.reduce((sum, { value }) => sum + value, 0);
+}
+
+/** Finds calls by verb, with what they took: all codes together. Pure. */
+export function findCalls(counted: readonly Counted[]): readonly CallStats[] {
+  const values = counted.find(({ name }) => name === REQUESTS)?.values ?? [];
+  const byVerb = Map.groupBy(values, ({ labels }) => String(labels['verb']));
+  return [...byVerb].map(([verb, ofVerb]) => {
+    const sum = (metric: string, isWanted: (code: string) => boolean = () => true): number =>
+      ofVerb
+        .filter(({ metricName, labels }) => metricName === `${REQUESTS}_${metric}` && isWanted(String(labels['code'])))
+        .reduce((all, { value }) => all + value, 0);
+    return {
+      verb,
+      total: sum('count'),
+      failed: sum('count', (code) => code !== '0'),
+      sumUs: Math.round(sum('sum') * US_PER_S),
+      buckets: bucketsOf(ofVerb.filter(({ metricName }) => metricName === `${REQUESTS}_bucket`)),
+    };
+  });
+}
+
+/** Prometheus counts a call in its bucket and all above; we count it once. */
+function bucketsOf(values: Counted['values']): CallStats['buckets'] {
+  const byBound = Map.groupBy(values, ({ labels }) => (labels['le'] === '+Inf' ? 0 : Number(labels['le'])));
+  const cumulative = [...byBound]
+    .map(([bound, ofBound]) => ({ bound, count: ofBound.reduce((all, { value }) => all + value, 0) }))
+    .toSorted((a, b) => (a.bound === 0 ? 1 : b.bound === 0 ? -1 : a.bound - b.bound));
+  return cumulative.map(({ bound, count }, index) => ({
+    upToUs: Math.round(bound * US_PER_S),
+    count: count - (cumulative[index - 1]?.count ?? 0),
+  }));
+}

@@ -1,0 +1,112 @@
+import { CNI_CODE } from '../api/cni-code.ts';
+import type { RepairReplyInit } from '../api/ops-messages.ts';
+import type { ClusterSide } from '../cluster/cluster.ts';
+import type { AgentConfig } from '../config/options.ts';
+import { failureOf } from '../failure-of.ts';
+import { type Gate, holdOf } from '../gate.ts';
+import type { WarmTargets } from '../journal/supply.ts';
+import type { AgentParts, AgentRuntime } from '../parts.ts';
+import { previewRepair } from '../repair/preview.ts';
+import type { RepairLoop } from '../repair/repair-loop.ts';
+import type { OpsUseCases } from '../server/ops-service.ts';
+import { statusOf } from '../status.ts';
+import { microseconds } from './event-message.ts';
+import { poolReply } from './pool-reply.ts';
+import { recorderReply } from './recorder-reply.ts';
+import { type RepairFindings, repairReply } from './repair-reply.ts';
+import { summaryReply } from './summary-reply.ts';
+
+/** What those who look after the node are answered from. */
+export type OpsDeps = {
+  readonly config: AgentConfig;
+  readonly runtime: AgentRuntime;
+  readonly parts: AgentParts;
+  readonly gate: Gate;
+  readonly loop: Pick<RepairLoop, 'pass' | 'alone' | 'kick'>;
+  /** Undefined without a cluster. */
+  readonly cluster: ClusterSide | undefined;
+  /** Monotonic. */
+  readonly startedMs: number;
+};
+
+/** What called for a pass, in logs and metrics. */
+const CAUSE = 'ops';
+const NO_WARM: WarmTargets = { min: 0, max: 0 };
+
+/** Binds what the ops CLI may ask for to the agent's parts. */
+export function openOps(deps: OpsDeps): OpsUseCases {
+  const { config, parts, cluster } = deps;
+  const { state, useCases, recorder, hub } = parts;
+  return {
+    pool: () =>
+      poolReply(state, {
+        nowMs: useCases.clock.bootMs(),
+        cooldownMs: config.ipCooldownMs,
+        warm: cluster?.warm() ?? state.supply?.warm ?? NO_WARM,
+        outside: cluster?.outside() ?? { waiting: state.addsWaiting.size, floor: 0 },
+      }),
+    summary: () => summary(deps),
+    repair: ({ dryRun }) => repair(deps, dryRun),
+    recorder: (pod) => recorderReply(recorder, pod),
+    watch: (watcher) => hub.watch(watcher),
+    watchers: () => hub.watchers,
+    close: () => hub.close(),
+  };
+}
+
+async function summary({ config, runtime, parts, gate, cluster, startedMs }: OpsDeps) {
+  const { state, useCases, metrics, hub } = parts;
+  const kube = runtime.kubeUse?.();
+  const nowMs = useCases.clock.monotonicMs();
+  return summaryReply(state, {
+    ...{ nowMs, startedMs },
+    nodeName: config.nodeName === '' ? (state.supply?.nodeName ?? '') : config.nodeName,
+    supplySource: config.supplySource,
+    journalOrigin: useCases.journal.origin,
+    status: statusOf(state, holdOf(gate)),
+    counted: await metrics.registry.getMetricsAsJSON(),
+    held: parts.reconcile.fights.held(nowMs),
+    lastPass: gate.lastPass,
+    kube: kube === undefined || cluster === undefined ? undefined : { ...kube, silenceMs: cluster.silenceMs() },
+    watchers: hub.watchers,
+  });
+}
+
+/** In the line of the agent's own passes: there is one writer. */
+async function repair(deps: OpsDeps, dryRun: boolean): Promise<RepairReplyInit> {
+  const { parts } = deps;
+  const { clock, log } = parts.useCases;
+  const startedMs = clock.monotonicMs();
+  const answer = (reply: RepairReplyInit): RepairReplyInit => ({
+    ...{ ...reply, dryRun },
+    durationUs: microseconds(clock.monotonicMs() - startedMs),
+  });
+  try {
+    // Whoever asks wants everything looked at anew, as by the timer.
+    parts.reconcile.kernel.forgetNft();
+    const findings = dryRun ? await preview(deps) : await pass(deps);
+    if (findings !== undefined) return answer(repairReply(findings));
+    return answer({
+      error: {
+        code: CNI_CODE.notAvailable,
+        msg: 'the node has no primary interface yet, so that nothing can be planned',
+        details: 'set --primary-interface of tke-eni-agent when it has no default route',
+      },
+    });
+  } catch (error) {
+    log.error('a repair that was asked for failed', { dryRun, error });
+    return answer({ error: failureOf(error) });
+  }
+}
+
+async function preview({ parts, loop }: OpsDeps): Promise<RepairFindings | undefined> {
+  const found = await loop.alone(() => previewRepair(parts.reconcile));
+  return found === undefined ? undefined : { ...found, failed: [] };
+}
+
+async function pass({ parts, loop }: OpsDeps): Promise<RepairFindings | undefined> {
+  const { done, failed, held, conflicts, isStale } = await loop.pass(CAUSE);
+  if (isStale) loop.kick(CAUSE);
+  if (parts.finder.primary() === undefined) return undefined;
+  return { operations: done, failed, held, conflicts };
+}

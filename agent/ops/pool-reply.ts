@@ -1,0 +1,94 @@
+import { ADDRESS_STATE, type PoolReplyInit } from '../api/ops-messages.ts';
+import type { SupplyEni, WarmTargets } from '../journal/supply.ts';
+import type { NodeState } from '../node-state.ts';
+import type { OutsideDemand } from '../pool/demand.ts';
+import type { PoolAddress } from '../pool/pool-state.ts';
+
+/** What the answer depends on beside the agent's memory. */
+export type PoolView = {
+  /** Since boot. */
+  readonly nowMs: number;
+  readonly cooldownMs: number;
+  readonly warm: WarmTargets;
+  readonly outside: OutsideDemand;
+};
+
+/** Says of every address who has it, and of every ENI how it is. Changes nothing. */
+export function poolReply(state: NodeState, view: PoolView): PoolReplyInit {
+  const addresses = [...state.pool.state.addresses.values()];
+  const byEni = Map.groupBy(addresses, ({ eniId }) => eniId);
+  const { warm } = view;
+  return {
+    addresses: addresses.map((address) => addressMessage(state, address, view.nowMs)),
+    enis: (state.supply?.enis ?? []).map((eni) => eniMessage(state, eni, byEni.get(eni.eniId) ?? [])),
+    ...{ warmMin: warm.min, warmMax: warm.max, limit: warm.limit ?? 0 },
+    demand: state.pool.demand(warm, view.outside).desired,
+    waiting: [...state.addsWaiting].map(([key, { podNamespace, podName }]) => ({
+      ...partsOf(key),
+      podNamespace,
+      podName,
+    })),
+    supplyEpoch: Math.max(0, state.supply?.epoch ?? 0),
+    supplyProblem: state.distrusted ?? state.supplyWaitsFor() ?? '',
+    families: state.familiesToGive(),
+    hasSupply: state.supply !== undefined,
+    cooldownMs: view.cooldownMs,
+  };
+}
+
+type Item<T extends readonly unknown[] | undefined> = NonNullable<T>[number];
+
+function addressMessage(state: NodeState, address: PoolAddress, nowMs: number): Item<PoolReplyInit['addresses']> {
+  const { ip, family, eniId, assignmentId, leaseKey, coolUntilMs } = address;
+  const lease = leaseKey === undefined ? undefined : state.leases.get(leaseKey);
+  return {
+    ...{ ip, family, eniId, assignmentId },
+    state: stateNumber(state, address),
+    // An ADD that is being served has its address before it has a lease.
+    ...(leaseKey === undefined ? {} : partsOf(leaseKey)),
+    podNamespace: lease?.podNamespace ?? '',
+    podName: lease?.podName ?? '',
+    coolRemainingMs: address.state === 'cooling' ? Math.max(0, (coolUntilMs ?? nowMs) - nowMs) : 0,
+    unlisted: address.standing === 'missing',
+    pairedIp: address.pairedIp ?? '',
+  };
+}
+
+function stateNumber({ readyEnis, pool }: NodeState, address: PoolAddress): number {
+  switch (address.state) {
+    case 'leased':
+      return ADDRESS_STATE.ADDRESS_STATE_IN_USE;
+    case 'cooling':
+      return ADDRESS_STATE.ADDRESS_STATE_COOLING;
+    case 'withdrawn':
+      return address.offered ? ADDRESS_STATE.ADDRESS_STATE_OFFERED : ADDRESS_STATE.ADDRESS_STATE_RELEASING;
+    case 'free': {
+      const mayServe = readyEnis.has(address.eniId) && pool.state.enis.get(address.eniId)?.serves === true;
+      return mayServe ? ADDRESS_STATE.ADDRESS_STATE_FREE : ADDRESS_STATE.ADDRESS_STATE_UNREADY;
+    }
+  }
+}
+
+function eniMessage(state: NodeState, eni: SupplyEni, addresses: readonly PoolAddress[]): Item<PoolReplyInit['enis']> {
+  const { eniId, mac, draining, attached } = eni;
+  const link = state.enis.get(eniId);
+  const record = state.eniRecords.get(eniId);
+  const isReady = state.readyEnis.has(eniId) && attached && !draining;
+  return {
+    ...{ eniId, mac, draining, attached },
+    ...{ ifname: link?.ifname ?? '', ifindex: link?.ifindex ?? 0, table: record?.table ?? 0, slot: record?.slot ?? 0 },
+    ready: isReady,
+    problem: state.eniProblems.get(eniId)?.text ?? '',
+    addresses: addresses.length,
+    inUse: addresses.filter((address) => address.state === 'leased').length,
+    free: addresses.filter((address) => address.state === 'free').length,
+    primaryIps: eni.primary.map(({ ip }) => ip),
+    subnetCidrs: eni.primary.map(({ subnetCidr }) => subnetCidr),
+    deviceIndex: eni.deviceIndex ?? 0,
+  };
+}
+
+function partsOf(key: string): { readonly containerId: string; readonly ifName: string } {
+  const slash = key.indexOf('/');
+  return { containerId: key.slice(0, slash), ifName: key.slice(slash + 1) };
+}

@@ -1,0 +1,59 @@
+import type { RecordedOperationInit, RecorderReplyInit } from '../api/ops-messages.ts';
+import { KIND_NUMBER, microseconds, outcomeNumber } from './event-message.ts';
+import type { FlightRecorder, RecordedEntry } from './flight-recorder.ts';
+import { textOf } from './open-diary.ts';
+
+/** A client takes messages of up to 4 MiB by default. */
+const MOST_CHARS = 3 << 20;
+
+/**
+ * Says what is recorded of the Pods that `wanted` names: part of 'namespace/name', an address, or the beginning of a
+ * container id; all when empty. Changes nothing.
+ */
+export function recorderReply(recorder: FlightRecorder, wanted: string): RecorderReplyInit {
+  const pods: { readonly pod: string; readonly operations: readonly RecordedOperationInit[] }[] = [];
+  let leftOut = 0;
+  let chars = 0;
+  for (const { pod, entries } of recorder.pods()) {
+    if (!isWanted(pod, entries, wanted)) continue;
+    const operations = chars > MOST_CHARS ? [] : entries.map(operationMessage);
+    chars += operations.reduce((sum, operation) => sum + charsOf(operation), 0);
+    if (operations.length === 0 || (chars > MOST_CHARS && pods.length > 0)) leftOut++;
+    else pods.push({ pod, operations });
+  }
+  return { pods, leftOut, forgotten: recorder.forgotten };
+}
+
+function isWanted(pod: string, entries: readonly RecordedEntry[], wanted: string): boolean {
+  if (wanted === '' || pod.includes(wanted)) return true;
+  return entries.some(
+    ({ containerId, lease }) =>
+      containerId.startsWith(wanted) || lease?.addresses.some(({ ip }) => ip === wanted) === true,
+  );
+}
+
+function operationMessage(entry: RecordedEntry): RecordedOperationInit {
+  const { kind, containerId, ifName, atMs, durationMs, steps, lease, failure, differences = [] } = entry;
+  return {
+    ...{ containerId, ifName, atUnixMs: Math.round(atMs), kind: KIND_NUMBER[kind] },
+    outcome: outcomeNumber(failure !== undefined || differences.length > 0),
+    code: failure?.code ?? 0,
+    text: textOf(entry),
+    details: failure?.details ?? differences.join('\n'),
+    durationUs: microseconds(durationMs),
+    ips: lease?.addresses.map(({ ip }) => ip) ?? [],
+    eniId: lease?.eniId ?? '',
+    link: lease?.hostVeth?.name ?? '',
+    steps: steps.map(({ name, ms }) => ({ name, durationUs: microseconds(ms) })),
+    operations: entry.kernel.flatMap((render) => render()),
+    repeats: entry.repeats ?? 0,
+    cause: entry.cause ?? '',
+  };
+}
+
+function charsOf({ operations = [], text = '', details = '' }: RecordedOperationInit): number {
+  return operations.reduce((sum, line) => sum + line.length, text.length + details.length + ENTRY_CHARS);
+}
+
+/** What an operation takes beside its lines, at most. */
+const ENTRY_CHARS = 500;

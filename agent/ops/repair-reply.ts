@@ -1,0 +1,25 @@
+import type { Conflict } from '../../dataplane/conflict.ts';
+import { type Operation, renderOperation } from '../../dataplane/operation.ts';
+import type { RepairReplyInit } from '../api/ops-messages.ts';
+
+/** What a pass did, or would do. */
+export type RepairFindings = {
+  readonly operations: readonly Operation[];
+  readonly failed: readonly { readonly operation: Operation; readonly error: unknown }[];
+  readonly held: readonly Operation[];
+  readonly conflicts: readonly Conflict[];
+};
+
+/** Says it in the lines that a person would type. Pure. */
+export function repairReply({ operations, failed, held, conflicts }: RepairFindings): RepairReplyInit {
+  return {
+    operations: operations.map(renderOperation),
+    failed: failed.map(({ operation, error }) => ({
+      operation: renderOperation(operation),
+      error: error instanceof Error ? error.message : String(error),
+    })),
+    held: held.map(renderOperation),
+    // A link that is gone is told as the problem of its ENI.
+    conflicts: conflicts.filter(({ kind }) => kind !== 'link').map(({ message }) => message),
+  };
+}

@@ -1,0 +1,81 @@
+import type { SummaryReplyInit } from '../api/ops-messages.ts';
+import type { CniFailure } from '../cni-failure.ts';
+import type { NodeState } from '../node-state.ts';
+import { type Counted, findCalls, findTotal } from './find-counted.ts';
+
+/** How the last repair pass went. */
+export type LastPass = {
+  /** When it ended, monotonic. */
+  readonly endedMs: number;
+  readonly cause: string;
+  /** Why it did not come to an end. */
+  readonly error?: string;
+};
+
+/** What the agent asked of the API server. */
+export type KubeUse = {
+  readonly qps: number;
+  readonly burst: number;
+  readonly calls: number;
+  readonly failed: number;
+  readonly throttled: number;
+  readonly throttledMs: number;
+};
+
+/** What the answer depends on beside the agent's memory. */
+export type SummaryView = {
+  /** Monotonic. */
+  readonly nowMs: number;
+  readonly startedMs: number;
+  readonly nodeName: string;
+  readonly supplySource: string;
+  readonly journalOrigin: string;
+  readonly status: CniFailure | undefined;
+  readonly counted: readonly Counted[];
+  readonly held: readonly string[];
+  readonly lastPass: LastPass | undefined;
+  /** Undefined where supply does not come from the API server. */
+  readonly kube: (KubeUse & { readonly silenceMs: number }) | undefined;
+  readonly watchers: number;
+};
+
+/** Says how the agent is and what it has done. Changes nothing. */
+export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyInit {
+  const { nowMs, counted, lastPass } = view;
+  const leases = Map.groupBy(state.leases.values(), (lease) => lease.state);
+  const total = (name: string): number => findTotal(counted, name);
+  return {
+    ...{ nodeName: view.nodeName, supplySource: view.supplySource, journalOrigin: view.journalOrigin },
+    uptimeMs: Math.max(0, Math.round(nowMs - view.startedMs)),
+    ruleMode: state.ruleMode,
+    status: view.status ?? { code: 0 },
+    leasesPending: leases.get('pending')?.length ?? 0,
+    leasesActive: leases.get('active')?.length ?? 0,
+    leasesReleasing: leases.get('releasing')?.length ?? 0,
+    calls: findCalls(counted),
+    drift: total('tke_eni_drift_total'),
+    repaired: total('tke_eni_repairs_total'),
+    passes: total('tke_eni_repair_passes_total'),
+    fights: total('tke_eni_fights_total'),
+    held: view.held,
+    conflicts: state.reportedConflicts,
+    api: view.kube === undefined ? undefined : apiMessage(view.kube),
+    lastPassAgeMs: lastPass === undefined ? 0 : Math.max(0, Math.round(nowMs - lastPass.endedMs)),
+    lastPassError: lastPass?.error ?? '',
+    lastPassCause: lastPass?.cause ?? '',
+    overruns: total('tke_eni_notification_overruns_total'),
+    forcedReuse: total('tke_eni_forced_reuse_total'),
+    watchers: view.watchers,
+    supplyEpoch: Math.max(0, state.supply?.epoch ?? 0),
+  };
+}
+
+function apiMessage({ silenceMs, ...use }: NonNullable<SummaryView['kube']>): SummaryReplyInit['api'] {
+  const isHeard = Number.isFinite(silenceMs);
+  return {
+    ...use,
+    throttledMs: Math.round(use.throttledMs),
+    heard: isHeard,
+    silenceMs: isHeard ? Math.max(0, Math.round(silenceMs)) : 0,
+  };
+}

@@ -1,0 +1,35 @@
+import type { HostState } from '../../dataplane/desired.ts';
+import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
+import { planNode } from '../../dataplane/plan-node.ts';
+import type { HostLink } from '../eni/locate-enis.ts';
+import type { NodeState } from '../node-state.ts';
+
+/** What the kernel should hold at this moment: the node, these ENIs, and the Pods that are wired. Changes nothing. */
+export function desiredState(
+  state: NodeState,
+  node: NodeNetwork,
+  enis: readonly EniNetwork[],
+  links: readonly HostLink[],
+): HostState {
+  const tables = new Set(enis.map(({ table }) => table));
+  return planNode(
+    { ...node, ruleMode: state.ruleMode },
+    enis,
+    activePods(state, links).filter(({ eniTable }) => tables.has(eniTable)),
+  );
+}
+
+/**
+ * Pods whose kernel state is wanted. A lease that is being made or ended is its use case's; one whose host link is gone
+ * (the sandbox died without a DEL) has nothing that could be repaired.
+ */
+function activePods(state: NodeState, links: readonly HostLink[]): readonly PodNetwork[] {
+  const there = new Set(links.map(({ ifindex }) => ifindex));
+  return [...state.leases].flatMap(([key, lease]) => {
+    const isWanted = lease.state === 'active' || (lease.state === 'pending' && state.wired.has(key));
+    const pod = isWanted ? state.podNetwork(lease) : undefined;
+    if (pod === undefined) return [];
+    const isWired = pod.kind === 'ipam' || there.has(pod.hostVeth.ifindex ?? 0);
+    return isWired ? [pod] : [];
+  });
+}

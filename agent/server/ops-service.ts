@@ -1,0 +1,70 @@
+import {
+  Metadata,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type sendUnaryData,
+  status,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import type { OpsMethod, OpsReplyInitOf, OpsRequestOf } from '../api/ops-service.ts';
+import { OPS_SERVICE } from '../api/ops-service.ts';
+import type { Subscription, Watcher } from '../ops/event-hub.ts';
+import type { LocalService } from './grpc-server.ts';
+
+/** What those who look after the node ask for, as the server calls it. */
+export type OpsUseCases = {
+  pool(): OpsReplyInitOf<'pool'>;
+  summary(): Promise<OpsReplyInitOf<'summary'>>;
+  /** Never rejects: why no pass could be made is in the reply. */
+  repair(request: { readonly dryRun: boolean }): Promise<OpsReplyInitOf<'repair'>>;
+  recorder(pod: string): OpsReplyInitOf<'recorder'>;
+  watch(watcher: Watcher): Subscription;
+  watchers(): number;
+  /** Ends all watches, and those that come later. */
+  close(): void;
+};
+
+/** More than people have terminals; each may cost a queue. */
+const MOST_WATCHERS = 32;
+
+/** Makes `service Ops`: it translates and nothing else. It is for root, on the unix socket: never offer it on TCP. */
+export function opsService(useCases: OpsUseCases, agentVersion: string): LocalService {
+  const implementation: UntypedServiceImplementation = {
+    pool: unary<'pool'>(async () => ({ ...useCases.pool(), agentVersion })),
+    summary: unary<'summary'>(async () => ({ ...(await useCases.summary()), agentVersion })),
+    repair: unary<'repair'>(async (request) => ({ ...(await useCases.repair(request)), agentVersion })),
+    recorder: unary<'recorder'>(async ({ pod }) => useCases.recorder(pod)),
+    watch: (call: ServerWritableStream<OpsRequestOf<'watch'>, OpsReplyInitOf<'watch'>>) => watch(useCases, call),
+  };
+  return { definition: OPS_SERVICE as ServiceDefinition, implementation, close: () => useCases.close() };
+}
+
+function unary<M extends OpsMethod>(answer: (request: OpsRequestOf<M>) => Promise<OpsReplyInitOf<M>>) {
+  return (call: ServerUnaryCall<OpsRequestOf<M>, OpsReplyInitOf<M>>, reply: sendUnaryData<OpsReplyInitOf<M>>): void => {
+    answer(call.request)
+      .then((message) => reply(null, message))
+      .catch((error: unknown) => reply(error instanceof Error ? error : new Error(String(error))));
+  };
+}
+
+function watch(
+  useCases: OpsUseCases,
+  call: ServerWritableStream<OpsRequestOf<'watch'>, OpsReplyInitOf<'watch'>>,
+): void {
+  const refuse = (code: status, details: string) => call.emit('error', { code, details });
+  if (useCases.watchers() >= MOST_WATCHERS) {
+    refuse(status.RESOURCE_EXHAUSTED, `${MOST_WATCHERS} watch already`);
+    return;
+  }
+  // The caller knows with these from when on it is told.
+  call.sendMetadata(new Metadata());
+  const place = useCases.watch({
+    kinds: new Set(call.request.kinds),
+    write: (event) => call.write(event),
+    end: () => refuse(status.UNAVAILABLE, 'the agent goes down'),
+  });
+  call.on('drain', place.ready);
+  call.on('cancelled', place.close);
+  call.on('close', place.close);
+}
