@@ -10,7 +10,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { withLock } from './build/lock.ts';
-import { buildExecutables } from './build.ts';
+import { buildExecutables, type ExecutableName } from './build.ts';
 import { type ImageReport, type ImageSpec, writeImage } from './image/archive.ts';
 import { contentsOf, type ImageName } from './image/contents.ts';
 import { fingerprintOf, writeTree } from './image/tree.ts';
@@ -40,7 +40,7 @@ export type ImageOptions = {
 /** Builds executables and images where they are out of date. Safe to call from several processes at once. */
 export async function buildImages(options: ImageOptions = {}): Promise<readonly BuiltImage[]> {
   const { names = IMAGES, outDir = OUT_DIR, report = () => {} } = options;
-  const { binDir } = await buildExecutables(['tke-route-eni', ...names], report);
+  const { binDir } = await buildExecutables(executablesOf(names), report);
   return withLock(join(ROOT, 'dist', '.cache', 'image-lock.db'), async () => {
     const images: BuiltImage[] = [];
     for (const name of names) {
@@ -56,6 +56,11 @@ export async function buildImages(options: ImageOptions = {}): Promise<readonly 
 const ROOT = join(import.meta.dirname, '..');
 const OUT_DIR = join(ROOT, 'dist', 'images');
 const IMAGES = ['tke-eni-agent', 'tke-eni-ipamd'] as const satisfies readonly ImageName[];
+
+/** Lists what has to be built for images. */
+function executablesOf(names: readonly ImageName[]): readonly ExecutableName[] {
+  return names.flatMap((name) => (name === 'tke-eni-agent' ? ['tke-route-eni', 'tke-eni', name] : [name]));
+}
 
 async function specOf(name: ImageName, binDir: string, options: ImageOptions): Promise<ImageSpec> {
   const { prefix = '', createdS = 0 } = options;
@@ -132,7 +137,7 @@ if (import.meta.main) {
   const report = (line: string): void => console.error(line);
   const [first] = names;
   if (values.rootfs !== undefined && first !== undefined) {
-    const { binDir } = await buildExecutables(['tke-route-eni', first], report);
+    const { binDir } = await buildExecutables(executablesOf([first]), report);
     await mkdir(values.rootfs, { recursive: true });
     if (readdirSync(values.rootfs).length > 0) throw new Error(`${values.rootfs}: not empty`);
     await writeTree(values.rootfs, contentsOf(first, { binDir }).layers);

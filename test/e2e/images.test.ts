@@ -47,6 +47,7 @@ const FILES: Readonly<Record<ImageName, readonly string[]>> = {
     'usr/bin/dash',
     'usr/bin/ffi-rs.node',
     'usr/bin/sh',
+    'usr/bin/tke-eni',
     'usr/bin/tke-eni-agent',
     'usr/bin/unshare',
     'usr/sbin/conntrack',
@@ -241,6 +242,12 @@ test.serial('tke-eni-agent: every CNI executable runs in a read-only root', asyn
     t.is(ended.code, 0, `${path}: ${ended.stderr}`);
     t.true(Array.isArray(JSON.parse(ended.stdout).supportedVersions), path);
   }
+});
+
+test.serial('tke-eni-agent: the ops CLI answers in a read-only root', async (t) => {
+  const version = await inImage('tke-eni-agent', ['tke-eni', 'version']);
+  t.is(version.code, 0, version.stderr);
+  t.regex(version.stdout, /^\d+\.\d+\.\d+/);
 });
 
 test.serial(

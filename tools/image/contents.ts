@@ -84,6 +84,8 @@ function agentContents(binDir: string, root: string): Contents {
           ),
         ],
       },
+      // For people: `kubectl exec ds/tke-eni-agent -- tke-eni …`. Its ffi-rs.node is the program's.
+      { name: 'cli', entries: [executable('usr/bin/tke-eni', join(binDir, 'tke-eni'))] },
       {
         name: 'program',
         entries: [
