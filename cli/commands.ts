@@ -1,6 +1,7 @@
 import type { Command } from './command.ts';
 import { ENIS, PODS, POOL } from './pool/command.ts';
 import { STATUS } from './status/command.ts';
+import { WATCH } from './watch/command.ts';
 
 /** Every command, in the order of the help. Each line is added by who writes the command. */
-export const COMMANDS: readonly Command[] = [STATUS, POOL, PODS, ENIS];
+export const COMMANDS: readonly Command[] = [STATUS, POOL, PODS, ENIS, WATCH];

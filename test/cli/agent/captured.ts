@@ -16,6 +16,8 @@ export type Surroundings = {
   readonly signal?: AbortSignal;
   readonly env?: CommandContext['env'];
   readonly isRoot?: boolean;
+  /** Called with what is written, as it is. */
+  readonly onStdout?: (text: string) => void;
 };
 
 /** Runs a command line as main would, in this process, into memory. */
@@ -33,6 +35,7 @@ export async function runCaptured(argv: readonly string[], around: Surroundings 
       openStream: (name) =>
         memoryStream(around, (text) => {
           written[name] += text;
+          if (name === 'stdout') around.onStdout?.(text);
         }),
     },
     COMMANDS,

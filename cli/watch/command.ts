@@ -1,0 +1,59 @@
+import { type ArgsOf, defineCommand } from '../command.ts';
+import { AGENT_KINDS, KERNEL_KINDS } from './watch-event.ts';
+
+const OPTIONS = {
+  pod: {
+    type: 'string',
+    summary: 'only what concerns Pods with this in namespace/name, this address or container id',
+    metavar: 'POD',
+    completes: 'pod',
+  },
+  eni: {
+    type: 'string',
+    summary: 'only what concerns this ENI (id, interface or table) and Pods on it',
+    metavar: 'ENI',
+    completes: 'eni',
+  },
+  kind: {
+    type: 'strings',
+    summary: 'only events of this kind',
+    metavar: 'KIND',
+    choices: [...KERNEL_KINDS, ...AGENT_KINDS],
+  },
+  all: { type: 'boolean', summary: 'neighbour states and the kernel’s own routes too' },
+  output: {
+    type: 'string',
+    alias: 'o',
+    summary: 'lines for people, or one JSON document a line',
+    metavar: 'FORMAT',
+    choices: ['text', 'json'],
+    default: 'text',
+  },
+} as const;
+const NONE = {} as const;
+
+/** Is what `watch` gets. */
+export type WatchArgs = ArgsOf<typeof OPTIONS, typeof NONE>;
+
+/** `tke-eni watch` */
+export const WATCH = defineCommand({
+  name: 'watch',
+  summary: 'follow what changes in the kernel and what the agent does',
+  description: `Prints a line for each change of links, addresses, routes, rules, neighbours and nftables of the node as it
+comes, and for each ADD, DEL, repair and other event of the agent, until Ctrl-C.
+
+A line has the time (UTC), '*' for a kernel object of ours or 'A' for the agent, '+' came, '-' went, '~' changed or
+'!' failed, the kind, the Pod or ENI that owns it, and the thing as ip prints it. A change of ours that nobody of ours
+made is what to look for: somebody else's program removes it, and the agent's repair follows.
+
+Without an agent tells what the kernel tells, and joins the agent when it comes.`,
+  positionals: NONE,
+  options: OPTIONS,
+  examples: [
+    { line: 'tke-eni watch', does: 'follows everything' },
+    { line: 'tke-eni watch --pod default/web-0', does: 'follows one Pod through ADD, repair and DEL' },
+    { line: 'tke-eni watch --kind rule --kind route -o json', does: 'one JSON document for each change of routing' },
+  ],
+  needs: 'root for nftables, the agent’s events and the names of Pods; the rest works without',
+  load: () => import('./run-watch.ts'),
+});

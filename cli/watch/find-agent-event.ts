@@ -1,0 +1,50 @@
+import { type AgentEvent, EVENT_KIND, EVENT_OUTCOME } from '../../agent/api/ops-messages.ts';
+import { latencyText } from '../agent/duration-text.ts';
+import type { Names } from './names.ts';
+import { AGENT_KINDS, type WatchEvent, type WatchKind, type WatchOwner } from './watch-event.ts';
+
+/** Makes lines of an event of the agent: one that says how many were dropped before it, if any, and itself. Pure. */
+export function findAgentEvents(event: AgentEvent, names: Pick<Names, 'podOfSandbox'>): readonly WatchEvent[] {
+  const base = { atMs: event.atUnixMs, source: 'agent', isOurs: true, isNoise: false } as const;
+  const owner = ownerOf(event, names);
+  const told: WatchEvent = {
+    ...base,
+    kind: eventKindText(event.kind),
+    change: event.outcome === EVENT_OUTCOME.EVENT_OUTCOME_FAILED ? 'failed' : 'ok',
+    text: textOf(event, owner),
+    ...(owner === undefined ? {} : { owner }),
+    ...(event.operations.length === 0 ? {} : { operations: event.operations }),
+  };
+  if (event.dropped === 0) return [told];
+  const text = `${event.dropped} events of the agent were dropped here: this reader was too slow`;
+  return [{ ...base, kind: 'lost', change: '~', text }, told];
+}
+
+/** Names a kind of event in lower case: 'add'; one of a later release is told as a status. Pure. */
+export function eventKindText(kind: number): WatchKind {
+  const name = Object.entries(EVENT_KIND).find(([, number]) => number === kind)?.[0] ?? '';
+  const word = name.slice('EVENT_KIND_'.length).toLowerCase();
+  return AGENT_KINDS.find((known) => known === word) ?? 'status';
+}
+
+/** Numbers a kind for the agent; undefined for one that it does not tell. Pure. */
+export function eventKindNumber(kind: string): number | undefined {
+  const found = Object.entries(EVENT_KIND).find(([name]) => name === `EVENT_KIND_${kind.toUpperCase()}`);
+  return found?.[1];
+}
+
+function ownerOf({ subject, containerId }: AgentEvent, names: Pick<Names, 'podOfSandbox'>): WatchOwner | undefined {
+  if (containerId !== '') {
+    const known = names.podOfSandbox(containerId, 'eth0');
+    return known.kind === 'pod' && subject.includes('/') ? { ...known, name: subject } : known;
+  }
+  if (subject.includes('/')) return { kind: 'pod', name: subject, containerId: '', ips: [], eniId: '' };
+  return subject.startsWith('eni-') ? { kind: 'eni', eniId: subject, ifname: '', table: 0 } : undefined;
+}
+
+function textOf({ subject, text, code, durationUs }: AgentEvent, owner: WatchOwner | undefined): string {
+  const about = owner === undefined && subject !== '' ? `${subject}: ` : '';
+  const failure = code === 0 ? '' : ` (code ${code})`;
+  const took = durationUs === 0 ? '' : ` in ${latencyText(durationUs)}`;
+  return `${about}${text}${failure}${took}`;
+}

@@ -1,0 +1,71 @@
+import type { EniRecord } from '../../agent/journal/journal-content.ts';
+import type { Lease } from '../../agent/journal/lease.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { WatchOwner } from './watch-event.ts';
+
+/** What the agent wrote down, as far as names need it. */
+export type NameSource = { readonly leases: readonly Lease[]; readonly enis: readonly EniRecord[] };
+
+/** Names by what the kernel tells of a thing. */
+export type Names = {
+  podOfIp(ip: string): WatchOwner | undefined;
+  podOfVeth(ifname: string): WatchOwner | undefined;
+  /** A sandbox nobody recorded still has an owner: itself. */
+  podOfSandbox(containerId: string, ifName: string): WatchOwner;
+  eniOfTable(table: number): EniRecord | undefined;
+  eniOfMac(mac: string): EniRecord | undefined;
+};
+
+/** Reading a journal takes some milliseconds; a burst of changes by strangers must not be spent on reading it. */
+const READ_AGAIN_MS = 100;
+
+/**
+ * Names Pods and ENIs by the agent's journal, which `read` reads; again when a name is not known, since the agent writes
+ * a lease down before it touches the kernel. Remembers those that are gone, whose things are yet to go.
+ */
+export function createNames(read: () => NameSource | undefined, clock: Pick<Clock, 'monotonicMs'>): Names {
+  const byIp = new Map<string, WatchOwner>();
+  const byVeth = new Map<string, WatchOwner>();
+  const byKey = new Map<string, WatchOwner>();
+  const byTable = new Map<number, EniRecord>();
+  const byMac = new Map<string, EniRecord>();
+  let readAtMs = Number.NEGATIVE_INFINITY;
+  const refresh = () => {
+    readAtMs = clock.monotonicMs();
+    const source = read();
+    for (const lease of source?.leases ?? []) {
+      const owner = podOwner(lease);
+      for (const { ip } of lease.addresses) byIp.set(ip, owner);
+      if (lease.hostVeth !== undefined) byVeth.set(lease.hostVeth.name, owner);
+      byKey.set(`${lease.containerId}/${lease.ifName}`, owner);
+    }
+    for (const record of source?.enis ?? []) {
+      byTable.set(record.table, record);
+      byMac.set(record.mac, record);
+    }
+  };
+  const find = <K, V>(map: ReadonlyMap<K, V>, key: K): V | undefined => {
+    if (!map.has(key) && clock.monotonicMs() - readAtMs >= READ_AGAIN_MS) refresh();
+    return map.get(key);
+  };
+  return {
+    podOfIp: (ip) => find(byIp, ip),
+    podOfVeth: (ifname) => find(byVeth, ifname),
+    podOfSandbox: (containerId, ifName) =>
+      find(byKey, `${containerId}/${ifName}`) ?? {
+        kind: 'pod',
+        name: `${containerId.slice(0, 12)}/${ifName}`,
+        containerId,
+        ips: [],
+        eniId: '',
+      },
+    eniOfTable: (table) => find(byTable, table),
+    eniOfMac: (mac) => find(byMac, mac),
+  };
+}
+
+function podOwner(lease: Lease): WatchOwner {
+  const { containerId, ifName, podNamespace, podName, addresses, eniId } = lease;
+  const name = podName === '' ? `${containerId.slice(0, 12)}/${ifName}` : `${podNamespace}/${podName}`;
+  return { kind: 'pod', name, containerId, ips: addresses.map(({ ip }) => ip), eniId };
+}

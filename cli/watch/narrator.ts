@@ -1,0 +1,203 @@
+import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
+import { RTPROT_TKE_ENI, TABLE_ENI_BASE, TABLE_POD_ROUTES } from '../../dataplane/numbers.ts';
+import type { AddressMessage } from '../../netlink/address-message.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import type { MonitorEvent } from '../../netlink/monitor.ts';
+import type { NeighMessage } from '../../netlink/neigh-message.ts';
+import { renderRequest } from '../../netlink/render-request.ts';
+import type { RouteMessage } from '../../netlink/route-message.ts';
+import type { RuleMessage } from '../../netlink/rule-message.ts';
+import { IFF_UP } from '../../netlink/uapi/if-link.ts';
+import { NUD_PERMANENT } from '../../netlink/uapi/neighbour.ts';
+import { RT_TABLE_LOCAL, RTN_MULTICAST, RTPROT_KERNEL } from '../../netlink/uapi/rtnetlink.ts';
+import type { Names } from './names.ts';
+import type { WatchEvent, WatchKind, WatchOwner } from './watch-event.ts';
+
+/** Tells kernel notifications in words. */
+export type Narrator = {
+  /** Notes a link that is there already. */
+  seeLink(link: LinkMessage): void;
+  /** Undefined for a notification that changes nothing one could see. */
+  tell(event: MonitorEvent, atMs: number): WatchEvent | undefined;
+};
+
+const KIND = {
+  link: 'link',
+  address: 'address',
+  route: 'route',
+  rule: 'rule',
+  neigh: 'neigh',
+  nftables: 'nft',
+  overrun: 'lost',
+} as const satisfies Readonly<Record<MonitorEvent['kind'], WatchKind>>;
+
+type Told = Pick<WatchEvent, 'change' | 'text' | 'isOurs' | 'isNoise'> & { readonly owner?: WatchOwner | undefined };
+
+/** Makes a narrator; it follows the links, since notifications name them by number. */
+export function createNarrator(names: Names): Narrator {
+  const links = new Map<number, LinkMessage>();
+  const context: Context = {
+    names,
+    nameOf: (ifindex) => links.get(ifindex)?.ifname ?? `if${ifindex}`,
+    ownerOfLink: (ifindex) => ownerOfLink(links.get(ifindex), names),
+  };
+  const tellLink = (message: LinkMessage, op: 'new' | 'del'): Told | undefined => {
+    const before = links.get(message.ifindex);
+    if (op === 'del') links.delete(message.ifindex);
+    // Partial messages (of a bridge port, say) lack fields that the link has.
+    else links.set(message.ifindex, { ...before, ...message, ifname: message.ifname || (before?.ifname ?? '') });
+    const owner = ownerOfLink(message, names) ?? ownerOfLink(before, names);
+    const base = { isOurs: owner !== undefined, isNoise: false, owner };
+    if (op === 'del') return { ...base, change: '-', text: linkText(before ?? message) };
+    if (before === undefined) return { ...base, change: '+', text: linkText(message) };
+    const changes = linkChanges(before, message);
+    return changes.length === 0 ? undefined : { ...base, change: '~', text: `${message.ifname} ${changes.join(', ')}` };
+  };
+  const tellChange = (event: MonitorEvent): Told | undefined => {
+    const change = 'op' in event && event.op === 'del' ? '-' : '+';
+    switch (event.kind) {
+      case 'link':
+        return tellLink(event.message, event.op);
+      case 'address':
+        return { change, ...tellAddress(event.message, context) };
+      case 'route':
+        return { change, ...tellRoute(event.message, context) };
+      case 'rule':
+        return { change, ...tellRule(event.message, context) };
+      case 'neigh':
+        return { change, ...tellNeigh(event.message, context) };
+      case 'nftables':
+        return { change: '~', text: nftText(event), isOurs: false, isNoise: false };
+      case 'overrun':
+        return { change: '~', text: 'notifications of the kernel were lost here', isOurs: false, isNoise: false };
+    }
+  };
+  return {
+    seeLink: (link) => links.set(link.ifindex, link),
+    tell: (event, atMs) => {
+      const told = tellChange(event);
+      if (told === undefined) return undefined;
+      const { owner, ...rest } = told;
+      return { atMs, source: 'kernel', kind: KIND[event.kind], ...rest, ...(owner === undefined ? {} : { owner }) };
+    },
+  };
+}
+
+type Context = {
+  readonly names: Names;
+  readonly nameOf: (ifindex: number) => string;
+  readonly ownerOfLink: (ifindex: number) => WatchOwner | undefined;
+};
+
+function ownerOfLink(link: LinkMessage | undefined, names: Names): WatchOwner | undefined {
+  if (link === undefined) return undefined;
+  const sandbox = link.ifalias === undefined ? undefined : parseHostVethAlias(link.ifalias);
+  if (sandbox !== undefined) return names.podOfSandbox(sandbox.containerId, sandbox.ifName);
+  // The agent gives its alias right after the link is there.
+  if (link.kind === 'veth') {
+    const pod = names.podOfVeth(link.ifname);
+    if (pod !== undefined) return pod;
+  }
+  // Only an ENI has a MAC that the agent recorded; loopback and tunnels have none worth a look.
+  const eni = link.address === undefined || link.ifname === 'lo' ? undefined : names.eniOfMac(link.address);
+  return eni === undefined ? undefined : { kind: 'eni', eniId: eni.eniId, ifname: link.ifname, table: eni.table };
+}
+
+function linkText(link: LinkMessage): string {
+  const words = [link.ifname, link.kind ?? '', isUp(link) ? 'up' : 'down', `mtu ${link.mtu}`];
+  if (link.group !== 0) words.push(`group ${link.group}`);
+  if (link.address !== undefined) words.push(link.address);
+  return words.filter((word) => word !== '').join(' ');
+}
+
+function isUp(link: LinkMessage): boolean {
+  return (link.flags & IFF_UP) !== 0;
+}
+
+function linkChanges(before: LinkMessage, after: LinkMessage): readonly string[] {
+  const changes: string[] = [];
+  if (after.ifname !== '' && before.ifname !== after.ifname) changes.push(`was ${before.ifname}`);
+  if (isUp(before) !== isUp(after)) changes.push(isUp(after) ? 'set up' : 'set down');
+  if (before.carrier !== after.carrier && after.carrier !== undefined) {
+    changes.push(after.carrier === 1 ? 'has carrier' : 'lost its carrier');
+  }
+  if (before.mtu !== after.mtu && after.mtu !== 0) changes.push(`mtu ${before.mtu} -> ${after.mtu}`);
+  if (before.group !== after.group) changes.push(`group ${before.group} -> ${after.group}`);
+  if (before.address !== after.address && after.address !== undefined) {
+    changes.push(`MAC ${before.address} -> ${after.address}`);
+  }
+  if ((before.ifalias ?? '') !== (after.ifalias ?? '')) changes.push(`alias "${after.ifalias ?? ''}"`);
+  if ((before.master ?? 0) !== (after.master ?? 0))
+    changes.push(`master ${before.master ?? 0} -> ${after.master ?? 0}`);
+  return changes;
+}
+
+type Rest = Omit<Told, 'change'>;
+
+function tellAddress(message: AddressMessage, { nameOf, ownerOfLink: ownerOf }: Context): Rest {
+  const owner = ownerOf(message.ifindex);
+  const text = bare(renderRequest({ object: 'address', verb: 'add', spec: message }, nameOf));
+  return { text, isOurs: owner !== undefined, isNoise: false, owner };
+}
+
+function tellRoute(message: RouteMessage, { names, nameOf, ownerOfLink: ownerOf }: Context): Rest {
+  const isOurs = message.protocol === RTPROT_TKE_ENI;
+  const isKernels = message.protocol === RTPROT_KERNEL;
+  const text = bare(renderRequest({ object: 'route', verb: 'add', spec: message }, nameOf));
+  const owner =
+    ownerOfPrefix(message.dst, names) ??
+    (message.table > TABLE_ENI_BASE ? ownerOfTable(message.table, names, nameOf, message.oif) : undefined) ??
+    (message.oif === undefined ? undefined : ownerOf(message.oif)) ??
+    (isOurs ? NODE : undefined);
+  const isNoise = isKernels && (message.table === RT_TABLE_LOCAL || message.type === RTN_MULTICAST);
+  return { text, isOurs, isNoise, owner };
+}
+
+function tellRule(message: RuleMessage, { names, nameOf }: Context): Rest {
+  const isOurs = message.protocol === RTPROT_TKE_ENI;
+  const text = bare(renderRequest({ object: 'rule', verb: 'add', spec: message }, nameOf));
+  const owner =
+    ownerOfPrefix(message.src, names) ??
+    ownerOfPrefix(message.dst, names) ??
+    (message.table > TABLE_ENI_BASE ? ownerOfTable(message.table, names, nameOf) : undefined) ??
+    (isOurs || message.table === TABLE_POD_ROUTES ? NODE : undefined);
+  return { text, isOurs, isNoise: false, owner };
+}
+
+/** Without an address it is an entry of a bridge's forwarding table. */
+function tellNeigh(message: NeighMessage, { names, nameOf, ownerOfLink: ownerOf }: Context): Rest {
+  const isPermanent = (message.state & NUD_PERMANENT) !== 0;
+  const text = bare(renderRequest({ object: 'neigh', verb: 'add', spec: message }, nameOf));
+  const owner = names.podOfIp(message.dst) ?? ownerOf(message.ifindex);
+  return { text, isOurs: message.protocol === RTPROT_TKE_ENI, isNoise: !isPermanent || message.dst === '', owner };
+}
+
+const NODE: WatchOwner = { kind: 'node' };
+
+/** Of a single address only: a subnet has no Pod. */
+function ownerOfPrefix(prefix: string | undefined, names: Names): WatchOwner | undefined {
+  const match = /^(.*)\/(32|128)$/.exec(prefix ?? '');
+  return match?.[1] === undefined ? undefined : names.podOfIp(match[1]);
+}
+
+function ownerOfTable(
+  table: number,
+  names: Names,
+  nameOf: (ifindex: number) => string,
+  oif?: number,
+): WatchOwner | undefined {
+  const record = names.eniOfTable(table);
+  if (record === undefined) return undefined;
+  return { kind: 'eni', eniId: record.eniId, ifname: oif === undefined ? '' : nameOf(oif), table };
+}
+
+/** Leaves out the command: what remains reads as `ip` shows the thing itself. */
+function bare(request: string): string {
+  return request.replace(/^ip (?:-6 )?\w+ add /, '');
+}
+
+function nftText({ process, pid, generation }: Extract<MonitorEvent, { readonly kind: 'nftables' }>): string {
+  const by = process === undefined ? 'somebody' : `${process}${pid === undefined ? '' : ` (pid ${pid})`}`;
+
+  return `rule set changed by ${by}, generation ${generation ?? '?'}`;
+}

@@ -1,0 +1,119 @@
+import { LibcError } from '../../netlink/errno.ts';
+import { type Monitor, type MonitorGroup, openMonitor, openMonitorIn } from '../../netlink/monitor.ts';
+import { type Netns, warmThreadPool } from '../../netlink/netns.ts';
+import { openRtnetlink, openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
+import { openOpsClient } from '../agent/ops-client.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../command.ts';
+import { EXIT, type ExitCode } from '../exit-code.ts';
+import { ifKnown } from '../node/known.ts';
+import { readAgentFacts } from '../node/read-agent-facts.ts';
+import { withNodeNetns } from '../node/read-node-facts.ts';
+import { renderWarning } from '../output/render-error.ts';
+import type { WatchArgs } from './command.ts';
+import { eventKindNumber, findAgentEvents } from './find-agent-event.ts';
+import { createNames, type Names } from './names.ts';
+import { createNarrator } from './narrator.ts';
+import { renderWatchEvent } from './render-watch.ts';
+import { isWanted, KERNEL_KINDS, type WatchEvent, type WatchFilter } from './watch-event.ts';
+
+const ROUTE_GROUPS: readonly MonitorGroup[] = [
+  'link',
+  'neigh',
+  'ipv4-ifaddr',
+  'ipv4-route',
+  'ipv4-rule',
+  'ipv6-ifaddr',
+  'ipv6-route',
+  'ipv6-rule',
+];
+/** While no agent answers: an upgrade takes seconds. */
+const AGENT_RETRY_MS = 2_000;
+
+/** Follows kernel and agent until the signal. @throws CliError FORBIDDEN, NOT_FOUND, KERNEL */
+export async function run(args: WatchArgs, context: CommandContext): Promise<ExitCode> {
+  const { pod, eni, kind: kinds, all: isAll, output } = args;
+  const filter: WatchFilter = {
+    kinds,
+    isAll,
+    ...(pod === undefined ? {} : { pod }),
+    ...(eni === undefined ? {} : { eni }),
+  };
+  const { stdout } = context;
+  const print = (event: WatchEvent) => {
+    if (!isWanted(event, filter)) return;
+    stdout.write(output === 'json' ? `${JSON.stringify(event)}\n` : renderWatchEvent(event, stdout.isColored));
+  };
+  const names = createNames(() => ifKnown(readAgentFacts(context.global.stateDir))?.journal, context.clock);
+  const hasKernel = kinds.length === 0 || kinds.some((kind) => KERNEL_KINDS.some((known) => known === kind));
+  const hasAgent = kinds.length === 0 || kinds.some((kind) => eventKindNumber(kind) !== undefined);
+  await Promise.all([
+    hasKernel ? followKernel(context, names, print) : undefined,
+    hasAgent ? followAgent(context, kinds, names, print) : undefined,
+  ]);
+  return EXIT.ok;
+}
+
+type Print = (event: WatchEvent) => void;
+
+async function followKernel(context: CommandContext, names: Names, print: Print): Promise<void> {
+  await warmThreadPool();
+  const narrator = createNarrator(names);
+  using monitor = withNodeNetns(context.global, (netns) => {
+    const opened = openGroups(netns, context);
+    // After the subscription: a link that comes in between is told, and one that was there is known.
+    using rtnetlink = netns === undefined ? openRtnetlink() : openRtnetlinkIn(netns);
+    for (const link of rtnetlink.link.list()) narrator.seeLink(link);
+    return opened;
+  });
+  const end = () => monitor.close();
+  context.signal.addEventListener('abort', end, { once: true });
+  if (context.signal.aborted) end();
+  for await (const event of monitor) {
+    const told = narrator.tell(event, context.clock.nowMs());
+    if (told !== undefined) print(told);
+  }
+}
+
+function openGroups(netns: Netns | undefined, { stderr }: CommandContext): Monitor {
+  const open = (groups: readonly MonitorGroup[]) =>
+    netns === undefined ? openMonitor({ groups }) : openMonitorIn(netns, { groups });
+  try {
+    return open([...ROUTE_GROUPS, 'nftables']);
+  } catch (error) {
+    // Changes of the rule set are for CAP_NET_ADMIN only, and some kernels have no nftables.
+    if (!(error instanceof LibcError)) throw error;
+    stderr.write(renderWarning(`changes of nftables are not told: ${error.code}`, stderr.isColored));
+    return open(ROUTE_GROUPS);
+  }
+}
+
+async function followAgent(
+  context: CommandContext,
+  kinds: readonly string[],
+  names: Names,
+  print: Print,
+): Promise<void> {
+  const { signal, clock, global, stderr } = context;
+  const wanted = kinds.flatMap((kind) => eventKindNumber(kind) ?? []);
+  let isTold = false;
+  const onOpen = () => {
+    if (isTold) stderr.write(renderWarning('the agent answers again', stderr.isColored));
+    isTold = false;
+  };
+  while (!signal.aborted) {
+    try {
+      using client = await openOpsClient(global.socket);
+      for await (const event of client.watch(wanted, signal, onOpen)) {
+        for (const told of findAgentEvents(event, names)) print(told);
+      }
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      if (!isTold)
+        stderr.write(renderWarning(`${error.message}; the kernel's changes alone are told`, stderr.isColored));
+      isTold = true;
+      if (error.code === 'FORBIDDEN') return;
+    }
+    await clock.sleep(AGENT_RETRY_MS, signal).catch(() => undefined);
+  }
+}
