@@ -1,0 +1,68 @@
+import { type ArgsOf, defineCommand } from '../command.ts';
+
+const OUTPUTS = ['table', 'wide', 'json', 'yaml'] as const;
+const SEES_ALL = 'root: to read the journal and to look into Pods';
+const NONE = {} as const;
+
+const DIFF_OPTIONS = {
+  output: { type: 'string', alias: 'o', summary: 'how to print', choices: [...OUTPUTS, 'ip'], default: 'table' },
+  nec: { type: 'boolean', summary: "compare with the cluster's NodeENIConfig too; needs a kubeconfig" },
+  cloud: { type: 'boolean', summary: 'compare with the ENIs as the cloud describes them too; needs credentials' },
+} as const;
+
+const CHECK_OPTIONS = {
+  output: { type: 'string', alias: 'o', summary: 'how to print', choices: OUTPUTS, default: 'table' },
+  quiet: { type: 'boolean', alias: 'q', summary: 'print nothing; the exit code tells' },
+} as const;
+
+const CHECK_POSITIONALS = {
+  pod: {
+    summary: 'Pod by namespace/name, name, address, container id or host interface',
+    isOptional: true,
+    completes: 'pod',
+  },
+} as const;
+
+/** Is what `diff` gets. */
+export type DiffArgs = ArgsOf<typeof DIFF_OPTIONS, typeof NONE>;
+
+/** Is what `check` gets. */
+export type CheckArgs = ArgsOf<typeof CHECK_OPTIONS, typeof CHECK_POSITIONALS>;
+
+/** `tke-eni diff` */
+export const DIFF = defineCommand({
+  name: 'diff',
+  summary: 'compare the node with what its agent recorded',
+  description: `Plans the node anew from journal and node record, by the rules of the agent, and compares the plan with the kernel: settings, links, addresses, routes, rules and nftables of the host, the inside of each Pod, links and addresses that two have or nobody. Needs no running agent. What could not be compared is said, never guessed.
+
+With --nec the addresses are compared with the NodeENIConfig of this node as well, with --cloud with the ENIs as the cloud describes them.
+
+With -o ip it prints the lines that would mend what is ours; \`tke-eni repair\` does them.`,
+  positionals: NONE,
+  options: DIFF_OPTIONS,
+  examples: [
+    { line: 'tke-eni diff', does: 'says what differs and what would mend it' },
+    { line: 'tke-eni diff -o ip', does: 'prints the mending lines alone' },
+    { line: 'tke-eni diff --nec -o json | jq .differences', does: 'compares with the cluster as well, for programs' },
+  ],
+  wrongMeans: 'something differs',
+  needs: SEES_ALL,
+  load: () => import('./run-diff.ts'),
+});
+
+/** `tke-eni check` */
+export const CHECK = defineCommand({
+  name: 'check',
+  summary: 'say in one line for each Pod and ENI whether it is as it should be',
+  description: `Makes the comparison of \`tke-eni diff\` and sums it up: one line for the node, each ENI and each Pod. For probes and for a first look. With a Pod only that Pod, its ENI and the node are judged.`,
+  positionals: CHECK_POSITIONALS,
+  options: CHECK_OPTIONS,
+  examples: [
+    { line: 'tke-eni check', does: 'judges everything on this node' },
+    { line: 'tke-eni check default/web-0', does: 'judges one Pod and what its packets need' },
+    { line: 'tke-eni check --quiet', does: 'for a probe: exit code 0 or 1' },
+  ],
+  wrongMeans: 'something that was judged is wrong',
+  needs: SEES_ALL,
+  load: () => import('./run-check.ts'),
+});

@@ -1,0 +1,148 @@
+import { type Conflict, routeConflicts, ruleConflicts } from '../../dataplane/conflict.ts';
+import { routeKey } from '../../dataplane/desired.ts';
+import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import type { ObservedHost } from '../../dataplane/observed.ts';
+import { toRoute, toRule } from '../../dataplane/to-state.ts';
+import { renderRoute } from '../../netlink/render-route.ts';
+import { renderRule } from '../../netlink/render-rule.ts';
+import type { RouteMessage } from '../../netlink/route-message.ts';
+import type { RuleMessage } from '../../netlink/rule-message.ts';
+import { FR_ACT_TO_TBL } from '../../netlink/uapi/fib-rules.ts';
+import {
+  RTN_BLACKHOLE,
+  RTN_PROHIBIT,
+  RTN_THROW,
+  RTN_UNREACHABLE,
+  RTPROT_KERNEL,
+} from '../../netlink/uapi/rtnetlink.ts';
+import { type FindingId, finding } from '../catalogue.ts';
+import type { DesiredNode } from '../desired/desired-of.ts';
+import { holds } from '../explain/find-prefix.ts';
+import { routeId, ruleId } from '../node/element-id.ts';
+import type { HostFacts } from '../node/node-facts.ts';
+import type { Difference, Owner } from './difference.ts';
+import type { Names } from './find-names.ts';
+
+const REFUSING: ReadonlySet<number> = new Set([RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT, RTN_THROW]);
+
+/** Nothing of the kernel's own to be afraid of. */
+const NOTHING_OBSERVED: ObservedHost = {
+  links: [],
+  addresses: [],
+  routes: [],
+  rules: [],
+  neighs: [],
+  sysctls: new Map(),
+  nft: {},
+};
+
+type Host = Pick<HostFacts, 'links' | 'routes' | 'rules'>;
+
+/** Finds what others put in the way of our rules and routes. Nothing of it is ours to change. Pure. */
+export function findForeignDifferences(desired: DesiredNode, host: Host, names: Names): readonly Difference[] {
+  const nameOf = linkNames(host);
+  return [
+    ...host.rules.flatMap((rule) => foreignRule(desired, host, rule, names)),
+    ...host.routes
+      .filter((route) => mayMatter(desired, route))
+      .flatMap((route) => foreignRoute(desired, route, nameOf, names)),
+  ];
+}
+
+/** Names links, as messages say them; one that is gone by its number. */
+function linkNames({ links }: Pick<Host, 'links'>): (ifindex: number) => string {
+  const byIndex = new Map(links.map(({ ifindex, ifname }) => [ifindex, ifname]));
+  return (ifindex) => byIndex.get(ifindex) ?? `if${ifindex}`;
+}
+
+const RULE_FINDINGS: Partial<Readonly<Record<Conflict['kind'], FindingId>>> = {
+  rule: 'rule-duplicate',
+  table: 'foreign-rule-to-our-table',
+  mark: 'mark-collision',
+  priority: 'foreign-rule-priority',
+};
+
+function foreignRule(desired: DesiredNode, host: Host, rule: RuleMessage, names: Names): readonly Difference[] {
+  const [conflict] = ruleConflicts(desired.host, { ...NOTHING_OBSERVED, rules: [toRule(rule)] });
+  const id = conflict === undefined ? undefined : RULE_FINDINGS[conflict.kind];
+  const remove = renderRule('delete', rule);
+  const subjects = [ruleId(rule.family === 2 ? 4 : 6, rule.priority, remove)];
+  if (conflict !== undefined && id !== undefined) {
+    const parts = { what: conflict.message, fix: [remove], subjects };
+    return [foreign(id, parts, names.ofTable(rule.table), names)];
+  }
+  const pod = caughtPod(desired, host, rule);
+  if (pod === undefined) return [];
+  const owner: Owner = { kind: 'pod', key: pod };
+  const what = `a rule of another program at priority ${rule.priority}, before ours, catches packets of ${names.text(owner)}: "${remove.replace(' rule del ', ' rule ')}"`;
+  const fix = [`${remove}    # or have its owner use a priority above ${PRIORITY.fromEniPrimary}`];
+  return [foreign('foreign-rule-above-ours', { what, fix, subjects }, owner, names)];
+}
+
+/** The first Pod whose packets a foreign rule takes before ours are asked; undefined when it takes none. */
+function caughtPod({ networks }: DesiredNode, host: Host, rule: RuleMessage): string | undefined {
+  const { priority, protocol, action } = rule;
+  const isBefore = priority > 0 && priority < PRIORITY.fromEniPrimary && !OUR_PRIORITIES.includes(priority);
+  if (!isBefore || protocol === RTPROT_TKE_ENI || protocol === RTPROT_KERNEL) return undefined;
+  // With a mark of somebody else's it is for packets that somebody marked.
+  const isSelective = Boolean(rule.fwmark) || rule.ipProto !== undefined || rule.uidRange !== undefined;
+  if (isSelective || rule.suppressPrefixlength !== undefined || rule.l3mdev === 1) return undefined;
+  const isEmpty = !host.routes.some((route) => route.family === rule.family && route.table === rule.table);
+  if (action === FR_ACT_TO_TBL && isEmpty) return undefined;
+  return [...networks].find(([, { ips, hostVeth }]) => {
+    const isItsDevice = rule.iifname === undefined || rule.iifname === hostVeth.name;
+    return isItsDevice && ips.some((ip) => isOfFamily(rule, ip) && coversPod(rule, ip));
+  })?.[0];
+}
+
+/** By source, by destination, or because it asks for neither. A rule for one far destination is somebody's choice. */
+function coversPod({ src, dst }: RuleMessage, ip: string): boolean {
+  if (src === undefined && dst === undefined) return true;
+  return (src !== undefined && dst === undefined && holds(src, ip)) || (dst !== undefined && holds(dst, ip));
+}
+
+function isOfFamily({ family }: RuleMessage, ip: string): boolean {
+  return (family === 2) === !ip.includes(':');
+}
+
+function mayMatter(desired: DesiredNode, { protocol, table, type }: RouteMessage): boolean {
+  const isOurs = protocol === RTPROT_TKE_ENI && !REFUSING.has(type);
+  return !isOurs && (isOurTable(table) || desired.host.routes.some((route) => route.table === table));
+}
+
+function foreignRoute(
+  desired: DesiredNode,
+  route: RouteMessage,
+  nameOf: (ifindex: number) => string,
+  names: Names,
+): readonly Difference[] {
+  const observed = toRoute(route, nameOf);
+  const [conflict] = routeConflicts(desired.host, { ...NOTHING_OBSERVED, routes: [observed] });
+  if (conflict === undefined) return [];
+  const remove = renderRoute('delete', route, nameOf);
+  const shown = remove.replace(/^(ip(?: -6)?) route del(?:ete)? /, '');
+  const isInPlace = desired.host.routes.some((wanted) => routeKey(wanted) === routeKey(observed));
+  const where = isInPlace ? 'stands where ours should' : `is not ours, table ${route.table} is`;
+  const byDst = names.ofAddress(observed.dst);
+  const owner = byDst.kind === 'node' ? names.ofTable(route.table) : byDst;
+  const parts = {
+    what: `route "${shown}" ${where}`,
+    fix: [remove, ...(isInPlace ? ['tke-eni repair'] : []), 'stop the program that adds it, or give it another table'],
+    subjects: [routeId(route.table, observed.dst)],
+  };
+  return [foreign(routeFinding(route, isInPlace), parts, owner, names)];
+}
+
+function routeFinding({ type }: RouteMessage, isInPlace: boolean): FindingId {
+  if (REFUSING.has(type)) return 'blackhole-route';
+  return isInPlace ? 'foreign-route' : 'table-collision';
+}
+
+function foreign(
+  id: FindingId,
+  parts: { readonly what: string; readonly fix: readonly string[]; readonly subjects: readonly string[] },
+  owner: Owner,
+  names: Names,
+): Difference {
+  return { ...finding(id, { ...parts, isOurs: false }), whose: names.text(owner), owner, changes: [] };
+}

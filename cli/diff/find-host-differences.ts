@@ -1,0 +1,190 @@
+import type { RuleState } from '../../dataplane/desired.ts';
+import { diffHost } from '../../dataplane/diff.ts';
+import type { ObservedHost } from '../../dataplane/observed.ts';
+import { type Operation, renderRoute, renderRule } from '../../dataplane/operation.ts';
+import { sysctlName } from '../../sysctl/sysctl-key.ts';
+import { type FindingId, finding } from '../catalogue.ts';
+import type { DesiredNode } from '../desired/desired-of.ts';
+import { type ElementId, eniId, linkId, podId, routeId, ruleId, sysctlId } from '../node/element-id.ts';
+import type { Difference, Owner } from './difference.ts';
+import type { Names } from './find-names.ts';
+import { renderChange } from './render-change.ts';
+
+/** What one operation says. */
+type Told = { readonly id: FindingId; readonly owner: Owner; readonly what: string; readonly subject: ElementId };
+
+/**
+ * Tells what the operations that would mend the host's namespace mean, one difference for each, a rule that leads to a
+ * wrong table told once. Where the plan has parts missing nothing is told that only says "nobody wants this". Pure.
+ */
+export function findHostDifferences(desired: DesiredNode, observed: ObservedHost, names: Names): readonly Difference[] {
+  const operations = hostOperations(desired, observed);
+  const deletions = operations.flatMap((operation) => (isDeleteRule(operation) ? [operation] : []));
+  const moved = new Map<Operation, Operation>();
+  for (const operation of operations) {
+    if (operation.kind !== 'add-rule') continue;
+    const old = deletions.find((deletion) => isSameSelector(deletion.rule, operation.rule));
+    if (old !== undefined) moved.set(operation, old);
+  }
+  const told = new Set(moved.values());
+  return operations
+    .filter((operation) => !told.has(operation))
+    .flatMap((operation): readonly Difference[] => {
+      const before = moved.get(operation);
+      const changes = before === undefined ? [operation] : [operation, before];
+      return tell(operation, before, observed, names).map(({ id, owner, what, subject }) =>
+        differenceOf(id, { owner, what, subjects: [subject], changes }, names),
+      );
+    });
+}
+
+/** The operations that repair may make on the host, in their safe order. Pure. */
+export function hostOperations(desired: DesiredNode, observed: ObservedHost): readonly Operation[] {
+  const { operations } = diffHost(desired.host, observed);
+  return desired.isComplete ? operations : operations.filter(({ kind }) => !kind.startsWith('delete-'));
+}
+
+function differenceOf(
+  id: FindingId,
+  parts: {
+    readonly owner: Owner;
+    readonly what: string;
+    readonly subjects: readonly ElementId[];
+    readonly changes: readonly Operation[];
+  },
+  names: Names,
+): Difference {
+  const changes = parts.changes.map((operation) => ({ kind: 'host' as const, operation }));
+  const { owner, what } = parts;
+  const fix = changes.map(renderChange);
+  return {
+    ...finding(id, { what, fix, subjects: [...parts.subjects, ...subjectOf(owner)], isOurs: true }),
+    whose: names.text(owner),
+    owner,
+    changes,
+  };
+}
+
+/** The element that an owner is. */
+export function subjectOf(owner: Owner): readonly ElementId[] {
+  if (owner.kind === 'pod') return [podId(owner.key)];
+  return owner.kind === 'eni' ? [eniId(owner.eniId)] : [];
+}
+
+function tell(
+  operation: Operation,
+  before: Operation | undefined,
+  observed: ObservedHost,
+  names: Names,
+): readonly Told[] {
+  switch (operation.kind) {
+    case 'set-sysctl':
+      return [tellSysctl(operation, names)];
+    case 'set-link':
+      return tellLink(operation, names);
+    case 'add-address': {
+      const { ifindex, ifname, prefix } = operation.address;
+      const what = `${ifname} does not have its address ${prefix}`;
+      return [{ id: 'eni-without-address', owner: names.ofIfindex(ifindex), what, subject: linkId(ifindex) }];
+    }
+    case 'replace-route':
+    case 'delete-route':
+      return [tellRoute(operation, names)];
+    case 'add-rule':
+    case 'delete-rule':
+      return [tellRule(operation, before, names)];
+    case 'load-nft': {
+      const isThere = observed.nft.restore !== undefined;
+      const what = `nftables table inet tke_eni is ${isThere ? 'not as it was written' : 'missing'}`;
+      const id = isThere ? 'nft-table-changed' : 'nft-table-missing';
+      return [{ id, owner: { kind: 'node' }, what, subject: 'nft:tke_eni' }];
+    }
+    // No plan of the host wants neighbours, or an address gone.
+    case 'replace-neigh':
+    case 'delete-neigh':
+    case 'delete-address':
+      return [];
+  }
+}
+
+function tellSysctl(operation: Operation & { readonly kind: 'set-sysctl' }, names: Names): Told {
+  const { key, value, before } = operation;
+  const name = sysctlName(key);
+  const [, , , ifname = ''] = key.path;
+  const owner = key.path.includes('conf') ? names.ofIfname(ifname) : ({ kind: 'node' } as const);
+  const what = `${name} is ${before}, should be ${value}`;
+  return { id: sysctlFinding(key.path, before, owner), owner, what, subject: sysctlId(name) };
+}
+
+function sysctlFinding(path: readonly string[], before: string, owner: Owner): FindingId {
+  if (path.at(-1) === 'ip_forward') return 'ip-forward-off';
+  if (path.at(-1) !== 'rp_filter') return 'sysctl-changed';
+  if (owner.kind === 'pod') return 'rp-filter-off';
+  return before === '1' ? 'rp-filter-strict' : 'sysctl-changed';
+}
+
+function tellLink(operation: Operation & { readonly kind: 'set-link' }, names: Names): readonly Told[] {
+  const { ifindex, ifname, change, before } = operation;
+  const owner = names.ofIfindex(ifindex);
+  const told = (id: FindingId, what: string): Told => ({ id, owner, what, subject: linkId(ifindex) });
+  return [
+    ...(change.up === undefined ? [] : [told(owner.kind === 'eni' ? 'eni-down' : 'veth-down', `${ifname} is down`)]),
+    ...(change.mtu === undefined
+      ? []
+      : [told('mtu-mismatch', `MTU of ${ifname} is ${before.mtu}, should be ${change.mtu}`)]),
+    ...(change.group === undefined
+      ? []
+      : [told('link-group-wrong', `${ifname} is in link group ${before.group}, should be ${change.group}`)]),
+  ];
+}
+
+function tellRoute(operation: Operation & { readonly kind: 'replace-route' | 'delete-route' }, names: Names): Told {
+  const { route } = operation;
+  const shown = `"${renderRoute(route)}"`;
+  const byTable = names.ofTable(route.table);
+  const owner = byTable.kind === 'node' ? names.ofAddress(route.dst) : byTable;
+  const common = { owner, subject: routeId(route.table, route.dst) };
+  if (operation.kind === 'delete-route') {
+    return { ...common, id: 'route-stale', what: `route ${shown} is ours and nobody wants it` };
+  }
+  if (operation.before === undefined) return { ...common, id: 'route-missing', what: `route ${shown} is missing` };
+  const what = `route is "${renderRoute(operation.before)}", should be ${shown}`;
+  return { ...common, id: 'route-wrong-device', what };
+}
+
+function tellRule(
+  { kind, rule }: Operation & { readonly kind: 'add-rule' | 'delete-rule' },
+  before: Operation | undefined,
+  names: Names,
+): Told {
+  const shown = renderRule(rule);
+  const address = rule.src ?? rule.dst;
+  const byAddress = address === undefined ? undefined : names.ofAddress(address);
+  const owner = byAddress === undefined || byAddress.kind === 'node' ? names.ofTable(rule.table) : byAddress;
+  const subject = ruleId(rule.family, rule.priority, shown);
+  const name = `IPv${rule.family} rule`;
+  if (kind === 'delete-rule') {
+    return { id: 'rule-stale', owner, what: `${name} "${shown}" is ours and nobody wants it`, subject };
+  }
+  if (before?.kind !== 'delete-rule')
+    return { id: 'rule-missing', owner, what: `${name} "${shown}" is missing`, subject };
+  const what = `${name} is "${renderRule(before.rule)}", should be "${shown}"`;
+  return { id: 'rule-wrong-table', owner, what, subject };
+}
+
+function isSameSelector(a: RuleState, b: RuleState): boolean {
+  return (
+    a.family === b.family &&
+    a.priority === b.priority &&
+    a.src === b.src &&
+    a.dst === b.dst &&
+    a.fwmark === b.fwmark &&
+    a.fwmask === b.fwmask
+  );
+}
+
+type RuleDeletion = Operation & { readonly kind: 'delete-rule' | 'add-rule' };
+
+function isDeleteRule(operation: Operation): operation is RuleDeletion {
+  return operation.kind === 'delete-rule';
+}

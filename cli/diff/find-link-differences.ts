@@ -1,0 +1,160 @@
+import { leaseKey } from '../../agent/journal/lease.ts';
+import { finding } from '../catalogue.ts';
+import type { DesiredNode } from '../desired/desired-of.ts';
+import { isGoneEni } from '../desired/place-recorded-enis.ts';
+import { eniId, linkId, podId } from '../node/element-id.ts';
+import { keyOfLink } from '../node/find-pod-links.ts';
+import type { AgentFacts, NodeFacts } from '../node/node-facts.ts';
+import type { Difference, Owner } from './difference.ts';
+import { subjectOf } from './find-host-differences.ts';
+import type { Names } from './find-names.ts';
+import { renderChange } from './render-change.ts';
+
+/** Where the other end of a host veth is that no lease has. */
+export type LostPeer =
+  | { readonly kind: 'host' }
+  /** A namespace that a name or a process holds. */
+  | { readonly kind: 'netns'; readonly path: string }
+  /** In some namespace that has neither name nor process. */
+  | { readonly kind: 'nowhere' }
+  | { readonly kind: 'unknown'; readonly why: string };
+
+/** Finds ENIs that are not here, and what others configured on those that are. Pure. */
+export function findEniDifferences(
+  desired: DesiredNode,
+  agent: AgentFacts,
+  host: NodeFacts['host'],
+  names: Names,
+): readonly Difference[] {
+  const supplied = agent.journal.supply?.enis ?? [];
+  const planned = new Set(desired.enis.map((eni) => eni.eniId));
+  const macs = new Set(host.links.map(({ address }) => address));
+  const gone = [
+    ...desired.enis.filter(isGoneEni),
+    ...supplied.filter((eni) => eni.attached && !planned.has(eni.eniId) && !macs.has(eni.mac)),
+  ].map(({ eniId: id, mac }): Difference => {
+    const owner: Owner = { kind: 'eni', eniId: id };
+    const fix = [`look at ${id} in the cloud and at \`kubectl describe nec\`; ipamd attaches it again`];
+    const parts = { what: `no link has MAC ${mac}: ENI ${id} is not on this node`, fix, subjects: [eniId(id)] };
+    return { ...finding('eni-detached', parts), whose: names.text(owner), owner, changes: [] };
+  });
+  return [...gone, ...desired.enis.filter((eni) => !isGoneEni(eni)).flatMap((eni) => connected(eni, host, names))];
+}
+
+function connected(eni: DesiredNode['enis'][number], host: NodeFacts['host'], names: Names): readonly Difference[] {
+  return host.addresses
+    .filter(({ ifindex, family, prefixlen }) => ifindex === eni.ifindex && family === 2 && prefixlen < 32)
+    .map((address): Difference => {
+      const owner: Owner = { kind: 'eni', eniId: eni.eniId };
+      const prefix = `${address.local ?? address.address}/${address.prefixlen}`;
+      const parts = {
+        what: `${eni.ifname} has ${prefix}, whose connected route leads the node's own traffic out of the ENI`,
+        fix: [
+          `ip address del ${prefix} dev ${eni.ifname}`,
+          `tell NetworkManager, networkd, cloud-init or the DHCP client to leave ${eni.ifname} alone`,
+        ],
+        subjects: [eniId(eni.eniId), linkId(eni.ifindex)],
+      };
+      return { ...finding('eni-connected-route', parts), whose: names.text(owner), owner, changes: [] };
+    });
+}
+
+/** Finds leases without a link or a sandbox, links of ours without a lease, and addresses that two have. Pure. */
+export function findLinkDifferences(
+  desired: DesiredNode,
+  facts: NodeFacts,
+  agent: AgentFacts,
+  peers: ReadonlyMap<number, LostPeer>,
+  names: Names,
+): readonly Difference[] {
+  return [
+    ...desired.unplanned.map((lost) => unplanned(lost, names)),
+    ...lostVeths(facts, agent).flatMap((link) => lostVeth(link, peers.get(link.ifindex))),
+    ...addressOwners(desired, facts, names),
+  ];
+}
+
+/** Host veths that bear our alias and are of no lease. Pure. */
+export function lostVeths(
+  { host }: Pick<NodeFacts, 'host'>,
+  { journal }: AgentFacts,
+): readonly { readonly ifindex: number; readonly ifname: string; readonly key: string }[] {
+  const leased = new Set(journal.leases.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+  return host.links.flatMap((link) => {
+    const key = link.kind === 'veth' ? keyOfLink(link) : undefined;
+    return key === undefined || leased.has(key) ? [] : [{ ifindex: link.ifindex, ifname: link.ifname, key }];
+  });
+}
+
+function unplanned({ key, lease, cause }: DesiredNode['unplanned'][number], names: Names): Difference {
+  const owner: Owner = { kind: 'pod', key };
+  const subjects = [podId(key)];
+  const name = lease.hostVeth?.name ?? 'its host interface';
+  if (cause === 'no-eni') {
+    const what = `${names.text(owner)} has ${lease.addresses.map(({ ip }) => ip).join(', ')} of ${lease.eniId}, an ENI that is in no plan`;
+    const fix = ['look at the ENI in the cloud; if it is gone, delete the Pod'];
+    return { ...finding('eni-detached', { what, fix, subjects }), whose: names.text(owner), owner, changes: [] };
+  }
+  const what = `${name} of ${names.text(owner)} is gone: its sandbox died without a DEL, or somebody deleted the link`;
+  const fix = [
+    'delete the Pod if it still runs; a sandbox that is dead the agent collects (tke-eni-agent --gc-interval)',
+  ];
+  return { ...finding('veth-missing', { what, fix, subjects }), whose: names.text(owner), owner, changes: [] };
+}
+
+function lostVeth(
+  { ifindex, ifname, key }: ReturnType<typeof lostVeths>[number],
+  peer: LostPeer = { kind: 'unknown', why: 'it was not looked for' },
+): readonly Difference[] {
+  const owner: Owner = { kind: 'pod', key };
+  const common = { whose: `sandbox ${key}`, owner };
+  const subjects = [linkId(ifindex), podId(key)];
+  if (peer.kind === 'host' || peer.kind === 'nowhere') {
+    const change = { kind: 'delete-veth', key, ifindex, ifname } as const;
+    const where =
+      peer.kind === 'host' ? 'its other end is on the host too' : 'no name and no process holds its sandbox';
+    const what = `${ifname} bears our alias, no lease has it, and ${where}`;
+    return [
+      { ...finding('veth-leaked', { what, fix: [renderChange(change)], subjects }), ...common, changes: [change] },
+    ];
+  }
+  const where = peer.kind === 'netns' ? `its other end is in ${peer.path}` : `its other end was not found: ${peer.why}`;
+  const what = `${ifname} bears our alias and no lease has it; ${where}`;
+  const fix = [
+    'restart the agent: it adopts a sandbox that lives',
+    `or end that sandbox, then: ip link del dev ${ifname}`,
+  ];
+  return [{ ...finding('pod-without-lease', { what, fix, subjects }), ...common, changes: [] }];
+}
+
+/** Addresses of Pods that the host or another Pod has as well. */
+function addressOwners(desired: DesiredNode, { host, pods }: NodeFacts, names: Names): readonly Difference[] {
+  const byIp = new Map([...desired.networks].flatMap(([key, { ips }]) => ips.map((ip) => [ip, key] as const)));
+  const ifnames = new Map(host.links.map(({ ifindex, ifname }) => [ifindex, ifname]));
+  const onHost = host.addresses.flatMap((address): readonly Difference[] => {
+    const ip = address.local ?? address.address ?? '';
+    const key = byIp.get(ip);
+    if (key === undefined) return [];
+    const ifname = ifnames.get(address.ifindex) ?? `if${address.ifindex}`;
+    const line = `ip address del ${ip}/${address.prefixlen} dev ${ifname}`;
+    return [twoOwners(ip, key, `${ifname} of the node`, [line, 'find out what adds it there'], names)];
+  });
+  const inPods = pods.flatMap((pod): readonly Difference[] => {
+    if (pod.inside.kind !== 'known') return [];
+    return pod.inside.value.addresses.flatMap((address): readonly Difference[] => {
+      const ip = address.local ?? address.address ?? '';
+      const key = byIp.get(ip);
+      if (key === undefined || key === pod.key) return [];
+      const other = names.text({ kind: 'pod', key: pod.key });
+      return [twoOwners(ip, key, other, [`take ${ip} from ${other}, or delete that Pod`], names)];
+    });
+  });
+  return [...onHost, ...inPods];
+}
+
+function twoOwners(ip: string, key: string, other: string, fix: readonly string[], names: Names): Difference {
+  const owner: Owner = { kind: 'pod', key };
+  const what = `${ip} is the address of ${names.text(owner)}, and ${other} has it too`;
+  const parts = { what, fix, subjects: [`address:${ip}`, ...subjectOf(owner)] };
+  return { ...finding('address-two-owners', parts), whose: names.text(owner), owner, changes: [] };
+}

@@ -1,0 +1,110 @@
+import type { PodState } from '../../dataplane/desired.ts';
+import { diffHost } from '../../dataplane/diff.ts';
+import { prefixLength } from '../../dataplane/ip-prefix.ts';
+import type { PodNetwork } from '../../dataplane/network.ts';
+import type { ObservedHost } from '../../dataplane/observed.ts';
+import { type Operation, renderRoute } from '../../dataplane/operation.ts';
+import { sysctlName } from '../../sysctl/sysctl-key.ts';
+import { type FindingId, finding } from '../catalogue.ts';
+import { linkId, podId } from '../node/element-id.ts';
+import type { Difference } from './difference.ts';
+import type { Names } from './find-names.ts';
+import { renderChange } from './render-change.ts';
+
+/** The inside of one Pod: how it should be and how it is. */
+export type PodSight = {
+  readonly key: string;
+  /** Path of its network namespace, as the runtime named it. */
+  readonly netns: string;
+  readonly network: PodNetwork;
+  readonly desired: PodState;
+  readonly observed: ObservedHost;
+};
+
+/**
+ * Tells what is wrong inside a Pod. What we gave it is ours to put back: nobody else may write there while the lease is
+ * active. What the Pod made for itself is left alone. Pure.
+ */
+export function findPodDifferences(sight: PodSight, names: Names): readonly Difference[] {
+  const { operations, conflicts } = diffHost(sight.desired, sight.observed);
+  const owner = { kind: 'pod', key: sight.key } as const;
+  const whose = names.text(owner);
+  const ifindex = sight.desired.links.find(({ ifname }) => ifname === sight.network.podVeth.name)?.ifindex ?? 0;
+  const subjects = [podId(sight.key), linkId(ifindex, sight.key)];
+  const ours = operations
+    .filter((operation) => isOfPlan(operation))
+    .flatMap((operation): readonly Difference[] => {
+      const change = { kind: 'pod', key: sight.key, netns: sight.netns, operation } as const;
+      return tell(operation, sight.network).map(({ id, what }) => ({
+        ...finding(id, { what: `in the Pod, ${what}`, fix: [renderChange(change)], subjects, isOurs: true }),
+        whose,
+        owner,
+        changes: [change],
+      }));
+    });
+  const theirs = conflicts
+    .filter(({ kind }) => kind === 'route')
+    .map(({ message }): Difference => {
+      const next = 'the program in the Pod that changed it must put it back, or delete the Pod';
+      const parts = { what: `in the Pod, ${message}`, fix: [next], subjects, isOurs: false };
+      return { ...finding('foreign-route', parts), whose, owner, changes: [] };
+    });
+  return [...ours, ...theirs];
+}
+
+/** A Pod may have routes and rules of its own; we only put back what we gave it. */
+function isOfPlan({ kind }: Operation): boolean {
+  return !kind.startsWith('delete-');
+}
+
+type Told = { readonly id: FindingId; readonly what: string };
+
+function tell(operation: Operation, network: PodNetwork): readonly Told[] {
+  switch (operation.kind) {
+    case 'set-link': {
+      const { ifname, change, before } = operation;
+      return [
+        ...(change.up === undefined ? [] : [{ id: 'pod-link-down', what: `${ifname} is down` } as const]),
+        ...(change.mtu === undefined
+          ? []
+          : [{ id: 'mtu-mismatch', what: `MTU of ${ifname} is ${before.mtu}, should be ${change.mtu}` } as const]),
+      ];
+    }
+    case 'add-address': {
+      const { ifname, prefix } = operation.address;
+      return [{ id: 'pod-address-missing', what: `${ifname} does not have its address ${prefix}` }];
+    }
+    case 'replace-route':
+      return [tellRoute(operation, network)];
+    case 'replace-neigh': {
+      const { neigh, before } = operation;
+      const place = `the neighbour ${neigh.dst} on ${neigh.ifname}`;
+      return before === undefined
+        ? [{ id: 'neigh-missing', what: `${place} is missing, should be ${neigh.lladdr}` }]
+        : [{ id: 'neigh-wrong-mac', what: `${place} is ${before.lladdr}, should be ${neigh.lladdr}` }];
+    }
+    case 'set-sysctl': {
+      const what = `${sysctlName(operation.key)} is ${operation.before}, should be ${operation.value}`;
+      return [{ id: 'sysctl-changed', what }];
+    }
+    // The plan of a Pod has none of these.
+    case 'add-rule':
+    case 'delete-rule':
+    case 'delete-route':
+    case 'delete-address':
+    case 'delete-neigh':
+    case 'load-nft':
+      return [];
+  }
+}
+
+function tellRoute({ route, before }: Operation & { readonly kind: 'replace-route' }, { ips }: PodNetwork): Told {
+  const shown = renderRoute(route);
+  if (before === undefined) return { id: 'pod-route-missing', what: `route "${shown}" is missing` };
+  const { prefsrc } = before;
+  const isSpoofing = prefsrc !== undefined && prefixLength(route.dst) === 0 && !ips.includes(prefsrc);
+  const what = `route is "${renderRoute(before)}", should be "${shown}"`;
+  return isSpoofing
+    ? { id: 'source-not-ours', what: `${what}: it sends with ${prefsrc}, which no ENI has for it` }
+    : { id: 'pod-route-missing', what };
+}

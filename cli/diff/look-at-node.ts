@@ -1,0 +1,132 @@
+import { openNft } from '../../dataplane/nft.ts';
+import { NftError } from '../../dataplane/nft-error.ts';
+import { observeNetns, observeNft } from '../../dataplane/observe.ts';
+import type { ObservedHost, ObservedNft } from '../../dataplane/observed.ts';
+import { PlanError } from '../../dataplane/plan-error.ts';
+import { LibcError } from '../../netlink/errno.ts';
+import { NetlinkError } from '../../netlink/netlink-error.ts';
+import { NetnsError, openNetns } from '../../netlink/netns.ts';
+import { openRtnetlink, openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
+import { resolveHostPath } from '../../runtime/host-path.ts';
+import { openSysctl } from '../../sysctl/sysctl.ts';
+import { SysctlError } from '../../sysctl/sysctl-error.ts';
+import { CliError } from '../cli-error.ts';
+import { type DesiredNode, desiredOf, type Unjudged } from '../desired/desired-of.ts';
+import type { AgentFacts, NodeFacts } from '../node/node-facts.ts';
+import { type NodeContext, netnsPathOf, readNodeFacts, withNodeNetns } from '../node/read-node-facts.ts';
+import type { NodeSight } from './find-differences.ts';
+import { lostVeths } from './find-link-differences.ts';
+import type { PodSight } from './find-pod-differences.ts';
+import { findPeers } from './look-for-peers.ts';
+
+/**
+ * Reads a node and plans how it should be, changing nothing.
+ * @throws CliError NO_JOURNAL when nothing says how it should be; KERNEL, FORBIDDEN when it cannot be read
+ */
+export async function lookAtNode(context: NodeContext): Promise<NodeSight> {
+  const facts = await readNodeFacts(context, { nft: false, sysctls: false });
+  if (facts.agent.kind === 'unknown') {
+    const { why, next } = facts.agent;
+    throw new CliError('NO_JOURNAL', `nothing says how this node should be: ${why}`, next);
+  }
+  const agent = facts.agent.value;
+  const desired = desiredNode(agent, facts);
+  const { nft, unseen } = await lookAtNft(context, desired);
+  const host: ObservedHost = {
+    ...withNodeNetns(context.global, (netns) => {
+      using rtnetlink = netns === undefined ? openRtnetlink() : openRtnetlinkIn(netns);
+      return observeNetns({ rtnetlink, sysctl: openSysctl(netns) }, desired.host);
+    }),
+    nft,
+  };
+  const pods = lookIntoPods(context, facts, desired);
+  return {
+    agent,
+    facts,
+    desired: nft === SAME_NFT ? withoutNft(desired) : desired,
+    host,
+    pods: pods.flatMap((pod) => ('sight' in pod ? [pod.sight] : [])),
+    peers: findPeers(context.global, facts.host.links, lostVeths(facts, agent)),
+    unseen: [...unseen, ...pods.flatMap((pod) => ('unseen' in pod ? [pod.unseen] : []))],
+  };
+}
+
+/** Stands for a table that could not be read: the plan's own is taken out, so that it is not told to be missing. */
+const SAME_NFT: ObservedNft = {};
+
+function withoutNft(desired: DesiredNode): DesiredNode {
+  const { nft: _nft, ...host } = desired.host;
+  return { ...desired, host };
+}
+
+/** Plans with the Pods' interfaces as they are in the Pods. @throws CliError NO_JOURNAL */
+function desiredNode(agent: AgentFacts, { host, pods }: NodeFacts): DesiredNode {
+  const ifindexes = new Map(
+    pods.flatMap(({ key, inside }) => {
+      const ifName = key.slice(key.indexOf('/') + 1);
+      const links = inside.kind === 'known' ? inside.value.links : [];
+      const ifindex = links.find(({ ifname }) => ifname === ifName)?.ifindex;
+      return ifindex === undefined ? [] : [[key, ifindex] as const];
+    }),
+  );
+  try {
+    return desiredOf(agent, host.links, ifindexes);
+  } catch (error) {
+    if (!(error instanceof PlanError)) throw error;
+    const next = 'restart the agent: it plans anew and says the same in its log if it cannot';
+    throw new CliError('NO_JOURNAL', `what the agent wrote down makes no plan: ${error.message}`, next, {
+      cause: error,
+    });
+  }
+}
+
+type NftSight = { readonly nft: ObservedNft; readonly unseen: readonly Unjudged[] };
+
+async function lookAtNft({ global }: NodeContext, desired: DesiredNode): Promise<NftSight> {
+  const { nft } = desired.host;
+  if (nft === undefined) return { nft: {}, unseen: [] };
+  try {
+    const netnsPath = global.netns === undefined ? {} : { netnsPath: netnsPathOf(global) };
+    return { nft: await observeNft({ nft: openNft(netnsPath) }, nft.text), unseen: [] };
+  } catch (error) {
+    if (!(error instanceof NftError)) throw error;
+    const next =
+      error.code === 'NFT_MISSING' ? 'install nft (package nftables)' : 'run nft list ruleset by hand, as root';
+    return { nft: SAME_NFT, unseen: [{ what: 'nftables table inet tke_eni', why: error.message, next }] };
+  }
+}
+
+type Looked = { readonly sight: PodSight } | { readonly unseen: Unjudged };
+
+function lookIntoPods({ global }: NodeContext, facts: NodeFacts, desired: DesiredNode): readonly Looked[] {
+  return facts.pods.flatMap(({ key, lease, inside }): readonly Looked[] => {
+    const network = desired.networks.get(key);
+    if (network === undefined || network.kind === 'ipam' || lease.kind === 'unknown') return [];
+    const what = `inside of Pod ${key}`;
+    if (inside.kind === 'unknown') return [{ unseen: { what, why: inside.why, next: inside.next } }];
+    const wanted = desired.pods.get(key);
+    if (wanted === undefined) {
+      const next = 'delete the Pod: its interface cannot be made anew under a running container';
+      return [{ unseen: { what, why: `it has no interface ${network.podVeth.name}`, next } }];
+    }
+    const path = lease.value.netns;
+    try {
+      using netns = openNetns(resolveHostPath(global.hostRoot, path));
+      using rtnetlink = openRtnetlinkIn(netns);
+      const observed = observeNetns({ rtnetlink, sysctl: openSysctl(netns) }, wanted);
+      return [{ sight: { key, netns: path, network, desired: wanted, observed } }];
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      return [{ unseen: { what, why: error.message, next: 'look for its sandbox with crictl pods' } }];
+    }
+  });
+}
+
+function isUnreadable(error: unknown): error is Error {
+  return (
+    error instanceof NetnsError ||
+    error instanceof LibcError ||
+    error instanceof NetlinkError ||
+    error instanceof SysctlError
+  );
+}

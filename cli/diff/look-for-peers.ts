@@ -1,0 +1,94 @@
+import { readdirSync, readlinkSync, statSync } from 'node:fs';
+import { LibcError } from '../../netlink/errno.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import { NetlinkError } from '../../netlink/netlink-error.ts';
+import { NetnsError, openNetns } from '../../netlink/netns.ts';
+import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
+import { resolveHostPath } from '../../runtime/host-path.ts';
+import type { GlobalArgs } from '../command.ts';
+import { netnsNames } from '../node/read-insides.ts';
+import type { LostPeer } from './find-link-differences.ts';
+
+/**
+ * Looks for the other ends of veths: on the host, in the namespaces of /run/netns, and in those of processes. A veth
+ * lives only while both its namespaces do, so one that is found nowhere is in a namespace that a leaked descriptor
+ * holds. Only root sees the namespaces of all processes.
+ */
+export function findPeers(
+  global: Pick<GlobalArgs, 'hostRoot'>,
+  hostLinks: readonly LinkMessage[],
+  veths: readonly { readonly ifindex: number }[],
+): ReadonlyMap<number, LostPeer> {
+  if (veths.length === 0) return new Map();
+  const candidates = namespaces(global.hostRoot);
+  return new Map(
+    veths.map(({ ifindex }) => {
+      const veth = hostLinks.find((link) => link.ifindex === ifindex);
+      return [ifindex, veth === undefined ? { kind: 'unknown', why: 'the link is gone' } : peerOf(veth, candidates)];
+    }),
+  );
+}
+
+type Candidate = { readonly path: string; readonly name: string };
+
+function peerOf(veth: LinkMessage, candidates: readonly Candidate[]): LostPeer {
+  // Without a namespace id the other end is in the same namespace.
+  if (veth.linkNetnsid === undefined) return { kind: 'host' };
+  for (const { path, name } of candidates) {
+    const holds = holdsPeer(path, veth);
+    if (holds === true) return { kind: 'netns', path: name };
+    if (holds === 'unreadable') return { kind: 'unknown', why: `${name} could not be looked into` };
+  }
+  return seesAllProcesses()
+    ? { kind: 'nowhere' }
+    : { kind: 'unknown', why: 'only part of the processes are seen from here: run on the host, or with hostPID' };
+}
+
+/** PROC_PID_INIT_INO: the namespace that holds every process of the machine. @see linux/proc_ns.h */
+const INIT_PID_NAMESPACE = 'pid:[4026531836]';
+
+function seesAllProcesses(): boolean {
+  return readlinkSync('/proc/self/ns/pid') === INIT_PID_NAMESPACE;
+}
+
+/** Names first, then processes; each namespace once. */
+function namespaces(hostRoot: string): readonly Candidate[] {
+  const named = netnsNames(hostRoot).map((name) => ({
+    path: resolveHostPath(hostRoot, `/run/netns/${name}`),
+    name: `/run/netns/${name}`,
+  }));
+  const ofProcesses = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => ({ path: `/proc/${pid}/ns/net`, name: `/proc/${pid}/ns/net` }));
+  const seen = new Set<string>();
+  return [...named, ...ofProcesses].filter(({ path }) => {
+    const identity = identityOf(path);
+    if (identity === undefined || seen.has(identity)) return false;
+    seen.add(identity);
+    return true;
+  });
+}
+
+function identityOf(path: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(path);
+    return `${dev}:${ino}`;
+  } catch {
+    // The process has ended, or the name was taken away meanwhile.
+    return undefined;
+  }
+}
+
+function holdsPeer(path: string, veth: LinkMessage): boolean | 'unreadable' {
+  try {
+    using netns = openNetns(path);
+    using rtnetlink = openRtnetlinkIn(netns);
+    const peer = rtnetlink.link.list({ kind: 'veth' }).find(({ ifindex }) => ifindex === veth.link);
+    // Indexes are counted in each namespace: the peer must point back.
+    return peer?.link === veth.ifindex;
+  } catch (error) {
+    if (error instanceof NetnsError && (error.code === 'ENOENT' || error.code === 'NOT_A_NETNS')) return false;
+    if (error instanceof NetnsError || error instanceof LibcError || error instanceof NetlinkError) return 'unreadable';
+    throw error;
+  }
+}

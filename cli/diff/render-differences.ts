@@ -1,0 +1,83 @@
+import { paint } from '../output/color.ts';
+import { type Column, renderTable } from '../output/render-table.ts';
+import type { Difference, NodeDifferences } from './difference.ts';
+import { renderChange } from './render-change.ts';
+
+/** How to print for people. */
+export type TextLayout = { readonly width: number; readonly isColored: boolean };
+
+const COLUMNS: readonly Column<Difference>[] = [
+  {
+    title: 'FINDING',
+    text: ({ id }) => id,
+    color: ({ severity }) => (severity === 'error' ? 'red' : severity === 'warning' ? 'yellow' : 'cyan'),
+  },
+  { title: 'WHOSE', text: ({ whose }) => whose, priority: 1 },
+  { title: 'WHAT', text: ({ what }) => what },
+];
+
+/** Renders a comparison for people: what differs, the lines that mend it, and what is not ours to mend. Pure. */
+export function renderDifferences(found: NodeDifferences, equalText: string, layout: TextLayout): string {
+  const { differences } = found;
+  return [
+    differences.length === 0 ? `${paint('equal', 'green', layout.isColored)}  ${equalText}\n` : '',
+    differences.length === 0 ? '' : renderTable(differences, COLUMNS, layout),
+    renderMending(found, layout),
+    renderForeign(differences, layout),
+    renderUnjudged(found, layout),
+  ].join('');
+}
+
+/** Renders the changes as a script: what `tke-eni repair` would do, one command a line; the rest as comments. Pure. */
+export function renderScript(found: NodeDifferences): string {
+  const foreign = found.differences.filter(({ changes }) => changes.length === 0);
+  return [
+    ...found.changes.map(renderChange),
+    ...foreign.map(({ id, whose, what }) => `# left alone: ${id} (${whose}): ${what}`),
+    ...found.unjudged.map(({ what, why }) => `# not judged: ${what}: ${why}`),
+  ]
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** Builds the document that JSON and YAML print. Pure. */
+export function differencesDocument(found: NodeDifferences, isEqual: boolean): object {
+  return {
+    equal: isEqual,
+    differences: found.differences.map(({ owner: _owner, changes, ...difference }) => ({
+      ...difference,
+      mend: changes.map(renderChange),
+    })),
+    changes: found.changes.map(renderChange),
+    unjudged: found.unjudged,
+  };
+}
+
+function renderMending({ changes }: NodeDifferences, { isColored }: TextLayout): string {
+  if (changes.length === 0) return '';
+  return section(`tke-eni repair would do (${changes.length})`, changes.map(renderChange), isColored);
+}
+
+/** What is not ours, and what a person can do about it. Pure. */
+export function renderForeign(differences: readonly Difference[], { isColored }: TextLayout): string {
+  const foreign = differences.filter(({ changes }) => changes.length === 0);
+  if (foreign.length === 0) return '';
+  const lines = foreign.flatMap(({ id, whose, what, fix }) => [
+    `${id} (${whose}): ${what}`,
+    ...fix.map((step) => `    ${step}`),
+  ]);
+  return section(`not ours to change, left alone (${foreign.length})`, lines, isColored);
+}
+
+/** What could not be compared, and why. Pure. */
+export function renderUnjudged({ unjudged }: Pick<NodeDifferences, 'unjudged'>, { isColored }: TextLayout): string {
+  if (unjudged.length === 0) return '';
+  const lines = unjudged.map(({ what, why, next }) => `${what}: ${why}; ${next}`);
+  return section(`not judged (${unjudged.length})`, lines, isColored);
+}
+
+/** Renders a heading and indented lines below it. Pure. */
+export function section(title: string, lines: readonly string[], isColored: boolean): string {
+  const body = lines.flatMap((line) => line.trimEnd().split('\n')).map((line) => `  ${line}\n`);
+  return `\n${paint(title, 'bold', isColored)}:\n${body.join('')}`;
+}

@@ -1,0 +1,103 @@
+import { leaseKey } from '../../agent/journal/lease.ts';
+import { ApplyError, applyOperations } from '../../dataplane/apply.ts';
+import type { Kernel } from '../../dataplane/kernel.ts';
+import { openNft } from '../../dataplane/nft.ts';
+import { LibcError } from '../../netlink/errno.ts';
+import { NetlinkError } from '../../netlink/netlink-error.ts';
+import { type Netns, NetnsError, openNetns } from '../../netlink/netns.ts';
+import { openRtnetlink, openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
+import { resolveHostPath } from '../../runtime/host-path.ts';
+import { openSysctl } from '../../sysctl/sysctl.ts';
+import type { Change } from '../diff/change.ts';
+import { renderChange } from '../diff/render-change.ts';
+import type { AgentFacts } from '../node/node-facts.ts';
+import { readAgentFacts } from '../node/read-agent-facts.ts';
+import { type NodeContext, netnsPathOf } from '../node/read-node-facts.ts';
+import type { FailedChange } from './repair.ts';
+
+/** What was done. */
+export type Applied = { readonly done: readonly string[]; readonly failed: readonly FailedChange[] };
+
+/**
+ * Makes changes one by one: one that fails takes none of the others with it, but nothing is removed after it, for what
+ * goes away last was replaced by what came before. Pods and lost veths are looked up in the journal once more right
+ * before: an ADD or a DEL may have come in between.
+ * @param onDone told of each change as the line that does it by hand, right after it
+ */
+export async function applyChanges(
+  { global }: NodeContext,
+  changes: readonly Change[],
+  onDone: (line: string) => void,
+): Promise<Applied> {
+  const done: string[] = [];
+  const failed: FailedChange[] = [];
+  const agent = readAgentFacts(global.stateDir);
+  const now = agent.kind === 'known' ? agent.value : undefined;
+  for (const change of changes) {
+    const line = renderChange(change);
+    if (failed.length > 0 && isRemoval(change)) {
+      failed.push({ line, error: 'left, because a change before it failed' });
+      continue;
+    }
+    const obstacle = obstacleTo(change, now);
+    try {
+      if (obstacle !== undefined) throw new ObstacleError(obstacle);
+      await applyOne(global, change);
+      done.push(line);
+      onDone(line);
+    } catch (error) {
+      failed.push({ line, error: reasonOf(error) });
+    }
+  }
+  return { done, failed };
+}
+
+/** Says that the world went on: the change is about something that is no more. */
+class ObstacleError extends Error {}
+
+function obstacleTo(change: Change, agent: AgentFacts | undefined): string | undefined {
+  if (change.kind === 'host') return undefined;
+  if (agent === undefined) return 'the journal cannot be read any more';
+  const lease = agent.journal.leases.find((one) => leaseKey(one.containerId, one.ifName) === change.key);
+  if (change.kind === 'delete-veth') return lease === undefined ? undefined : 'it has a lease now';
+  return lease?.state === 'active' && lease.netns === change.netns ? undefined : 'its Pod is being taken down';
+}
+
+async function applyOne(global: NodeContext['global'], change: Change): Promise<void> {
+  if (change.kind === 'pod') {
+    using netns = openNetns(resolveHostPath(global.hostRoot, change.netns));
+    using rtnetlink = openRtnetlinkIn(netns);
+    await applyOperations({ rtnetlink, sysctl: openSysctl(netns), nft: openNft() }, [change.operation]);
+    return;
+  }
+  using node = global.netns === undefined ? undefined : openNetns(netnsPathOf(global));
+  using rtnetlink = node === undefined ? openRtnetlink() : openRtnetlinkIn(node);
+  if (change.kind === 'delete-veth') {
+    const link = rtnetlink.link.get({ ifindex: change.ifindex });
+    // Gone meanwhile is as wanted; under the number of another link it must not be touched.
+    if (link !== undefined && link.ifname === change.ifname) rtnetlink.link.delete({ ifindex: change.ifindex });
+    return;
+  }
+  await applyOperations(kernelOf(global, node, rtnetlink), [change.operation]);
+}
+
+function kernelOf(global: NodeContext['global'], node: Netns | undefined, rtnetlink: Kernel['rtnetlink']): Kernel {
+  const nft = openNft(node === undefined ? {} : { netnsPath: netnsPathOf(global) });
+  return { rtnetlink, sysctl: openSysctl(node), nft };
+}
+
+function isRemoval(change: Change): boolean {
+  return change.kind === 'delete-veth' || change.operation.kind.startsWith('delete-');
+}
+
+function reasonOf(error: unknown): string {
+  const cause = error instanceof ApplyError ? error.cause : error;
+  const isExpected =
+    error instanceof ApplyError ||
+    cause instanceof ObstacleError ||
+    cause instanceof NetnsError ||
+    cause instanceof LibcError ||
+    cause instanceof NetlinkError;
+  if (!isExpected) throw error;
+  return cause instanceof Error ? cause.message : String(cause);
+}

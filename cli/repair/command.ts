@@ -1,0 +1,34 @@
+import { type ArgsOf, defineCommand } from '../command.ts';
+
+const OPTIONS = {
+  output: {
+    type: 'string',
+    alias: 'o',
+    summary: 'how to print',
+    choices: ['table', 'wide', 'json', 'yaml', 'ip'],
+    default: 'table',
+  },
+  'dry-run': { type: 'boolean', alias: 'n', summary: 'print what would be done and change nothing' },
+} as const;
+const NONE = {} as const;
+
+/** Is what `repair` gets. */
+export type RepairArgs = ArgsOf<typeof OPTIONS, typeof NONE>;
+
+/** `tke-eni repair` */
+export const REPAIR = defineCommand({
+  name: 'repair',
+  summary: 'mend what is ours on this node',
+  description: `Makes the kernel what the agent recorded, and prints each change as the line that does it by hand. What is not ours is named and left alone.
+
+One writer at a time: a running agent mends the host's network by itself when it is asked to. Without an agent the CLI does it, and holds the agent's journal meanwhile, so that no agent starts in between. The inside of Pods whose lease is active, and host interfaces that no lease and no living sandbox has, are mended by the CLI in both cases: no agent writes there.`,
+  positionals: NONE,
+  options: OPTIONS,
+  examples: [
+    { line: 'tke-eni repair --dry-run', does: 'says what it would do' },
+    { line: 'tke-eni repair', does: 'does it, and compares again' },
+  ],
+  wrongMeans: 'something is still wrong: not ours to mend, refused by the kernel, or, with --dry-run, to be mended',
+  needs: 'root: to change the network of the node and of its Pods',
+  load: () => import('./run-repair.ts'),
+});

@@ -1,0 +1,23 @@
+import { join } from 'node:path';
+import { openDatabase } from '../../agent/journal/journal-file.ts';
+import { isLocked } from '../../agent/journal/sqlite-error.ts';
+import { CliError } from '../cli-error.ts';
+
+/**
+ * Takes the agent's journal for ourselves, as an agent does at its start: until it is given back no agent can start and
+ * write to the kernel beside us. Nothing in it is changed.
+ * @throws CliError REFUSED when somebody has it: an agent runs
+ */
+export function holdJournal(stateDir: string, whyNotAsked: string): Disposable {
+  const path = join(stateDir, 'journal.db');
+  try {
+    const database = openDatabase(path);
+    return { [Symbol.dispose]: () => database.close() };
+  } catch (error) {
+    if (!isLocked(error)) throw error;
+    const message = `an agent has ${path} open and could not be asked to repair (${whyNotAsked}); two writers would undo each other's changes`;
+    const next =
+      'name its socket with --socket, update it, or stop it: kubectl -n kube-system delete pod …; then try again';
+    throw new CliError('REFUSED', message, next, { cause: error });
+  }
+}

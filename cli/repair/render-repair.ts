@@ -1,0 +1,84 @@
+import { isDifferent } from '../diff/difference.ts';
+import { renderChange } from '../diff/render-change.ts';
+import { renderForeign, renderUnjudged, section, type TextLayout } from '../diff/render-differences.ts';
+import { paint } from '../output/color.ts';
+import type { Repair } from './repair.ts';
+
+/**
+ * Renders what a repair came to, for people. The lines of what was done were printed while they were done. Pure.
+ * @param isScript prints everything but command lines as comments
+ */
+export function renderRepair(repair: Repair, isScript: boolean, layout: TextLayout): string {
+  const { isDryRun, changes, failed, held, left } = repair;
+  const plain = { ...layout, isColored: layout.isColored && !isScript };
+  const text = [
+    failed.length === 0
+      ? ''
+      : section(
+          `failed (${failed.length})`,
+          failed.map(({ line, error }) => `${line.trimEnd()}: ${error}`),
+          plain.isColored,
+        ),
+    held.length === 0
+      ? ''
+      : section(
+          `somebody keeps undoing these, the agent leaves them alone for a while (${held.length})`,
+          held,
+          plain.isColored,
+        ),
+    isDryRun || left.changes.length === 0
+      ? ''
+      : section(`still to mend (${left.changes.length})`, left.changes.map(renderChange), plain.isColored),
+    renderForeign(left.differences, plain),
+    renderUnjudged(left, plain),
+    `${paint(summary(repair), isMended(repair) ? 'green' : 'yellow', plain.isColored)}\n`,
+  ].join('');
+  const lines = isDryRun ? changes.map((line) => `${line.trimEnd()}\n`).join('') : '';
+  return lines + (isScript ? asComments(text) : text);
+}
+
+/** Builds the document that JSON and YAML print. Pure. */
+export function repairDocument(repair: Repair): object {
+  const { isDryRun, writer, changes, failed, held, left } = repair;
+  return {
+    dryRun: isDryRun,
+    writer,
+    mended: isMended(repair),
+    changes,
+    failed,
+    held,
+    left: left.differences.map(({ owner: _owner, changes: mend, ...difference }) => ({
+      ...difference,
+      mend: mend.map(renderChange),
+    })),
+    unjudged: left.unjudged,
+  };
+}
+
+function isMended({ failed, left }: Repair): boolean {
+  return failed.length === 0 && !left.differences.some(isDifferent);
+}
+
+function summary(repair: Repair): string {
+  const { isDryRun, changes, left, writer } = repair;
+  const foreign = left.differences.filter((difference) => difference.changes.length === 0).length;
+  const rest = foreign === 0 ? '' : `; ${foreign} not ours, left alone`;
+  if (isDryRun)
+    return changes.length === 0
+      ? `nothing of ours to mend${rest}`
+      : `dry run: ${lines(changes)} would be done, nothing was changed${rest}`;
+  const who = writer === 'agent' ? ', by the running agent where it is the writer' : '';
+  if (isMended(repair)) return changes.length === 0 ? 'nothing to mend' : `mended: ${lines(changes)}${who}`;
+  return `not all is mended: ${lines(changes)} done${who}${rest}`;
+}
+
+function lines({ length }: readonly string[]): string {
+  return `${length} change${length === 1 ? '' : 's'}`;
+}
+
+function asComments(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => (line === '' ? '' : `# ${line}`))
+    .join('\n');
+}

@@ -1,0 +1,92 @@
+import { isNoAgent, openOpsClient } from '../agent/ops-client.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../command.ts';
+import type { Change } from '../diff/change.ts';
+import { isDifferent, type NodeDifferences } from '../diff/difference.ts';
+import { diffNode } from '../diff/find-differences.ts';
+import { lookAtNode } from '../diff/look-at-node.ts';
+import { renderChange } from '../diff/render-change.ts';
+import { EXIT, type ExitCode } from '../exit-code.ts';
+import { printDocument } from '../output/print-document.ts';
+import { type Applied, applyChanges } from './apply-changes.ts';
+import type { RepairArgs } from './command.ts';
+import { holdJournal } from './hold-journal.ts';
+import { renderRepair, repairDocument } from './render-repair.ts';
+import type { Repair } from './repair.ts';
+
+/** Mends what is ours, or says what it would do. @throws CliError REFUSED when an agent runs that cannot be asked */
+export async function run(args: RepairArgs, context: CommandContext): Promise<ExitCode> {
+  const { stdout } = context;
+  const isLive = !args['dry-run'] && (args.output === 'table' || args.output === 'wide' || args.output === 'ip');
+  const onDone = (line: string): void => {
+    if (isLive) stdout.write(`${line.trimEnd()}\n`);
+  };
+  const repair = await repairNode(args['dry-run'], context, onDone);
+  if (args.output === 'json' || args.output === 'yaml')
+    await printDocument(repairDocument(repair), args.output, stdout);
+  else {
+    const layout = { width: stdout.columns(), isColored: stdout.isColored };
+    stdout.write(renderRepair(repair, args.output === 'ip', layout));
+  }
+  const isMended = repair.failed.length === 0 && !repair.left.differences.some(isDifferent);
+  return isMended ? EXIT.ok : EXIT.wrong;
+}
+
+async function repairNode(isDryRun: boolean, context: CommandContext, onDone: (line: string) => void): Promise<Repair> {
+  if (isDryRun) return dryRun(context);
+  // What cannot be planned is said before anybody is asked to change anything.
+  await lookAtNode(context);
+  const asked = await askAgent(context);
+  if (asked.kind === 'answered') {
+    for (const line of asked.done) onDone(line);
+    const rest = await applyChanges(context, (await changesNow(context)).filter(isBesideAgent), onDone);
+    return { isDryRun, writer: 'agent', ...joined(asked, rest), held: asked.held, left: await differencesNow(context) };
+  }
+  using _held = holdJournal(context.global.stateDir, asked.why);
+  const applied = await applyChanges(context, await changesNow(context), onDone);
+  return { isDryRun, writer: 'cli', ...joined(applied), held: [], left: await differencesNow(context) };
+}
+
+async function dryRun(context: CommandContext): Promise<Repair> {
+  const left = await differencesNow(context);
+  const changes = left.changes.map(renderChange);
+  return { isDryRun: true, writer: 'cli', changes, failed: [], held: [], left };
+}
+
+/** No agent writes there: the inside of a Pod whose lease is active, a veth that no lease has. */
+function isBesideAgent({ kind }: Change): boolean {
+  return kind !== 'host';
+}
+
+function joined(...parts: readonly Applied[]): Pick<Repair, 'changes' | 'failed'> {
+  return { changes: parts.flatMap(({ done }) => done), failed: parts.flatMap(({ failed }) => failed) };
+}
+
+async function differencesNow(context: CommandContext): Promise<NodeDifferences> {
+  return diffNode(await lookAtNode(context));
+}
+
+async function changesNow(context: CommandContext): Promise<readonly Change[]> {
+  return (await differencesNow(context)).changes;
+}
+
+type Asked =
+  | ({ readonly kind: 'answered'; readonly held: readonly string[] } & Applied)
+  | { readonly kind: 'nobody'; readonly why: string };
+
+/** Has the running agent make one repair pass. @throws CliError FORBIDDEN, REFUSED */
+async function askAgent({ global }: CommandContext): Promise<Asked> {
+  try {
+    using client = await openOpsClient(global.socket);
+    const reply = await client.repair({ dryRun: false });
+    if (reply.error !== undefined) {
+      const next = 'tke-eni status says what the agent waits for';
+      throw new CliError('REFUSED', `the agent cannot repair now: ${reply.error.msg} ${reply.error.details}`, next);
+    }
+    const failed = reply.failed.map(({ operation, error }) => ({ line: operation, error }));
+    return { kind: 'answered', done: reply.operations, failed, held: reply.held };
+  } catch (error) {
+    if (isNoAgent(error)) return { kind: 'nobody', why: error.message };
+    throw error;
+  }
+}
