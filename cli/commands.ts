@@ -1,9 +1,11 @@
 import type { Command } from './command.ts';
 import { CHECK, DIFF } from './diff/command.ts';
+import { DOCTOR } from './doctor/command.ts';
 import { ENIS, PODS, POOL } from './pool/command.ts';
 import { REPAIR } from './repair/command.ts';
 import { STATUS } from './status/command.ts';
+import { TOP } from './top/command.ts';
 import { WATCH } from './watch/command.ts';
 
 /** Every command, in the order of the help. Each line is added by who writes the command. */
-export const COMMANDS: readonly Command[] = [STATUS, POOL, PODS, ENIS, WATCH, DIFF, CHECK, REPAIR];
+export const COMMANDS: readonly Command[] = [STATUS, POOL, PODS, ENIS, WATCH, TOP, DIFF, CHECK, REPAIR, DOCTOR];

@@ -1,0 +1,150 @@
+import { finding } from '../catalogue.ts';
+import { type Check, done, skipped, whenKnown } from './check.ts';
+
+const AGENT_PODS = 'kubectl -n kube-system get pods -l k8s-app=tke-eni-agent -o wide';
+
+/** Looks whether the agent answers and could serve. */
+export const AGENT_CHECK: Check = {
+  id: 'agent',
+  looksAt: 'the agent answers on its socket and could serve an ADD',
+  finds: ['agent-dead', 'agent-not-ready'],
+  judge: ({ socket, status }) =>
+    whenKnown(socket, ({ path, problem }) => {
+      if (problem !== undefined) {
+        const what = `no agent answers on ${path}: ${problem}`;
+        return done([finding('agent-dead', { what, fix: [AGENT_PODS, `ls -l ${path}`], subjects: [] })]);
+      }
+      if (status.kind === 'unknown') return done([], [`it answers; how it is was not told: ${status.why}`]);
+      const { code, message, details } = status.value;
+      if (code === 0) return done([], ['it answers and is ready']);
+      const what = `the agent says (CNI code ${code}): ${[message, details].filter((text) => text !== '').join(': ')}`;
+      return done([finding('agent-not-ready', { what, fix: ['tke-eni status', AGENT_PODS], subjects: [] })]);
+    }),
+};
+
+/** Less free space than this is nearly full: a journal of 500 Pods takes 1 MiB, and others write too. */
+const MIN_FREE_BYTES = 8 * 1024 * 1024;
+
+/** Looks at the agent's state folder: journal, file system, DELs that wait. */
+export const STATE_CHECK: Check = {
+  id: 'state-folder',
+  looksAt: 'the agent’s state folder: journal, boot, tmpfs, free space, DELs that wait',
+  finds: [
+    'journal-missing',
+    'journal-unreadable',
+    'journal-of-another-boot',
+    'state-dir-not-tmpfs',
+    'state-dir-full',
+    'spool-not-drained',
+  ],
+  judge: ({ stateDir, socket }) =>
+    whenKnown(stateDir, (state) => {
+      const restart = 'kubectl -n kube-system delete pod <the agent’s Pod of this node>';
+      if (!state.exists || state.journal === 'missing') {
+        const what = state.exists ? `there is no journal.db in ${state.path}` : `there is no folder ${state.path}`;
+        return done([finding('journal-missing', { what, fix: [AGENT_PODS], subjects: [] })]);
+      }
+      const isAlive = socket.kind === 'known' && socket.value.problem === undefined;
+      return done([
+        ...(typeof state.journal === 'object'
+          ? [finding('journal-unreadable', { what: state.journal.damage, fix: [restart], subjects: [] })]
+          : []),
+        ...(state.journal === 'other-boot'
+          ? [
+              finding('journal-of-another-boot', {
+                what: `the journal in ${state.path} is of an earlier boot`,
+                fix: [restart],
+                subjects: [],
+              }),
+            ]
+          : []),
+        ...(state.isTmpfs
+          ? []
+          : [
+              finding('state-dir-not-tmpfs', {
+                what: `${state.path} is on no tmpfs`,
+                fix: [`findmnt -T ${state.path}`],
+                subjects: [],
+              }),
+            ]),
+        ...fullness(state.path, state.freeBytes, state.totalBytes),
+        ...(isAlive ? spooled(state.path, state.spooled, state.rejected) : []),
+      ]);
+    }),
+};
+
+function fullness(path: string, freeBytes: number, totalBytes: number) {
+  // Some file systems say 0 of 0.
+  if (totalBytes === 0 || freeBytes >= MIN_FREE_BYTES) return [];
+  const what = `${path} has ${Math.floor(freeBytes / 1024)} KiB left of ${Math.floor(totalBytes / 1024)}`;
+  const fix = [`du -xah ${path}/.. | sort -h | tail -20`];
+  return [finding('state-dir-full', { what, fix, subjects: [], severity: freeBytes === 0 ? 'error' : 'warning' })];
+}
+
+function spooled(path: string, waiting: number, rejected: number) {
+  if (waiting === 0 && rejected === 0) return [];
+  const parts = [
+    ...(waiting > 0 ? [`${waiting} wait`] : []),
+    ...(rejected > 0 ? [`${rejected} could not be read`] : []),
+  ];
+  const what = `of the DELs in ${path}/deletions ${parts.join(', ')} though the agent runs`;
+  return [finding('spool-not-drained', { what, fix: [`ls -l ${path}/deletions`, 'tke-eni events'], subjects: [] })];
+}
+
+/** First file in the CNI folder that a runtime could use. */
+const OUR_TYPES = /"type"\s*:\s*"(tke-route-eni|tke-direct-eni|tke-eni-ipamc|tke-cni|multus)"/;
+
+/** Looks at what the container runtime reads: configuration first in its folder, executables in place. */
+export const CNI_CHECK: Check = {
+  id: 'cni',
+  looksAt: 'CNI configuration is ours and first, its executables are there',
+  finds: ['cni-conf-missing', 'cni-conf-not-first', 'plugin-missing'],
+  judge: ({ cni }) =>
+    whenKnown(cni, ({ confDir, binDir, confs, executables }) => {
+      const ours = confs.findIndex(({ text }) => OUR_TYPES.test(text));
+      const conf = confs[ours];
+      if (conf === undefined) {
+        const what = `none of the ${confs.length} files in ${confDir} names a plugin of ours`;
+        return done([finding('cni-conf-missing', { what, fix: [AGENT_PODS, `ls -l ${confDir}`], subjects: [] })]);
+      }
+      const [first] = confs;
+      const notFirst =
+        ours === 0 || first === undefined
+          ? []
+          : [
+              finding('cni-conf-not-first', {
+                what: `${first.path} comes before ${conf.path}`,
+                fix: [`mv ${first.path} ${first.path}.unused`],
+                subjects: [],
+              }),
+            ];
+      const missing = typesOf(conf.text).filter((type) => !executables.includes(type));
+      const plugins = missing.map((type) =>
+        finding('plugin-missing', {
+          what: `${conf.path} names ${type}, and ${binDir} has no such file`,
+          fix: [AGENT_PODS, `ls -l ${binDir}`],
+          subjects: [],
+        }),
+      );
+      if (typesOf(conf.text).length === 0) return skipped(`${conf.path} is no JSON`);
+      return done([...notFirst, ...plugins], [`${conf.path} counts`]);
+    }),
+};
+
+/** Plugins that a configuration names, delegates included. */
+function typesOf(text: string): readonly string[] {
+  const types: string[] = [];
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    for (const [key, inner] of Object.entries(value)) {
+      if (key === 'type' && typeof inner === 'string') types.push(inner);
+      else visit(inner);
+    }
+  };
+  try {
+    visit(JSON.parse(text));
+  } catch {
+    return [];
+  }
+  return [...new Set(types)];
+}

@@ -1,0 +1,48 @@
+import type { Finding } from '../finding.ts';
+import type { Check, Verdict } from './check.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
+
+/** A check with what came of it. */
+export type Judged = { readonly check: Check; readonly verdict: Verdict };
+
+/** What the doctor says. */
+export type Diagnosis = {
+  readonly judged: readonly Judged[];
+  /** Of all checks: errors first, then warnings, then what is worth knowing. */
+  readonly findings: readonly Finding[];
+};
+
+/** What the command line leaves of the checks. */
+export type Selection = { readonly checks: readonly Check[]; readonly isWanted: (finding: Finding) => boolean };
+
+const WEIGHT: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, info: 2 };
+
+/** Makes the selected checks. What two of them found alike is told once, by the first. */
+export function findDiagnosis({ checks, isWanted }: Selection, facts: DoctorFacts): Diagnosis {
+  const told: Finding[] = [];
+  const judged = checks.map((check): Judged => {
+    const verdict = check.judge(facts);
+    if (verdict.kind === 'skipped') return { check, verdict };
+    const findings = verdict.findings.filter((finding) => isWanted(finding) && !isTold(told, finding));
+    told.push(...findings);
+    return { check, verdict: { ...verdict, findings } };
+  });
+  return { judged, findings: told.toSorted((a, b) => WEIGHT[a.severity] - WEIGHT[b.severity]) };
+}
+
+/** The same kind about a thing of the same name, or about nothing in particular. */
+function isTold(told: readonly Finding[], { id, subjects, what }: Finding): boolean {
+  return told.some(
+    (other) =>
+      other.id === id &&
+      (other.what === what ||
+        (subjects.length === 0 && other.subjects.length === 0) ||
+        other.subjects.some((subject) => subjects.includes(subject))),
+  );
+}
+
+/** Counts findings by their weight. */
+export function countFindings(findings: readonly Finding[]): Readonly<Record<Finding['severity'], number>> {
+  const of = (severity: Finding['severity']) => findings.filter((finding) => finding.severity === severity).length;
+  return { error: of('error'), warning: of('warning'), info: of('info') };
+}

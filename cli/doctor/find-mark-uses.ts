@@ -1,0 +1,102 @@
+import { type IptablesRule, optionOf } from './find-iptables-rules.ts';
+
+/** Where another program sets or reads bits of the packet mark. */
+export type MarkUse = {
+  /** 'iptables mangle cali-PREROUTING', 'nft inet foo bar'. */
+  readonly where: string;
+  /** Bits that it changes. */
+  readonly writes: number;
+  /** Bits that it decides by. */
+  readonly reads: number;
+  /** What shows it. */
+  readonly shown: string;
+};
+
+const ALL_BITS = 0xffffffff;
+
+/** Finds what a rule of iptables does with the mark; undefined when nothing. Pure. @see iptables-extensions(8) MARK, CONNMARK, mark */
+export function markUseOfIptables(rule: IptablesRule): MarkUse | undefined {
+  const { words, table, chain, backend } = rule;
+  const writes = writtenBits(words);
+  const reads = words.flatMap((word, at) => (word === '--mark' ? [maskOf(words[at + 1] ?? '')] : []));
+  const read = reads.reduce((bits, mask) => (bits | mask) >>> 0, 0);
+  if (writes === 0 && read === 0) return undefined;
+  return { where: `iptables-${backend} ${table} ${chain}`, writes, reads: read, shown: words.join(' ') };
+}
+
+function writtenBits(words: readonly string[]): number {
+  const xmark = optionOf(words, '--set-xmark');
+  if (xmark !== undefined) {
+    const [value = '0', mask = 'ffffffff'] = xmark.split('/');
+    // Bits of the mask are zeroed, then the value is XORed in.
+    return (number(value) | (xmark.includes('/') ? number(mask) : ALL_BITS)) >>> 0;
+  }
+  const set = optionOf(words, '--set-mark');
+  if (set !== undefined) return maskOf(set);
+  const or = optionOf(words, '--or-mark', '--xor-mark');
+  if (or !== undefined) return number(or);
+  const and = optionOf(words, '--and-mark');
+  if (and !== undefined) return ~number(and) >>> 0;
+  if (words.includes('--restore-mark')) return number(optionOf(words, '--nfmask', '--mask') ?? '0xffffffff');
+  return 0;
+}
+
+/** Of 'value/mask'; without a mask all bits. */
+function maskOf(text: string): number {
+  return text.includes('/') ? number(text.split('/')[1] ?? '') : ALL_BITS;
+}
+
+function number(text: string): number {
+  return (Number(text) || 0) >>> 0;
+}
+
+/** Finds what a rule of nftables does with the mark. Pure. @see libnftables-json(5) MANGLE, MATCH */
+export function markUseOfNft(object: Readonly<Record<string, unknown>>): MarkUse | undefined {
+  const rule = asObject(object['rule']);
+  if (rule === undefined || !Array.isArray(rule['expr'])) return undefined;
+  const writes = rule['expr'].reduce((bits: number, statement: unknown) => (bits | manglesOf(statement)) >>> 0, 0);
+  const reads = rule['expr'].reduce((bits: number, statement: unknown) => (bits | matchesOf(statement)) >>> 0, 0);
+  if (writes === 0 && reads === 0) return undefined;
+  const where = `nft ${rule['family']} ${rule['table']} ${rule['chain']}`;
+  return { where, writes, reads, shown: JSON.stringify(rule['expr']) };
+}
+
+function manglesOf(statement: unknown): number {
+  const mangle = asObject(asObject(statement)?.['mangle']);
+  return mangle !== undefined && isMark(mangle['key']) ? changedBits(mangle['value']) : 0;
+}
+
+/** Bits of the mark that may differ after it got the value of this expression. */
+function changedBits(value: unknown): number {
+  if (isMark(value)) return 0;
+  const operation = asObject(value) ?? {};
+  const [operator, operands] = Object.entries(operation)[0] ?? [];
+  if (!Array.isArray(operands) || operator === undefined) return ALL_BITS;
+  const constants = operands.filter((operand) => typeof operand === 'number');
+  const inner = operands.filter((operand) => typeof operand !== 'number');
+  const before = inner.reduce<number>((bits, operand) => (bits | changedBits(operand)) >>> 0, 0);
+  const constant = constants[0];
+  if (constant === undefined || inner.length !== 1) return ALL_BITS;
+  if (operator === '|' || operator === '^') return (before | constant) >>> 0;
+  return operator === '&' ? (before | ~constant) >>> 0 : ALL_BITS;
+}
+
+/** Only masked comparisons: one with the whole mark is as often of a program that owns the namespace. */
+function matchesOf(statement: unknown): number {
+  const left = asObject(asObject(asObject(statement)?.['match'])?.['left']);
+  const operands = left?.['&'];
+  if (!Array.isArray(operands) || !operands.some(isMark)) return 0;
+  const mask = operands.find((operand) => typeof operand === 'number');
+  return typeof mask === 'number' ? mask >>> 0 : 0;
+}
+
+function isMark(value: unknown): boolean {
+  const object = asObject(value);
+  return asObject(object?.['meta'])?.['key'] === 'mark';
+}
+
+function asObject(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : undefined;
+}

@@ -1,0 +1,80 @@
+import { hex } from '../../dataplane/eni-mark.ts';
+import { NFT_TABLE } from '../../dataplane/numbers.ts';
+import { renderRule } from '../../netlink/render-rule.ts';
+import { finding } from '../catalogue.ts';
+import { isOurRule } from '../node/find-owner.ts';
+import type { NodeFacts } from '../node/node-facts.ts';
+import { type Check, done, skipped } from './check.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
+import { findIptablesRules, optionOf } from './find-iptables-rules.ts';
+import { type MarkUse, markUseOfIptables, markUseOfNft } from './find-mark-uses.ts';
+import { findOutline, type Outline } from './find-outline.ts';
+
+/** Who uses marks in which way. @see their documentation: Calico iptablesMarkMask, tailscale tsconst.LinuxFwmarkMask */
+const PROGRAMS: readonly (readonly [RegExp, string])[] = [
+  [/ cali-/, 'Calico'],
+  [/ CILIUM_/, 'Cilium'],
+  [/ ts-|0x[48]0000\/0xff0000\b/, 'Tailscale'],
+  [/ KUBE-/, 'kube-proxy'],
+  [/ AWS-/, 'the AWS VPC CNI'],
+];
+
+/** Looks for others that use bits of our packet mark. */
+export const MARKS_CHECK: Check = {
+  id: 'marks',
+  looksAt: 'nobody else uses the bits of our packet mark, in rules, nftables and iptables',
+  finds: ['mark-collision'],
+  judge: (facts) => {
+    const outline = findOutline(facts.node);
+    const uses = [...ofRules(facts.node), ...ofNft(facts.node), ...ofIptables(facts, outline)];
+    if (facts.iptables.kind === 'unknown' && facts.node.host.nft.kind === 'unknown') {
+      return skipped(`nft: ${facts.node.host.nft.why}; iptables: ${facts.iptables.why}`);
+    }
+    const clashing = uses.filter(({ writes, reads }) => ((writes | reads) & outline.markBits) !== 0);
+    const byProgram = Map.groupBy(clashing, programOf);
+    const findings = [...byProgram].map(([program, ofProgram]) => {
+      const bits = ofProgram.reduce((sum, { writes, reads }) => sum | writes | reads, 0) & outline.markBits;
+      const [first] = ofProgram;
+      return finding('mark-collision', {
+        what: `${program} uses bits ${hex(bits)} of the packet mark, ours are ${hex(outline.markBits)}: ${first?.where}: ${first?.shown}`,
+        fix: [`give the agent --eni-mark-mask with 8 bits in a row that are free, or ${program} another mask`],
+        subjects: [],
+      });
+    });
+    return done(findings, [`our bits: ${hex(outline.markBits)}; ${uses.length} other uses of marks seen`]);
+  },
+};
+
+function programOf({ where, shown }: MarkUse): string {
+  return PROGRAMS.find(([pattern]) => pattern.test(`${where} ${shown}`))?.[1] ?? where;
+}
+
+function ofRules({ host }: NodeFacts): readonly MarkUse[] {
+  return host.rules
+    .filter((rule) => !isOurRule(rule) && (rule.fwmask ?? 0) !== 0)
+    .map((rule) => {
+      const shown = renderRule('add', rule).replace(/^ip (-6 )?rule add /, '');
+      return { where: 'ip rule', writes: 0, reads: rule.fwmask ?? 0, shown };
+    });
+}
+
+/** iptables-nft's own tables are read by iptables: to nft their targets are sealed. */
+function ofNft({ host }: NodeFacts): readonly MarkUse[] {
+  const objects = host.nft.kind === 'known' ? host.nft.value.objects : [];
+  return objects.flatMap((object) => {
+    const use = markUseOfNft(object);
+    return use === undefined || use.where.startsWith(`nft inet ${NFT_TABLE} `) ? [] : [use];
+  });
+}
+
+function ofIptables({ iptables }: DoctorFacts, { primary, enis }: Outline): readonly MarkUse[] {
+  if (iptables.kind === 'unknown') return [];
+  const ways = new Set([primary?.ifname, ...enis.map(({ ifname }) => ifname)]);
+  return findIptablesRules(iptables.value).rules.flatMap((rule) => {
+    const iif = optionOf(rule.words, '-i');
+    // What came in by an interface of its own is no Pod's.
+    if (iif !== undefined && !ways.has(iif) && !iif.startsWith('eni')) return [];
+    const use = rule.chain === 'OUTPUT' ? undefined : markUseOfIptables(rule);
+    return use === undefined ? [] : [use];
+  });
+}

@@ -1,0 +1,92 @@
+import { finding } from '../catalogue.ts';
+import type { Finding } from '../finding.ts';
+import { linkId } from '../node/element-id.ts';
+import { type Check, done, skipped, whenKnown } from './check.ts';
+import type { NetworkdFacts } from './doctor-facts.ts';
+import { findIniEntries, iniBoolean } from './find-ini-entries.ts';
+import { findLinkFile, lastValue } from './find-link-files.ts';
+import { findOutline, type Outline } from './find-outline.ts';
+
+/** First release that removes rules it does not know. @see systemd NEWS 248, github.com/systemd/systemd/issues/19106 */
+const REMOVES_RULES = 248;
+/** First release that can be told not to. @see systemd NEWS 249 */
+const HAS_OPTION = 249;
+
+/** Looks whether systemd-networkd removes our rules and routes, or configures our interfaces. */
+export const NETWORKD_CHECK: Check = {
+  id: 'networkd',
+  looksAt: 'systemd-networkd leaves our rules, routes and interfaces alone',
+  finds: ['networkd', 'networkd-manages-eni'],
+  judge: ({ node, networkd }) =>
+    whenKnown(networkd, (facts) => {
+      if (!facts.isActive) return skipped('systemd-networkd does not run');
+      const outline = findOutline(node);
+      return done(
+        [...removes(facts), ...manages(facts, outline)],
+        [`systemd ${facts.version ?? 'of unknown version'}`],
+      );
+    }),
+};
+
+function removes({ conf, version }: NetworkdFacts): readonly Finding[] {
+  if (version !== undefined && version < REMOVES_RULES) return [];
+  const entries = conf.flatMap(({ text }) => findIniEntries(text));
+  const keeps = (key: string) => iniBoolean(lastValue(entries, 'Network', key)) === false;
+  const keys = ['ManageForeignRoutingPolicyRules', 'ManageForeignRoutes'].filter((key) => !keeps(key));
+  if (keys.length === 0) return [];
+  const isDefault = keys.every((key) => lastValue(entries, 'Network', key) === undefined);
+  const what = `systemd-networkd runs with ${keys.map((key) => `${key}=yes`).join(' and ')}${isDefault ? ' (its default)' : ''}`;
+  const file = '/etc/systemd/networkd.conf.d/10-tke-eni.conf';
+  const fix =
+    version !== undefined && version < HAS_OPTION
+      ? [`update systemd: ${version} removes foreign rules and cannot be told not to, ${HAS_OPTION} can`]
+      : [
+          'mkdir -p /etc/systemd/networkd.conf.d',
+          `printf '[Network]\\nManageForeignRoutingPolicyRules=no\\nManageForeignRoutes=no\\n' >${file}`,
+          'systemctl restart systemd-networkd',
+        ];
+  return [finding('networkd', { what, fix, subjects: [] })];
+}
+
+function manages({ networks }: NetworkdFacts, { enis, pods }: Outline): readonly Finding[] {
+  const links = [
+    ...enis.flatMap(({ link, title }) => (link === undefined ? [] : [{ link, title }])),
+    // One Pod stands for all: what matches one name of ours matches the next.
+    ...pods
+      .flatMap(({ link, title }) => (link === undefined ? [] : [{ link, title: `${link.ifname} of ${title}` }]))
+      .slice(0, 1),
+  ];
+  return links.flatMap(({ link, title }): readonly Finding[] => {
+    const file = findLinkFile(networks, { ifname: link.ifname, mac: link.address, kind: link.kind });
+    if (file === undefined || iniBoolean(lastValue(file.entries, 'Link', 'Unmanaged')) === true) return [];
+    const dhcp = lastValue(file.entries, 'Network', 'DHCP') ?? 'no';
+    const what = `${file.path} matches ${title}: networkd configures it (DHCP=${dhcp})`;
+    const unmanaged = '/etc/systemd/network/00-tke-eni.network';
+    const match = link.kind === 'veth' ? 'Name=eni*' : `MACAddress=${link.address ?? ''}`;
+    const fix = [`printf '[Match]\\n${match}\\n\\n[Link]\\nUnmanaged=yes\\n' >${unmanaged}`, 'networkctl reload'];
+    return [finding('networkd-manages-eni', { what, fix, subjects: [linkId(link.ifindex)] })];
+  });
+}
+
+/** Looks whether a DHCP client runs on an ENI. */
+export const DHCP_CHECK: Check = {
+  id: 'dhcp',
+  looksAt: 'no DHCP client runs on an ENI',
+  finds: ['dhclient'],
+  judge: ({ node, dhcpClients }) =>
+    whenKnown(dhcpClients, (clients) => {
+      const { enis } = findOutline(node);
+      const findings = clients.flatMap(({ pid, args }) =>
+        enis
+          .filter(({ ifname }) => ifname !== undefined && args.includes(ifname))
+          .map(({ title, ifname, ifindex }) =>
+            finding('dhclient', {
+              what: `process ${pid} is a DHCP client on ${title}: ${args.join(' ')}`,
+              fix: [`kill ${pid}`, `remove ${ifname} from /etc/network/interfaces.d or /etc/sysconfig/network-scripts`],
+              subjects: ifindex === undefined ? [] : [linkId(ifindex)],
+            }),
+          ),
+      );
+      return done(findings, [`${clients.length} DHCP clients run`]);
+    }),
+};

@@ -1,0 +1,158 @@
+import { familyOf } from '../../agent/journal/lease.ts';
+import { OUR_PRIORITIES, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import { renderRoute } from '../../netlink/render-route.ts';
+import { renderRule } from '../../netlink/render-rule.ts';
+import type { RuleMessage } from '../../netlink/rule-message.ts';
+import {
+  FIB_RULE_INVERT,
+  FR_ACT_BLACKHOLE,
+  FR_ACT_PROHIBIT,
+  FR_ACT_TO_TBL,
+  FR_ACT_UNREACHABLE,
+} from '../../netlink/uapi/fib-rules.ts';
+import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
+import { RT_TABLE_LOCAL, RTM_F_CLONED, RTN_UNICAST, RTPROT_KERNEL } from '../../netlink/uapi/rtnetlink.ts';
+import { finding } from '../catalogue.ts';
+import { holds } from '../explain/find-prefix.ts';
+import type { Finding } from '../finding.ts';
+import { routeId, ruleId, tableId } from '../node/element-id.ts';
+import { isOurRule } from '../node/find-owner.ts';
+import type { NodeFacts } from '../node/node-facts.ts';
+import { type Check, done } from './check.ts';
+import { findOutline, type Outline } from './find-outline.ts';
+
+const LAST_OF_OURS = Math.max(...OUR_PRIORITIES);
+const DROPPING: readonly number[] = [FR_ACT_BLACKHOLE, FR_ACT_UNREACHABLE, FR_ACT_PROHIBIT];
+
+/** Looks at other programs' rules: above ours, at our priorities, into our tables. */
+export const RULES_CHECK: Check = {
+  id: 'rules',
+  looksAt: 'other programs’ routing rules: above ours, at our priorities, into our tables',
+  finds: ['foreign-rule-above-ours', 'foreign-rule-priority', 'foreign-rule-to-our-table'],
+  judge: ({ node }) => {
+    const outline = findOutline(node);
+    const foreign = node.host.rules.filter((rule) => !isOurRule(rule) && !isKernels(rule));
+    return done(
+      foreign.flatMap((rule) => {
+        const shown = renderRule('add', rule).replace(/^ip (-6 )?rule add /, '');
+        const base = {
+          fix: [renderRule('delete', rule)],
+          subjects: [ruleId(rule.family === AF_INET6 ? 6 : 4, rule.priority, shown), tableId(rule.table)],
+        };
+        const above = catches(rule, node, outline);
+        if (above !== undefined) {
+          return [finding('foreign-rule-above-ours', { what: `rule "${shown}" ${above}`, ...base })];
+        }
+        if (isToTable(rule) && outline.tables.has(rule.table)) {
+          return [
+            finding('foreign-rule-to-our-table', {
+              what: `rule "${shown}" leads to table ${rule.table} of ours`,
+              ...base,
+            }),
+          ];
+        }
+        return OUR_PRIORITIES.includes(rule.priority)
+          ? [
+              finding('foreign-rule-priority', {
+                what: `rule "${shown}" stands at priority ${rule.priority} of ours`,
+                ...base,
+              }),
+            ]
+          : [];
+      }),
+      [`${node.host.rules.length} rules, ${foreign.length} of them other programs’`],
+    );
+  },
+};
+
+/** Those that every namespace has. */
+function isKernels({ priority, protocol }: RuleMessage): boolean {
+  return (
+    priority === 0 ||
+    priority === 32766 ||
+    priority === 32767 ||
+    (protocol === RTPROT_KERNEL && priority > LAST_OF_OURS)
+  );
+}
+
+function isToTable({ action }: RuleMessage): boolean {
+  return action === FR_ACT_TO_TBL;
+}
+
+/** Says how a rule takes packets of Pods away from ours; undefined when it does not. */
+function catches(rule: RuleMessage, node: NodeFacts, outline: Outline): string | undefined {
+  if (rule.priority > LAST_OF_OURS || !isForPods(rule, outline)) return undefined;
+  if (DROPPING.includes(rule.action)) return 'is asked before ours and drops packets of Pods';
+  // Local and main before ours are each a choice of somebody: Cilium's 100, the product's 1024.
+  if (!isToTable(rule) || outline.tables.has(rule.table) || rule.table === RT_TABLE_LOCAL) return undefined;
+  const routes = node.host.routes.filter(
+    ({ table, family, flags }) => table === rule.table && family === rule.family && (flags & RTM_F_CLONED) === 0,
+  );
+  const shortest = rule.suppressPrefixlength ?? -1;
+  const wide = routes.filter(({ dst }) => Number(dst?.split('/')[1] ?? 0) > shortest);
+  const caught = wide.find(
+    ({ dst }) => dst === undefined || outline.pods.some(({ ips }) => ips.some((ip) => holds(dst, ip))),
+  );
+  if (caught === undefined) return undefined;
+  return `is asked before ours, and table ${rule.table} has ${caught.dst ?? 'a default route'}`;
+}
+
+/** Tells whether packets from or to Pods can match; what asks for more than we can tell is taken for a rule that does not. */
+function isForPods(rule: RuleMessage, { pods, enis, markBits }: Outline): boolean {
+  if (pods.length === 0) return false;
+  const vethNames = pods.map(({ link }) => link?.ifname);
+  const isNarrow =
+    rule.uidRange !== undefined ||
+    rule.oifname !== undefined ||
+    rule.ipProto !== undefined ||
+    rule.dportRange !== undefined ||
+    rule.sportRange !== undefined ||
+    rule.tos !== 0;
+  if (isNarrow) return false;
+  const iifs = [...vethNames, ...enis.map(({ ifname }) => ifname)];
+  if (rule.iifname !== undefined && !iifs.includes(rule.iifname)) return false;
+  const isInverted = (rule.flags & FIB_RULE_INVERT) !== 0;
+  // "not fwmark X": every packet without that mark, of Pods too.
+  if (isInverted) return rule.src === undefined && rule.dst === undefined;
+  if (rule.fwmark !== undefined && rule.fwmark !== 0)
+    return ((rule.fwmask ?? 0xffffffff) & markBits) !== 0 && (rule.fwmark & ~markBits) === 0;
+  const ips = pods.flatMap((pod) => pod.ips).filter((ip) => familyOf(ip) === (rule.family === AF_INET6 ? 6 : 4));
+  return ips.some((ip) => holds(rule.src, ip)) && (rule.dst === undefined || ips.some((ip) => holds(rule.dst, ip)));
+}
+
+/** Looks at routing tables that are ours: other programs' routes in them, names that others gave their numbers. */
+export const TABLES_CHECK: Check = {
+  id: 'tables',
+  looksAt: 'our routing tables hold our routes alone, nobody has a name for their numbers',
+  finds: ['table-collision', 'table-name-taken'],
+  judge: ({ node }) => {
+    const { tables, nameOf, enis } = findOutline(node);
+    const foreign = node.host.routes.filter(
+      ({ table, protocol, flags, type }) =>
+        tables.has(table) && protocol !== RTPROT_TKE_ENI && (flags & RTM_F_CLONED) === 0 && type >= RTN_UNICAST,
+    );
+    const collisions = [...Map.groupBy(foreign, ({ table }) => table)].map(([table, routes]) => {
+      const [first] = routes;
+      const more = routes.length === 1 ? '' : ` and ${routes.length - 1} more`;
+      return finding('table-collision', {
+        what: `table ${table} of ours has ${first?.dst ?? 'default'} (protocol ${first?.protocol})${more}, which are not ours`,
+        fix: routes.slice(0, 5).map((route) => renderRoute('delete', route, nameOf)),
+        subjects: [tableId(table), ...routes.map(({ dst }) => routeId(table, dst ?? 'default'))],
+      });
+    });
+    const known = new Set([
+      'tke-pods',
+      ...enis.flatMap(({ eniId, ifname, table }) => [eniId ?? '', `eni-${ifname ?? table}`]),
+    ]);
+    const taken = [...node.host.tableNames].filter(([table, name]) => tables.has(table) && !known.has(name));
+    return done([...collisions, ...taken.map(nameTaken)], [`ours: ${[...tables].join(', ')}`]);
+  },
+};
+
+function nameTaken([table, name]: readonly [number, string]): Finding {
+  return finding('table-name-taken', {
+    what: `/etc/iproute2/rt_tables calls table ${table}, which is ours, ${name}`,
+    fix: [`sed -i '/^${table}[[:space:]]/d' /etc/iproute2/rt_tables`],
+    subjects: [tableId(table)],
+  });
+}

@@ -1,0 +1,59 @@
+import { withNetns } from '../../netlink/netns.ts';
+import type { CommandContext } from '../command.ts';
+import { unknown } from '../node/known.ts';
+import type { Known } from '../node/node-facts.ts';
+import { netnsPathOf, readNodeFacts, withNodeNetns } from '../node/read-node-facts.ts';
+import { askStatus } from './ask-status.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
+import { knownFrom, openHostTree } from './host-tree.ts';
+import { readCloudInit } from './read-cloud-init.ts';
+import { readCni } from './read-cni.ts';
+import { readDifferences } from './read-differences.ts';
+import { readIptables } from './read-iptables.ts';
+import { type ProcFacts, readProc } from './read-kernel.ts';
+import { readNetworkManager } from './read-network-manager.ts';
+import { readNetworkd } from './read-networkd.ts';
+import { readDhcpClients, readInotify } from './read-processes.ts';
+import { readSocket } from './read-socket.ts';
+import { readStateDir } from './read-state-dir.ts';
+import { readSysctlFiles } from './read-sysctl-files.ts';
+
+/** Folders of CNI on the host. */
+export type CniFolders = { readonly confDir: string; readonly binDir: string };
+
+/**
+ * Reads all that the checks judge by; changes nothing. What may not be read is told as unknown.
+ * @throws CliError when the node's own namespace cannot be read
+ */
+export async function readDoctorFacts(
+  { global }: Pick<CommandContext, 'global'>,
+  folders: CniFolders,
+): Promise<DoctorFacts> {
+  const node = await readNodeFacts({ global });
+  const tree = openHostTree(global.hostRoot);
+  const proc = knownFrom(() => withNodeNetns(global, (netns) => (netns ? withNetns(netns, readProc) : readProc())));
+  const netnsPath = global.netns === undefined ? undefined : netnsPathOf(global);
+  const socket = await readSocket(global.socket);
+  const isAnswering = socket.kind === 'known' && socket.value.problem === undefined;
+  return {
+    node,
+    networkd: knownFrom(() => readNetworkd(tree)),
+    networkManager: knownFrom(() => readNetworkManager(tree)),
+    cloudInit: knownFrom(() => readCloudInit(tree)),
+    sysctlFiles: knownFrom(() => readSysctlFiles(tree)),
+    iptables: await iptablesOf(proc, netnsPath),
+    kernel: proc.kind === 'known' ? { kind: 'known', value: proc.value.kernel } : proc,
+    inotify: knownFrom(readInotify),
+    dhcpClients: knownFrom(() => readDhcpClients(netnsPath ?? '/proc/self/ns/net')),
+    socket,
+    status: isAnswering ? await askStatus(global.socket) : unknown('no agent answers', 'see agent-dead'),
+    differences: await readDifferences(global),
+    stateDir: knownFrom(() => readStateDir(global.stateDir)),
+    cni: knownFrom(() => readCni(tree, folders.confDir, folders.binDir)),
+  };
+}
+
+async function iptablesOf(proc: Known<ProcFacts>, netnsPath: string | undefined): Promise<DoctorFacts['iptables']> {
+  if (proc.kind === 'unknown') return proc;
+  return { kind: 'known', value: await readIptables({ netnsPath, legacyTables: proc.value.legacyTables }) };
+}

@@ -1,0 +1,26 @@
+import type { NetworkManagerFacts } from './doctor-facts.ts';
+import type { HostTree } from './host-tree.ts';
+import { isUnitActive, readConfFiles } from './read-conf-files.ts';
+
+/** @see NetworkManager.conf(5): the first folders win for one name, later names win for one key. */
+const CONF_FOLDERS = ['/etc', '/run', '/usr/lib'].map((folder) => `${folder}/NetworkManager/conf.d`);
+const MAIN = '/etc/NetworkManager/NetworkManager.conf';
+const DEVICES = '/run/NetworkManager/devices';
+
+/** Reads what there is of NetworkManager: configuration, and what it keeps of each device. @throws Error when it may not be read */
+export function readNetworkManager(tree: HostTree): NetworkManagerFacts {
+  const main = tree.text(MAIN);
+  const devices = tree
+    .names(DEVICES)
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => [Number(name), tree.text(`${DEVICES}/${name}`) ?? ''] as const);
+  return {
+    isActive: isUnitActive(tree, 'NetworkManager.service'),
+    conf: [
+      ...readConfFiles(tree, CONF_FOLDERS, '.conf').filter(({ path }) => !path.startsWith('/etc')),
+      ...(main === undefined ? [] : [{ path: MAIN, text: main }]),
+      ...readConfFiles(tree, CONF_FOLDERS, '.conf').filter(({ path }) => path.startsWith('/etc')),
+    ],
+    devices: new Map(devices),
+  };
+}

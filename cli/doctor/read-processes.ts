@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import type { DhcpClient, InotifyFacts } from './doctor-facts.ts';
+
+const DHCP_CLIENTS = new Set(['dhclient', 'dhcpcd', 'udhcpc']);
+
+/** Finds DHCP clients among the processes that are in the same network namespace as `netnsPath`. @throws Error EACCES without root */
+export function readDhcpClients(netnsPath: string): readonly DhcpClient[] {
+  const { ino } = statSync(netnsPath);
+  return processIds().flatMap((pid): readonly DhcpClient[] => {
+    const name = unlessGone(() => readFileSync(`/proc/${pid}/comm`, 'utf8').trim());
+    if (name === undefined || !DHCP_CLIENTS.has(name)) return [];
+    if (unlessGone(() => statSync(`/proc/${pid}/ns/net`).ino) !== ino) return [];
+    const words = unlessGone(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')) ?? [];
+    return [{ pid, args: words.filter((word) => word !== '') }];
+  });
+}
+
+/** Counts the inotify instances of root's processes. @throws Error EACCES without root */
+export function readInotify(): InotifyFacts {
+  const max = Number(readFileSync('/proc/sys/fs/inotify/max_user_instances', 'utf8'));
+  const used = processIds()
+    .filter((pid) => unlessGone(() => statSync(`/proc/${pid}`).uid) === 0)
+    .reduce((sum, pid) => sum + inotifyOf(pid), 0);
+  return { used, max };
+}
+
+function inotifyOf(pid: number): number {
+  const folder = `/proc/${pid}/fd`;
+  const names = unlessGone(() => readdirSync(folder)) ?? [];
+  return names.filter((name) => targetOf(`${folder}/${name}`) === 'anon_inode:inotify').length;
+}
+
+/** A process that even root may not look into (another user namespace's, a guarded one) is as good as gone. */
+function targetOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function processIds(): readonly number[] {
+  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+}
+
+/** Processes and descriptors end while they are looked at. @throws Error for anything else */
+function unlessGone<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH')) {
+      return undefined;
+    }
+    throw error;
+  }
+}

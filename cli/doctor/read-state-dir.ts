@@ -1,0 +1,41 @@
+import { accessSync, constants, existsSync, readdirSync, statfsSync } from 'node:fs';
+import { join } from 'node:path';
+import { readBootId } from '../../agent/journal/boot-id.ts';
+import { readJournal } from '../../agent/journal/read-journal.ts';
+import type { StateDirFacts } from './doctor-facts.ts';
+
+/** TMPFS_MAGIC. @see statfs(2) */
+const TMPFS_MAGIC = 0x01021994;
+/** RAMFS_MAGIC: likewise gone after a reboot. */
+const RAMFS_MAGIC = 0x858458f6;
+
+/** Reads what there is in the agent's state folder. @throws Error EACCES without root */
+export function readStateDir(path: string): StateDirFacts {
+  if (!existsSync(path)) {
+    const nothing = { isTmpfs: false, freeBytes: 0, totalBytes: 0, spooled: 0, rejected: 0 };
+    return { path, exists: false, journal: 'missing', ...nothing };
+  }
+  const { type, bavail, bsize, blocks } = statfsSync(path);
+  const spool = join(path, 'deletions');
+  const spooled = existsSync(spool) ? readdirSync(spool) : [];
+  return {
+    path,
+    exists: true,
+    journal: readJournalState(join(path, 'journal.db')),
+    isTmpfs: type === TMPFS_MAGIC || type === RAMFS_MAGIC,
+    freeBytes: bavail * bsize,
+    totalBytes: blocks * bsize,
+    spooled: spooled.filter((name) => name.endsWith('.json')).length,
+    rejected: spooled.filter((name) => name.endsWith('.rejected')).length,
+  };
+}
+
+function readJournalState(path: string): StateDirFacts['journal'] {
+  if (!existsSync(path)) return 'missing';
+  accessSync(path, constants.R_OK);
+  try {
+    return readJournal(path).bootId === readBootId() ? 'there' : 'other-boot';
+  } catch (error) {
+    return { damage: error instanceof Error ? error.message : String(error) };
+  }
+}

@@ -1,0 +1,137 @@
+import type { Finding } from '../finding.ts';
+import { cutText, textWidth } from '../output/cell-text.ts';
+import { type Color, paint } from '../output/color.ts';
+import { type Column, renderTable } from '../output/render-table.ts';
+import { countFindings, type Diagnosis, type Judged } from './find-diagnosis.ts';
+
+/** How to lay it out. */
+export type DoctorLayout = {
+  readonly width: number;
+  readonly isColored: boolean;
+  /** Each check with its evidence, too. */
+  readonly isWide: boolean;
+};
+
+const COLORS: Readonly<Record<Finding['severity'], Color>> = { error: 'red', warning: 'yellow', info: 'cyan' };
+/** Width of the word for the weight, with a gap. */
+const INDENT = 9;
+
+/**
+ * Renders a diagnosis for people: each finding with why it matters and its cure, then what was skipped, then the sum.
+ * Prose is wrapped to the width; commands never are, so that they can be pasted.
+ */
+export function renderDoctor({ judged, findings }: Diagnosis, layout: DoctorLayout): string {
+  const blocks = findings.map((finding) => `${renderFinding(finding, layout)}\n`);
+  const skips = judged.filter(({ verdict }) => verdict.kind === 'skipped');
+  const list = layout.isWide
+    ? `${renderChecks(judged, layout)}\n`
+    : skips.map((skip) => renderSkip(skip, layout)).join('');
+  return `${blocks.join('')}${list}${renderSum({ judged, findings }, skips.length, layout)}`;
+}
+
+function renderFinding({ severity, id, what, why, fix }: Finding, { width, isColored }: DoctorLayout): string {
+  const head = paint(severity.padEnd(INDENT), COLORS[severity], isColored);
+  const title = wrap(`${id}: ${what}`, width - INDENT);
+  const prose = wrap(why, width - INDENT).map((line) => paint(line, 'dim', isColored));
+  const [first = '', ...rest] = [...title, ...prose];
+  const margin = ' '.repeat(INDENT);
+  const lines = [
+    `${head}${first}`,
+    ...rest.map((line) => `${margin}${line}`),
+    ...fix.map((line) => `${margin}  ${line}`),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** By words; one that is longer than the width stays whole. */
+function wrap(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && textWidth(line) + 1 + textWidth(word) > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
+function renderSkip({ check, verdict }: Judged, { width, isColored }: DoctorLayout): string {
+  const why = verdict.kind === 'skipped' ? verdict.why : '';
+  return `${paint(cutText(`skipped  ${check.id}: ${why}`, width), 'dim', isColored)}\n`;
+}
+
+function renderChecks(judged: readonly Judged[], { isColored }: DoctorLayout): string {
+  const columns: readonly Column<Judged>[] = [
+    { title: 'CHECK', text: ({ check }) => check.id },
+    { title: 'RESULT', text: resultOf, color: colorOf },
+    { title: 'LOOKS AT', text: ({ check }) => check.looksAt },
+    { title: 'SEEN', text: ({ verdict }) => (verdict.kind === 'skipped' ? verdict.why : verdict.notes.join('; ')) },
+  ];
+  return renderTable(judged, columns, { isColored });
+}
+
+/** One word, or the number of findings by weight. */
+function resultOf({ verdict }: Judged): string {
+  if (verdict.kind === 'skipped') return 'skipped';
+  return verdict.findings.length === 0 ? 'ok' : countsText(countFindings(verdict.findings)).join(', ');
+}
+
+function colorOf({ verdict }: Judged): Color | undefined {
+  if (verdict.kind === 'skipped') return 'dim';
+  const { error, warning } = countFindings(verdict.findings);
+  if (error > 0) return 'red';
+  return warning > 0 ? 'yellow' : 'green';
+}
+
+function countsText({ error, warning, info }: ReturnType<typeof countFindings>): readonly string[] {
+  return [
+    ...(error > 0 ? [plural(error, 'error')] : []),
+    ...(warning > 0 ? [plural(warning, 'warning')] : []),
+    ...(info > 0 ? [`${info} worth knowing`] : []),
+  ];
+}
+
+function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`;
+}
+
+function renderSum({ judged, findings }: Diagnosis, skips: number, { isColored }: DoctorLayout): string {
+  const counts = countFindings(findings);
+  const isFine = counts.error === 0 && counts.warning === 0;
+  const color: Color = counts.error > 0 ? 'red' : counts.warning > 0 ? 'yellow' : 'green';
+  const made = judged.length - skips;
+  const parts = [
+    plural(made, 'check'),
+    ...(isFine ? ['nothing wrong'] : []),
+    ...countsText(counts),
+    ...(skips > 0 ? [`${skips} skipped`] : []),
+  ];
+  return `${paint(parts.join(', '), made === 0 ? 'yellow' : color, isColored)}\n`;
+}
+
+/** Makes the document of `-o json` and `-o yaml`. */
+export function doctorDocument({ judged, findings }: Diagnosis): object {
+  const { error, warning, info } = countFindings(findings);
+  return {
+    summary: {
+      checks: judged.length,
+      errors: error,
+      warnings: warning,
+      infos: info,
+      skipped: judged.filter(({ verdict }) => verdict.kind === 'skipped').length,
+    },
+    findings,
+    checks: judged.map(({ check, verdict }) => ({
+      id: check.id,
+      looksAt: check.looksAt,
+      ...(verdict.kind === 'skipped'
+        ? { result: 'skipped', why: verdict.why }
+        : {
+            result: verdict.findings.length === 0 ? 'ok' : 'found',
+            seen: verdict.notes,
+            findings: verdict.findings.map(({ id }) => id),
+          }),
+    })),
+  };
+}
