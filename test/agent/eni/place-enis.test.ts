@@ -1,6 +1,6 @@
 import test from 'ava';
 import { keepEnisInUse } from '../../../agent/eni/effective-supply.ts';
-import { placeEnis } from '../../../agent/eni/place-enis.ts';
+import { findPlannedEnis, placeEnis } from '../../../agent/eni/place-enis.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 import { createTestNode } from '../use-cases/fixtures.ts';
@@ -13,7 +13,18 @@ test('placeEnis: plans an ENI that the supply dropped until the last of its Pods
     { ifindex: 7, ifname: 'eth1', mac: macA, mtu: 1500 },
     { ifindex: 8, ifname: 'eth2', mac: macB, mtu: 1500 },
   ];
-  const place = () => placeEnis({ state, journal: deps.journal, log: silentLogger }, links).map(({ eniId }) => eniId);
+  const place = () => {
+    const before = structuredClone([state.eniRecords, state.enis, state.eniProblems, deps.journal.load().enis]);
+    const found = findPlannedEnis(state, links);
+    t.deepEqual(
+      [state.eniRecords, state.enis, state.eniProblems, deps.journal.load().enis],
+      before,
+      'looking changes nothing',
+    );
+    const placed = placeEnis({ state, journal: deps.journal, log: silentLogger }, links);
+    t.deepEqual(found, placed, 'looking finds what placing does');
+    return placed.map(({ eniId }) => eniId);
+  };
   const [eniA, eniB] = [sampleEni('eni-a', ['10.0.0.5'], { mac: macA }), sampleEni('eni-b', [], { mac: macB })];
   state.supply = sampleSupply([eniA, eniB]);
   t.deepEqual(place(), ['eni-a', 'eni-b']);

@@ -1,4 +1,5 @@
 import test from 'ava';
+import fc from 'fast-check';
 import { FightDetector } from '../../../agent/repair/fight-detector.ts';
 
 const LIMITS = { repairCount: 3, windowMs: 1_000, holdOffMs: 5_000 };
@@ -39,4 +40,19 @@ test('FightDetector: forgets what is long past', (t) => {
   fights.judge('rule 512', 0);
   fights.forget(1_000);
   for (let round = 0; round < 3; round++) t.is(fights.judge('rule 512', 1_000 + round), 'repair');
+});
+
+test('FightDetector: wouldHold says what judge would, and counts nothing', (t) => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 3_000 }), { maxLength: 40 }), (waits) => {
+      const fights = new FightDetector(LIMITS);
+      let nowMs = 0;
+      for (const waitMs of waits) {
+        nowMs += waitMs;
+        const would = fights.wouldHold('rule 512', nowMs);
+        t.is(fights.wouldHold('rule 512', nowMs), would);
+        t.is(would, fights.judge('rule 512', nowMs) !== 'repair');
+      }
+    }),
+  );
 });

@@ -1,0 +1,226 @@
+import test, { type ExecutionContext } from 'ava';
+import { ADDRESS_STATE } from '../../../agent/api/ops-messages.ts';
+import { attach } from '../../../agent/attach.ts';
+import { detach } from '../../../agent/detach.ts';
+import { createMetrics } from '../../../agent/observability/metrics.ts';
+import { findCalls, findTotal } from '../../../agent/ops/find-counted.ts';
+import { findTouchedPods } from '../../../agent/ops/find-touched-pods.ts';
+import { createKubeTally } from '../../../agent/ops/kube-tally.ts';
+import { poolReply } from '../../../agent/ops/pool-reply.ts';
+import { repairReply } from '../../../agent/ops/repair-reply.ts';
+import { type SummaryView, summaryReply } from '../../../agent/ops/summary-reply.ts';
+import type { Operation } from '../../../dataplane/operation.ts';
+import { rpFilter } from '../../../sysctl/sysctl-key.ts';
+import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
+import { addOf, createTestNode, PATIENT, type TestNode } from '../use-cases/fixtures.ts';
+
+function nodeOf(t: ExecutionContext, ipCount: number): TestNode {
+  const node = createTestNode(ipCount);
+  t.teardown(node.close);
+  return node;
+}
+
+const view = (nowMs: number) => ({
+  ...{ nowMs, cooldownMs: 120_000, warm: { min: 2, max: 5, limit: 30 } },
+  outside: { waiting: 1, floor: 0 },
+});
+
+test('poolReply: says of each address who has it and how it is', async (t) => {
+  const { deps, state, clock } = nodeOf(t, 6);
+  await attach(deps, addOf(1), PATIENT);
+  await attach(deps, addOf(2), PATIENT);
+  await detach(deps, { containerId: 'c2', ifName: 'eth0' });
+  clock.advance(20_000);
+  state.pool.withdraw(['10.0.0.12']);
+  const eni = state.supply?.enis[0];
+  const addresses = (eni?.addresses ?? []).map((address) =>
+    address.ip === '10.0.0.13' ? { ...address, state: 'releasing' as const } : address,
+  );
+  const idle = sampleEni('eni-2', [], {
+    addresses: [sampleAddress('10.0.1.5')],
+    mac: '02:00:00:00:00:02',
+    draining: true,
+  });
+  state.supply = sampleSupply([{ ...sampleEni('eni-1', []), ...eni, addresses }, idle], 7);
+  state.pool.applySupply(state.supply);
+  state.eniProblems.set('eni-2', { eniId: 'eni-2', kind: 'missing', text: 'no link with its MAC' });
+  state.addsWaiting.set('c9/eth0', { podNamespace: 'ns', podName: 'late' });
+
+  const reply = poolReply(state, view(clock.bootMs()));
+  t.deepEqual(Object.fromEntries((reply.addresses ?? []).map(({ ip, state: number }) => [ip, number])), {
+    '10.0.0.10': ADDRESS_STATE.ADDRESS_STATE_IN_USE,
+    '10.0.0.11': ADDRESS_STATE.ADDRESS_STATE_COOLING,
+    '10.0.0.12': ADDRESS_STATE.ADDRESS_STATE_OFFERED,
+    '10.0.0.13': ADDRESS_STATE.ADDRESS_STATE_RELEASING,
+    '10.0.0.14': ADDRESS_STATE.ADDRESS_STATE_FREE,
+    '10.0.0.15': ADDRESS_STATE.ADDRESS_STATE_FREE,
+    '10.0.1.5': ADDRESS_STATE.ADDRESS_STATE_UNREADY,
+  });
+  t.like(reply.addresses?.[0], {
+    containerId: 'c1',
+    ifName: 'eth0',
+    podNamespace: 'default',
+    podName: 'p1',
+    eniId: 'eni-1',
+  });
+  t.like(reply.addresses?.[1], { containerId: undefined, coolRemainingMs: 100_000 });
+  t.like(reply.enis?.[0], {
+    eniId: 'eni-1',
+    ifname: 'eth1',
+    table: 4007,
+    slot: 1,
+    ready: true,
+    addresses: 6,
+    inUse: 1,
+    free: 2,
+  });
+  t.like(reply.enis?.[1], { eniId: 'eni-2', ready: false, draining: true, problem: 'no link with its MAC', table: 0 });
+  t.deepEqual(reply.waiting, [{ containerId: 'c9', ifName: 'eth0', podNamespace: 'ns', podName: 'late' }]);
+  t.like(reply, { supplyEpoch: 7, warmMin: 2, warmMax: 5, limit: 30, hasSupply: true, supplyProblem: '' });
+  // In use and cooling 2, one Pod waits, and the two that are free are to spare.
+  t.is(reply.demand, 5);
+});
+
+test('poolReply: answers before any supply, and names what it waits for', (t) => {
+  const { state } = nodeOf(t, 0);
+  state.supply = undefined;
+  state.supplyWaitsFor = () => 'the first supply';
+  t.like(poolReply(state, view(0)), { hasSupply: false, supplyProblem: 'the first supply', enis: { length: 0 } });
+});
+
+test('poolReply: says who has an address that the supply no longer lists', async (t) => {
+  const { deps, state } = nodeOf(t, 2);
+  await attach(deps, addOf(1), PATIENT);
+  state.supply = sampleSupply([sampleEni('eni-1', [])], 2);
+  state.pool.applySupply(state.supply);
+  const [only, ...others] = poolReply(state, view(0)).addresses ?? [];
+  t.like(only, { ip: '10.0.0.10', unlisted: true, state: ADDRESS_STATE.ADDRESS_STATE_IN_USE, podName: 'p1' });
+  t.deepEqual(others, []);
+});
+
+test('findCalls, findTotal: read totals, failures and buckets from the registry', async (t) => {
+  const metrics = createMetrics({ processMetrics: false });
+  for (const ms of [0.4, 0.5, 1.5, 60_000]) metrics.request('add', 0, ms);
+  metrics.request('add', 101, 30_000);
+  metrics.request('del', 0, 2);
+  metrics.drift('add-rule', 3);
+  metrics.drift('replace-route', 4);
+  const counted = await metrics.registry.getMetricsAsJSON();
+  t.is(findTotal(counted, 'tke_eni_drift_total'), 7);
+  t.is(findTotal(counted, 'tke_eni_no_such'), 0);
+  const calls = findCalls(counted);
+  const add = calls.find(({ verb }) => verb === 'add');
+  t.like(add, { total: 5, failed: 1, sumUs: 90_002_400 });
+  t.deepEqual(
+    add?.buckets?.filter(({ count }) => count !== 0),
+    [
+      { upToUs: 500, count: 2 },
+      { upToUs: 2_000, count: 1 },
+      { upToUs: 40_000_000, count: 1 },
+      { upToUs: 0, count: 1 },
+    ],
+  );
+  t.is(add?.buckets?.at(-1)?.upToUs, 0, 'the one without a bound comes last');
+  t.like(
+    calls.find(({ verb }) => verb === 'del'),
+    { total: 1, failed: 0 },
+  );
+});
+
+const SUMMARY: SummaryView = {
+  ...{
+    nowMs: 5_000,
+    startedMs: 1_000,
+    nodeName: 'n1',
+    supplySource: 'file',
+    journalOrigin: 'fresh',
+    status: undefined,
+  },
+  ...{ counted: [], held: [], lastPass: undefined, kube: undefined, watchers: 0 },
+};
+
+test('summaryReply: counts leases by state and names what is wrong', async (t) => {
+  const { deps, state } = nodeOf(t, 3);
+  await attach(deps, addOf(1), PATIENT);
+  state.leases.set('r/eth0', sampleLease('r', 'eni-1', ['10.0.0.11'], { state: 'releasing' }));
+  state.reportedConflicts = ['a rule of others'];
+  const reply = summaryReply(state, {
+    ...SUMMARY,
+    status: { code: 51, msg: 'cut off', details: 'why' },
+    lastPass: { endedMs: 4_000, cause: 'timer', error: 'EBUSY' },
+    kube: {
+      qps: 10,
+      burst: 20,
+      calls: 7,
+      failed: 1,
+      throttled: 2,
+      throttledMs: 30.4,
+      silenceMs: Number.POSITIVE_INFINITY,
+    },
+  });
+  t.like(reply, {
+    ...{ uptimeMs: 4_000, leasesPending: 0, leasesActive: 1, leasesReleasing: 1, conflicts: ['a rule of others'] },
+    ...{ lastPassAgeMs: 1_000, lastPassError: 'EBUSY', lastPassCause: 'timer' },
+    status: { code: 51, msg: 'cut off', details: 'why' },
+    api: { qps: 10, calls: 7, throttledMs: 30, heard: false, silenceMs: 0 },
+  });
+  t.like(summaryReply(state, SUMMARY), { status: { code: 0 }, api: undefined });
+});
+
+test('createKubeTally: counts calls, failures and waits for a turn', (t) => {
+  const { observer, use } = createKubeTally({ qps: 10, burst: 20 });
+  const request = { verb: 'get', resource: 'pods', ms: 3 } as const;
+  observer.onRequest?.({ ...request, outcome: 'ok' });
+  observer.onRequest?.({ ...request, outcome: 'FORBIDDEN' });
+  observer.onRequest?.({ ...request, verb: 'watch', outcome: 'EXPIRED' });
+  for (const waitedMs of [0.01, 200, 50]) observer.onTurn?.(waitedMs);
+  t.deepEqual(use(), { qps: 10, burst: 20, calls: 3, failed: 1, throttled: 2, throttledMs: 250 });
+});
+
+const RULE: Operation = { kind: 'add-rule', rule: { family: 4, priority: 512, table: 3999 } };
+
+test('repairReply: renders what a person would type, and leaves links that are gone to their ENI', (t) => {
+  const conflict = { place: 'table 4007', found: 'x', wanted: 'y', next: 'z' };
+  const reply = repairReply({
+    operations: [RULE],
+    failed: [{ operation: RULE, error: new Error('EEXIST') }],
+    held: [RULE],
+    conflicts: [
+      { ...conflict, kind: 'table', message: 'a table of others' },
+      { ...conflict, kind: 'link', message: 'gone' },
+    ],
+  });
+  const line = 'ip -4 rule add pref 512 lookup 3999 proto 84';
+  t.deepEqual(reply, {
+    operations: [line],
+    failed: [{ operation: line, error: 'EEXIST' }],
+    held: [line],
+    conflicts: ['a table of others'],
+  });
+});
+
+test('findTouchedPods: groups operations by Pod, whatever tells of it, and leaves out those of the node', (t) => {
+  const lease = sampleLease('c1', 'eni-1', ['10.0.0.5', 'fd00::5'], {
+    hostVeth: { name: 'eni0123456789a', mac: '02:00:00:00:00:01', ifindex: 9 },
+  });
+  const other = sampleLease('c2', 'eni-1', ['10.0.0.6']);
+  const link = { oif: 9, oifname: 'eni0123456789a' };
+  const ofPod: readonly Operation[] = [
+    { kind: 'replace-route', route: { table: 3999, dst: '10.0.0.5/32', oif: 3, oifname: 'x' } },
+    { kind: 'delete-route', route: { table: 254, dst: '1.2.3.4/32', ...link } },
+    { kind: 'replace-route', route: { table: 3999, dst: 'fd00::5/128', ...link } },
+    { kind: 'add-rule', rule: { family: 4, priority: 1536, src: '10.0.0.5/32', table: 4007 } },
+    { kind: 'delete-rule', rule: { family: 4, priority: 512, dst: '10.0.0.5/32', table: 254 } },
+    { kind: 'set-link', ifindex: 9, ifname: 'eni0123456789a', change: { up: true }, before: {} },
+    { kind: 'delete-address', address: { ifindex: 9, ifname: 'eni0123456789a', prefix: '10.9.9.9/24' } },
+    { kind: 'set-sysctl', key: rpFilter('eni0123456789a'), value: '1', before: '0' },
+  ];
+  const ofNode: readonly Operation[] = [
+    RULE,
+    { kind: 'load-nft', commands: '' },
+    { kind: 'set-sysctl', key: rpFilter('eth0'), value: '2', before: '0' },
+    { kind: 'replace-route', route: { table: 4007, dst: '0.0.0.0/0', oif: 7, oifname: 'eth1' } },
+  ];
+  const found = findTouchedPods([...ofPod, ...ofNode], [lease, other]);
+  t.deepEqual([...found], [[lease, ofPod]]);
+});

@@ -1,0 +1,289 @@
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { ADDRESS_STATE, type AgentEvent, EVENT_KIND, EVENT_OUTCOME } from '../../agent/api/ops-messages.ts';
+import { readNodeRecord } from '../../agent/journal/node-file.ts';
+import { readJournalFacts } from '../support/journal-facts.ts';
+import { type OpsCaller, type OpsWatch, openOpsCaller } from '../support/ops-call.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import type { AttachedPod } from './support/scene-node.ts';
+import { openTrial, type Trial, type TrialSpec } from './support/trial.ts';
+
+// What the real agent tells of itself over service Ops, judged by ip(8), the journal's rows and what was done to it.
+
+const withOps = test.macro(
+  async (
+    t: ExecutionContext,
+    spec: TrialSpec,
+    body: (t: ExecutionContext, trial: Trial, ops: OpsCaller) => Promise<void>,
+  ) => {
+    t.timeout(120_000);
+    const trial = await openTrial(spec);
+    const ops = openOpsCaller(`unix:${trial.agent.socketPath}`);
+    try {
+      await body(t, trial, ops);
+    } finally {
+      ops.close();
+      await trial.close();
+    }
+  },
+);
+
+async function podRoutes(trial: Trial): Promise<readonly string[]> {
+  const routes = await trial.node.netns.ipJson('route', 'show', 'table', '3999');
+  return routes.map((route) => String(route['dst'])).sort();
+}
+
+async function ipForward(trial: Trial): Promise<string> {
+  return (await trial.node.netns.run(['cat', '/proc/sys/net/ipv4/ip_forward'])).trim();
+}
+
+const COMPACT: TrialSpec = {
+  ruleMode: 'compact',
+  ipsPerEni: 3,
+  flags: { 'add-wait': '1s', 'force-reuse-after': '1s', 'ip-cooldown': '60s' },
+};
+
+test('Pool: agrees with the journal and the kernel', withOps, COMPACT, async (t, trial, ops) => {
+  const pods = [await trial.addPod(), await trial.addPod(), await trial.addPod()] as const;
+  await trial.delete(pods[2]);
+  const { addresses, enis, waiting, families, hasSupply, supplyProblem, demand } = await ops.call('pool', {});
+  const journal = readJournalFacts(join(trial.agent.stateDir, 'journal.db'));
+  const inState = (state: number) => addresses.filter((address) => address.state === state);
+
+  const inUse = inState(ADDRESS_STATE.ADDRESS_STATE_IN_USE);
+  t.deepEqual(inUse.map(({ ip }) => ip).sort(), await podRoutes(trial));
+  t.deepEqual(
+    inUse.map(({ ip, containerId, ifName, eniId }) => ({ ip, key: `${containerId}/${ifName}`, eniId })).sort(byIp),
+    journal.leases.map(({ ips, key, eniId }) => ({ ip: ips[0] ?? '', key, eniId })).sort(byIp),
+  );
+  t.deepEqual(
+    new Set(inUse.map(({ podNamespace, podName }) => `${podNamespace}/${podName}`)),
+    new Set([pods[0], pods[1]].map(({ namespace, name }) => `${namespace}/${name}`)),
+  );
+  const cooling = inState(ADDRESS_STATE.ADDRESS_STATE_COOLING);
+  t.deepEqual(
+    cooling.map(({ ip }) => ip),
+    [pods[2].ip],
+  );
+  const remaining = cooling[0]?.coolRemainingMs ?? 0;
+  t.true(remaining > 0 && remaining <= 60_000, `${remaining} ms of 60 s remain`);
+  t.is(inState(ADDRESS_STATE.ADDRESS_STATE_FREE).length, 3);
+
+  const links = await trial.node.netns.ipJson('link', 'show');
+  for (const eni of enis) {
+    const link = links.find(({ ifname }) => ifname === eni.ifname);
+    t.is(link?.['address'], eni.mac);
+    t.is(link?.['ifindex'], eni.ifindex);
+    t.true(eni.ready);
+  }
+  t.deepEqual(
+    enis.map(({ eniId, table, slot }) => ({ eniId, table, slot })),
+    journal.enis.map(({ eniId, table, slot }) => ({ eniId, table, slot })),
+  );
+  t.deepEqual(
+    { families, waiting, hasSupply, supplyProblem },
+    { families: [4], waiting: [], hasSupply: true, supplyProblem: '' },
+  );
+  // In use, cooling, and what is to spare.
+  t.true(demand >= 3);
+});
+
+function byIp(a: { readonly ip: string }, b: { readonly ip: string }): number {
+  return a.ip < b.ip ? -1 : 1;
+}
+
+test('Repair: a dry run tells and changes nothing, a repair does it', withOps, COMPACT, async (t, trial, ops) => {
+  await trial.addPod();
+  t.deepEqual((await ops.call('repair', { dryRun: true })).operations, [], 'all is as it should be');
+  // Of settings the kernel tells nobody, and the timer is an hour away.
+  await trial.node.netns.run(['sh', '-c', 'echo 0 > /proc/sys/net/ipv4/ip_forward']);
+  const wanted = ['sysctl -w net.ipv4.ip_forward=1'];
+  for (let time = 0; time < 2; time++) {
+    const told = await ops.call('repair', { dryRun: true });
+    t.deepEqual({ ...told, durationUs: 0, agentVersion: '' }, { ...NOTHING_ELSE, operations: wanted, dryRun: true });
+    t.is(await ipForward(trial), '0');
+  }
+  const mended = await ops.call('repair', {});
+  t.deepEqual({ ...mended, durationUs: 0, agentVersion: '' }, { ...NOTHING_ELSE, operations: wanted });
+  t.is(await ipForward(trial), '1');
+  t.deepEqual((await ops.call('repair', {})).operations, []);
+  const { passes, repaired, lastPassCause, status, journalOrigin, leasesActive, ruleMode, calls } = await ops.call(
+    'summary',
+    {},
+  );
+  t.true(passes >= 3 && repaired >= 1);
+  t.deepEqual(
+    { lastPassCause, code: status?.code, journalOrigin, leasesActive, ruleMode },
+    { lastPassCause: 'ops', code: 0, journalOrigin: 'fresh', leasesActive: 1, ruleMode: 'compact' },
+  );
+  const add = calls.find(({ verb }) => verb === 'add');
+  t.is(add?.total, 1);
+  t.is(
+    add?.buckets.reduce((sum, { count }) => sum + count, 0),
+    1,
+  );
+});
+
+const NOTHING_ELSE = {
+  operations: [],
+  failed: [],
+  held: [],
+  conflicts: [],
+  dryRun: false,
+  durationUs: 0,
+  agentVersion: '',
+};
+
+test('Repair: tells what a fight keeps back, and leaves it', withOps, COMPACT, async (t, trial, ops) => {
+  const selector = ['pref', '1537', 'from', trial.enis[0]?.primaryIp ?? ''];
+  const loop = `for i in $(seq 300); do ip rule delete ${selector.join(' ')} 2>/dev/null; sleep 0.02; done`;
+  const adversary = trial.node.netns.start(['bash', '-c', loop]);
+  await waitUntil(async () => (await ops.call('summary', {})).held.length > 0, { what: 'the fight to be noticed' });
+  await adversary.stop('SIGKILL');
+  await trial.node.netns.run(['sh', '-c', `ip rule delete ${selector.join(' ')} 2>/dev/null || true`]);
+  for (const dryRun of [true, false]) {
+    const { operations, held } = await ops.call('repair', { dryRun });
+    t.deepEqual(operations, []);
+    t.regex(held.join('\n'), /^ip -4 rule add pref 1537 from /);
+    t.is((await trial.node.netns.ipJson('rule', 'show', ...selector)).length, 0);
+  }
+  const { fights, held } = await ops.call('summary', {});
+  t.is(fights, 1);
+  t.is(held.length, 1);
+});
+
+async function awaitEvent(watch: OpsWatch, kind: number, from = 0): Promise<AgentEvent> {
+  const find = () => watch.events.slice(from).find((event) => event.kind === kind);
+  await waitUntil(() => find() !== undefined, {
+    what: `an event of kind ${kind}`,
+    explain: () => JSON.stringify(watch.events),
+  });
+  return find() as AgentEvent;
+}
+
+test(
+  'Watch: tells ADD, repair, supply and DEL in order, and ends with the agent',
+  withOps,
+  COMPACT,
+  async (t, trial, ops) => {
+    const watch = await ops.watch({});
+    const onlyDel = await ops.watch({ kinds: [EVENT_KIND.EVENT_KIND_DEL] });
+    const pod = await trial.addPod();
+    const subject = `${pod.namespace}/${pod.name}`;
+    const add = await awaitEvent(watch, EVENT_KIND.EVENT_KIND_ADD);
+    t.like(add, {
+      subject,
+      containerId: pod.containerId,
+      outcome: EVENT_OUTCOME.EVENT_OUTCOME_OK,
+      code: 0,
+      dropped: 0,
+    });
+    t.true(add.text.startsWith(pod.ip) && add.durationUs > 0);
+    t.true(add.operations.some((line) => line.startsWith('ip link add ')));
+
+    await trial.node.netns.ip('route', 'delete', `${pod.ip}/32`, 'table', '3999');
+    const repair = await awaitEvent(watch, EVENT_KIND.EVENT_KIND_REPAIR);
+    t.true(repair.operations[0]?.startsWith(`ip route replace ${pod.ip}/32 dev `), repair.operations.join('\n'));
+
+    await trial.vpc.assignIps('eni-1', 1);
+    trial.writeSupply();
+    t.regex((await awaitEvent(watch, EVENT_KIND.EVENT_KIND_SUPPLY)).text, /in force: .* 1 addresses more/);
+
+    await trial.delete(pod);
+    const del = await awaitEvent(watch, EVENT_KIND.EVENT_KIND_DEL);
+    t.like(del, { subject, containerId: pod.containerId, outcome: EVENT_OUTCOME.EVENT_OUTCOME_OK });
+    t.true(del.operations.some((line) => line.startsWith('ip link del dev ')));
+
+    const { ADD, REPAIR, SUPPLY, DEL } = orderOf(watch.events);
+    t.true(ADD < REPAIR && REPAIR < SUPPLY && SUPPLY < DEL);
+    t.deepEqual(new Set(onlyDel.events.map(({ kind }) => kind)), new Set([EVENT_KIND.EVENT_KIND_DEL]));
+
+    // One that does not read must not hold up the agent either.
+    const held = await ops.watch({});
+    held.pause();
+    await trial.agent.stop();
+    t.is(await watch.ended, UNAVAILABLE);
+  },
+);
+
+const UNAVAILABLE = 14;
+
+function orderOf(events: readonly AgentEvent[]): Readonly<Record<'ADD' | 'DEL' | 'REPAIR' | 'SUPPLY', number>> {
+  const at = (kind: number) => events.findIndex((event) => event.kind === kind);
+  return {
+    ADD: at(EVENT_KIND.EVENT_KIND_ADD),
+    DEL: at(EVENT_KIND.EVENT_KIND_DEL),
+    REPAIR: at(EVENT_KIND.EVENT_KIND_REPAIR),
+    SUPPLY: at(EVENT_KIND.EVENT_KIND_SUPPLY),
+  };
+}
+
+test('Recorder: tells of ADD, repair, DEL and a failed ADD of a Pod', withOps, COMPACT, async (t, trial, ops) => {
+  const pods: AttachedPod[] = [];
+  for (let count = 0; count < 6; count++) pods.push(await trial.addPod());
+  const [first] = pods as [AttachedPod];
+  await trial.node.netns.ip('route', 'delete', `${first.ip}/32`, 'table', '3999');
+  await waitUntil(async () => (await podRoutes(trial)).includes(first.ip), { what: 'the repair' });
+  // No address is left: all are in use.
+  const late = await trial.newPod();
+  t.not((await trial.tryAdd(late)).exitCode, 0);
+  await trial.delete(first);
+
+  const recorded = async (pod: string) => (await ops.call('recorder', { pod })).pods;
+  const [one, ...others] = await recorded(`${first.namespace}/${first.name}`);
+  t.deepEqual(others, []);
+  t.deepEqual(
+    one?.operations.map(({ kind }) => kind),
+    [EVENT_KIND.EVENT_KIND_ADD, EVENT_KIND.EVENT_KIND_REPAIR, EVENT_KIND.EVENT_KIND_DEL],
+  );
+  const [add, repair, del] = one?.operations ?? [];
+  t.like(add, { ips: [first.ip], containerId: first.containerId, ifName: 'eth0', code: 0 });
+  t.deepEqual(
+    add?.steps.map(({ name }) => name),
+    ['queue', 'allocate', 'record', 'netlink', 'verify', 'commit'],
+  );
+  t.true(add?.operations.some((line) => line.includes(` ${first.ip}/32 `)));
+  t.true(repair?.operations[0]?.startsWith(`ip route replace ${first.ip}/32 `));
+  t.deepEqual(
+    del?.steps.map(({ name }) => name),
+    ['queue', 'record', 'netlink', 'erase'],
+  );
+
+  const [failed] = await recorded(`${late.namespace}/${late.name}`);
+  t.like(failed?.operations[0], {
+    kind: EVENT_KIND.EVENT_KIND_ADD,
+    outcome: EVENT_OUTCOME.EVENT_OUTCOME_FAILED,
+    code: 101,
+  });
+  t.regex(failed?.operations[0]?.text ?? '', /no address left/);
+  // By address and by container.
+  t.is((await recorded(pods[1]?.ip ?? '')).length, 1);
+  t.is((await recorded(late.containerId.slice(0, 12))).length, 1);
+  t.is((await recorded('')).length, 7);
+});
+
+test(
+  'node.json: says how the node was planned, for those who look when the agent is dead',
+  withOps,
+  COMPACT,
+  async (t, trial) => {
+    const record = readNodeRecord(join(trial.agent.stateDir, 'node.json'));
+    const journal = readJournalFacts(join(trial.agent.stateDir, 'journal.db'));
+    t.deepEqual(
+      record.enis.map(({ eniId, table, slot }) => ({ eniId, table, slot })),
+      journal.enis.map(({ eniId, table, slot }) => ({ eniId, table, slot })),
+    );
+    const links = await trial.node.netns.ipJson('link', 'show');
+    t.deepEqual(
+      record.enis.map(({ ifindex, ifname, mac }) => ({ ifindex, ifname, mac })),
+      record.enis
+        .map(({ ifname }) => links.find((link) => link['ifname'] === ifname))
+        .map((link) => ({
+          ifindex: Number(link?.['ifindex']),
+          ifname: String(link?.['ifname']),
+          mac: String(link?.['address']),
+        })),
+    );
+    t.is(record.node.ruleMode, 'compact');
+  },
+);
