@@ -20,13 +20,13 @@ import {
 /** An interrupted dump is read again; a table that changes faster than this is not worth waiting for. */
 const MAX_DUMP_ATTEMPTS = 5;
 
-/** What a reading request asks, and how its answers read. */
-export type Question<M> = Asker & {
+/** What a reading request asks, and how its answers read: mostly as messages like its own body. */
+export type Question<M, B = M> = Asker & {
   readonly type: number;
   readonly answerType: number;
-  readonly codec: MessageCodec<M>;
+  readonly codec: Pick<MessageCodec<M>, 'read'> & Omit<MessageCodec<B>, 'read' | 'decode'>;
   /** Header and attributes of the request. */
-  readonly body: Partial<M>;
+  readonly body: Partial<B>;
   /** Errnos of a dump that mean "nothing there". */
   readonly emptyOn?: readonly number[];
 };
@@ -85,7 +85,7 @@ export class Conn {
   }
 
   /** Asks for one object. @throws NetlinkError */
-  ask<M>(question: Question<M>): M {
+  ask<M, B>(question: Question<M, B>): M {
     const channel = this.#channel;
     this.#sendQuestion(question, NLM_F_REQUEST);
     for (;;) {
@@ -103,7 +103,7 @@ export class Conn {
    * Reads all objects of a kind; again, up to 5 times, when the kernel says that they changed meanwhile.
    * @throws NetlinkError; EAGAIN when they never stand still
    */
-  dump<M>(question: Question<M>): Dump<M> {
+  dump<M, B>(question: Question<M, B>): Dump<M> {
     for (let attempt = 0; attempt < MAX_DUMP_ATTEMPTS; attempt++) {
       const dump = this.#dumpOnce(question);
       if (dump !== undefined) {
@@ -115,7 +115,7 @@ export class Conn {
   }
 
   /** Returns undefined when the dump was interrupted by a change. */
-  #dumpOnce<M>(question: Question<M>): Dump<M> | undefined {
+  #dumpOnce<M, B>(question: Question<M, B>): Dump<M> | undefined {
     const channel = this.#channel;
     const messages: M[] = [];
     let isInterrupted = false;
@@ -159,7 +159,7 @@ export class Conn {
     }
   }
 
-  #sendQuestion<M>(question: Question<M>, flags: number): void {
+  #sendQuestion<M, B>(question: Question<M, B>, flags: number): void {
     const seq = this.#channel.begin(1);
     const start = beginMessage(sendBuffer, question.type, flags, seq);
     try {
@@ -171,7 +171,7 @@ export class Conn {
     this.#channel.send(question);
   }
 
-  #decode<M>(question: Question<M>): M {
+  #decode<M, B>(question: Question<M, B>): M {
     const { start, end } = this.#channel;
     try {
       return question.codec.read(receiveBuffer, start + NLMSG_HDRLEN, end);
@@ -183,7 +183,7 @@ export class Conn {
     }
   }
 
-  #throwIfRefused<M>(question: Question<M>): void {
+  #throwIfRefused<M, B>(question: Question<M, B>): void {
     const errno = errnoOf(this.#channel);
     if (errno !== 0 && !question.emptyOn?.includes(errno)) {
       throw refusalOf(this.#channel, errno, question, { at: 0, shape: question.codec });

@@ -1,5 +1,5 @@
 import type { ByteView } from './byte-view.ts';
-import { be16, type Codec, ipAddress, rawBytes, u8, u16, u32, u32Struct } from './codec.ts';
+import { be16, type Codec, ipAddress, rawBytes, text, u8, u16, u32, u32Struct } from './codec.ts';
 import { CodecError } from './codec-error.ts';
 import { attribute, headerU8, headerU32, outgrownU8, prefix } from './field.ts';
 import { formatIp, parseIp } from './ip-text.ts';
@@ -30,7 +30,9 @@ import {
   RTA_UID,
   RTA_VIA,
   RTAX_ADVMSS,
+  RTAX_CC_ALGO,
   RTAX_CWND,
+  RTAX_FASTOPEN_NO_COOKIE,
   RTAX_FEATURES,
   RTAX_HOPLIMIT,
   RTAX_INITCWND,
@@ -45,6 +47,9 @@ import {
   RTAX_SSTHRESH,
   RTAX_WINDOW,
 } from './uapi/rtnetlink.ts';
+
+/** @see net/tcp.h */
+const TCP_CA_NAME_MAX = 16;
 
 /** Metrics of a route; `mtu` in bytes. @see uapi/linux/rtnetlink.h RTAX_* */
 const ROUTE_METRICS = messageCodec('route.metrics', 0, {
@@ -64,6 +69,9 @@ const ROUTE_METRICS = messageCodec('route.metrics', 0, {
   rtoMin: attribute(RTAX_RTO_MIN, u32),
   initrwnd: attribute(RTAX_INITRWND, u32),
   quickack: attribute(RTAX_QUICKACK, u32),
+  /** Congestion control: 'bbr'. */
+  ccAlgo: attribute(RTAX_CC_ALGO, text(TCP_CA_NAME_MAX)),
+  fastopenNoCookie: attribute(RTAX_FASTOPEN_NO_COOKIE, u32),
 });
 
 /** Metrics of a route. */

@@ -1,7 +1,8 @@
 import { constants } from 'node:os';
-import type { Conn } from './conn.ts';
+import type { Conn, Question } from './conn.ts';
 import { familyOf } from './encode-request.ts';
 import { change, failureOf } from './exchange.ts';
+import type { MessageCodec } from './message-codec.ts';
 import type { RouteQuery } from './request.ts';
 import { ROUTE, type RouteMessage, type RouteSpec } from './route-message.ts';
 import { AF_INET6 } from './uapi/netlink.ts';
@@ -28,6 +29,11 @@ export type RouteService = {
   delete(spec: RouteSpec): void;
   /** Lists routes, cached ones left out; a table that does not exist is empty. @throws NetlinkError */
   list(filter: RouteFilter): readonly RouteMessage[];
+  /**
+   * Lists routes in another shape: what `read` makes of each message (its header and attributes in `[start, end)`). The
+   * kernel's filter alone counts, where it has one; cached routes may be among them. @throws NetlinkError, CodecError
+   */
+  listAs<M>(filter: RouteFilter, read: MessageCodec<M>['read']): readonly M[];
   /** Looks up the route of a packet. @throws NetlinkError ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL */
   get(query: RouteQuery): RouteMessage;
 };
@@ -39,17 +45,9 @@ export function createRouteService(conn: Conn): RouteService {
     replace: (spec) => change(conn, { object: 'route', verb: 'replace', spec }),
     delete: (spec) => change(conn, { object: 'route', verb: 'delete', spec }),
     list(filter) {
-      const { messages } = conn.dump({
-        type: RTM_GETROUTE,
-        answerType: RTM_NEWROUTE,
-        codec: ROUTE,
-        body: filter,
-        fail: failureOf({ object: 'route', verb: 'list', spec: filter }),
-        // The table was never used or just became empty; the interface is gone.
-        emptyOn: [constants.errno.ENOENT, constants.errno.ENODEV],
-      });
-      return messages.filter((route) => isWanted(route, filter));
+      return conn.dump(question(filter)).messages.filter((route) => isWanted(route, filter));
     },
+    listAs: (filter, read) => conn.dump({ ...question(filter), codec: { ...ROUTE, read } }).messages,
     get(query) {
       const { fibmatch, ...rest } = query;
       const family = familyOf(query.dst);
@@ -61,6 +59,18 @@ export function createRouteService(conn: Conn): RouteService {
         fail: failureOf({ object: 'route', verb: 'get', spec: query }),
       });
     },
+  };
+}
+
+function question(filter: RouteFilter): Question<RouteMessage> {
+  return {
+    type: RTM_GETROUTE,
+    answerType: RTM_NEWROUTE,
+    codec: ROUTE,
+    body: filter,
+    fail: failureOf({ object: 'route', verb: 'list', spec: filter }),
+    // The table was never used or just became empty; the interface is gone.
+    emptyOn: [constants.errno.ENOENT, constants.errno.ENODEV],
   };
 }
 

@@ -1,8 +1,4 @@
-import { LibcError } from '../../netlink/errno.ts';
-import { NetlinkError } from '../../netlink/netlink-error.ts';
-import { type Netns, NetnsError, openNetns, warmThreadPool } from '../../netlink/netns.ts';
-import { resolveHostPath } from '../../runtime/host-path.ts';
-import { CliError } from '../cli-error.ts';
+import { warmThreadPool } from '../../netlink/netns.ts';
 import type { GlobalArgs } from '../command.ts';
 import { findEnis } from './find-enis.ts';
 import { findPodLinks } from './find-pod-links.ts';
@@ -14,6 +10,7 @@ import { insideReader } from './read-insides.ts';
 import { readIpNames } from './read-ip-names.ts';
 import { readNetnsFacts } from './read-netns-facts.ts';
 import { readNftFacts } from './read-nft-facts.ts';
+import { netnsPathOf, withNodeNetns } from './with-node-netns.ts';
 
 /** Which parts to read; what is left out is unknown, and costs nothing. */
 export type NodeReading = {
@@ -54,43 +51,6 @@ export async function readNodeFacts({ global }: NodeContext, reading: NodeReadin
   return { host, agent, pods };
 }
 
-/** Calls `read` with the namespace that stands for the node's; undefined: the process's own. @throws CliError */
-export function withNodeNetns<T>(global: NodeContext['global'], read: (netns: Netns | undefined) => T): T {
-  try {
-    if (global.netns === undefined) return read(undefined);
-    using netns = openNetns(netnsPathOf(global));
-    return read(netns);
-  } catch (error) {
-    throw asCliError(error, global.netns);
-  }
-}
-
 function nftOptions(global: NodeContext['global']): { readonly netnsPath?: string } {
   return global.netns === undefined ? {} : { netnsPath: netnsPathOf(global) };
-}
-
-/** Makes the path of the namespace that `--netns` names: a name is of /run/netns, anything with a slash a path of the host. */
-export function netnsPathOf({ netns = '', hostRoot }: NodeContext['global']): string {
-  return resolveHostPath(hostRoot, netns.includes('/') ? netns : `/run/netns/${netns}`);
-}
-
-function asCliError(error: unknown, netns: string | undefined): unknown {
-  if (error instanceof NetnsError || error instanceof LibcError) {
-    if (error.code === 'EPERM' || error.code === 'EACCES') {
-      const message = `network namespace ${netns ?? 'of this process'} may not be entered`;
-      return new CliError('FORBIDDEN', message, 'run as root, or with CAP_SYS_ADMIN', { cause: error });
-    }
-    if (error instanceof NetnsError) {
-      return new CliError('NOT_FOUND', error.message, 'ip netns list shows the names', { cause: error });
-    }
-    return new CliError('KERNEL', error.message, 'rtnetlink is needed: is this Linux, outside of gVisor?', {
-      cause: error,
-    });
-  }
-  if (error instanceof NetlinkError) {
-    return new CliError('KERNEL', error.message, 'try again; `ip route` by hand tells whether it is us', {
-      cause: error,
-    });
-  }
-  return error;
 }

@@ -8,7 +8,7 @@ import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { ifKnown } from '../node/known.ts';
 import { readAgentFacts } from '../node/read-agent-facts.ts';
-import { withNodeNetns } from '../node/read-node-facts.ts';
+import { withNodeNetns } from '../node/with-node-netns.ts';
 import { renderWarning } from '../output/render-error.ts';
 import type { WatchArgs } from './command.ts';
 import { eventKindNumber, findAgentEvents } from './find-agent-event.ts';

@@ -54,12 +54,17 @@ export const RT_TABLE_LOCAL = 255;
 export const RTM_F_CLONED = 0x200;
 export const RTM_F_LOOKUP_TABLE = 0x1000;
 export const RTM_F_FIB_MATCH = 0x2000;
+export const RTM_F_OFFLOAD = 0x4000;
+export const RTM_F_TRAP = 0x8000;
+export const RTM_F_OFFLOAD_FAILED = 0x20000000;
 
 export const RTNH_F_DEAD = 1;
 export const RTNH_F_PERVASIVE = 2;
 export const RTNH_F_ONLINK = 4;
 export const RTNH_F_OFFLOAD = 8;
 export const RTNH_F_LINKDOWN = 16;
+export const RTNH_F_UNRESOLVED = 32;
+export const RTNH_F_TRAP = 64;
 
 export const RTA_DST = 1;
 export const RTA_SRC = 2;
@@ -100,6 +105,8 @@ export const RTAX_FEATURES = 12;
 export const RTAX_RTO_MIN = 13;
 export const RTAX_INITRWND = 14;
 export const RTAX_QUICKACK = 15;
+export const RTAX_CC_ALGO = 16;
+export const RTAX_FASTOPEN_NO_COOKIE = 17;
 
 export const RTNLGRP_LINK = 1;
 export const RTNLGRP_NEIGH = 3;

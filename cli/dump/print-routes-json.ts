@@ -1,0 +1,54 @@
+import { openRtnetlink, openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
+import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
+import { RT_TABLE_MAIN } from '../../netlink/uapi/rtnetlink.ts';
+import type { CommandContext } from '../command.ts';
+import { findTable } from '../node/find-table-names.ts';
+import { readIpNames } from '../node/read-ip-names.ts';
+import { withNodeNetns } from '../node/with-node-netns.ts';
+import { openIpNames } from './open-ip-names.ts';
+import { routeJsonReader } from './route-json-reader.ts';
+
+/** What of the options the short way heeds. */
+export type RoutesQuestion = {
+  readonly table: string | undefined;
+  readonly family: '4' | '6' | undefined;
+  readonly details: boolean;
+};
+
+/**
+ * Prints routes as `ip -j route` does, straight from the kernel's messages: for programs and for large tables. Asks
+ * neither journal nor nft. Returns false, with nothing printed, when the table's name is not one of the host's files.
+ * @throws CliError
+ */
+export function printRoutesJson(
+  question: RoutesQuestion,
+  { global, stdout }: Pick<CommandContext, 'global' | 'stdout'>,
+): boolean {
+  const { hostRoot } = global;
+  const table = tableOf(question.table, hostRoot);
+  if (table === undefined && question.table !== undefined) return false;
+  stdout.write(
+    withNodeNetns(global, (netns) => {
+      using rtnetlink = netns === undefined ? openRtnetlink() : openRtnetlinkIn(netns);
+      const names = openIpNames(hostRoot, rtnetlink.link.names());
+      const view = { isDetailed: question.details, isOneTable: table !== undefined };
+      const { family } = question;
+      const families = [...(family === '6' ? [] : [AF_INET]), ...(family === '4' ? [] : [AF_INET6])];
+      const found: string[] = [];
+      for (const each of families) {
+        const filter = { family: each, ...(table === undefined ? {} : { table }) };
+        for (const text of rtnetlink.route.listAs(filter, routeJsonReader(names, view, table))) {
+          if (text !== '') found.push(text);
+        }
+      }
+      return `[${found.join(',')}]\n`;
+    }),
+  );
+  return true;
+}
+
+function tableOf(word: string | undefined, hostRoot: string): number | undefined {
+  if (word === undefined) return undefined;
+  if (word === 'main') return RT_TABLE_MAIN;
+  return findTable(/^\d+$/.test(word) ? new Map() : readIpNames(hostRoot, 'rt_tables'), word);
+}
