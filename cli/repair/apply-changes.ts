@@ -12,7 +12,8 @@ import type { Change } from '../diff/change.ts';
 import { renderChange } from '../diff/render-change.ts';
 import type { AgentFacts } from '../node/node-facts.ts';
 import { readAgentFacts } from '../node/read-agent-facts.ts';
-import { type NodeContext, netnsPathOf } from '../node/read-node-facts.ts';
+import type { NodeContext } from '../node/read-node-facts.ts';
+import { netnsPathOf } from '../node/with-node-netns.ts';
 import type { FailedChange } from './repair.ts';
 
 /** What was done. */
