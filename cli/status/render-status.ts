@@ -1,3 +1,4 @@
+import { CNI_CODE } from '../../agent/api/cni-code.ts';
 import type { ApiBudget, SummaryReply } from '../../agent/api/ops-messages.ts';
 import { ageText, latencyText } from '../agent/duration-text.ts';
 import { cutText, plainText } from '../output/cell-text.ts';
@@ -47,8 +48,8 @@ function agentLines({ summary, pool }: NodeStatus): readonly Line[] {
   return lines;
 }
 
-/** ADDs are served, and something is in the way. @see agent/api/cni-code.ts limitedConnectivity */
-const LIMITED = 51;
+/** ADDs are served, and something is in the way. */
+const LIMITED = CNI_CODE.limitedConnectivity;
 
 function poolLines({ summary, pool, counts }: NodeStatus): readonly Line[] {
   const [head, ...rest] = poolHead({ ...pool, source: 'agent' });

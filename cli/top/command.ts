@@ -1,0 +1,28 @@
+import { type ArgsOf, defineCommand } from '../command.ts';
+
+const OPTIONS = {
+  interval: { type: 'number', summary: 'seconds between two looks', metavar: 'SECONDS', default: 2 },
+  once: { type: 'boolean', summary: 'print one plain frame and end; needs no terminal' },
+} as const;
+const NONE = {} as const;
+
+/** Is what `top` gets. */
+export type TopArgs = ArgsOf<typeof OPTIONS, typeof NONE>;
+
+/** `tke-eni top` */
+export const TOP = defineCommand({
+  name: 'top',
+  summary: 'watch pool, ADD latency, repairs and API budget in a terminal',
+  description: `Redraws one page in place: how full the pool and each ENI are, ADDs and DELs a second with their latency over
+the last minute, what was repaired and who fights it, and how much of the API server's budget is used.
+
+Keys: q ends it, s changes the order of the ENIs, p holds the picture. Needs a terminal; --once does not.`,
+  positionals: NONE,
+  options: OPTIONS,
+  examples: [
+    { line: 'tke-eni top', does: 'looks every two seconds' },
+    { line: 'tke-eni top --once', does: 'prints one frame, with figures since the agent started' },
+  ],
+  needs: 'root: the agent’s socket is for root only',
+  load: () => import('./run-top.ts'),
+});

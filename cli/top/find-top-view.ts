@@ -1,0 +1,93 @@
+import type { SummaryReply } from '../../agent/api/ops-messages.ts';
+import type { PoolView } from '../pool/pool-view.ts';
+import { bucketsSince, findLatency, type Latency, statsOf } from './find-latency.ts';
+
+/** What the agent told at one moment. */
+export type TopSample = {
+  /** Monotonic milliseconds. */
+  readonly atMs: number;
+  readonly pool: PoolView;
+  readonly summary: SummaryReply;
+};
+
+/** How one verb went. */
+export type CallView = {
+  readonly verb: string;
+  /** Calls a second in the window; undefined before there is one. */
+  readonly perSecond?: number;
+  readonly failed: number;
+  readonly latency?: Latency;
+  /** Since the agent started. */
+  readonly total: number;
+  readonly totalFailed: number;
+};
+
+/** Counters of trouble, with what they rose by in the window. */
+export type TroubleView = Readonly<
+  Record<'drift' | 'repaired' | 'fights' | 'overruns', { total: number; rise: number }>
+>;
+
+/** What one frame shows. */
+export type TopView = {
+  readonly now: TopSample;
+  /** Length of the window that rates are of; undefined: figures are since the agent started. */
+  readonly windowMs?: number;
+  readonly calls: readonly CallView[];
+  readonly trouble: TroubleView;
+  /** Calls to the API server in the window. */
+  readonly apiCalls: number;
+};
+
+const VERBS = ['add', 'del'] as const;
+
+/**
+ * Makes a frame's figures of the newest sample and the oldest of the window. An agent that restarted in between has lower
+ * counters: then its figures since its start are those of the window. Pure.
+ */
+export function findTopView(now: TopSample, oldest: TopSample | undefined): TopView {
+  const isRestarted = oldest !== undefined && now.summary.uptimeMs < oldest.summary.uptimeMs;
+  const before = isRestarted ? undefined : oldest;
+  const windowMs = oldest === undefined || oldest === now ? undefined : now.atMs - oldest.atMs;
+  const rise = (read: (summary: SummaryReply) => number) => {
+    const total = read(now.summary);
+    if (windowMs === undefined) return { total, rise: 0 };
+    return { total, rise: Math.max(0, total - (before === undefined ? 0 : read(before.summary))) };
+  };
+  return {
+    now,
+    ...(windowMs === undefined ? {} : { windowMs }),
+    calls: VERBS.map((verb) => callView(verb, now.summary, before?.summary, windowMs)),
+    trouble: {
+      drift: rise(({ drift }) => drift),
+      repaired: rise(({ repaired }) => repaired),
+      fights: rise(({ fights }) => fights),
+      overruns: rise(({ overruns }) => overruns),
+    },
+    apiCalls: rise(({ api }) => api?.calls ?? 0).rise,
+  };
+}
+
+function callView(
+  verb: string,
+  now: SummaryReply,
+  before: SummaryReply | undefined,
+  windowMs: number | undefined,
+): CallView {
+  const stats = statsOf(now.calls, verb);
+  const earlier = statsOf(before?.calls ?? [], verb);
+  const isWindow = windowMs !== undefined && windowMs > 0;
+  const latency = findLatency(isWindow ? bucketsSince(stats.buckets, earlier.buckets) : stats.buckets);
+  return {
+    verb: verb.toUpperCase(),
+    ...(isWindow ? { perSecond: (Math.max(0, stats.total - earlier.total) * 1_000) / windowMs } : {}),
+    failed: isWindow ? Math.max(0, stats.failed - earlier.failed) : stats.failed,
+    ...(latency === undefined ? {} : { latency }),
+    total: stats.total,
+    totalFailed: stats.failed,
+  };
+}
+
+/** Keeps the samples of a window of time, the oldest first. Pure. */
+export function withSample(samples: readonly TopSample[], sample: TopSample, windowMs: number): readonly TopSample[] {
+  return [...samples.filter(({ atMs }) => atMs >= sample.atMs - windowMs), sample];
+}

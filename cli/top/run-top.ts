@@ -1,0 +1,141 @@
+import { type OpsClient, openOpsClient } from '../agent/ops-client.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../command.ts';
+import { EXIT, type ExitCode } from '../exit-code.ts';
+import { findAgentPool } from '../pool/find-agent-pool.ts';
+import type { TopArgs } from './command.ts';
+import { findTopView, type TopSample, withSample } from './find-top-view.ts';
+import { renderTop, TOP_SORTS, type TopSort } from './render-top.ts';
+import { openScreen } from './screen.ts';
+
+/** Rates are of this long: shorter jumps about, longer hides what just began. */
+const WINDOW_MS = 60_000;
+/** How soon a new size of the terminal is seen. */
+const TICK_MS = 100;
+const MIN_INTERVAL_S = 0.2;
+const MAX_INTERVAL_S = 3_600;
+
+/** Shows the agent live. @throws CliError NO_AGENT, FORBIDDEN; TERMINAL without one; USAGE */
+export async function run({ interval, once }: TopArgs, context: CommandContext): Promise<ExitCode> {
+  if (!(interval >= MIN_INTERVAL_S && interval <= MAX_INTERVAL_S)) {
+    const message = `--interval ${interval}: expected ${MIN_INTERVAL_S} to ${MAX_INTERVAL_S} seconds`;
+    throw new CliError('USAGE', message, 'leave it out for 2');
+  }
+  if (once) return printOnce(context);
+  if (!context.stdout.isTerminal) {
+    throw new CliError('TERMINAL', 'top draws on a terminal, and standard output is none', 'tke-eni top --once');
+  }
+  await follow(context, interval * 1_000);
+  return EXIT.ok;
+}
+
+async function printOnce({ global, stdout, clock }: CommandContext): Promise<ExitCode> {
+  using client = await openOpsClient(global.socket);
+  const sample = await takeSample(client, clock.monotonicMs());
+  const lines = renderTop(findTopView(sample, undefined), {
+    columns: stdout.columns(),
+    rows: Number.POSITIVE_INFINITY,
+    isColored: stdout.isColored,
+    sort: 'ENI',
+    isPaused: false,
+    unixMs: clock.nowMs(),
+    problem: '',
+    hasKeys: false,
+  });
+  stdout.write(`${lines.join('\n')}\n`);
+  return EXIT.ok;
+}
+
+/** What a key may change, and the samples so far. */
+type State = {
+  samples: readonly TopSample[];
+  shownUnixMs: number;
+  problem: string;
+  sort: TopSort;
+  isPaused: boolean;
+  isOver: boolean;
+};
+
+async function follow(context: CommandContext, intervalMs: number): Promise<void> {
+  const { stdout, clock, signal, global } = context;
+  // Before the screen is taken: who cannot be asked is told on the screen that was there.
+  const first = await openOpsClient(global.socket);
+  let client: OpsClient | undefined = first;
+  const sample = await takeSample(first, clock.monotonicMs());
+  const state: State = {
+    samples: [sample],
+    shownUnixMs: clock.nowMs(),
+    problem: '',
+    sort: 'ENI',
+    isPaused: false,
+    isOver: false,
+  };
+  using screen = openScreen(stdout);
+  const draw = () => screen.draw(frame(state, context));
+  const unlisten = context.keys?.((key) => {
+    onKey(state, key);
+    draw();
+  });
+  try {
+    let size = '';
+    let nextMs = clock.monotonicMs() + intervalMs;
+    while (!signal.aborted && !state.isOver) {
+      const now = `${stdout.columns()}x${stdout.rows()}`;
+      if (!state.isPaused && clock.monotonicMs() >= nextMs) {
+        nextMs = clock.monotonicMs() + intervalMs;
+        client = await look(state, client, context);
+        draw();
+      } else if (now !== size) draw();
+      size = now;
+      await clock.sleep(TICK_MS, signal).catch(() => undefined);
+    }
+  } finally {
+    unlisten?.();
+    client?.close();
+  }
+}
+
+function onKey(state: State, key: string): void {
+  if (key === 'q' || key === 'Q') state.isOver = true;
+  if (key === 'p') state.isPaused = !state.isPaused;
+  if (key === 's') state.sort = TOP_SORTS[(TOP_SORTS.indexOf(state.sort) + 1) % TOP_SORTS.length] ?? 'ENI';
+}
+
+/** Takes a sample; an agent that is gone is shown as such, and looked for again the next time. */
+async function look(state: State, client: OpsClient | undefined, context: CommandContext) {
+  let current = client;
+  try {
+    current ??= await openOpsClient(context.global.socket);
+    const sample = await takeSample(current, context.clock.monotonicMs());
+    state.samples = withSample(state.samples, sample, WINDOW_MS);
+    state.shownUnixMs = context.clock.nowMs();
+    state.problem = '';
+    return current;
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    current?.close();
+    state.problem = `${error.message}; shown is how it was`;
+    return undefined;
+  }
+}
+
+function frame(state: State, { stdout }: CommandContext): readonly string[] {
+  const now = state.samples.at(-1);
+  if (now === undefined) return [];
+  const oldest = state.samples[0] === now ? undefined : state.samples[0];
+  return renderTop(findTopView(now, oldest), {
+    columns: stdout.columns(),
+    rows: stdout.rows(),
+    isColored: stdout.isColored,
+    sort: state.sort,
+    isPaused: state.isPaused,
+    unixMs: state.shownUnixMs,
+    problem: state.problem,
+    hasKeys: true,
+  });
+}
+
+async function takeSample(client: OpsClient, atMs: number): Promise<TopSample> {
+  const [pool, summary] = await Promise.all([client.pool(), client.summary()]);
+  return { atMs, pool: findAgentPool(pool, summary.nodeName), summary };
+}
