@@ -51,6 +51,13 @@ export const POD_FINDINGS = {
     severity: 'error',
     isOurs: false,
   },
+  'pod-foreign-address': {
+    title: 'A Pod has an address that we did not give it',
+    why: 'What it sends with this source is dropped: by reverse path filtering on its host interface, and by the VPC.',
+    cure: 'None is needed if the Pod uses it for itself; else the program in the Pod that added it must take it away.',
+    severity: 'info',
+    isOurs: false,
+  },
   'pod-route-missing': {
     title: 'A Pod lacks a route that we gave it',
     why: 'The Pod reaches nothing outside.',

@@ -1,7 +1,7 @@
 import { type Conflict, routeConflicts, ruleConflicts } from '../../dataplane/conflict.ts';
-import { routeKey } from '../../dataplane/desired.ts';
+import { routeKey, ruleKey } from '../../dataplane/desired.ts';
 import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
-import type { ObservedHost } from '../../dataplane/observed.ts';
+import type { ObservedHost, ObservedRule } from '../../dataplane/observed.ts';
 import { toRoute, toRule } from '../../dataplane/to-state.ts';
 import { renderRoute } from '../../netlink/render-route.ts';
 import { renderRule } from '../../netlink/render-rule.ts';
@@ -63,12 +63,15 @@ const RULE_FINDINGS: Partial<Readonly<Record<Conflict['kind'], FindingId>>> = {
 };
 
 function foreignRule(desired: DesiredNode, host: Host, rule: RuleMessage, names: Names): readonly Difference[] {
-  const [conflict] = ruleConflicts(desired.host, { ...NOTHING_OBSERVED, rules: [toRule(rule)] });
+  const observed = toRule(rule);
+  const [conflict] = ruleConflicts(desired.host, { ...NOTHING_OBSERVED, rules: [observed] });
   const id = conflict === undefined ? undefined : RULE_FINDINGS[conflict.kind];
   const remove = renderRule('delete', rule);
   const subjects = [ruleId(rule.family === 2 ? 4 : 6, rule.priority, remove)];
   if (conflict !== undefined && id !== undefined) {
-    const parts = { what: conflict.message, fix: [remove], subjects };
+    const isTwice = conflict.kind === 'rule' && host.rules.some((other) => isOurTwin(other, observed));
+    const twin = `IPv${observed.family} rule "${observed.shown}" of another program equals one of ours, which is there too`;
+    const parts = { what: isTwice ? twin : conflict.message, fix: [remove], subjects };
     return [foreign(id, parts, names.ofTable(rule.table), names)];
   }
   const pod = caughtPod(desired, host, rule);
@@ -77,6 +80,10 @@ function foreignRule(desired: DesiredNode, host: Host, rule: RuleMessage, names:
   const what = `a rule of another program at priority ${rule.priority}, before ours, catches packets of ${names.text(owner)}: "${remove.replace(' rule del ', ' rule ')}"`;
   const fix = [`${remove}    # or have its owner use a priority above ${PRIORITY.fromEniPrimary}`];
   return [foreign('foreign-rule-above-ours', { what, fix, subjects }, owner, names)];
+}
+
+function isOurTwin(rule: RuleMessage, other: ObservedRule): boolean {
+  return rule.protocol === RTPROT_TKE_ENI && ruleKey(toRule(rule)) === ruleKey(other);
 }
 
 /** The first Pod whose packets a foreign rule takes before ours are asked; undefined when it takes none. */

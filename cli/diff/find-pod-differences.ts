@@ -1,4 +1,4 @@
-import type { PodState } from '../../dataplane/desired.ts';
+import { addressKey, type PodState } from '../../dataplane/desired.ts';
 import { diffHost } from '../../dataplane/diff.ts';
 import { prefixLength } from '../../dataplane/ip-prefix.ts';
 import type { PodNetwork } from '../../dataplane/network.ts';
@@ -49,7 +49,22 @@ export function findPodDifferences(sight: PodSight, names: Names): readonly Diff
       const parts = { what: `in the Pod, ${message}`, fix: [next], subjects, isOurs: false };
       return { ...finding('foreign-route', parts), whose, owner, changes: [] };
     });
-  return [...ours, ...theirs];
+  return [...ours, ...theirs, ...foreignAddresses(sight, { whose, owner, subjects })];
+}
+
+/** Addresses on our interface that are not of the lease; link-local ones the kernel makes. */
+function foreignAddresses(
+  { desired, observed, network }: PodSight,
+  { whose, owner, subjects }: Pick<Difference, 'whose' | 'owner' | 'subjects'>,
+): readonly Difference[] {
+  const ours = new Set(desired.addresses.map(addressKey));
+  return observed.addresses
+    .filter((address) => address.ifname === network.podVeth.name && !ours.has(addressKey(address)))
+    .filter(({ prefix }) => !prefix.startsWith('fe80:'))
+    .map(({ prefix, ifname }) => {
+      const parts = { what: `in the Pod, ${ifname} has ${prefix}, which no lease has`, fix: [], subjects };
+      return { ...finding('pod-foreign-address', parts), whose, owner, changes: [] };
+    });
 }
 
 /** A Pod may have routes and rules of its own; we only put back what we gave it. */

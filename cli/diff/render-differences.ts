@@ -12,7 +12,7 @@ const COLUMNS: readonly Column<Difference>[] = [
     text: ({ id }) => id,
     color: ({ severity }) => (severity === 'error' ? 'red' : severity === 'warning' ? 'yellow' : 'cyan'),
   },
-  { title: 'WHOSE', text: ({ whose }) => whose, priority: 1 },
+  { title: 'WHOSE', text: ({ whose }) => whose },
   { title: 'WHAT', text: ({ what }) => what },
 ];
 

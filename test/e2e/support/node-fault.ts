@@ -9,7 +9,10 @@ export type NodeFault = {
   readonly name: string;
   /** Does the harm. Gets the scene as it was read while all was well. */
   readonly inject: (scene: FaultScene) => Promise<unknown>;
-  /** Takes back what repair refuses to touch, as a person would; absent where repair mends. */
+  /**
+   * Takes back what repair leaves alone, as a person would; repair can put back then what stood in its place. Absent where
+   * nothing is left.
+   */
   readonly undo?: (scene: FaultScene) => Promise<unknown>;
   /** True when the harm is done to something of ours. */
   readonly isOurs: boolean;

@@ -73,6 +73,7 @@ export const POD_FAULTS: readonly NodeFault[] = [
         ...['proto', '84', 'src', UNASSIGNED_IP],
       );
     },
+    undo: (scene) => ipInPod(scene, 'address', 'del', `${UNASSIGNED_IP}/32`, 'dev', 'eth0'),
     isOurs: true,
     breaksPackets: true,
     expects: { diff: 'source-not-ours', explain: 'source-not-ours', repair: 'mends' },

@@ -1,0 +1,112 @@
+import type { ExecutionContext, TestFn } from 'ava';
+import { buildExecutables } from '../../../tools/build.ts';
+import { findViolations } from '../../support/invariants.ts';
+import { type FaultScene, readFaultScene } from './fault-scene.ts';
+import { changesBetween, kernelImage } from './kernel-image.ts';
+import type { NodeFault } from './node-fault.ts';
+import { askCli, type CliPlace, listOf, runCli } from './run-cli.ts';
+import type { AttachedPod } from './scene-node.ts';
+import { openTrial, type Trial } from './trial.ts';
+
+/** How long a ping of a broken way waits: an answer takes microseconds, a lost first solicitation a second. */
+const LOST_AFTER_MS = 1_500;
+
+/**
+ * Tries `tke-eni` with each fault, on one node whose agent was killed: diff finds it, a dry run changes nothing, repair
+ * mends what is ours until packets flow, and refuses what is not.
+ */
+export function testFaults(test: TestFn, faults: readonly NodeFault[]): void {
+  let trial: Trial | undefined;
+  let pod: AttachedPod | undefined;
+  test.before(async (t) => {
+    t.timeout(240_000);
+    await buildExecutables(['tke-eni']);
+    trial = await openTrial({ ruleMode: 'compact' });
+    pod = await trial.addPod();
+    await trial.addPod();
+    await trial.killAgent();
+  });
+  test.after.always(() => trial?.close());
+  for (const fault of faults) {
+    test.serial(`tke-eni diff and repair: ${fault.name}`, async (t) => {
+      t.timeout(60_000);
+      if (trial === undefined || pod === undefined) throw new Error('there is no node');
+      const scene = await readFaultScene(trial, pod);
+      try {
+        await tryFault(t, fault, scene);
+      } finally {
+        if (!t.passed) await setRight(fault, scene);
+      }
+    });
+  }
+}
+
+/** What failed must not make the faults after it fail. */
+async function setRight(fault: NodeFault, scene: FaultScene): Promise<void> {
+  try {
+    await fault.undo?.(scene);
+  } catch {
+    // It was not injected, or is taken back already.
+  }
+  await runCli(placeOf(scene.trial), 'repair');
+}
+
+/** Where the CLI finds a trial's node. */
+export function placeOf(trial: Trial): CliPlace {
+  const { stateDir, socketPath } = trial.agent;
+  return { netns: trial.node.netns, stateDir, socketPath };
+}
+
+async function tryFault(t: ExecutionContext, fault: NodeFault, scene: FaultScene): Promise<void> {
+  const place = placeOf(scene.trial);
+  t.is((await runCli(place, 'diff')).code, 0, 'the node is as it should be before');
+  await fault.inject(scene);
+  t.is(await pings(scene), !fault.breaksPackets, 'packets to the outside');
+
+  const diff = await askCli(place, 'diff');
+  t.is(diff.code, 1, 'diff finds it');
+  const found = listOf(diff.document, 'differences').filter(({ id }) => id === fault.expects.diff);
+  t.not(found.length, 0, `diff calls it ${fault.expects.diff}: ${JSON.stringify(diff.document)}`);
+  t.true(
+    found.some(({ isOurs }) => isOurs === fault.isOurs),
+    'diff says whose it is',
+  );
+  await dryRunChangesNothing(t, place, scene);
+  await (fault.expects.repair === 'mends' ? mends(t, place, fault, scene) : refuses(t, place, fault, scene));
+  t.true(await pings(scene), 'packets flow again');
+  t.is((await runCli(place, 'diff')).code, 0, 'no difference is left');
+  t.deepEqual(await findViolations(scene.trial.scope()), [], 'iproute2 and nft say so too');
+}
+
+async function dryRunChangesNothing(t: ExecutionContext, place: CliPlace, { trial, pod }: FaultScene): Promise<void> {
+  const views = [trial.node.netns, pod.netns];
+  const before = await kernelImage(views);
+  const { code } = await runCli(place, 'repair', '--dry-run');
+  t.is(code, 1, 'a dry run says that something is wrong');
+  t.deepEqual(changesBetween(before, await kernelImage(views)), [], 'a dry run changes nothing');
+}
+
+async function mends(t: ExecutionContext, place: CliPlace, fault: NodeFault, scene: FaultScene): Promise<void> {
+  const { code, stdout } = await runCli(place, 'repair');
+  t.is(code, 0, stdout);
+  t.regex(stdout, /^(ip|sysctl|nft|nsenter) /m, 'it prints what it does as commands');
+  t.true(await pings(scene), 'packets flow again');
+  await fault.undo?.(scene);
+}
+
+async function refuses(t: ExecutionContext, place: CliPlace, fault: NodeFault, scene: FaultScene): Promise<void> {
+  const { code, document } = await askCli(place, 'repair');
+  t.is(code, 1, 'repair does not say that all is well');
+  const left = listOf(document, 'left').find(({ id }) => id === fault.expects.diff);
+  t.is(left?.['isOurs'], false, 'repair says that it is not ours');
+  t.true(Array.isArray(left?.['fix']) && left['fix'].length > 0, 'repair says what to do');
+  t.is((await askCli(place, 'diff')).code, 1, 'it is still there');
+  await fault.undo?.(scene);
+  // What the foreign thing stood in the place of can be put back now.
+  const after = await runCli(place, 'repair');
+  t.is(after.code, 0, after.stdout);
+}
+
+function pings({ trial, pod }: FaultScene): Promise<boolean> {
+  return pod.netns.ping(trial.vpc.outside.ip, { waitMs: LOST_AFTER_MS });
+}

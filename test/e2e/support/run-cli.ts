@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import { DIST_BIN_DIR } from '../../support/agent-process.ts';
+import { isObject, type JsonObject, type NetnsView } from '../../support/netns.ts';
+import type { RunResult } from '../../support/run.ts';
+
+/** What of a node `tke-eni` needs to know. */
+export type CliPlace = { readonly netns: NetnsView; readonly stateDir: string; readonly socketPath: string };
+
+/** Runs the packaged `tke-eni` on a node. Returns its answer, failure included. */
+export function runCli({ netns, stateDir, socketPath }: CliPlace, ...args: readonly string[]): Promise<RunResult> {
+  const places = ['--state-dir', stateDir, '--socket', socketPath, '--host-root', '/'];
+  return netns.tryRun([join(DIST_BIN_DIR, 'tke-eni'), ...args, ...places]);
+}
+
+/** Runs a command with `-o json` and reads its document. @throws Error when it printed none */
+export async function askCli(
+  place: CliPlace,
+  ...args: readonly string[]
+): Promise<{ readonly code: number | null; readonly document: JsonObject }> {
+  const { code, stdout, stderr } = await runCli(place, ...args, '-o', 'json');
+  try {
+    const document: unknown = JSON.parse(stdout);
+    if (isObject(document)) return { code, document };
+  } catch {
+    // Said below, with what it printed instead.
+  }
+  throw new Error(`tke-eni ${args.join(' ')} exited with ${code} and printed no document:\n${stdout}\n${stderr}`);
+}
+
+/** The members of a list in a document that are objects. */
+export function listOf(document: JsonObject, name: string): readonly JsonObject[] {
+  const list = document[name];
+  return Array.isArray(list) ? list.filter(isObject) : [];
+}
