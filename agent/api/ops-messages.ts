@@ -151,6 +151,13 @@ export const SUMMARY_REPLY = {
 export const REPAIR_REQUEST = {
   dryRun: { number: 1, type: 'bool' },
   clientVersion: { number: 2, type: 'string' },
+  ruleMode: { number: 3, type: 'string' },
+} as const satisfies MessageTable;
+
+/** Describes one stage of a change of rule mode; packets flow between any two. */
+export const MIGRATION_STAGE = {
+  what: { number: 1, type: 'string' },
+  operations: { number: 2, type: 'string', repeated: true },
 } as const satisfies MessageTable;
 
 /** Describes an operation that the kernel refused. */
@@ -169,6 +176,7 @@ export const REPAIR_REPLY = {
   dryRun: { number: 6, type: 'bool' },
   durationUs: { number: 7, type: 'uint64' },
   agentVersion: { number: 8, type: 'string' },
+  stages: { number: 9, type: 'message', message: MIGRATION_STAGE, repeated: true },
 } as const satisfies MessageTable;
 
 /** Tells what happened: the numbers of `enum EventKind`. */
@@ -282,6 +290,8 @@ export type ApiBudget = MessageOf<typeof API_BUDGET>;
 export type SummaryReply = MessageOf<typeof SUMMARY_REPLY>;
 /** Is REPAIR_REQUEST, decoded. */
 export type RepairRequest = MessageOf<typeof REPAIR_REQUEST>;
+/** Is MIGRATION_STAGE, decoded. */
+export type MigrationStage = MessageOf<typeof MIGRATION_STAGE>;
 /** Is FAILED_OPERATION, decoded. */
 export type FailedOperation = MessageOf<typeof FAILED_OPERATION>;
 /** Is REPAIR_REPLY, decoded. */

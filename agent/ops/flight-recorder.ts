@@ -29,12 +29,12 @@ export type RecordedStepEntry = { readonly name: string; readonly ms: number };
 export type RecorderLimits = {
   readonly pods: number;
   readonly operationsPerPod: number;
-  /** In all: 512 Pods of 16 each would be ten times what a node of 50 Pods holds. */
+  /** In all: 512 Pods of 16 each would be as much as everything else that the agent keeps. */
   readonly operations: number;
 };
 
-/** An entry takes about a kilobyte. */
-export const DEFAULT_RECORDER_LIMITS: RecorderLimits = { pods: 512, operationsPerPod: 16, operations: 2_048 };
+/** Room for the ADD and the DEL of each; an operation takes about two kilobytes. */
+export const DEFAULT_RECORDER_LIMITS: RecorderLimits = { pods: 512, operationsPerPod: 16, operations: 1_024 };
 
 /**
  * Keeps the last operations of each Pod. What fails again and again in the same way is kept once, and counted. Of a Pod the oldest go first; when there is no room, the Pod to which nothing

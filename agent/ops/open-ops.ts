@@ -1,19 +1,20 @@
 import { CNI_CODE } from '../api/cni-code.ts';
 import type { RepairReplyInit } from '../api/ops-messages.ts';
 import type { ClusterSide } from '../cluster/cluster.ts';
+import { CniFailureError } from '../cni-failure.ts';
 import type { AgentConfig } from '../config/options.ts';
 import { failureOf } from '../failure-of.ts';
 import { type Gate, holdOf } from '../gate.ts';
 import type { WarmTargets } from '../journal/supply.ts';
 import type { AgentParts, AgentRuntime } from '../parts.ts';
-import { previewRepair } from '../repair/preview.ts';
+import { previewMigration, previewRepair } from '../repair/preview.ts';
 import type { RepairLoop } from '../repair/repair-loop.ts';
 import type { OpsUseCases } from '../server/ops-service.ts';
 import { statusOf } from '../status.ts';
 import { microseconds } from './event-message.ts';
 import { poolReply } from './pool-reply.ts';
 import { recorderReply } from './recorder-reply.ts';
-import { type RepairFindings, repairReply } from './repair-reply.ts';
+import { migrationReply, repairReply } from './repair-reply.ts';
 import { summaryReply } from './summary-reply.ts';
 
 /** What those who look after the node are answered from. */
@@ -31,6 +32,7 @@ export type OpsDeps = {
 
 /** What called for a pass, in logs and metrics. */
 const CAUSE = 'ops';
+const RULE_MODES = ['compact', 'per-pod'] as const;
 const NO_WARM: WarmTargets = { min: 0, max: 0 };
 
 /** Binds what the ops CLI may ask for to the agent's parts. */
@@ -46,7 +48,7 @@ export function openOps(deps: OpsDeps): OpsUseCases {
         outside: cluster?.outside() ?? { waiting: state.addsWaiting.size, floor: 0 },
       }),
     summary: () => summary(deps),
-    repair: ({ dryRun }) => repair(deps, dryRun),
+    repair: (request) => repair(deps, request),
     recorder: (pod) => recorderReply(recorder, pod),
     watch: (watcher) => hub.watch(watcher),
     watchers: () => hub.watchers,
@@ -73,7 +75,10 @@ async function summary({ config, runtime, parts, gate, cluster, startedMs }: Ops
 }
 
 /** In the line of the agent's own passes: there is one writer. */
-async function repair(deps: OpsDeps, dryRun: boolean): Promise<RepairReplyInit> {
+async function repair(
+  deps: OpsDeps,
+  { dryRun, ruleMode }: Parameters<OpsUseCases['repair']>[0],
+): Promise<RepairReplyInit> {
   const { parts } = deps;
   const { clock, log } = parts.useCases;
   const startedMs = clock.monotonicMs();
@@ -84,8 +89,8 @@ async function repair(deps: OpsDeps, dryRun: boolean): Promise<RepairReplyInit> 
   try {
     // Whoever asks wants everything looked at anew, as by the timer.
     parts.reconcile.kernel.forgetNft();
-    const findings = dryRun ? await preview(deps) : await pass(deps);
-    if (findings !== undefined) return answer(repairReply(findings));
+    const found = ruleMode === '' ? await findingsOf(deps, dryRun) : await migration(deps, ruleMode, dryRun);
+    if (found !== undefined) return answer(found);
     return answer({
       error: {
         code: CNI_CODE.notAvailable,
@@ -99,14 +104,34 @@ async function repair(deps: OpsDeps, dryRun: boolean): Promise<RepairReplyInit> 
   }
 }
 
-async function preview({ parts, loop }: OpsDeps): Promise<RepairFindings | undefined> {
-  const found = await loop.alone(() => previewRepair(parts.reconcile));
-  return found === undefined ? undefined : { ...found, failed: [] };
+async function findingsOf(deps: OpsDeps, dryRun: boolean): Promise<RepairReplyInit | undefined> {
+  if (!dryRun) return await pass(deps);
+  const found = await deps.loop.alone(() => previewRepair(deps.parts.reconcile));
+  return found === undefined ? undefined : repairReply({ ...found, failed: [] });
 }
 
-async function pass({ parts, loop }: OpsDeps): Promise<RepairFindings | undefined> {
+/** @throws CniFailureError when it cannot be answered. */
+async function migration(
+  { parts, loop }: OpsDeps,
+  ruleMode: string,
+  dryRun: boolean,
+): Promise<RepairReplyInit | undefined> {
+  const mode = RULE_MODES.find((known) => known === ruleMode);
+  if (mode === undefined || !dryRun) {
+    const why = mode === undefined ? `rule mode "${ruleMode}" is not known` : 'a rule mode can be asked for, not set';
+    throw new CniFailureError(
+      CNI_CODE.invalidEnvironment,
+      why,
+      `with dry_run: ${RULE_MODES.join(' or ')}; set --rule-mode`,
+    );
+  }
+  const steps = await loop.alone(() => previewMigration(parts.reconcile, mode));
+  return steps === undefined ? undefined : migrationReply(steps);
+}
+
+async function pass({ parts, loop }: OpsDeps): Promise<RepairReplyInit | undefined> {
   const { done, failed, held, conflicts, isStale } = await loop.pass(CAUSE);
   if (isStale) loop.kick(CAUSE);
   if (parts.finder.primary() === undefined) return undefined;
-  return { operations: done, failed, held, conflicts };
+  return repairReply({ operations: done, failed, held, conflicts });
 }

@@ -1,4 +1,5 @@
 import type { Conflict } from '../../dataplane/conflict.ts';
+import type { MigrationStep } from '../../dataplane/migration.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
 import type { RepairReplyInit } from '../api/ops-messages.ts';
 
@@ -22,4 +23,10 @@ export function repairReply({ operations, failed, held, conflicts }: RepairFindi
     // A link that is gone is told as the problem of its ENI.
     conflicts: conflicts.filter(({ kind }) => kind !== 'link').map(({ message }) => message),
   };
+}
+
+/** Says what a change of rule mode would do, stage by stage. Pure. */
+export function migrationReply(steps: readonly MigrationStep[]): RepairReplyInit {
+  const stages = steps.map(({ what, operations }) => ({ what, operations: operations.map(renderOperation) }));
+  return { stages, operations: stages.flatMap(({ operations }) => operations) };
 }

@@ -4,7 +4,7 @@ import { planNode } from '../../dataplane/plan-node.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
 import type { NodeState } from '../node-state.ts';
 
-/** What the kernel should hold at this moment: the node, these ENIs, and the Pods that are wired. Changes nothing. */
+/** What the kernel should hold at this moment: the node in its rule mode, these ENIs, and the Pods that are wired. Changes nothing. */
 export function desiredState(
   state: NodeState,
   node: NodeNetwork,
@@ -13,7 +13,7 @@ export function desiredState(
 ): HostState {
   const tables = new Set(enis.map(({ table }) => table));
   return planNode(
-    { ...node, ruleMode: state.ruleMode },
+    node,
     enis,
     activePods(state, links).filter(({ eniTable }) => tables.has(eniTable)),
   );

@@ -1,9 +1,11 @@
 import type { Conflict } from '../../dataplane/conflict.ts';
+import type { HostState } from '../../dataplane/desired.ts';
 import { diffHost } from '../../dataplane/diff.ts';
-import type { NodeNetwork } from '../../dataplane/network.ts';
+import { type MigrationStep, planMigration } from '../../dataplane/migration.ts';
+import type { RuleMode } from '../../dataplane/network.ts';
+import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
 import { findPlannedEnis } from '../eni/place-enis.ts';
-import type { NodeState } from '../node-state.ts';
 import { desiredState } from './desired-state.ts';
 import { leftOut, type ReconcileDeps, withoutReliant } from './reconcile.ts';
 
@@ -15,20 +17,18 @@ export type RepairPreview = {
   readonly conflicts: readonly Conflict[];
 };
 
+/** What looking ahead needs. */
+export type PreviewDeps = Pick<ReconcileDeps, 'clock' | 'kernel' | 'fights' | 'nodeNetwork' | 'state'>;
+
 /**
  * Plans, looks and compares as a repair pass does, and changes nothing: neither kernel nor journal, nor what the agent
  * knows. Undefined while the node has no primary interface.
  */
-export async function previewRepair(
-  deps: Pick<ReconcileDeps, 'clock' | 'kernel' | 'fights' | 'nodeNetwork'> & { readonly state: NodeState },
-): Promise<RepairPreview | undefined> {
-  const { kernel, fights, clock } = deps;
-  const node = deps.nodeNetwork();
-  if (node === undefined) return undefined;
-  const desired = () => desiredNow(deps, node);
-  const nft = await kernel.readNft(desired());
-  const wanted = desired();
-  const { operations, conflicts } = diffHost(wanted, kernel.observe(wanted, nft));
+export async function previewRepair(deps: PreviewDeps): Promise<RepairPreview | undefined> {
+  const { fights, clock, state } = deps;
+  const seen = await look(deps, state.ruleMode);
+  if (seen === undefined) return undefined;
+  const { operations, conflicts } = diffHost(seen.wanted, seen.observed);
   const nowMs = clock.monotonicMs();
   const allowed = withoutReliant(
     operations,
@@ -37,7 +37,25 @@ export async function previewRepair(
   return { operations: allowed, held: leftOut(operations, allowed), conflicts };
 }
 
-function desiredNow({ state, kernel }: Parameters<typeof previewRepair>[0], node: NodeNetwork) {
-  const links = kernel.links();
-  return desiredState(state, node, findPlannedEnis(state, links), links);
+/** Plans the way from what is there to a rule mode, in stages; changes nothing. Undefined as `previewRepair`. */
+export async function previewMigration(
+  deps: PreviewDeps,
+  ruleMode: RuleMode,
+): Promise<readonly MigrationStep[] | undefined> {
+  const seen = await look(deps, ruleMode);
+  return seen === undefined ? undefined : planMigration(seen.wanted, seen.observed);
+}
+
+type Seen = { readonly wanted: HostState; readonly observed: ObservedHost };
+
+async function look({ state, kernel, nodeNetwork }: PreviewDeps, ruleMode: RuleMode): Promise<Seen | undefined> {
+  const node = nodeNetwork();
+  if (node === undefined) return undefined;
+  const desired = (): HostState => {
+    const links = kernel.links();
+    return desiredState(state, { ...node, ruleMode }, findPlannedEnis(state, links), links);
+  };
+  const nft = await kernel.readNft(desired());
+  const wanted = desired();
+  return { wanted, observed: kernel.observe(wanted, nft) };
 }

@@ -110,7 +110,7 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
 function planned(deps: ReconcileDeps, node: NodeNetwork, links: readonly HostLink[]): HostState {
   const enis = placeEnis(deps, links);
   deps.state.plannedEnis = enis;
-  return desiredState(deps.state, node, enis, links);
+  return desiredState(deps.state, { ...node, ruleMode: deps.state.ruleMode }, enis, links);
 }
 
 /** Leaves out what is being fought over, and counts what is not as repaired once more. */

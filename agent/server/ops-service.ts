@@ -17,7 +17,7 @@ export type OpsUseCases = {
   pool(): OpsReplyInitOf<'pool'>;
   summary(): Promise<OpsReplyInitOf<'summary'>>;
   /** Never rejects: why no pass could be made is in the reply. */
-  repair(request: { readonly dryRun: boolean }): Promise<OpsReplyInitOf<'repair'>>;
+  repair(request: { readonly dryRun: boolean; readonly ruleMode: string }): Promise<OpsReplyInitOf<'repair'>>;
   recorder(pod: string): OpsReplyInitOf<'recorder'>;
   watch(watcher: Watcher): Subscription;
   watchers(): number;

@@ -125,6 +125,7 @@ test('Repair: a dry run tells and changes nothing, a repair does it', withOps, C
 });
 
 const NOTHING_ELSE = {
+  stages: [],
   operations: [],
   failed: [],
   held: [],
@@ -133,6 +134,32 @@ const NOTHING_ELSE = {
   durationUs: 0,
   agentVersion: '',
 };
+
+test(
+  'Repair: tells the way to the other rule mode in stages, and goes none of it',
+  withOps,
+  COMPACT,
+  async (t, trial, ops) => {
+    const pod = await trial.addPod();
+    const { stages, operations, error } = await ops.call('repair', { dryRun: true, ruleMode: 'per-pod' });
+    t.is(error, undefined);
+    t.deepEqual(
+      stages.flatMap((stage) => stage.operations),
+      operations,
+    );
+    const ofRules = stages.findIndex((stage) =>
+      stage.operations.some((line) => line.includes(`rule add pref 1536 from ${pod.ip}/32`)),
+    );
+    const gone = stages.findIndex((stage) => stage.operations.some((line) => line.includes(`route del ${pod.ip}/32`)));
+    t.true(ofRules >= 0 && ofRules < gone, 'the old way goes after the new one is there');
+    t.deepEqual((await ops.call('repair', { dryRun: true, ruleMode: 'compact' })).stages, []);
+    t.deepEqual((await ops.call('repair', { dryRun: true })).operations, [], 'nothing was done');
+    for (const request of [{ ruleMode: 'per-pod' }, { dryRun: true, ruleMode: 'none' }]) {
+      t.is((await ops.call('repair', request)).error?.code, 4);
+    }
+    t.deepEqual(await podRoutes(trial), [pod.ip]);
+  },
+);
 
 test('Repair: tells what a fight keeps back, and leaves it', withOps, COMPACT, async (t, trial, ops) => {
   const selector = ['pref', '1537', 'from', trial.enis[0]?.primaryIp ?? ''];

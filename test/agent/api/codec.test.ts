@@ -46,6 +46,7 @@ const TABLES: Readonly<Record<string, MessageTable>> = {
   ApiBudget: ops.API_BUDGET,
   SummaryReply: ops.SUMMARY_REPLY,
   RepairRequest: ops.REPAIR_REQUEST,
+  MigrationStage: ops.MIGRATION_STAGE,
   FailedOperation: ops.FAILED_OPERATION,
   RepairReply: ops.REPAIR_REPLY,
   WatchRequest: ops.WATCH_REQUEST,

@@ -60,7 +60,7 @@ test('FlightRecorder: is bounded under 20,000 ADDs and DELs of as many Pods', (t
   for (let pod = 0; pod < 20_000; pod++) {
     recorder.add(`default/p${pod}`, entry());
     recorder.add(`default/p${pod}`, entry({ kind: 'del' }));
-    if (pod % 1_000 === 0) t.true(recorder.size <= 2_048);
+    if (pod % 1_000 === 0) t.true(recorder.size <= 1_024);
   }
   t.is([...recorder.pods()].length, 512);
   t.is(recorder.size, 1_024);
