@@ -20,6 +20,14 @@ export function wrapText(text: string, width: number, indent = 0): readonly stri
   return lines;
 }
 
+/** Splits a text into its paragraphs: blank lines part them, other line breaks are those of the source. Pure. */
+export function paragraphsOf(text: string): readonly string[] {
+  return text
+    .split(/\n\s*\n/)
+    .map((paragraph) => paragraph.trim().replace(/\s*\n\s*/g, ' '))
+    .filter((paragraph) => paragraph !== '');
+}
+
 /** Lays terms with their explanation in two columns, as help does; a term too long stands on a line of its own. Pure. */
 export function renderTerms(terms: readonly Term[], width: number): readonly string[] {
   const longest = Math.max(0, ...terms.map(([term]) => textWidth(term)));

@@ -1,7 +1,7 @@
 import type { Command, OptionSpec, OptionTable, PositionalSpec } from '../command.ts';
 import { EXIT } from '../exit-code.ts';
 import { paint } from '../output/color.ts';
-import { renderTerms, type Term, wrapText } from '../output/render-text.ts';
+import { paragraphsOf, renderTerms, type Term, wrapText } from '../output/render-text.ts';
 import { GLOBAL_OPTIONS } from './global-options.ts';
 
 /** How help is laid out. */
@@ -47,7 +47,7 @@ export function renderCommandHelp(command: Command, { width, isColored }: HelpOp
   const lines = [
     ...wrapText(`tke-eni ${command.name}: ${command.summary}`, width),
     ...section('Usage', [`  ${usageLine(command)}`]),
-    ...section('About', wrapText(command.description.trim(), width, 2)),
+    ...section('About', wrapText(paragraphsOf(command.description).join('\n\n'), width, 2)),
     ...section(
       'Words',
       renderTerms(

@@ -4,7 +4,7 @@ import { COMMANDS } from '../commands.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { renderError } from '../output/render-error.ts';
 import { decideError } from './decide-error.ts';
-import { ownCommands } from './own-commands.ts';
+import { COMPLETE, ownCommands } from './own-commands.ts';
 import { type CommandLine, type GlobalValues, readCommandLine } from './read-command-line.ts';
 
 /** Every command, those about the program itself last. */
@@ -24,7 +24,7 @@ export async function runProgram(
   ports: ProgramPorts,
   commands: readonly Command[] = ALL_COMMANDS,
 ): Promise<ExitCode> {
-  const line = readCommandLine(argv, commands);
+  const line = readCommandLine(argv, argv.includes(COMPLETE.name) ? [COMPLETE] : commands);
   try {
     return await runLine(line, ports, commands);
   } catch (error) {

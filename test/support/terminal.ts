@@ -151,7 +151,7 @@ const SHOW_CURSOR = '\u001b[?25h';
 function linesOf(emulator: InstanceType<typeof headless.Terminal>, from: number, count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => {
     const line = emulator.buffer.active.getLine(from + index);
-    return line === undefined ? '' : line.translateToString(true);
+    return line === undefined ? '' : line.translateToString(true).trimEnd();
   });
 }
 

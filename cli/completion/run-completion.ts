@@ -1,0 +1,17 @@
+import type { Command, CommandBody } from '../command.ts';
+import { EXIT } from '../exit-code.ts';
+import { findGrammar } from './find-grammar.ts';
+import { renderBash } from './render-bash.ts';
+import { renderFish } from './render-fish.ts';
+import { renderZsh } from './render-zsh.ts';
+
+/** Makes the body of `completion`. */
+export function completionBody(commands: readonly Command[]): CommandBody {
+  return {
+    run: async (args, { stdout }) => {
+      const render = { bash: renderBash, zsh: renderZsh, fish: renderFish }[String(args['shell'])] ?? renderBash;
+      stdout.write(render(findGrammar(commands)));
+      return EXIT.ok;
+    },
+  };
+}
