@@ -29,7 +29,7 @@ export const OPTIONS = {
     'listen-address',
     listenValue,
     '',
-    "TCP address to serve the same on, for confs that name one (the product's is 127.0.0.1:61677). Anybody on the node can use it: leave it off unless needed.",
+    "TCP address to serve the executables' calls on, for confs that name one (the product's is 127.0.0.1:61677). Anybody on the node can use it: leave it off unless needed.",
   ),
   stateDir: option(
     'Node',
