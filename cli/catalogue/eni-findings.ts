@@ -52,7 +52,7 @@ export const ENI_FINDINGS = {
     isOurs: false,
   },
   'eni-renamed': {
-    title: 'An ENI has another name or interface number than the agent recorded',
+    title: 'The interface of an ENI has another name than the agent recorded',
     why: 'Rules by name, rp_filter settings and firewall rules of the old name do not hold.',
     cure: '`tke-eni repair`; pin names by MAC in a systemd .link file.',
     severity: 'warning',

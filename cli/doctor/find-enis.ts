@@ -122,9 +122,10 @@ function renamed(eni: EniOutline, { agent }: NodeFacts): readonly Finding[] {
   const facts = ifKnown(agent);
   const recorded = facts && ifKnown(facts.node)?.enis.find(({ eniId: id }) => id === eni.eniId);
   if (recorded === undefined || eni.link === undefined || recorded.ifindex <= 0) return [];
-  const { ifindex, ifname } = eni.link;
-  if (recorded.ifindex === ifindex && recorded.ifname === ifname) return [];
-  const what = `the agent recorded ${eni.title} as ${recorded.ifname} (${recorded.ifindex}), it is ${ifname} (${ifindex})`;
+  // Another index alone is found by MAC wherever it matters; what is written by name is not.
+  const { ifname } = eni.link;
+  if (recorded.ifname === ifname) return [];
+  const what = `the agent recorded ${recorded.ifname} for ${eni.title}, whose interface is called ${ifname} now`;
   return [finding('eni-renamed', { what, fix: ['tke-eni repair'], subjects: subjectsOf(eni) })];
 }
 
