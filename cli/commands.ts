@@ -1,6 +1,7 @@
 import type { Command } from './command.ts';
 import { CHECK, DIFF } from './diff/command.ts';
 import { DOCTOR } from './doctor/command.ts';
+import { EXPLAIN } from './explain/command.ts';
 import { ENIS, PODS, POOL } from './pool/command.ts';
 import { REPAIR } from './repair/command.ts';
 import { STATUS } from './status/command.ts';
@@ -8,4 +9,16 @@ import { TOP } from './top/command.ts';
 import { WATCH } from './watch/command.ts';
 
 /** Every command, in the order of the help. Each line is added by who writes the command. */
-export const COMMANDS: readonly Command[] = [STATUS, POOL, PODS, ENIS, WATCH, TOP, DIFF, CHECK, REPAIR, DOCTOR];
+export const COMMANDS: readonly Command[] = [
+  STATUS,
+  POOL,
+  PODS,
+  ENIS,
+  WATCH,
+  TOP,
+  EXPLAIN,
+  DIFF,
+  CHECK,
+  REPAIR,
+  DOCTOR,
+];

@@ -1,0 +1,55 @@
+import { type ArgsOf, defineCommand } from '../command.ts';
+
+const POSITIONALS = {
+  subject: {
+    summary: 'Pod by namespace/name, name, address, container id or host interface; or an ENI, or any address',
+    completes: 'pod',
+  },
+} as const;
+
+const OPTIONS = {
+  to: { type: 'string', summary: 'where the Pod sends to; the answer is walked as well', metavar: 'ADDR' },
+  from: {
+    type: 'string',
+    summary: 'who sends to the Pod; with --to: the source address that the Pod uses',
+    metavar: 'ADDR',
+  },
+  output: {
+    type: 'string',
+    alias: 'o',
+    summary: 'how to print it',
+    metavar: 'FORMAT',
+    choices: ['table', 'json', 'yaml'],
+    default: 'table',
+  },
+} as const;
+
+/** Is what `explain` gets. */
+export type ExplainArgs = ArgsOf<typeof OPTIONS, typeof POSITIONALS>;
+
+/** `tke-eni explain` */
+export const EXPLAIN = defineCommand({
+  name: 'explain',
+  summary: 'walk the packets of a Pod through this node and name the first broken hop',
+  description: `Walks a packet hop by hop: the Pod's address, route and neighbour, its veth pair, the nftables mark, the rule
+that matches, the route, forwarding and source checks, the ENI, and what the cloud has assigned. Both directions: from the
+Pod to the outside and to another Pod, and to the Pod from the outside and from the node; with --to or --from for that end.
+
+Beside our reading of rules and routes stands the kernel's own answer (RTM_GETROUTE, with and without fibmatch, in the
+right namespace, with the mark and interface that the packet has). Where they differ both are shown and the kernel is
+believed. No packet is sent and nothing is changed.
+
+The first broken hop is marked, with its cause and cure; hops after it are what would come next. An address that no Pod of
+this node has is explained too: what the node would do with packets to it.`,
+  positionals: POSITIONALS,
+  options: OPTIONS,
+  examples: [
+    { line: 'tke-eni explain default/web-0', does: 'walks the four usual packets of a Pod' },
+    { line: 'tke-eni explain 10.0.1.5 --to 10.0.9.9', does: 'walks a packet to that address, and its answer' },
+    { line: 'tke-eni explain web-0 --to 1.1.1.1 --from 10.9.9.9', does: 'tells what becomes of a forged source' },
+    { line: 'tke-eni explain web-0 -o json | jq -r .findings[].id', does: 'lists what is wrong, for programs' },
+  ],
+  wrongMeans: 'a hop is broken',
+  needs: 'root: to read the journal and nftables, and to look into Pods',
+  load: () => import('./run-explain.ts'),
+});

@@ -1,0 +1,210 @@
+import { familyOf } from '../../agent/journal/lease.ts';
+import { canonicalAddress, isAddress } from '../../dataplane/ip-prefix.ts';
+import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import { finding } from '../catalogue.ts';
+import { CliError } from '../cli-error.ts';
+import type { Finding } from '../finding.ts';
+import { eniId, podId, routeId } from '../node/element-id.ts';
+import { findPod } from '../node/find-pod.ts';
+import type { Explanation, Hop, Path } from './explanation.ts';
+import { gravest, hopOf } from './find-hop.ts';
+import { leadsFromPrimary } from './find-leads.ts';
+import { eniHop } from './find-link-hops.ts';
+import { type End, endOf, endText, pathFromPod, pathToPod } from './find-paths.ts';
+import { findRouting } from './find-routing-hops.ts';
+import { type EniView, nodeAddresses, type PodView, type Situation } from './find-situation.ts';
+import { routeText } from './find-text.ts';
+
+/** A public address for who names none: where it is does not matter, nothing is sent. */
+const OUTSIDE = { 4: '1.1.1.1', 6: '2606:4700:4700::1111' } as const;
+
+/** What was asked. */
+export type ExplainQuestion = {
+  readonly subject: string;
+  readonly to: string | undefined;
+  readonly from: string | undefined;
+};
+
+/**
+ * Explains how packets of a Pod go, both ways; of an ENI's own address, or of an address that is nobody's here, what the
+ * node does with it.
+ * @throws CliError USAGE, NOT_FOUND
+ */
+export function findExplanation(situation: Situation, question: ExplainQuestion): Explanation {
+  const to = addressOf('--to', question.to);
+  const from = addressOf('--from', question.from);
+  const word = question.subject;
+  const ends = { to, from };
+  const eni = situation.enis.find(({ eniId: id, ifname, addresses }) =>
+    [id, ifname, ...addresses].includes(canonicalAddress(word)),
+  );
+  if (eni !== undefined) return explainEni(situation, eni, word, ends);
+  if (isAddress(word) && situation.pods.every(({ ips }) => !ips.includes(canonicalAddress(word)))) {
+    return explainAddress(situation, canonicalAddress(word), ends);
+  }
+  const found = findPod(situation.facts, word);
+  const view = situation.pods.find(({ pod }) => pod.key === found.key);
+  if (view === undefined) throw new CliError('NOT_FOUND', `no Pod ${word}`, 'tke-eni pods');
+  return explainPod(situation, view, isAddress(word) ? canonicalAddress(word) : undefined, ends);
+}
+
+type Ends = { readonly to: string | undefined; readonly from: string | undefined };
+
+function addressOf(option: string, word: string | undefined): string | undefined {
+  if (word === undefined) return undefined;
+  if (isAddress(word)) return canonicalAddress(word);
+  throw new CliError(
+    'USAGE',
+    `${option} ${JSON.stringify(word)} is no IP address`,
+    `say an address, as in ${option} 10.0.1.5`,
+  );
+}
+
+/** @param asked the address that the Pod was named by; else each of its addresses */
+function explainPod(situation: Situation, view: PodView, asked: string | undefined, ends: Ends): Explanation {
+  const eni = view.eni === undefined ? 'an unknown ENI' : view.eni.title;
+  const wanted = [ends.to, ends.from].find((ip) => ip !== undefined);
+  const family = asked === undefined ? wanted : asked;
+  const ips = view.ips.filter((ip) => family === undefined || familyOf(ip) === familyOf(family));
+  if (ips.length === 0) {
+    const message = `${view.title} has no address to explain${wanted === undefined ? '' : ` of the family of ${wanted}`}`;
+    throw new CliError('NOT_FOUND', message, `its addresses: ${view.ips.join(', ') || 'none'}`);
+  }
+  const paths = ips.flatMap((ip) => pathsOfPod(situation, view, ip, ends));
+  return {
+    subject: `Pod ${view.title}, ${view.ifName}, ${view.ips.join(' and ')} on ${eni}`,
+    element: podId(view.pod.key),
+    paths,
+    findings: findingsOf(paths, tableCollisions(situation, view)),
+  };
+}
+
+/** Routes of others in the table of the Pod's ENI: they catch some packets, if not those that are walked here. */
+function tableCollisions({ facts }: Situation, { eni }: PodView): readonly Finding[] {
+  const { routes, links } = facts.host;
+  return routes
+    .filter(({ table, protocol }) => table === eni?.table && protocol !== RTPROT_TKE_ENI)
+    .map((route) =>
+      finding('table-collision', {
+        what: `"${routeText(route, links)}" (protocol ${route.protocol}) in the table of ${eni?.title} is not ours`,
+        fix: [`ip route del ${routeText(route, links)}`, 'stop the program that adds it'],
+        subjects: [routeId(route.table, route.dst ?? 'default')],
+        severity: 'warning',
+      }),
+    );
+}
+
+function pathsOfPod(situation: Situation, view: PodView, ip: string, { to, from }: Ends): readonly Path[] {
+  // Both: the Pod sends, and `--from` is the source it uses.
+  if (to !== undefined && from !== undefined) return [pathFromPod(situation, view, from, endOf(situation, to))];
+  const other = to ?? from;
+  if (other !== undefined) {
+    const end = endOf(situation, other);
+    const there = pathFromPod(situation, view, ip, end);
+    const back = pathToPod(situation, view, ip, end);
+    return to === undefined ? [back, there] : [there, back];
+  }
+  const family = familyOf(ip);
+  const outside = endOf(situation, OUTSIDE[family]);
+  const neighbour = otherPod(situation, view, family);
+  const node = nodeAddresses(situation, family)[0];
+  return [
+    pathFromPod(situation, view, ip, outside),
+    ...(neighbour === undefined ? [] : [pathFromPod(situation, view, ip, neighbour)]),
+    pathToPod(situation, view, ip, outside),
+    ...(node === undefined ? [] : [pathToPod(situation, view, ip, { kind: 'node' as const, ip: node })]),
+  ];
+}
+
+function otherPod({ pods }: Situation, view: PodView, family: 4 | 6): End | undefined {
+  for (const pod of pods) {
+    const ip = pod.ips.find((each) => familyOf(each) === family);
+    if (ip !== undefined && pod.pod.key !== view.pod.key && pod.veth !== undefined) return { kind: 'pod', ip, pod };
+  }
+  return undefined;
+}
+
+/** How the node answers on an ENI's own address. */
+function explainEni(situation: Situation, eni: EniView, word: string, { to }: Ends): Explanation {
+  const sources = isAddress(word) ? [canonicalAddress(word)] : eni.addresses;
+  const paths = sources
+    .filter((src) => to === undefined || familyOf(to) === familyOf(src))
+    .map((src): Path => {
+      const family = familyOf(src);
+      const end = endOf(situation, to ?? OUTSIDE[family]);
+      const leads = end.kind === 'outside' ? leadsFromPrimary(eni, src) : undefined;
+      const { hops } = findRouting(situation, { family, src, dst: end.ip, mark: 0 }, leads);
+      return {
+        direction: 'from-pod',
+        from: `${src} (${eni.title})`,
+        to: endText(end),
+        hops: [...hops, eniHop(eni, family, undefined)],
+      };
+    });
+  return {
+    subject: `ENI ${eni.title}, table ${eni.table}`,
+    element: eniId(eni.eniId ?? String(eni.table)),
+    paths,
+    findings: findingsOf(paths),
+  };
+}
+
+/** What the node does with packets to an address that no Pod of it has: from itself, and from outside. */
+function explainAddress(situation: Situation, ip: string, { from }: Ends): Explanation {
+  const family = familyOf(ip);
+  const isNodes = nodeAddresses(situation, family).includes(ip);
+  const source = endOf(situation, from ?? OUTSIDE[family]);
+  const { links } = situation.facts.host;
+  const iif =
+    source.kind === 'pod' ? source.pod.veth?.ifindex : situation.enis.find(({ link }) => link !== undefined)?.ifindex;
+  const outgoing = findRouting(situation, { family, dst: ip, mark: 0 }, undefined).hops;
+  const passing =
+    iif === undefined
+      ? undefined
+      : findRouting(
+          situation,
+          { family, dst: ip, src: source.ip, iif, mark: 0 },
+          undefined,
+          'the node takes no such packet',
+        ).hops;
+  const by = links.find(({ ifindex }) => ifindex === iif)?.ifname;
+  const paths: readonly Path[] = [
+    { direction: 'to-pod', from: 'this node', to: ip, hops: outgoing.map((hop) => staleHop(situation, hop, ip)) },
+    ...(passing === undefined
+      ? []
+      : [
+          {
+            direction: 'to-pod' as const,
+            from: `${endText(source)} by ${by}`,
+            to: ip,
+            hops: passing.map((hop) => staleHop(situation, hop, ip)),
+          },
+        ]),
+  ];
+  const what = isNodes ? `${ip}, an address of this node` : `${ip}, which no Pod of this node has`;
+  return { subject: what, element: `address:${ip}`, paths, findings: findingsOf(paths) };
+}
+
+/** A host route of ours for an address that nobody has catches packets that another node should get. */
+function staleHop({ facts }: Situation, hop: Hop, ip: string): Hop {
+  const stale = facts.host.routes.find(
+    ({ protocol, dst, table }) =>
+      protocol === RTPROT_TKE_ENI && (dst === `${ip}/32` || dst === `${ip}/128`) && routeId(table, dst) === hop.element,
+  );
+  if (stale === undefined) return hop;
+  const found = finding('route-stale', {
+    what: `a host route for ${ip} is in table ${stale.table}, and no Pod of this node has the address`,
+    fix: ['tke-eni repair', `ip route del ${ip} table ${stale.table}`],
+    subjects: [hop.element],
+    severity: 'error',
+  });
+  return hopOf(hop, gravest(found, hop.finding));
+}
+
+/** Each finding once, the gravest first; of equals the first on the way. */
+function findingsOf(paths: readonly Path[], others: readonly Finding[] = []): readonly Finding[] {
+  const found = paths.flatMap(({ hops }) => hops.flatMap((hop) => (hop.finding === undefined ? [] : [hop.finding])));
+  const unique = [...new Map([...found, ...others].map((each) => [`${each.id} ${each.what}`, each])).values()];
+  const rank = { error: 0, warning: 1, info: 2 };
+  return unique.sort((a, b) => rank[a.severity] - rank[b.severity]);
+}

@@ -1,0 +1,37 @@
+import type { Finding } from '../finding.ts';
+import type { ElementId } from '../node/element-id.ts';
+import type { Hop } from './explanation.ts';
+
+/** What every hop has. */
+export type HopParts = {
+  readonly kind: Hop['kind'];
+  readonly element: ElementId;
+  readonly title: string;
+  readonly details?: readonly (string | undefined)[];
+};
+
+/** Makes a hop; its finding, if there is one, decides how it is: an error breaks it, anything less is a warning. */
+export function hopOf(parts: HopParts, found?: Finding): Hop {
+  const { kind, element, title } = parts;
+  const details = (parts.details ?? []).filter((line) => line !== undefined);
+  if (found === undefined) return { kind, element, title, details, verdict: 'ok' };
+  const verdict = found.severity === 'error' ? 'broken' : 'warning';
+  return { kind, element, title, details, verdict, finding: found };
+}
+
+/** Makes a hop that could not be looked at. */
+export function unknownHop(parts: HopParts, why: string, next: string): Hop {
+  const { kind, element, title, details = [] } = parts;
+  const lines = [...details.filter((line) => line !== undefined), `not known: ${why}`, `next: ${next}`];
+  return { kind, element, title, details: lines, verdict: 'unknown' };
+}
+
+/** Of several findings the gravest counts, of equals the first. */
+export function gravest(...found: readonly (Finding | undefined)[]): Finding | undefined {
+  const present = found.filter((each) => each !== undefined);
+  for (const severity of ['error', 'warning', 'info'] as const) {
+    const first = present.find((each) => each.severity === severity);
+    if (first !== undefined) return first;
+  }
+  return undefined;
+}

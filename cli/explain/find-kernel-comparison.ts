@@ -1,0 +1,109 @@
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import type { RouteMessage } from '../../netlink/route-message.ts';
+import { RT_TABLE_LOCAL, RT_TABLE_MAIN, RTN_BROADCAST, RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
+import { finding } from '../catalogue.ts';
+import type { Finding } from '../finding.ts';
+import type { ElementId } from '../node/element-id.ts';
+import type { Reading } from './find-route.ts';
+import { askText, refusalText, routeText } from './find-text.ts';
+import type { Flow } from './flow.ts';
+import type { Ask, KernelAnswer } from './kernel-answer.ts';
+
+/** What is asked. */
+export type Question = {
+  readonly ask: Ask;
+  /** Lease key of the Pod; undefined: the node. */
+  readonly place: string | undefined;
+  readonly links: readonly LinkMessage[];
+  readonly flow: Flow;
+  /** Why the kernel may refuse a packet that has a route: source validation, forwarding. The lookup includes both. */
+  readonly refusedBy?: string;
+};
+
+/** The kernel's answer beside our reading; where they differ, the kernel's counts. */
+export type Comparison = {
+  readonly lines: readonly string[];
+  readonly finding?: Finding;
+  /** The route that counts; undefined when the packet gets none. */
+  readonly route?: RouteMessage;
+  /** Link that it leaves by; of a multipath route the one that the kernel takes for this packet. */
+  readonly oif?: number;
+  readonly gateway?: string;
+};
+
+/** Asks the kernel what it does with a packet and compares. */
+export function compareWithKernel(question: Question, reading: Reading, element: ElementId): Comparison {
+  const { ask, place, links, flow } = question;
+  const matched = ask(place, flow, true);
+  const resolved = ask(place, flow, false);
+  const asked = `asked: ${askText(flow, links)}`;
+  const own = ownRoute(reading);
+  const ours = own === undefined ? refusalText(reading.kind === 'refused' ? reading.code : '') : routeText(own, links);
+  const answer = `kernel: ${answerText(matched, links, question.refusedBy)}`;
+  const taken = takenText(matched, resolved, links);
+  if (isAgreed(reading, matched, question.refusedBy)) {
+    return { ...leaving(own, resolved, reading), lines: [answer, ...taken, asked] };
+  }
+  const lines = [answer, `our reading: ${ours}`, ...taken, asked];
+  const differs = finding('kernel-disagrees', {
+    what: `the kernel says "${answerText(matched, links, undefined)}", our reading of rules and routes says "${ours}"`,
+    fix: [`${askText(flow, links)}   # in the same namespace`, 'tke-eni bundle'],
+    subjects: [element],
+    ...(matched.kind === 'refused' ? { severity: 'error' as const } : {}),
+  });
+  return { ...(matched.kind === 'route' ? leaving(matched.route, resolved, reading) : {}), lines, finding: differs };
+}
+
+function ownRoute(reading: Reading): RouteMessage | undefined {
+  return reading.kind === 'route' ? reading.route : undefined;
+}
+
+function leaving(
+  route: RouteMessage | undefined,
+  resolved: KernelAnswer,
+  reading: Reading,
+): Pick<Comparison, 'route' | 'oif' | 'gateway'> {
+  if (route === undefined) return {};
+  const taken = resolved.kind === 'route' ? resolved.route : undefined;
+  const first = reading.kind === 'route' && reading.route === route ? reading.nexthops[0] : undefined;
+  // The kernel answers a local route with `lo`, which is where such a packet goes.
+  const oif = taken?.oif ?? first?.oif ?? route.oif;
+  const gateway = taken?.gateway ?? taken?.via ?? first?.gateway ?? route.gateway;
+  return { route, ...(oif === undefined ? {} : { oif }), ...(gateway === undefined ? {} : { gateway }) };
+}
+
+function isAgreed(reading: Reading, answer: KernelAnswer, refusedBy: string | undefined): boolean {
+  if (answer.kind === 'unknown') return true;
+  if (answer.kind === 'refused') return reading.kind === 'refused' || refusedBy !== undefined;
+  return reading.kind === 'route' && isSame(reading.route, answer.route);
+}
+
+function isSame(a: RouteMessage, b: RouteMessage): boolean {
+  return tableOf(a) === tableOf(b) && a.type === b.type && a.dst === b.dst && oifsOf(a) === oifsOf(b);
+}
+
+/** As long as nobody has added rules the kernel keeps the local table in the main one, and names that. @see net/ipv4/fib_frontend.c fib_unmerge */
+function tableOf({ type, table }: RouteMessage): number {
+  const isLocals = type === RTN_LOCAL || type === RTN_BROADCAST;
+  return isLocals && table === RT_TABLE_LOCAL ? RT_TABLE_MAIN : table;
+}
+
+function oifsOf({ multipath, oif }: RouteMessage): string {
+  return (multipath?.map((hop) => hop.oif ?? 0) ?? [oif ?? 0]).sort((a, b) => a - b).join(' ');
+}
+
+function answerText(answer: KernelAnswer, links: readonly LinkMessage[], refusedBy: string | undefined): string {
+  if (answer.kind === 'route') return routeText(answer.route, links);
+  if (answer.kind === 'unknown') return `not asked: ${answer.why}`;
+  return refusedBy === undefined ? refusalText(answer.code) : `${refusalText(answer.code)}: ${refusedBy}`;
+}
+
+/** What it makes of a multipath route, and the source it chooses. */
+function takenText(matched: KernelAnswer, resolved: KernelAnswer, links: readonly LinkMessage[]): readonly string[] {
+  if (matched.kind !== 'route' || resolved.kind !== 'route') return [];
+  const { prefsrc, oif } = resolved.route;
+  const dev =
+    matched.route.multipath === undefined ? [] : [`dev ${links.find((link) => link.ifindex === oif)?.ifname}`];
+  const src = prefsrc === undefined ? [] : [`source ${prefsrc}`];
+  return dev.length + src.length === 0 ? [] : [`chosen by the kernel: ${[...dev, ...src].join(', ')}`];
+}

@@ -1,0 +1,80 @@
+import { familyOf } from '../../agent/journal/lease.ts';
+import { hostPrefix } from '../../dataplane/ip-prefix.ts';
+import { NODEPORT_MARK, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN, TABLE_POD_ROUTES } from '../../dataplane/numbers.ts';
+import type { RuleSpec } from '../../netlink/rule-message.ts';
+import { RT_TABLE_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
+import type { Leads } from './find-routing-fault.ts';
+import type { EniView, PodView, Situation } from './find-situation.ts';
+import { addressFamily } from './flow.ts';
+
+/** How packets to a Pod should be led: by its host route; undefined when the Pod's link is not known. */
+export function leadsToPod({ ruleMode }: Situation, view: PodView, ip: string): Leads | undefined {
+  const isCompact = ruleMode === 'compact';
+  const dst = hostPrefix(ip);
+  const table = isCompact ? TABLE_POD_ROUTES : TABLE_MAIN;
+  // A Pod without a veth of ours is led by the plugin that wired it.
+  if (view.lease?.plugin === 'ipam') return undefined;
+  const rule: RuleSpec = isCompact
+    ? ours(ip, { priority: PRIORITY.podHostRoutes, table })
+    : ours(ip, { priority: PRIORITY.toPod, dst, table });
+  // No interface has index 0: without a veth no route can be right.
+  return { rule, table, oif: view.veth?.ifindex ?? 0, dst, what: `the host route of ${view.title}`, pod: view };
+}
+
+/** How packets of a Pod that leave the node should be led: by its ENI's table. */
+export function leadsByEni(situation: Situation, view: PodView, src: string, mark: number): Leads | undefined {
+  const { eni } = view;
+  const { node, ruleMode, mask } = situation;
+  if (node?.egress === 'node' && (mark & NODEPORT_MARK) !== 0) return leadsByPrimary(situation, src);
+  if (eni === undefined || !view.ips.includes(src)) return undefined;
+  const isPerPod = ruleMode === 'per-pod' || view.lease?.plugin === 'ipam';
+  const rule = isPerPod
+    ? ours(src, { priority: PRIORITY.fromPod, src: hostPrefix(src), table: eni.table })
+    : ours(src, { priority: PRIORITY.eniMark, fwmark: eni.mark, fwmask: mask, table: eni.table });
+  return { rule, ...byTable(eni, src) };
+}
+
+/** How packets from an ENI's own address should be led. */
+export function leadsFromPrimary(eni: EniView, src: string): Leads {
+  const rule = ours(src, { priority: PRIORITY.fromEniPrimary, src: hostPrefix(src), table: eni.table });
+  return { rule, ...byTable(eni, src) };
+}
+
+/** How packets for the node itself should be led: the kernel's own table of local addresses. */
+export function leadsToNode(ip: string): Leads {
+  return {
+    rule: undefined,
+    table: RT_TABLE_LOCAL,
+    oif: undefined,
+    dst: hostPrefix(ip),
+    what: `the local route of ${ip}`,
+  };
+}
+
+function leadsByPrimary({ node }: Situation, src: string): Leads | undefined {
+  if (node === undefined) return undefined;
+  const rule = ours(src, {
+    priority: PRIORITY.nodePort,
+    fwmark: NODEPORT_MARK,
+    fwmask: NODEPORT_MARK,
+    table: TABLE_MAIN,
+  });
+  const { ifindex, ifname } = node.primary;
+  return { rule, table: TABLE_MAIN, oif: ifindex, dst: 'default', what: `the default route by ${ifname}` };
+}
+
+function byTable(eni: EniView, src: string): Omit<Leads, 'rule'> {
+  const gateway = eni.network?.addresses.find(({ ip }) => familyOf(ip) === familyOf(src))?.gateway;
+  return {
+    table: eni.table,
+    oif: eni.ifindex ?? 0,
+    dst: 'default',
+    what: `the default route of ${eni.title}`,
+    eni,
+    ...(gateway === undefined ? {} : { gateway }),
+  };
+}
+
+function ours(ip: string, rule: Omit<RuleSpec, 'family' | 'protocol'>): RuleSpec {
+  return { ...rule, family: addressFamily(familyOf(ip)), protocol: RTPROT_TKE_ENI };
+}

@@ -1,0 +1,187 @@
+import { familyOf } from '../../agent/journal/lease.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import { finding } from '../catalogue.ts';
+import { linkId, podId } from '../node/element-id.ts';
+import type { Hop, Path } from './explanation.ts';
+import { cloudHop } from './find-cloud-hop.ts';
+import { hopOf } from './find-hop.ts';
+import { leadsByEni, leadsToNode, leadsToPod } from './find-leads.ts';
+import { eniHop, gatewayHop, podNeighHop, vethHop } from './find-link-hops.ts';
+import { findMark } from './find-mark-hop.ts';
+import { receivingHop, sendingHops } from './find-pod-hops.ts';
+import { findRoute } from './find-route.ts';
+import type { Leads } from './find-routing-fault.ts';
+import { findRouting, type Routing } from './find-routing-hops.ts';
+import { findForwarding, findSourceHop } from './find-setting-hops.ts';
+import { type EniView, linkName, nodeAddresses, type PodView, podOfIp, type Situation } from './find-situation.ts';
+import type { Flow } from './flow.ts';
+
+/** The other end of a conversation. */
+export type End =
+  | { readonly kind: 'pod'; readonly ip: string; readonly pod: PodView }
+  | { readonly kind: 'node'; readonly ip: string }
+  | { readonly kind: 'outside'; readonly ip: string };
+
+/** Tells what an address is to this node. */
+export function endOf(situation: Situation, ip: string): End {
+  const pod = podOfIp(situation, ip);
+  if (pod !== undefined) return { kind: 'pod', ip, pod };
+  return { kind: nodeAddresses(situation, familyOf(ip)).includes(ip) ? 'node' : 'outside', ip };
+}
+
+/** Says an end for the heading of a path. */
+export function endText(end: End): string {
+  if (end.kind === 'pod') return `${end.ip} (Pod ${end.pod.title})`;
+  return end.kind === 'node' ? `${end.ip} (this node)` : end.ip;
+}
+
+/** Walks a packet that a Pod sends. @param src an address of the Pod, or one that it must not use */
+export function pathFromPod(situation: Situation, view: PodView, src: string, to: End): Path {
+  const hops: Hop[] = [...sendingHops(situation, view, src, to.ip), vethHop(situation, view)];
+  const { veth } = view;
+  if (veth !== undefined) hops.push(...routedFromPod(situation, view, { src, to, link: veth }));
+  else if (to.kind === 'outside') hops.push(...leaving(situation, view, src, undefined));
+  return { direction: 'from-pod', from: `${src} (Pod ${view.title})`, to: endText(to), hops };
+}
+
+type Sent = { readonly src: string; readonly to: End; readonly link: LinkMessage };
+
+function routedFromPod(situation: Situation, view: PodView, { src, to, link }: Sent): readonly Hop[] {
+  const family = familyOf(src);
+  const isLocal = to.kind === 'node';
+  const marked = findMark(situation, { family, src, dst: to.ip, link, pod: view, isLocal });
+  const flow: Flow = { family, src, dst: to.ip, iif: link.ifindex, mark: marked.mark };
+  const leads = leadsFromPod(situation, view, src, to, marked.mark);
+  const routed = routeThrough(situation, flow, { leads, pod: view, isLocal });
+  const [rule, route] = routed.routing.hops;
+  // With a wrong mark the rules do as they are told; where that leads is the consequence, not another fault.
+  const isMisled = leads === undefined && to.kind === 'outside' && routed.routing.taken.oif !== view.eni?.ifindex;
+  const hops = [marked.hop, rule, isMisled ? misled(situation, view, src, routed.routing) : route, ...routed.checks];
+  switch (to.kind) {
+    case 'node':
+      return hops;
+    case 'pod':
+      return [...hops, ...arriving(situation, to.pod, src, to.ip)];
+    case 'outside':
+      return [...hops, ...leaving(situation, view, src, routed.routing)];
+  }
+}
+
+function leadsFromPod(situation: Situation, view: PodView, src: string, to: End, mark: number): Leads | undefined {
+  if (to.kind === 'node') return leadsToNode(to.ip);
+  if (to.kind === 'pod') return leadsToPod(situation, to.pod, to.ip);
+  const { mask, ruleMode } = situation;
+  const isMarked = ruleMode === 'per-pod' || (mark & mask) >>> 0 === (view.eni?.mark ?? 0);
+  return isMarked ? leadsByEni(situation, view, src, mark) : undefined;
+}
+
+function misled(situation: Situation, view: PodView, src: string, { hops: [, route], taken }: Routing): Hop {
+  if (view.eni === undefined || !view.ips.includes(src) || route.finding !== undefined) return route;
+  const by = linkName(situation.facts.host.links, taken.oif);
+  const found = finding('source-not-ours', {
+    what: `${src} would leave by ${by}, which does not have it: the VPC drops it`,
+    fix: ['mend what is broken before'],
+    subjects: [linkId(taken.oif ?? 0), podId(view.pod.key)],
+  });
+  return hopOf(route, found);
+}
+
+type Checks = {
+  readonly leads: Leads | undefined;
+  /** Whose host veth the packet came in by. */
+  readonly pod: PodView | undefined;
+  readonly eni?: EniView;
+  readonly isLocal: boolean;
+};
+
+/** Rule, route, and the checks that the kernel makes with them. */
+function routeThrough(
+  situation: Situation,
+  flow: Flow,
+  { leads, pod, eni, isLocal }: Checks,
+): { readonly routing: Routing; readonly checks: readonly Hop[] } {
+  const reading = findRoute(situation.facts.host, flow);
+  const oif = isLocal || reading.kind === 'refused' ? undefined : reading.nexthops[0]?.oif;
+  const iif = flow.iif ?? 0;
+  const forwarding = isLocal ? undefined : findForwarding(situation, flow.family, iif);
+  const { src = '' } = flow;
+  const back = pod === undefined || !pod.ips.includes(src) ? undefined : leadsToPod(situation, pod, src);
+  const packet = { src, dst: flow.dst, iif, mark: flow.mark, oif, pod, eni, back };
+  const source = flow.family === 4 ? findSourceHop(situation, packet) : undefined;
+  const refusedBy = [
+    forwarding?.isOn === false ? 'forwarding is off' : undefined,
+    source?.isDropped === true ? 'the source check drops it' : undefined,
+  ].find((why) => why !== undefined);
+  const routing = findRouting(situation, flow, leads, refusedBy);
+  return { routing, checks: [forwarding?.hop, source?.hop].filter((hop) => hop !== undefined) };
+}
+
+/** Out of the node, by whatever link the route names. */
+function leaving(situation: Situation, view: PodView, src: string, routing: Routing | undefined): readonly Hop[] {
+  const oif = routing?.taken.oif;
+  const eni = situation.enis.find(({ ifindex }) => ifindex !== undefined && ifindex === oif);
+  const isOwn = eni !== undefined && eni.table === view.eni?.table;
+  const gateway = routing?.taken.gateway;
+  // A packet that leaves elsewhere, or not at all: the ENI that it should leave by is shown all the same.
+  const shown = isOwn || oif === undefined ? (eni ?? view.eni) : eni;
+  const link = shown === undefined ? primaryHops(situation, oif) : [eniHop(shown, familyOf(src), view)];
+  return [
+    ...link,
+    ...(isOwn && gateway !== undefined ? [gatewayHop(situation, eni, gateway)] : []),
+    ...(view.ips.includes(src) ? [cloudHop(situation, view, src, view.eni)] : []),
+  ];
+}
+
+function primaryHops({ facts }: Situation, oif: number | undefined): readonly Hop[] {
+  const link = facts.host.links.find(({ ifindex }) => ifindex === oif);
+  if (link === undefined) return [];
+  return [
+    hopOf({
+      kind: 'link',
+      element: linkId(link.ifindex),
+      title: `leaves by ${link.ifname}`,
+      details: [`mtu ${link.mtu}`],
+    }),
+  ];
+}
+
+/** From the host end of the Pod's pair into the Pod. */
+function arriving(situation: Situation, view: PodView, src: string, dst: string): readonly Hop[] {
+  return [vethHop(situation, view), podNeighHop(situation, view, dst), receivingHop(situation, view, src, dst)];
+}
+
+/** Walks a packet to a Pod, from wherever it comes. @param dst an address of the Pod */
+export function pathToPod(situation: Situation, view: PodView, dst: string, from: End): Path {
+  const hops = [...towardsPod(situation, view, dst, from), ...arriving(situation, view, from.ip, dst)];
+  return { direction: 'to-pod', from: endText(from), to: `${dst} (Pod ${view.title})`, hops };
+}
+
+function towardsPod(situation: Situation, view: PodView, dst: string, from: End): readonly Hop[] {
+  const family = familyOf(dst);
+  const leads = leadsToPod(situation, view, dst);
+  const { eni } = view;
+  switch (from.kind) {
+    case 'node':
+      return findRouting(situation, { family, dst, mark: 0 }, leads).hops;
+    case 'pod': {
+      const link = from.pod.veth;
+      const veth = vethHop(situation, from.pod);
+      if (link === undefined) return [veth];
+      const marked = findMark(situation, { family, src: from.ip, dst, link, pod: from.pod, isLocal: false });
+      const flow: Flow = { family, src: from.ip, dst, iif: link.ifindex, mark: marked.mark };
+      const { routing, checks } = routeThrough(situation, flow, { leads, pod: from.pod, isLocal: false });
+      return [veth, marked.hop, ...routing.hops, ...checks];
+    }
+    case 'outside': {
+      const cloud = cloudHop(situation, view, dst, eni);
+      if (eni === undefined) return [cloud, ...findRouting(situation, { family, dst, mark: 0 }, leads).hops];
+      const arrival = [cloud, eniHop(eni, family, view)];
+      if (eni.link === undefined) return arrival;
+      const incoming = { family, src: from.ip, dst, link: eni.link, pod: undefined, isLocal: false };
+      const marked = findMark(situation, incoming);
+      const flow: Flow = { family, src: from.ip, dst, iif: eni.link.ifindex, mark: marked.mark };
+      const { routing, checks } = routeThrough(situation, flow, { leads, pod: undefined, eni, isLocal: false });
+      return [...arrival, marked.hop, ...routing.hops, ...checks];
+    }
+  }
+}

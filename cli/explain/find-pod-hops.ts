@@ -1,0 +1,243 @@
+import { familyOf } from '../../agent/journal/lease.ts';
+import { hostPrefix } from '../../dataplane/ip-prefix.ts';
+import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import { IFF_UP } from '../../netlink/uapi/if-link.ts';
+import { NUD_FAILED, NUD_NOARP, NUD_PERMANENT } from '../../netlink/uapi/neighbour.ts';
+import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
+import { finding } from '../catalogue.ts';
+import type { Finding } from '../finding.ts';
+import { linkId, podId } from '../node/element-id.ts';
+import type { NetnsFacts } from '../node/node-facts.ts';
+import type { Hop } from './explanation.ts';
+import { gravest, hopOf, unknownHop } from './find-hop.ts';
+import { compareWithKernel } from './find-kernel-comparison.ts';
+import { findRoute } from './find-route.ts';
+import type { PodView, Situation } from './find-situation.ts';
+import { refusalText, routeText } from './find-text.ts';
+import type { Flow } from './flow.ts';
+
+const DELETE_POD = ['delete the Pod: what was changed inside of it is not mended'];
+const REPAIR = 'tke-eni repair';
+
+/** The Pod's side of a packet that it sends: its interface and address, its own route, its neighbour. */
+export function sendingHops(situation: Situation, view: PodView, src: string, dst: string): readonly Hop[] {
+  const { inside, pod } = view;
+  const parts = { kind: 'pod' as const, element: podId(pod.key), title: podHopTitle(view, src) };
+  if (inside.kind === 'unknown') return [unknownHop(parts, inside.why, inside.next)];
+  const netns = inside.value;
+  const link = view.link;
+  if (link === undefined) return [hopOf(parts, podLinkFault(view, undefined))];
+  const owns = addressesOf(netns, link).includes(src);
+  const isOwn = view.ips.includes(src);
+  const fault = gravest(
+    podLinkFault(view, link),
+    isOwn && !owns ? addressMissing(view, src) : undefined,
+    isOwn ? undefined : foreignSource(view, src),
+  );
+  const pod0 = hopOf({ ...parts, details: linkLines(netns, link) }, fault);
+  const flow: Flow = { family: familyOf(src), dst, mark: 0, ...(owns ? { src } : {}) };
+  const { hop, gateway } = insideRoute(situation, view, netns, flow);
+  return [pod0, hop, ...(gateway === undefined ? [] : [neighHop(view, netns, link, gateway)])];
+}
+
+/** The Pod's side of a packet that comes to it. */
+export function receivingHop(situation: Situation, view: PodView, src: string, dst: string): Hop {
+  const { inside, pod, link } = view;
+  const parts = { kind: 'pod' as const, element: podId(pod.key), title: podHopTitle(view, dst) };
+  if (inside.kind === 'unknown') return unknownHop(parts, inside.why, inside.next);
+  const netns = inside.value;
+  if (link === undefined) return hopOf(parts, podLinkFault(view, undefined));
+  const flow: Flow = { family: familyOf(dst), dst, src, iif: link.ifindex, mark: 0 };
+  const reading = findRoute(netns, flow);
+  const isTaken = reading.kind === 'route' && reading.route.type === RTN_LOCAL;
+  const question = { ask: situation.ask, place: pod.key, links: netns.links, flow };
+  const taken = compareWithKernel(question, reading, podId(pod.key));
+  const isMissing = !addressesOf(netns, link).includes(dst);
+  const fault = gravest(
+    podLinkFault(view, link),
+    isMissing || !isTaken ? addressMissing(view, dst) : undefined,
+    taken.finding,
+  );
+  return hopOf({ ...parts, details: [...linkLines(netns, link), ...taken.lines] }, fault);
+}
+
+function podHopTitle(view: PodView, ip: string): string {
+  return `Pod ${view.title}, ${view.ifName}, ${ip}`;
+}
+
+function addressesOf(netns: NetnsFacts, link: LinkMessage): readonly string[] {
+  return netns.addresses
+    .filter(({ ifindex }) => ifindex === link.ifindex)
+    .map(({ local, address }) => local ?? address);
+}
+
+function linkLines(netns: NetnsFacts, link: LinkMessage): readonly string[] {
+  const state = (link.flags & IFF_UP) === 0 ? 'down' : link.carrier === 0 ? 'up, no carrier' : 'up';
+  const own = addressesOf(netns, link);
+  return [
+    `${link.ifname}: ${state}, mtu ${link.mtu}, mac ${link.address ?? 'none'}`,
+    `addresses: ${own.length === 0 ? 'none' : own.join(', ')}`,
+  ];
+}
+
+function podLinkFault(view: PodView, link: LinkMessage | undefined): Finding | undefined {
+  const { title, ifName, pod } = view;
+  if (link === undefined) {
+    return finding('veth-missing', {
+      what: `${title} has no interface ${ifName}`,
+      fix: DELETE_POD,
+      subjects: [podId(pod.key)],
+    });
+  }
+  if ((link.flags & IFF_UP) !== 0) return undefined;
+  return finding('pod-link-down', {
+    what: `${ifName} in ${title} is down`,
+    fix: [`nsenter --net=${view.lease?.netns ?? '<netns>'} ip link set ${ifName} up`, ...DELETE_POD],
+    subjects: [linkId(link.ifindex, pod.key), podId(pod.key)],
+  });
+}
+
+function addressMissing(view: PodView, ip: string): Finding {
+  return finding('pod-address-missing', {
+    what: `${view.title} does not have ${ip} on ${view.ifName}`,
+    fix: [
+      `nsenter --net=${view.lease?.netns ?? '<netns>'} ip address add ${hostPrefix(ip)} dev ${view.ifName}`,
+      ...DELETE_POD,
+    ],
+    subjects: [podId(view.pod.key)],
+  });
+}
+
+/** Said where the packet starts, as a warning: the drop itself is a hop further on. */
+function foreignSource(view: PodView, src: string): Finding {
+  return finding('source-not-ours', {
+    what: `${src} is no address of ${view.title} (${view.ips.join(', ')})`,
+    fix: [`let the Pod send with ${view.ips[0] ?? 'its own address'}`],
+    subjects: [podId(view.pod.key)],
+    severity: 'warning',
+    isOurs: false,
+  });
+}
+
+function insideRoute(
+  situation: Situation,
+  view: PodView,
+  netns: NetnsFacts,
+  flow: Flow,
+): { hop: Hop; gateway?: string } {
+  const reading = findRoute(netns, flow);
+  const element = `route:${view.pod.key}:${reading.route?.dst ?? 'default'}`;
+  const question = { ask: situation.ask, place: view.pod.key, links: netns.links, flow };
+  const taken = compareWithKernel(question, reading, element);
+  const { route, gateway, oif } = taken;
+  const shown = route ?? reading.route;
+  const title = shown === undefined ? 'no route in the Pod' : `route in the Pod: ${routeText(shown, netns.links)}`;
+  const gatewayIp = flow.family === 4 ? POD_GATEWAY_IPV4 : POD_GATEWAY_IPV6;
+  const fault =
+    sourceFault(situation, view, flow) ??
+    insideFault(view, reading.kind === 'refused' ? reading.code : undefined, {
+      hasRefusal: reading.kind === 'refused' && reading.route !== undefined,
+      isOurs: oif === view.link?.ifindex && gateway === gatewayIp,
+      isLocal: route?.type === RTN_LOCAL,
+      title,
+    });
+  const hop = hopOf({ kind: 'route', element, title, details: taken.lines }, gravest(fault, taken.finding));
+  return oif === view.link?.ifindex && gateway !== undefined ? { hop, gateway } : { hop };
+}
+
+/** A program that binds no address sends with the one that the route or the kernel chooses. */
+function sourceFault({ ask }: Situation, view: PodView, flow: Flow): Finding | undefined {
+  const { src, ...unbound } = flow;
+  const answer = ask(view.pod.key, unbound, false);
+  const chosen = answer.kind === 'route' ? answer.route.prefsrc : undefined;
+  if (src === undefined || chosen === undefined || view.ips.includes(chosen) || chosen === flow.dst) return undefined;
+  return finding('source-not-ours', {
+    what: `${view.title} sends with ${chosen}, which is none of its addresses (${view.ips.join(', ')}): the node drops it as forged`,
+    fix: [
+      REPAIR,
+      `nsenter --net=${view.lease?.netns ?? '<netns>'} ip address del ${hostPrefix(chosen)} dev ${view.ifName}`,
+      ...DELETE_POD,
+    ],
+    subjects: [podId(view.pod.key)],
+  });
+}
+
+type InsideState = {
+  readonly hasRefusal: boolean;
+  readonly isOurs: boolean;
+  readonly isLocal: boolean;
+  readonly title: string;
+};
+
+function insideFault(view: PodView, code: string | undefined, state: InsideState): Finding | undefined {
+  const subjects = [podId(view.pod.key)];
+  if (code !== undefined && state.hasRefusal) {
+    const what = `${view.title}: ${state.title}: ${refusalText(code)}`;
+    return finding('blackhole-route', { what, fix: DELETE_POD, subjects });
+  }
+  if (code !== undefined) {
+    const netns = `nsenter --net=${view.lease?.netns ?? '<netns>'}`;
+    return finding('pod-route-missing', {
+      what: `${view.title} has no route there: ${refusalText(code)}`,
+      fix: [
+        `${netns} ip route add ${POD_GATEWAY_IPV4} dev ${view.ifName} scope link`,
+        `${netns} ip route add default via ${POD_GATEWAY_IPV4} dev ${view.ifName}`,
+        ...DELETE_POD,
+      ],
+      subjects,
+    });
+  }
+  if (state.isOurs || state.isLocal) return undefined;
+  return finding('pod-route-missing', {
+    what: `${view.title} sends it by a route that is not ours: ${state.title}`,
+    fix: ['look at who adds routes in the Pod (a VPN, a second network); nothing to do if it is meant so'],
+    subjects,
+    severity: 'warning',
+  });
+}
+
+/** The permanent neighbour that stands for the gateway nobody owns: the host veth's MAC. */
+function neighHop(view: PodView, netns: NetnsFacts, link: LinkMessage, gateway: string): Hop {
+  const neigh = netns.neighs.find(({ ifindex, dst }) => ifindex === link.ifindex && dst === gateway);
+  const expected = view.veth?.address ?? view.lease?.hostVeth?.mac;
+  const element = `neigh:${view.pod.key}:${gateway}`;
+  const state =
+    neigh === undefined
+      ? 'none'
+      : (neigh.state & NUD_PERMANENT) !== 0
+        ? 'permanent'
+        : `state 0x${neigh.state.toString(16)}`;
+  const parts = {
+    kind: 'neigh' as const,
+    element,
+    title: `neighbour ${gateway} is ${neigh?.lladdr ?? 'not known'} (${state})`,
+    details: [`host veth: ${expected ?? 'not known'}`],
+  };
+  return hopOf(parts, neighFault(view, neigh, expected, gateway));
+}
+
+function neighFault(
+  view: PodView,
+  neigh: NetnsFacts['neighs'][number] | undefined,
+  expected: string | undefined,
+  gateway: string,
+): Finding | undefined {
+  const by = `nsenter --net=${view.lease?.netns ?? '<netns>'} ip neigh replace ${gateway} lladdr ${expected} dev ${view.ifName} nud permanent`;
+  const subjects = [`neigh:${view.pod.key}:${gateway}`, podId(view.pod.key)];
+  const isUsable = neigh?.lladdr !== undefined && (neigh.state & NUD_FAILED) === 0;
+  if (neigh === undefined || !isUsable) {
+    return finding('neigh-missing', {
+      what: `${view.title} has no neighbour entry for ${gateway}`,
+      fix: [REPAIR, by],
+      subjects,
+    });
+  }
+  if (expected !== undefined && neigh.lladdr !== expected) {
+    const what = `${view.title} sends to ${neigh.lladdr} for ${gateway}; its host interface has ${expected}`;
+    return finding('neigh-wrong-mac', { what, fix: [REPAIR, by], subjects });
+  }
+  if ((neigh.state & (NUD_PERMANENT | NUD_NOARP)) !== 0) return undefined;
+  const what = `the neighbour entry for ${gateway} in ${view.title} is not permanent: it will age, and nobody answers for it`;
+  return finding('neigh-missing', { what, fix: [REPAIR, by], subjects, severity: 'warning' });
+}

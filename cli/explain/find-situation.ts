@@ -1,0 +1,134 @@
+import { familyOf, type Lease } from '../../agent/journal/lease.ts';
+import type { Supply } from '../../agent/journal/supply.ts';
+import { eniMark } from '../../dataplane/eni-mark.ts';
+import type { EniNetwork, NodeNetwork, RuleMode } from '../../dataplane/network.ts';
+import { DEFAULT_ENI_MARK_MASK, PRIORITY, RTPROT_TKE_ENI, TABLE_POD_ROUTES } from '../../dataplane/numbers.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import { type EniFacts, findEnis } from '../node/find-enis.ts';
+import { podAddresses, podTitle } from '../node/find-pod.ts';
+import { ifKnown } from '../node/known.ts';
+import type { Known, NetnsFacts, NodeFacts, PodFacts } from '../node/node-facts.ts';
+import type { Ask } from './kernel-answer.ts';
+
+/** A Pod interface with all that is known of where it should be. */
+export type PodView = {
+  readonly pod: PodFacts;
+  /** `namespace/name`, or the container id. */
+  readonly title: string;
+  readonly ifName: string;
+  readonly ips: readonly string[];
+  readonly lease: Lease | undefined;
+  /** Host end of its veth pair. */
+  readonly veth: LinkMessage | undefined;
+  readonly inside: Known<NetnsFacts>;
+  /** Its end of the pair. */
+  readonly link: LinkMessage | undefined;
+  readonly eni: EniView | undefined;
+};
+
+/** An ENI by record and kernel. */
+export type EniView = EniFacts & {
+  readonly link: LinkMessage | undefined;
+  /** As the agent placed it last; undefined without its record. */
+  readonly network: EniNetwork | undefined;
+  /** Packet mark of its Pods; 0 when the slot is not known. */
+  readonly mark: number;
+  /** 'eni-1 (eth1)'. */
+  readonly title: string;
+  /** Primary addresses that its link does not have. */
+  readonly missing: readonly string[];
+};
+
+/** All that explaining looks at, made once. */
+export type Situation = {
+  readonly facts: NodeFacts;
+  readonly pods: readonly PodView[];
+  readonly enis: readonly EniView[];
+  readonly node: NodeNetwork | undefined;
+  readonly ruleMode: RuleMode;
+  readonly mask: number;
+  readonly supply: Supply | undefined;
+  /** Our nftables table as it should be, listed by this nft; unknown without the agent's record. */
+  readonly wantedNft: Known<string>;
+  readonly ask: Ask;
+};
+
+/** Puts facts side by side: Pods with their links and ENIs, how this node leads packets. */
+export function findSituation(facts: NodeFacts, wantedNft: Known<string>, ask: Ask): Situation {
+  const agent = ifKnown(facts.agent);
+  const record = agent === undefined ? undefined : ifKnown(agent.node);
+  const mask = record?.node.eniMarkMask ?? maskOfRules(facts) ?? DEFAULT_ENI_MARK_MASK;
+  const enis = findEnis(facts.host, facts.agent).map((eni): EniView => {
+    const link = facts.host.links.find(({ ifindex }) => ifindex === eni.ifindex);
+    const network = record?.enis.find(({ table }) => table === eni.table);
+    const name = eni.eniId ?? `ENI of table ${eni.table}`;
+    const title = eni.ifname === undefined ? name : `${name} (${eni.ifname})`;
+    const own = facts.host.addresses.filter(({ ifindex }) => ifindex === eni.ifindex);
+    const missing = eni.addresses.filter((ip) => !own.some(({ local, address }) => (local ?? address) === ip));
+    return { ...eni, link, network, title, missing, mark: eni.slot === undefined ? 0 : eniMark(eni.slot, mask) };
+  });
+  return {
+    facts,
+    enis,
+    mask,
+    wantedNft,
+    ask,
+    node: record?.node,
+    ruleMode: agent?.journal.ruleMode ?? record?.node.ruleMode ?? ruleModeOfRules(facts),
+    supply: agent?.journal.supply,
+    pods: facts.pods.map((pod) => podView(facts, enis, pod)),
+  };
+}
+
+function podView(facts: NodeFacts, enis: readonly EniView[], pod: PodFacts): PodView {
+  const lease = ifKnown(pod.lease);
+  const ifName = pod.key.slice(pod.key.indexOf('/') + 1);
+  const veth = facts.host.links.find(({ ifindex }) => ifindex === pod.hostIfindex);
+  // Without a lease the link group tells the ENI, or, in per-pod mode, the rule for the Pod's address.
+  const ips = podAddresses(facts, pod);
+  const table = veth?.group === 0 || veth === undefined ? tableOfRules(facts, ips) : veth.group;
+  const eni = enis.find((each) => (lease === undefined ? each.table === table : each.eniId === lease.eniId));
+  const inside = ifKnown(pod.inside);
+  const link = inside?.links.find(({ ifname }) => ifname === ifName);
+  return { pod, title: podTitle(pod), ifName, ips, lease, veth, inside: pod.inside, link, eni };
+}
+
+function tableOfRules({ host }: NodeFacts, ips: readonly string[]): number | undefined {
+  return host.rules.find(
+    ({ priority, src }) => priority === PRIORITY.fromPod && src !== undefined && ips.includes(src.split('/')[0] ?? ''),
+  )?.table;
+}
+
+function maskOfRules({ host }: NodeFacts): number | undefined {
+  return ourRules(host).find(({ priority, fwmask }) => priority === PRIORITY.eniMark && fwmask !== undefined)?.fwmask;
+}
+
+/** Without a record: per-pod shows by a rule for one source address; anything else is taken for the default. */
+function ruleModeOfRules({ host }: NodeFacts): RuleMode {
+  const ours = ourRules(host);
+  const hasPodTable = ours.some(({ table }) => table === TABLE_POD_ROUTES);
+  return !hasPodTable && ours.some(({ priority, src }) => priority === PRIORITY.fromPod && src !== undefined)
+    ? 'per-pod'
+    : 'compact';
+}
+
+function ourRules(host: NodeFacts['host']): NodeFacts['host']['rules'] {
+  return host.rules.filter(({ protocol }) => protocol === RTPROT_TKE_ENI);
+}
+
+/** The Pod of this node that has an address. */
+export function podOfIp(situation: Situation, ip: string): PodView | undefined {
+  return situation.pods.find(({ ips }) => ips.includes(ip));
+}
+
+/** Addresses of the host's namespace that other machines may know, those of loopback left out. */
+export function nodeAddresses({ facts, node }: Situation, family: 4 | 6): readonly string[] {
+  const recorded = node?.primary.addresses ?? [];
+  const all = facts.host.addresses.filter(({ scope }) => scope === 0).map(({ local, address }) => local ?? address);
+  return [...new Set([...recorded, ...all])].filter((ip) => familyOf(ip) === family && all.includes(ip));
+}
+
+/** Name of a link of the host by its index. */
+export function linkName(links: readonly LinkMessage[], ifindex: number | undefined): string {
+  return links.find((link) => link.ifindex === ifindex)?.ifname ?? `if${ifindex ?? 0}`;
+}

@@ -1,0 +1,89 @@
+import { AF_INET } from '../../netlink/uapi/netlink.ts';
+import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
+import type { NetnsFacts } from '../node/node-facts.ts';
+import { findRoute, type Reading } from './find-route.ts';
+import type { Flow } from './flow.ts';
+
+/** Where source validation happens. */
+export type CheckedPacket = { readonly src: string; readonly dst: string; readonly iif: number; readonly mark: number };
+
+/** What the kernel's source validation (rp_filter) makes of a packet. */
+export type SourceCheck = {
+  /** max(all, interface): 0 off, 1 strict, 2 loose. */
+  readonly mode: number;
+  readonly isDropped: boolean;
+  readonly why: /** The answer would leave by the link that the packet came in by. */
+    | 'same-link'
+    | 'off'
+    /** Loose, and some route leads back. */
+    | 'loose'
+    /** Strict, and the answer would leave by another link. */
+    | 'other-link'
+    /** Not off, nothing leads back, or the link has no IPv4 address of its own, where loose counts as strict. */
+    | 'no-route'
+    | 'no-address'
+    /** The source is an address of this node, or none that anybody has. */
+    | 'martian';
+  /** How the answer would go. */
+  readonly reverse: Reading;
+};
+
+/** What the check is read from. */
+export type CheckedNetns = Pick<NetnsFacts, 'rules' | 'routes' | 'links' | 'sysctls' | 'addresses'>;
+
+/**
+ * Checks the source of an IPv4 packet that came in as the kernel does. IPv6 has no such check.
+ * @param oif link that the packet would leave by; undefined when it is for the node itself
+ * @see net/ipv4/fib_frontend.c fib_validate_source
+ */
+export function findSourceCheck(netns: CheckedNetns, packet: CheckedPacket, oif: number | undefined): SourceCheck {
+  const ifname = netns.links.find(({ ifindex }) => ifindex === packet.iif)?.ifname ?? '';
+  const mode = effective(netns, ifname, 'rp_filter');
+  const usesMark = effective(netns, ifname, 'src_valid_mark') > 0;
+  const back: Flow = {
+    family: 4,
+    dst: packet.src,
+    src: packet.dst,
+    mark: usesMark ? packet.mark : 0,
+    ...(oif === undefined ? {} : { iif: oif }),
+  };
+  const reverse = findRoute(netns, back);
+  return { mode, reverse, ...judge(netns, { packet, mode, reverse, acceptsLocal: acceptsLocal(netns, ifname) }) };
+}
+
+/** The larger of `all` and the interface counts. */
+export function effective(netns: Pick<NetnsFacts, 'sysctls'>, ifname: string, name: string): number {
+  return Math.max(
+    ...['all', ifname].map((scope) =>
+      Number(netns.sysctls.get(`net.ipv4.conf.${scope.replaceAll('.', '/')}.${name}`) ?? 0),
+    ),
+  );
+}
+
+function acceptsLocal(netns: CheckedNetns, ifname: string): boolean {
+  return effective(netns, ifname, 'accept_local') > 0;
+}
+
+type Judged = {
+  readonly packet: CheckedPacket;
+  readonly mode: number;
+  readonly reverse: Reading;
+  readonly acceptsLocal: boolean;
+};
+
+function judge(
+  netns: CheckedNetns,
+  { packet, mode, reverse, acceptsLocal }: Judged,
+): Pick<SourceCheck, 'isDropped' | 'why'> {
+  if (mode === 0 && acceptsLocal) return { isDropped: false, why: 'off' };
+  if (reverse.kind === 'refused') {
+    return mode === 0 ? { isDropped: false, why: 'off' } : { isDropped: true, why: 'no-route' };
+  }
+  const { type } = reverse.route;
+  if (type !== RTN_UNICAST && !(type === RTN_LOCAL && acceptsLocal)) return { isDropped: true, why: 'martian' };
+  if (reverse.nexthops.some(({ oif }) => oif === packet.iif)) return { isDropped: false, why: 'same-link' };
+  if (mode === 0) return { isDropped: false, why: 'off' };
+  const hasAddress = netns.addresses.some(({ family, ifindex }) => family === AF_INET && ifindex === packet.iif);
+  if (!hasAddress) return { isDropped: true, why: 'no-address' };
+  return mode === 1 ? { isDropped: true, why: 'other-link' } : { isDropped: false, why: 'loose' };
+}

@@ -1,0 +1,16 @@
+import type { RouteMessage } from '../../netlink/route-message.ts';
+import type { Flow } from './flow.ts';
+
+/** What the kernel itself says of a packet. */
+export type KernelAnswer =
+  | { readonly kind: 'route'; readonly route: RouteMessage }
+  /** `code`: name of the errno. */
+  | { readonly kind: 'refused'; readonly code: string }
+  | { readonly kind: 'unknown'; readonly why: string };
+
+/**
+ * Asks the kernel by RTM_GETROUTE, in the node's namespace or in that of the Pod with this lease key. With `fibmatch` it
+ * answers with the route of the table that matched, else with what it makes of it. Changes nothing.
+ * @see rtnetlink(7)
+ */
+export type Ask = (place: string | undefined, flow: Flow, fibmatch: boolean) => KernelAnswer;

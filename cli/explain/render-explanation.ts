@@ -1,0 +1,118 @@
+import { plainText, textWidth } from '../output/cell-text.ts';
+import { type Color, paint } from '../output/color.ts';
+import { wrapText } from '../output/render-text.ts';
+import type { Explanation, Hop, Path } from './explanation.ts';
+
+/** How an explanation is laid out. */
+export type ExplanationOptions = { readonly width: number; readonly isColored: boolean };
+
+/** Columns: state, kind, text. */
+const STATE_WIDTH = 8;
+const KIND_WIDTH = 8;
+const INDENT = 2 + STATE_WIDTH + KIND_WIDTH;
+
+/**
+ * Renders an explanation as a walk down the page: a block for each path, a line for each hop with its evidence below, cause
+ * and cure at what is broken, a verdict of one line at the end. Cures are never wrapped: they are for pasting. Pure.
+ */
+export function renderExplanation(explanation: Explanation, options: ExplanationOptions): string {
+  const { isColored } = options;
+  const blocks = explanation.paths.map((path) => renderPath(path, options));
+  const head = paint(plainText(explanation.subject), 'bold', isColored);
+  return `${[head, ...blocks.map((block) => block.join('\n')), renderVerdict(explanation, options)].join('\n\n')}\n`;
+}
+
+function renderPath(path: Path, options: ExplanationOptions): readonly string[] {
+  const title = `${plainText(path.from)} -> ${plainText(path.to)}`;
+  const broken = path.hops.findIndex(({ verdict }) => verdict === 'broken');
+  return [
+    paint(title, 'bold', options.isColored),
+    ...path.hops.flatMap((hop, index) => renderHop(hop, broken >= 0 && index > broken, options)),
+  ];
+}
+
+type Look = { readonly text: string; readonly color: Color };
+
+const LOOKS: Readonly<Record<Hop['verdict'], Look>> = {
+  ok: { text: 'ok', color: 'green' },
+  broken: { text: 'BROKEN', color: 'red' },
+  warning: { text: 'warning', color: 'yellow' },
+  unknown: { text: 'unknown', color: 'cyan' },
+};
+
+/** What would come after a broken hop is shown as that, unless it is wrong by itself. */
+const AFTER: Look = { text: 'then', color: 'dim' };
+
+function renderHop(hop: Hop, isAfter: boolean, { width, isColored }: ExplanationOptions): readonly string[] {
+  const look = isAfter && hop.verdict === 'ok' ? AFTER : LOOKS[hop.verdict];
+  const label = paint(look.text, look.color, isColored) + ' '.repeat(STATE_WIDTH - textWidth(look.text));
+  const kind = hop.kind.padEnd(KIND_WIDTH);
+  const titleColor = look.text === 'BROKEN' ? 'red' : look === AFTER ? 'dim' : undefined;
+  const [first = '', ...rest] = wrapText(plainText(titleOf(hop)), width, INDENT);
+  return [
+    `  ${label}${paint(kind, look === AFTER ? 'dim' : undefined, isColored)}${paint(first.trimStart(), titleColor, isColored)}`,
+    ...rest.map((line) => paint(line, titleColor, isColored)),
+    ...hop.details.flatMap((line) => hanging(plainText(line), width)).map((line) => paint(line, 'dim', isColored)),
+    ...renderFinding(hop, width, isColored),
+  ];
+}
+
+/** The kind stands before the title already. */
+function titleOf({ kind, title }: Hop): string {
+  return title.startsWith(`${kind} `) ? title.slice(kind.length + 1) : title;
+}
+
+/** A detail's further lines stand two further in. */
+function hanging(text: string, width: number): readonly string[] {
+  const [first = '', ...rest] = wrapText(text, width - 2, INDENT);
+  return [first, ...rest.map((line) => `  ${line}`)];
+}
+
+function renderFinding({ finding, verdict }: Hop, width: number, isColored: boolean): readonly string[] {
+  if (finding === undefined) return [];
+  const color = verdict === 'broken' ? 'red' : 'yellow';
+  return [
+    ...labelled('cause', `${finding.what} (${finding.id})`, { width, color, isColored }),
+    ...labelled('why', finding.why, { width, isColored }),
+    ...finding.fix.map((line, index) => {
+      const label = index === 0 ? `${paint('cure', 'green', isColored)}    ` : '        ';
+      return `${' '.repeat(2 + STATE_WIDTH)}${label}${plainText(line)}`;
+    }),
+  ];
+}
+
+type Labelled = { readonly width: number; readonly color?: Color; readonly isColored: boolean };
+
+function labelled(label: string, text: string, { width, color, isColored }: Labelled): readonly string[] {
+  const [first = '', ...rest] = wrapText(plainText(text), width, INDENT);
+  const head = ' '.repeat(2 + STATE_WIDTH) + paint(label, color, isColored) + ' '.repeat(KIND_WIDTH - label.length);
+  return [head + first.trimStart(), ...rest];
+}
+
+function renderVerdict({ paths }: Explanation, { width, isColored }: ExplanationOptions): string {
+  const broken = paths.flatMap((path) => {
+    const hop = path.hops.find(({ verdict }) => verdict === 'broken');
+    return hop === undefined ? [] : [{ path, hop }];
+  });
+  const [first] = broken;
+  if (first !== undefined) {
+    const { hop } = first;
+    const count =
+      paths.length === 1 ? 'The packet does not arrive' : `${broken.length} of ${paths.length} packets do not arrive`;
+    const what = plainText(hop.finding?.what ?? hop.title);
+    return wrapText(`${count}: ${what}${hop.finding === undefined ? '' : ` (${hop.finding.id})`}`, width)
+      .map((line) => paint(line, 'red', isColored))
+      .join('\n');
+  }
+  const count = (verdict: Hop['verdict']) =>
+    paths.flatMap(({ hops }) => hops).filter((hop) => hop.verdict === verdict).length;
+  const unknown = count('unknown');
+  const warnings = count('warning');
+  const notes = [
+    ...(warnings === 0 ? [] : [`${warnings} ${warnings === 1 ? 'warning' : 'warnings'}`]),
+    ...(unknown === 0 ? [] : [`${unknown} ${unknown === 1 ? 'hop' : 'hops'} could not be looked at`]),
+  ];
+  const text = unknown === 0 ? 'Every hop is in order: the packets arrive' : 'No broken hop was found';
+  const color = notes.length === 0 ? 'green' : 'yellow';
+  return paint([text, ...notes].join('; '), color, isColored);
+}

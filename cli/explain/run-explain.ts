@@ -1,0 +1,81 @@
+import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
+import { openNft } from '../../dataplane/nft.ts';
+import { NftError } from '../../dataplane/nft-error.ts';
+import { PlanError } from '../../dataplane/plan-error.ts';
+import type { CommandContext } from '../command.ts';
+import { desiredOf } from '../desired/desired-of.ts';
+import { EXIT, type ExitCode } from '../exit-code.ts';
+import { podAddresses } from '../node/find-pod.ts';
+import { ifKnown, known, unknown } from '../node/known.ts';
+import type { Known, NodeFacts } from '../node/node-facts.ts';
+import { type NodeContext, readNodeFacts } from '../node/read-node-facts.ts';
+import { printDocument } from '../output/print-document.ts';
+import { renderWarning } from '../output/render-error.ts';
+import type { ExplainArgs } from './command.ts';
+import type { Explanation } from './explanation.ts';
+import { type ExplainQuestion, findExplanation } from './find-explanation.ts';
+import { findSituation } from './find-situation.ts';
+import { openKernelQuestions } from './open-kernel-questions.ts';
+import { renderExplanation } from './render-explanation.ts';
+
+/** Insides that are read when nobody else is named: the Pod's own and one neighbour's are enough for the default paths. */
+const FEW_PODS = 16;
+
+/** Explains how packets of a Pod go. @throws CliError USAGE, NOT_FOUND, FORBIDDEN, KERNEL */
+export async function run({ subject, to, from, output }: ExplainArgs, context: CommandContext): Promise<ExitCode> {
+  const { stdout, stderr } = context;
+  const { explanation, facts } = await explain(context, { subject, to, from });
+  if (output !== 'table') await printDocument(explanation, output, stdout);
+  else {
+    if (facts.agent.kind === 'unknown') {
+      stderr.write(renderWarning(`from the kernel alone: ${facts.agent.why}`, stderr.isColored));
+    }
+    stdout.write(renderExplanation(explanation, { width: stdout.columns(), isColored: stdout.isColored }));
+  }
+  const isBroken = explanation.paths.some(({ hops }) => hops.some(({ verdict }) => verdict === 'broken'));
+  return isBroken ? EXIT.wrong : EXIT.ok;
+}
+
+/** Reads the node and explains; for other commands that show paths. @throws CliError */
+export async function explain(
+  context: NodeContext,
+  question: ExplainQuestion,
+): Promise<{ readonly explanation: Explanation; readonly facts: NodeFacts }> {
+  const facts = await readNodeFacts(context, { insides: await insidesFor(context, question) });
+  using kernel = openKernelQuestions(context, facts);
+  const situation = findSituation(facts, await wantedNft(facts), kernel.ask);
+  return { explanation: findExplanation(situation, question), facts };
+}
+
+/** Looking into each of hundreds of Pods takes seconds: on a full node only those that are named. */
+async function insidesFor(
+  context: NodeContext,
+  { subject, to, from }: ExplainQuestion,
+): Promise<(key: string) => boolean> {
+  const brief = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });
+  if (brief.pods.length <= FEW_PODS) return () => true;
+  const words = [subject, to, from].filter((word) => word !== undefined).map(canonicalAddress);
+  const isNamed = (pod: NodeFacts['pods'][number]): boolean => {
+    const lease = ifKnown(pod.lease);
+    const veth = brief.host.links.find(({ ifindex }) => ifindex === pod.hostIfindex)?.ifname;
+    const names = [veth, lease?.podName, `${lease?.podNamespace}/${lease?.podName}`, ...podAddresses(brief, pod)];
+    return words.some((word) => names.includes(word) || pod.key.startsWith(word));
+  };
+  const few = brief.pods.filter((pod, index) => index < 2 || isNamed(pod)).map(({ key }) => key);
+  return (key) => few.includes(key);
+}
+
+/** How this nft would list our table as the agent planned it. */
+export async function wantedNft(facts: NodeFacts): Promise<Known<string>> {
+  const agent = ifKnown(facts.agent);
+  if (agent === undefined || agent.node.kind === 'unknown') {
+    return unknown('the agent left no record of the node', 'start the agent');
+  }
+  try {
+    const text = desiredOf(agent, facts.host.links).host.nft?.text;
+    return text === undefined ? unknown('no nftables table is planned', '') : known(await openNft().canonical(text));
+  } catch (error) {
+    if (error instanceof PlanError || error instanceof NftError) return unknown(error.message, 'tke-eni diff');
+    throw error;
+  }
+}

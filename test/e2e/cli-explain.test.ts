@@ -1,0 +1,105 @@
+import test, { type ExecutionContext } from 'ava';
+import type { Explanation } from '../../cli/explain/explanation.ts';
+import { renderExplanation } from '../../cli/explain/render-explanation.ts';
+import { explain } from '../../cli/explain/run-explain.ts';
+import { buildExecutables } from '../../tools/build.ts';
+import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
+import { placeOf } from './support/fault-trial.ts';
+import type { NodeFault } from './support/node-fault.ts';
+import { NODE_FAULTS } from './support/node-faults.ts';
+import { runCli } from './support/run-cli.ts';
+import type { AttachedPod } from './support/scene-node.ts';
+import { openTrial, type Trial } from './support/trial.ts';
+
+// A wired node whose agent was killed, one fault at a time. What `explain` says is judged by packets: where they fail, a
+// hop is broken and the first one has the fault's finding; where they pass, none is.
+
+/** A ping of a broken way: an answer takes microseconds, a lost first solicitation a second. */
+const LOST_AFTER_MS = 1_500;
+
+let trial: Trial;
+let pod: AttachedPod;
+
+test.before(async (t) => {
+  t.timeout(240_000);
+  await buildExecutables(['tke-eni']);
+  trial = await openTrial({ ruleMode: 'compact' });
+  pod = await trial.addPod();
+  await trial.addPod();
+  await trial.killAgent();
+});
+test.after.always(() => trial?.close());
+
+async function explained(subject: string, ends: { to?: string; from?: string } = {}): Promise<Explanation> {
+  const { netns, stateDir } = placeOf(trial);
+  const context = { global: { netns: netns.name, stateDir, hostRoot: '/' } };
+  const { explanation } = await explain(context, { subject, to: ends.to, from: ends.from });
+  return explanation;
+}
+
+/** Each hop that is not in order, as text for a report. */
+function faultsOf({ paths }: Explanation): readonly string[] {
+  return paths.flatMap(({ from, to, hops }) =>
+    hops
+      .filter(({ verdict }) => verdict !== 'ok')
+      .map(({ kind, verdict, title, finding }) => `${from} -> ${to}: ${kind} ${verdict} ${title}: ${finding?.id}`),
+  );
+}
+
+/** The finding of the first broken hop of each path that has one. */
+function firstBroken({ paths }: Explanation): readonly (string | undefined)[] {
+  return paths.flatMap(({ hops }) => {
+    const hop = hops.find(({ verdict }) => verdict === 'broken');
+    return hop === undefined ? [] : [hop.finding?.id];
+  });
+}
+
+function report(explanation: Explanation): string {
+  return renderExplanation(explanation, { width: 160, isColored: false });
+}
+
+test.serial('explain: finds every hop in order on a node that is well, and packets arrive', async (t) => {
+  const explanation = await explained(`default/${pod.name}`);
+  t.deepEqual(faultsOf(explanation), [], report(explanation));
+  t.is(explanation.paths.length, 4);
+  t.deepEqual(explanation.findings, []);
+  t.true(await pod.netns.ping(trial.vpc.outside.ip));
+  t.true(await trial.node.netns.ping(pod.ip));
+  const there = await explained(pod.ip, { to: trial.vpc.outside.ip });
+  t.deepEqual(faultsOf(there), [], report(there));
+  t.log(report(explanation));
+});
+
+async function tryFault(t: ExecutionContext, fault: NodeFault, scene: FaultScene): Promise<void> {
+  await fault.inject(scene);
+  const arrives = await pod.netns.ping(trial.vpc.outside.ip, { waitMs: LOST_AFTER_MS });
+  t.is(arrives, !fault.breaksPackets, 'packets to the outside');
+  const explanation = await explained(pod.ip, { to: trial.vpc.outside.ip });
+  const broken = firstBroken(explanation);
+  t.is(broken.length > 0, fault.breaksPackets, report(explanation));
+  if (fault.breaksPackets) t.is(broken[0], fault.expects.explain, report(explanation));
+  if (fault.expects.explain !== undefined) {
+    t.true(
+      explanation.findings.some(({ id }) => id === fault.expects.explain),
+      report(explanation),
+    );
+  }
+}
+
+for (const fault of NODE_FAULTS) {
+  test.serial(`explain: judges as packets do: ${fault.name}`, async (t) => {
+    const scene = await readFaultScene(trial, pod);
+    try {
+      await tryFault(t, fault, scene);
+    } finally {
+      try {
+        await fault.undo?.(scene);
+      } catch (error) {
+        t.log(error);
+      }
+      await runCli(placeOf(trial), 'repair');
+    }
+    const after = await explained(pod.ip);
+    t.deepEqual(firstBroken(after), [], report(after));
+  });
+}
