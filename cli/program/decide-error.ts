@@ -13,15 +13,12 @@ export function decideError(
   if (error instanceof CliError) return error;
   const refusal = findRefusal(error);
   if (refusal === undefined) return undefined;
-  const needs = command.needs ?? 'it needs root';
-  return new CliError(
-    'FORBIDDEN',
-    `${command.name}: ${refusal}`,
-    isRoot
-      ? `${needs}; root alone does not suffice here: look at capabilities and seccomp of this container`
-      : `${needs}: run it as root (sudo tke-eni ${command.name} …) or in the agent's container`,
-    { cause: error },
-  );
+  const reason = command.needs?.replace(/^root: /, '');
+  const needs = reason === undefined || reason === 'root' ? 'it needs root' : `it needs root (${reason})`;
+  const next = isRoot
+    ? `${needs}; root alone does not suffice here: look at capabilities and seccomp of this container`
+    : `${needs}: run it as root, \`sudo tke-eni ${command.name} …\`, or in the agent's container`;
+  return new CliError('FORBIDDEN', `${command.name}: ${refusal}`, next, { cause: error });
 }
 
 /** Finds the message of the error, or of one behind it, that stands for a missing right. */
