@@ -164,6 +164,7 @@ test(
 test('Repair: tells what a fight keeps back, and leaves it', withOps, COMPACT, async (t, trial, ops) => {
   const selector = ['pref', '1537', 'from', trial.enis[0]?.primaryIp ?? ''];
   const loop = `for i in $(seq 300); do ip rule delete ${selector.join(' ')} 2>/dev/null; sleep 0.02; done`;
+  const watch = await ops.watch({ kinds: [EVENT_KIND.EVENT_KIND_FIGHT] });
   const adversary = trial.node.netns.start(['bash', '-c', loop]);
   await waitUntil(async () => (await ops.call('summary', {})).held.length > 0, { what: 'the fight to be noticed' });
   await adversary.stop('SIGKILL');
@@ -176,6 +177,8 @@ test('Repair: tells what a fight keeps back, and leaves it', withOps, COMPACT, a
   }
   const { fights, held } = await ops.call('summary', {});
   t.is(fights, 1);
+  t.like(watch.events, { length: 1, 0: { outcome: EVENT_OUTCOME.EVENT_OUTCOME_FAILED } });
+  t.regex(watch.events[0]?.text ?? '', /^somebody keeps undoing: ip -4 rule add pref 1537 /);
   t.is(held.length, 1);
 });
 
@@ -232,6 +235,30 @@ test(
     t.is(await watch.ended, UNAVAILABLE);
   },
 );
+
+test('Watch: tells of conflicts and of readiness as they come and go', withOps, COMPACT, async (t, trial, ops) => {
+  const kinds = [EVENT_KIND.EVENT_KIND_CONFLICT, EVENT_KIND.EVENT_KIND_STATUS];
+  const watch = await ops.watch({ kinds });
+  const theirs = ['192.0.2.1', 'dev', 'eth0', 'table', '3999', 'proto', 'static'];
+  await trial.node.netns.ip('route', 'add', ...theirs);
+  await awaitEvent(watch, EVENT_KIND.EVENT_KIND_STATUS);
+  const before = watch.events.length;
+  const { conflicts, status } = await ops.call('summary', {});
+  await trial.node.netns.ip('route', 'delete', ...theirs);
+  await awaitEvent(watch, EVENT_KIND.EVENT_KIND_STATUS, before);
+  t.deepEqual(
+    watch.events.map(({ kind, outcome, code }) => ({ kind, outcome, code })),
+    [
+      { kind: EVENT_KIND.EVENT_KIND_CONFLICT, outcome: EVENT_OUTCOME.EVENT_OUTCOME_FAILED, code: 0 },
+      { kind: EVENT_KIND.EVENT_KIND_STATUS, outcome: EVENT_OUTCOME.EVENT_OUTCOME_FAILED, code: 51 },
+      { kind: EVENT_KIND.EVENT_KIND_CONFLICT, outcome: EVENT_OUTCOME.EVENT_OUTCOME_OK, code: 0 },
+      { kind: EVENT_KIND.EVENT_KIND_STATUS, outcome: EVENT_OUTCOME.EVENT_OUTCOME_OK, code: 0 },
+    ],
+  );
+  t.is(status?.code, 51);
+  t.deepEqual(conflicts, [watch.events[0]?.text]);
+  t.is(watch.events[2]?.text, `over: ${conflicts[0]}`);
+});
 
 const UNAVAILABLE = 14;
 

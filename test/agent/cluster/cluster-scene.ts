@@ -5,7 +5,7 @@ import { openJournal } from '../../../agent/journal/journal.ts';
 import type { Journal } from '../../../agent/journal/journal-content.ts';
 import { NodeState } from '../../../agent/node-state.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
-import { NO_DIARY } from '../../../agent/ops/diary.ts';
+import { type Diary, NO_DIARY } from '../../../agent/ops/diary.ts';
 import { NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
 import { takeSupply } from '../../../agent/supply-intake.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
@@ -27,6 +27,8 @@ export type AgentLife = {
   readonly journal: Journal;
   readonly cluster: ClusterSide;
   readonly told: string[];
+  /** What those who watch are told: 'kind: text'. */
+  readonly signs: string[];
   isReady: boolean;
   /** Ends as SIGKILL would: nothing is finished. */
   kill(): void;
@@ -120,11 +122,19 @@ function startLife(clock: VirtualClock, api: InProcessApi, path: string): AgentL
   state.restore(journal.load());
   const metrics = createMetrics({ processMetrics: false });
   const told: string[] = [];
+  const signs: string[] = [];
+  const diary: Diary = {
+    ...NO_DIARY,
+    tell: (kind, render) => {
+      const { text, isFailure = false } = render();
+      signs.push(`${kind}${isFailure ? ' failed' : ''}: ${text}`);
+    },
+  };
   const events: NodeEvents = {
     tell: (_type, reason, message) => void told.push(`${reason}: ${message}`),
   };
   const cluster = openCluster({
-    ...{ state, journal, metrics, diary: NO_DIARY },
+    ...{ state, journal, metrics, diary },
     config: outcome.config,
     runtime: {
       ...{ clock, events },
@@ -136,10 +146,10 @@ function startLife(clock: VirtualClock, api: InProcessApi, path: string): AgentL
     kube: api.client({ userAgent: 'agent' }),
   });
   const down = new AbortController();
-  const deps = { state, journal, metrics, diary: NO_DIARY, log: silentLogger, nodeName: NAME, supplyChanged: () => {} };
+  const deps = { state, journal, metrics, diary, log: silentLogger, nodeName: NAME, supplyChanged: () => {} };
   cluster.supply.subscribe((event) => takeSupply({ ...deps, life: cluster.life }, event));
   const life: AgentLife = {
-    ...{ state, journal, cluster, told },
+    ...{ state, journal, cluster, told, signs },
     isReady: true,
     kill: () => {
       down.abort('killed');

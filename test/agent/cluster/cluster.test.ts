@@ -30,6 +30,16 @@ test('cluster: says what it wants, and puts supply in force as it comes', async 
   t.is(scene.nec()?.spec?.desiredRouteENIIP, 6);
 });
 
+test('cluster: tells those who watch of supply and of what it published', async (t) => {
+  const { scene } = t.context;
+  const { signs } = scene.startAgent();
+  await scene.pass();
+  t.true(signs.includes('publish: demand published: 5 addresses'), signs.join('\n'));
+  await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', range(10, 5))] }));
+  await scene.pass();
+  t.true(signs.includes('supply: in force: epoch 1, 1 ENIs, 5 addresses more, 0 less'), signs.join('\n'));
+});
+
 test('cluster: keeps fields that it does not know', async (t) => {
   const { scene } = t.context;
   await scene.edit((object) => ({
