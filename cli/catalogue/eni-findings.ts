@@ -23,6 +23,27 @@ export const ENI_FINDINGS = {
     severity: 'error',
     isOurs: false,
   },
+  'eni-not-attached': {
+    title: 'The NodeENIConfig or the cloud does not have an ENI as the agent recorded it',
+    why: 'The cloud leads nothing to this node by it: its Pods are cut off, now or as soon as the link goes.',
+    cure: "Look at the ENI in the console and at ipamd's log; ipamd attaches what the NodeENIConfig names.",
+    severity: 'error',
+    isOurs: false,
+  },
+  'address-not-assigned': {
+    title: "A Pod's address is not assigned to its ENI, by the NodeENIConfig or by the cloud",
+    why: 'The VPC drops what the Pod sends, and leads what is sent to it elsewhere: perhaps to a Pod of another node.',
+    cure: 'Delete the Pod: it comes back with another address.',
+    severity: 'error',
+    isOurs: false,
+  },
+  'supply-behind': {
+    title: 'The agent has not put in force what the NodeENIConfig gives the node',
+    why: 'New addresses are not used, or the object is an old story that the agent does not believe.',
+    cure: '`tke-eni status` says what the agent waits for.',
+    severity: 'warning',
+    isOurs: false,
+  },
   'eni-without-address': {
     title: 'An ENI does not have its primary address',
     why: "Without any IPv4 address on the interface loose rp_filter drops what comes in, and the node has no source address for it; when the last address goes the kernel removes the ENI's routes.",

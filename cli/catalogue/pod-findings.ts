@@ -40,16 +40,16 @@ export const POD_FINDINGS = {
   'pod-link-down': {
     title: 'The interface inside a Pod is down',
     why: 'The Pod is cut off.',
-    cure: 'Something inside the Pod took it down (it needs NET_ADMIN for that): delete the Pod, or `nsenter -n -t <pid> ip link set eth0 up` and its routes.',
+    cure: '`tke-eni repair`. Something inside the Pod took it down (it needs NET_ADMIN for that): if it comes again, delete the Pod.',
     severity: 'error',
-    isOurs: false,
+    isOurs: true,
   },
   'pod-address-missing': {
     title: 'A Pod does not have its address',
     why: 'The Pod sends with another address or not at all, and takes no packet to its own.',
-    cure: 'Something inside the Pod removed it (it needs NET_ADMIN for that): delete the Pod.',
+    cure: '`tke-eni repair`. Something inside the Pod removed it (it needs NET_ADMIN for that): if it comes again, delete the Pod.',
     severity: 'error',
-    isOurs: false,
+    isOurs: true,
   },
   'pod-foreign-address': {
     title: 'A Pod has an address that we did not give it',
@@ -61,9 +61,9 @@ export const POD_FINDINGS = {
   'pod-route-missing': {
     title: 'A Pod lacks a route that we gave it',
     why: 'The Pod reaches nothing outside.',
-    cure: 'Something inside the Pod removed it: delete the Pod.',
+    cure: '`tke-eni repair`. Something inside the Pod removed it: if it comes again, delete the Pod.',
     severity: 'error',
-    isOurs: false,
+    isOurs: true,
   },
   'pod-unreadable': {
     title: 'The inside of a Pod could not be read',

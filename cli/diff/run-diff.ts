@@ -1,16 +1,23 @@
+import { findLedgerDifferences } from '../against/find-ledger-differences.ts';
+import type { Ledger } from '../against/ledger.ts';
+import { readCloud } from '../against/read-cloud.ts';
+import { readNec } from '../against/read-nec.ts';
+import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
+import type { AgentFacts } from '../node/node-facts.ts';
 import { printDocument } from '../output/print-document.ts';
 import type { DiffArgs } from './command.ts';
 import { isDifferent, type NodeDifferences } from './difference.ts';
 import { diffNode, type NodeSight } from './find-differences.ts';
+import { namesOf } from './find-names.ts';
 import { lookAtNode } from './look-at-node.ts';
 import { differencesDocument, renderDifferences, renderScript } from './render-differences.ts';
 
 /** Compares the node with what its agent recorded and prints what differs. @throws CliError */
 export async function run(args: DiffArgs, context: CommandContext): Promise<ExitCode> {
   const sight = await lookAtNode(context);
-  const found = diffNode(sight);
+  const found = withLedgers(sight, await readLedgers(args, context, sight));
   const isEqual = !found.differences.some(isDifferent);
   const { output } = args;
   const { stdout } = context;
@@ -23,6 +30,30 @@ export async function run(args: DiffArgs, context: CommandContext): Promise<Exit
     stdout.write(renderDifferences(found, equalText(sight, found), { width, isColored: stdout.isColored }));
   }
   return isEqual ? EXIT.ok : EXIT.wrong;
+}
+
+/** Asks who else knows of this node, as far as it was asked for. @throws CliError */
+async function readLedgers(args: DiffArgs, context: CommandContext, sight: NodeSight): Promise<readonly Ledger[]> {
+  const { agent, desired } = sight;
+  const nec = args.nec ? [await readNec(context, nodeNameOf(agent))] : [];
+  const eniIds = desired.enis.map(({ eniId }) => eniId);
+  const { region, endpoint } = args;
+  return args.cloud ? [...nec, await readCloud(context, { region, endpoint }, eniIds)] : nec;
+}
+
+/** @throws CliError NO_JOURNAL */
+function nodeNameOf({ node, journal }: AgentFacts): string {
+  const name = node.kind === 'known' ? node.value.nodeName : journal.supply?.nodeName;
+  if (name !== undefined && name !== '') return name;
+  const next = 'start the agent: it records the name with its first plan';
+  throw new CliError('NO_JOURNAL', 'the name of this node is not recorded', next);
+}
+
+function withLedgers(sight: NodeSight, ledgers: readonly Ledger[]): NodeDifferences {
+  const found = diffNode(sight);
+  const names = namesOf(sight.agent, sight.desired);
+  const more = ledgers.flatMap((ledger) => findLedgerDifferences(ledger, sight.agent, sight.desired, names));
+  return { ...found, differences: [...found.differences, ...more] };
 }
 
 function equalText({ desired }: NodeSight, { unjudged }: NodeDifferences): string {

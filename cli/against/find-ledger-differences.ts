@@ -1,0 +1,112 @@
+import { type Lease, leaseKey } from '../../agent/journal/lease.ts';
+import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
+import type { EniNetwork } from '../../dataplane/network.ts';
+import { type FindingId, finding } from '../catalogue.ts';
+import type { DesiredNode } from '../desired/desired-of.ts';
+import type { Difference, Owner } from '../diff/difference.ts';
+import { subjectOf } from '../diff/find-host-differences.ts';
+import type { Names } from '../diff/find-names.ts';
+import type { AgentFacts } from '../node/node-facts.ts';
+import type { Ledger, LedgerEni } from './ledger.ts';
+
+/**
+ * Compares what the agent recorded with what the cluster or the cloud says: each Pod's address must be its ENI's there, each
+ * ENI attached, with the same MAC and primary address. Nothing of it is mended on the node. Pure.
+ */
+export function findLedgerDifferences(
+  ledger: Ledger,
+  agent: AgentFacts,
+  desired: Pick<DesiredNode, 'enis'>,
+  names: Names,
+): readonly Difference[] {
+  const byId = new Map(ledger.enis.map((eni) => [eni.eniId, eni]));
+  return [
+    ...desired.enis.flatMap((eni) => eniDifferences(ledger, eni, byId.get(eni.eniId), names)),
+    ...agent.journal.leases
+      .filter(({ state }) => state === 'active')
+      .flatMap((lease) => leaseDifferences(ledger, lease, byId.get(lease.eniId), names)),
+    ...behind(ledger, agent, desired, names),
+  ];
+}
+
+function eniDifferences(
+  ledger: Ledger,
+  eni: EniNetwork,
+  there: LedgerEni | undefined,
+  names: Names,
+): readonly Difference[] {
+  const owner: Owner = { kind: 'eni', eniId: eni.eniId };
+  const name = names.text(owner);
+  const tell = (what: string): Difference =>
+    told('eni-not-attached', owner, what, [`look at ${eni.eniId} in the cloud and at ipamd's log`], names);
+  if (there === undefined) return ledger.isWhole ? [tell(`${ledger.title} does not have ${name}`)] : [];
+  if (!there.isAttached) return [tell(`${ledger.title} has ${name} as ${there.state}`)];
+  if (there.mac !== eni.mac)
+    return [tell(`${ledger.title} has the MAC ${there.mac} for ${name}, the agent ${eni.mac}`)];
+  const primaries = new Set(there.primaries.map(canonicalAddress));
+  return eni.addresses
+    .filter(({ ip }) => primaries.size > 0 && !primaries.has(canonicalAddress(ip)))
+    .map(({ ip }) => tell(`${ledger.title} has ${[...primaries].join(', ')} as primary of ${name}, the agent ${ip}`));
+}
+
+function leaseDifferences(
+  ledger: Ledger,
+  lease: Lease,
+  there: LedgerEni | undefined,
+  names: Names,
+): readonly Difference[] {
+  // An ENI that is missing is told once, with the ENI.
+  if (there === undefined) return [];
+  const owner: Owner = { kind: 'pod', key: leaseKey(lease.containerId, lease.ifName) };
+  const addresses = new Map(there.addresses.map((address) => [canonicalAddress(address.ip), address]));
+  return lease.addresses.flatMap(({ ip, assignmentId }): readonly Difference[] => {
+    const found = addresses.get(canonicalAddress(ip));
+    const fix = ['delete the Pod: it comes back with another address', `look for ${ip} in ipamd's log`];
+    const tell = (what: string): readonly Difference[] => [told('address-not-assigned', owner, what, fix, names)];
+    if (found === undefined)
+      return tell(`${ledger.title} does not have ${ip} of ${names.text(owner)} on ${lease.eniId}`);
+    if (!found.isFirm) return tell(`${ledger.title} has ${ip} of ${names.text(owner)} as ${found.state}`);
+    const isSame = found.assignmentId === undefined || found.assignmentId === assignmentId;
+    return isSame
+      ? []
+      : tell(
+          `${ip} of ${names.text(owner)} was taken back and given anew (${assignmentId}, now ${found.assignmentId})`,
+        );
+  });
+}
+
+/** What the other side has given and the agent does not use yet, or took back from an older time. */
+function behind(
+  { source, title, enis, epoch }: Ledger,
+  { journal }: AgentFacts,
+  desired: Pick<DesiredNode, 'enis'>,
+  names: Names,
+): readonly Difference[] {
+  if (source !== 'nec') return [];
+  const owner: Owner = { kind: 'node' };
+  const fix = ['tke-eni status says what the agent thinks of it'];
+  const known = journal.supply?.epoch ?? 0;
+  const planned = new Set(desired.enis.map(({ eniId }) => eniId));
+  const unused = enis.filter(({ eniId, isAttached }) => isAttached && !planned.has(eniId));
+  return [
+    ...(epoch !== undefined && epoch < known
+      ? [
+          told(
+            'supply-behind',
+            owner,
+            `${title} has supply epoch ${epoch}, the agent has seen ${known}: it is an old story, such as of a restored etcd`,
+            fix,
+            names,
+          ),
+        ]
+      : []),
+    ...unused.map(({ eniId }) =>
+      told('supply-behind', owner, `${title} has ${eniId} as attached, the agent has not planned it`, fix, names),
+    ),
+  ];
+}
+
+function told(id: FindingId, owner: Owner, what: string, fix: readonly string[], names: Names): Difference {
+  const parts = { what, fix, subjects: subjectOf(owner), isOurs: false };
+  return { ...finding(id, parts), whose: names.text(owner), owner, changes: [] };
+}
