@@ -1,6 +1,7 @@
 import type { Command } from './command.ts';
 import { CHECK, DIFF } from './diff/command.ts';
 import { DOCTOR } from './doctor/command.ts';
+import { ADDRS, DUMP, LINKS, NEIGH, ROUTES, RULES } from './dump/command.ts';
 import { EXPLAIN } from './explain/command.ts';
 import { ENIS, PODS, POOL } from './pool/command.ts';
 import { REPAIR } from './repair/command.ts';
@@ -16,6 +17,12 @@ export const COMMANDS: readonly Command[] = [
   ENIS,
   WATCH,
   TOP,
+  ROUTES,
+  RULES,
+  LINKS,
+  ADDRS,
+  NEIGH,
+  DUMP,
   EXPLAIN,
   DIFF,
   CHECK,

@@ -12,21 +12,34 @@ const MAX_BYTES = 256 * 1024 * 1024;
 /** Reads nftables of a namespace by nft(8). Never rejects: what cannot be read is told. */
 export async function readNftFacts(options: Pick<NftOptions, 'netnsPath'>): Promise<Known<NftFacts>> {
   try {
-    const [text, ourTable] = await Promise.all([listRuleset(options.netnsPath), openNft(options).read()]);
+    const [text, ourTable] = await Promise.all([
+      runNft(options.netnsPath, '-j', 'list', 'ruleset'),
+      openNft(options).read(),
+    ]);
     return known({ objects: objectsOf(text), ourTable });
   } catch (error) {
     return whyNot(error);
   }
 }
 
-function listRuleset(netnsPath: string | undefined): Promise<string> {
-  const command = [
-    ...(netnsPath === undefined ? [] : ['nsenter', `--net=${netnsPath}`]),
-    'nft',
-    '-j',
-    'list',
-    'ruleset',
-  ];
+/**
+ * Reads nftables as text that `nft -f` takes: our own table, undefined when it is not there, or all of them. Never rejects.
+ */
+export async function readNftText(
+  options: Pick<NftOptions, 'netnsPath'>,
+  which: 'ours' | 'all',
+): Promise<Known<string | undefined>> {
+  try {
+    return known(
+      which === 'ours' ? await openNft(options).read() : await runNft(options.netnsPath, '-s', 'list', 'ruleset'),
+    );
+  } catch (error) {
+    return whyNot(error);
+  }
+}
+
+function runNft(netnsPath: string | undefined, ...nftArgs: readonly string[]): Promise<string> {
+  const command = [...(netnsPath === undefined ? [] : ['nsenter', `--net=${netnsPath}`]), 'nft', ...nftArgs];
   const [file = '', ...args] = command;
   const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
   return new Promise((resolve, reject) => {

@@ -1,0 +1,98 @@
+import type { AddressMessage } from '../../netlink/address-message.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import type { NeighMessage } from '../../netlink/neigh-message.ts';
+import type { RouteMessage } from '../../netlink/route-message.ts';
+import type { RuleMessage } from '../../netlink/rule-message.ts';
+import { IFAPROT_KERNEL_LL, IFAPROT_KERNEL_LO } from '../../netlink/uapi/if-addr.ts';
+import { IFF_LOOPBACK, IFF_NOARP } from '../../netlink/uapi/if-link.ts';
+import {
+  NTF_PROXY,
+  NUD_DELAY,
+  NUD_NOARP,
+  NUD_PERMANENT,
+  NUD_PROBE,
+  NUD_REACHABLE,
+  NUD_STALE,
+} from '../../netlink/uapi/neighbour.ts';
+import { RTN_MULTICAST, RTPROT_KERNEL } from '../../netlink/uapi/rtnetlink.ts';
+import type { NetnsFacts } from '../node/node-facts.ts';
+
+/** What a script has to make, without what the kernel makes by itself. */
+export type ScriptFacts = {
+  readonly links: readonly LinkMessage[];
+  readonly addresses: readonly AddressMessage[];
+  readonly routes: readonly RouteMessage[];
+  readonly rules: readonly RuleMessage[];
+  readonly neighs: readonly NeighMessage[];
+  /** Interfaces, by index, on which the kernel made its IPv6 link-local address. */
+  readonly withLinkLocal: ReadonlySet<number>;
+  readonly allRules: readonly RuleMessage[];
+  /** False when only some rules were asked for: which default rules are missing is then not known. */
+  readonly hasAllRules: boolean;
+};
+
+type Input = Omit<NetnsFacts, 'sysctls'> & { readonly allLinks: readonly LinkMessage[] };
+
+/** Leaves out what the kernel makes by itself: with an address its routes, with a link its link-local address. Pure. */
+export function findKernelMade(facts: Input): ScriptFacts {
+  const links = new Map(facts.allLinks.map((link) => [link.ifindex, link]));
+  const isMade = (address: AddressMessage): boolean => isKernelAddress(address, links.get(address.ifindex));
+  return {
+    links: facts.links,
+    addresses: facts.addresses.filter((address) => !isMade(address)),
+    routes: facts.routes.filter((route) => route.protocol !== RTPROT_KERNEL && !isMulticastOfLink(route)),
+    rules: facts.rules.filter((rule) => !isDefaultRule(rule)),
+    neighs: facts.neighs.filter((neigh) => isKept(neigh, links.get(neigh.ifindex))),
+    withLinkLocal: new Set(facts.addresses.filter(isMade).map(({ ifindex }) => ifindex)),
+    allRules: facts.rules,
+    hasAllRules: facts.rules.some(isDefaultRule),
+  };
+}
+
+/** ff00::/8 of each interface. */
+function isMulticastOfLink({ type, protocol, dst }: RouteMessage): boolean {
+  return type === RTN_MULTICAST && protocol === RTPROT_KERNEL && dst === 'ff00::/8';
+}
+
+/** Priorities of the rules that a namespace is born with. */
+export const DEFAULT_PRIORITIES: Readonly<Record<4 | 6, readonly number[]>> = { 4: [0, 32766, 32767], 6: [0, 32766] };
+
+/** Tells whether a rule is one that a namespace is born with. */
+export function isDefaultRule({ protocol, priority, family }: RuleMessage): boolean {
+  return protocol === RTPROT_KERNEL && DEFAULT_PRIORITIES[family === 2 ? 4 : 6].includes(priority);
+}
+
+/** Kernels before 5.18 do not say who made an address; then the form tells. */
+function isKernelAddress(address: AddressMessage, link: LinkMessage | undefined): boolean {
+  const { protocol, prefixlen } = address;
+  if (protocol === IFAPROT_KERNEL_LL || protocol === IFAPROT_KERNEL_LO) return true;
+  const isLoopback = link !== undefined && (link.flags & IFF_LOOPBACK) !== 0;
+  if (isLoopback) return (address.local ?? address.address) === '127.0.0.1' || address.address === '::1';
+  return protocol === undefined && prefixlen === 64 && address.address === eui64(link?.address);
+}
+
+/** The link-local address that is made of a MAC. @see RFC 4291 appendix A */
+function eui64(mac: string | undefined): string | undefined {
+  const bytes = (mac ?? '').split(':').map((byte) => Number.parseInt(byte, 16));
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = bytes;
+  if (bytes.length !== 6) return undefined;
+  const groups = [((a ^ 2) << 8) | b, (c << 8) | 0xff, 0xfe00 | d, (e << 8) | f];
+  return `fe80::${groups.map((group) => group.toString(16)).join(':')}`;
+}
+
+const KEPT_STATES = NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE;
+
+function isKept({ state, flags, dst, lladdr }: NeighMessage, link: LinkMessage | undefined): boolean {
+  if ((flags & NTF_PROXY) !== 0) return true;
+  const isResolved = (state & KEPT_STATES) !== 0 && lladdr !== undefined;
+  const isOfKernel = state === NUD_NOARP && (isMulticast(dst) || (link !== undefined && isWithoutArp(link.flags)));
+  return isResolved && !isOfKernel;
+}
+
+function isWithoutArp(flags: number): boolean {
+  return (flags & (IFF_NOARP | IFF_LOOPBACK)) !== 0;
+}
+
+function isMulticast(dst: string): boolean {
+  return dst.includes(':') ? /^ff/i.test(dst) : /^(22[4-9]|23\d|255)\./.test(dst);
+}

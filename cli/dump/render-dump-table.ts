@@ -1,0 +1,146 @@
+import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import { type Owner, type OwnerIndex, ownerText } from '../node/find-owner.ts';
+import { paint } from '../output/color.ts';
+import { type Column, renderTable } from '../output/render-table.ts';
+import { columnsOf, type Row } from './find-columns.ts';
+import type { DumpPart } from './find-dump.ts';
+import type { IpNames, IpObject } from './ip-names.ts';
+import { renderAddressJson } from './render-address-json.ts';
+import type { Topic } from './render-dump-json.ts';
+import { renderLinkJson } from './render-link-json.ts';
+import { renderNeighJson } from './render-neigh-json.ts';
+import { renderRouteJson } from './render-route-json.ts';
+import { renderRuleJson } from './render-rule-json.ts';
+
+/** How a list is laid out. */
+export type TableView = {
+  /** Shows what the kernel makes by itself, too. */
+  readonly isAll: boolean;
+  readonly isColored: boolean;
+  /** Undefined: as wide as it is. */
+  readonly width?: number;
+  /** Names of tables, ours included. */
+  readonly tableNames: ReadonlyMap<number, string>;
+};
+
+/** Renders one part as tables, one for each owner, Pods in one. Pure. */
+export function renderDumpTable(
+  topic: Topic,
+  part: DumpPart,
+  names: IpNames,
+  owners: OwnerIndex,
+  view: TableView,
+): string {
+  const { isAll, isColored } = view;
+  const rows = rowsOf(topic, part, withOurNames(names, view.tableNames), owners);
+  const sections = part.pod === undefined ? sectionsOf(rows) : [{ title: `Inside Pod ${part.pod}`, rows, rank: 0 }];
+  const hidden = isAll || topic === 'rules' || topic === 'links' ? [] : rows.filter(({ isNoise }) => isNoise);
+  const shown = sections
+    .map((section) => ({ ...section, rows: section.rows.filter((row) => !hidden.includes(row)) }))
+    .filter((section) => section.rows.length > 0);
+  const texts = shown.map(({ title, rows: ofSection }) => {
+    const columns = withPod(columnsOf(topic), ofSection);
+    const table = renderTable(ofSection, columns, {
+      isColored,
+      ...(view.width === undefined ? {} : { width: view.width }),
+    });
+    return `${paint(title, 'bold', isColored)}\n${table}`;
+  });
+  const place = part.pod === undefined ? '' : ` inside Pod ${part.pod}`;
+  const rest = hidden.length === 0 ? [] : [`${hidden.length} more${place} of the kernel's own: --all shows them\n`];
+  const nothing = rows.length === 0 ? [`nothing found${place}\n`] : [];
+  return `${[...texts, ...rest, ...nothing].join('\n')}${part.pod === undefined ? '' : ''}`;
+}
+
+type Section = { readonly title: string; readonly rows: readonly Row[]; readonly rank: number };
+
+/** ENIs by their tables, the node, Pods by name, everybody else, the kernel. */
+const RANKS: Readonly<Record<Owner['kind'], number>> = { eni: 0, node: 1, pod: 2, foreign: 3, kernel: 4 };
+
+function sectionsOf(rows: readonly Row[]): readonly Section[] {
+  const sections = new Map<string, Row[]>();
+  for (const row of rows) {
+    const title = row.owner.kind === 'pod' ? 'Pods' : ownerText(row.owner);
+    const section = sections.get(title) ?? [];
+    section.push(row);
+    sections.set(title, section);
+  }
+  return [...sections]
+    .map(([title, ofSection]): Section => {
+      const isPods = title === 'Pods';
+      const sorted = isPods ? ofSection.toSorted((a, b) => compare(podText(a.owner), podText(b.owner))) : ofSection;
+      return { title, rows: sorted, rank: rankOf(ofSection) };
+    })
+    .sort((a, b) => a.rank - b.rank || compare(a.title, b.title));
+}
+
+function rankOf([row]: readonly Row[]): number {
+  return row === undefined ? 0 : RANKS[row.owner.kind];
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** A Pod's name without its addresses, which the rows show. */
+function podText(owner: Owner): string {
+  return owner.kind === 'pod' ? ownerText({ ...owner, ips: [] }).slice('Pod '.length) : '';
+}
+
+function withPod(columns: readonly Column<Row>[], rows: readonly Row[]): readonly Column<Row>[] {
+  const pod: Column<Row> = { title: 'POD', text: ({ owner }) => podText(owner) };
+  return rows.some(({ owner, isInside }) => owner.kind === 'pod' && !isInside) ? [pod, ...columns] : columns;
+}
+
+function withOurNames(names: IpNames, tableNames: ReadonlyMap<number, string>): IpNames {
+  return {
+    ...names,
+    table: (table) => tableNames.get(table) ?? names.table(table),
+    protocol: (protocol) => (protocol === RTPROT_TKE_ENI ? 'tke-eni' : names.protocol(protocol)),
+  };
+}
+
+function rowsOf(topic: Topic, { facts, pod }: DumpPart, names: IpNames, owners: OwnerIndex): readonly Row[] {
+  const isInside = pod !== undefined;
+  const row = (owner: Owner, object: IpObject, family: number, isNoise = owner.kind === 'kernel'): Row => ({
+    owner,
+    object,
+    family: family === 2 ? '4' : '6',
+    isInside,
+    isNoise,
+  });
+  switch (topic) {
+    case 'routes':
+      return facts.routes.map((route) => {
+        const object = renderRouteJson(route, names, { isDetailed: true, isOneTable: false });
+        return row(owners.ownerOfRoute(route), object, route.family);
+      });
+    case 'rules':
+      return facts.rules.map((rule) => row(owners.ownerOfRule(rule), renderRuleJson(rule, names, true), rule.family));
+    case 'neigh':
+      return facts.neighs.map((neigh) => {
+        const owner = isInside ? INSIDE : owners.ownerOfNeigh(neigh);
+        return row(owner, renderNeighJson(neigh, names), neigh.family, NOISY_STATES.has(neigh.state));
+      });
+    case 'links': {
+      const flags = new Map(facts.links.map((link) => [link.ifindex, link.flags]));
+      const view = { isDetailed: true, flagsOf: (ifindex: number) => flags.get(ifindex) ?? 1 };
+      return facts.links.map((link) =>
+        row(isInside ? INSIDE : owners.ownerOfLink(link), renderLinkJson(link, names, view), 2, false),
+      );
+    }
+    case 'addrs':
+      return facts.addresses.map((address) => {
+        const object = { dev: names.link(address.ifindex), ...renderAddressJson(address, names) };
+        const owner = isInside ? INSIDE : owners.ownerOfAddress(address);
+        const isNoise = address.scope !== SCOPE_UNIVERSE && (isInside || owner.kind === 'kernel');
+        return row(owner, object, address.family, isNoise);
+      });
+  }
+}
+
+/** What is inside a Pod is the Pod's; whose it is on the node says nothing of it. */
+const INSIDE: Owner = { kind: 'node' };
+const SCOPE_UNIVERSE = 0;
+/** NUD_NOARP and NUD_NONE: nobody asked for them. */
+const NOISY_STATES: ReadonlySet<number> = new Set([0x40, 0]);

@@ -1,0 +1,78 @@
+import type { NetnsFacts } from '../node/node-facts.ts';
+import { findKernelMade, type ScriptFacts } from './find-kernel-made.ts';
+import type { IpNames } from './ip-names.ts';
+import { renderAddressLine, renderNeighLine } from './render-address-line.ts';
+import type { Topic } from './render-dump-json.ts';
+import { renderLinkLines } from './render-link-lines.ts';
+import { renderRouteLines } from './render-route-line.ts';
+import { renderDefaultRules, renderRuleLine } from './render-rule-line.ts';
+
+/** What a script is made of. */
+export type ScriptParts = {
+  /** In the order in which they must be made, whatever order is given: links, addresses, routes, neighbours, rules. */
+  readonly topics: readonly Topic[];
+  /** Makes interfaces, too: each as one end of a veth pair. */
+  readonly hasStandIns: boolean;
+  /** Script for nft -f. */
+  readonly nft?: string;
+};
+
+const ORDER: readonly Topic[] = ['links', 'addrs', 'routes', 'neigh', 'rules'];
+
+/**
+ * Renders a shell script that makes the same again in an empty namespace: `ip -batch` lines, then `nft -f`. What the kernel
+ * makes by itself is left out; what a line of `ip` cannot say becomes a comment. Pure. @see ip(8) -batch, nft(8) -f
+ */
+export function renderIpScript(
+  facts: Omit<NetnsFacts, 'sysctls'> & { readonly allLinks: NetnsFacts['links'] },
+  names: IpNames,
+  parts: ScriptParts,
+): string {
+  const made = findKernelMade(facts);
+  const topics = ORDER.filter((topic) => parts.topics.includes(topic) || (topic === 'links' && parts.hasStandIns));
+  const lines = topics.map((topic) => RENDERERS[topic](made, names, parts));
+  const links = lines.flatMap((each) => each.links ?? []);
+  const v4 = lines.flatMap((each) => each.v4 ?? []);
+  const v6 = lines.flatMap((each) => each.v6 ?? []);
+  return [
+    '#!/bin/sh\n# Made by tke-eni: makes the same again in an empty network namespace.\nset -e\n',
+    hereDocument('ip -batch -', links, 'LINKS'),
+    hereDocument('ip -4 -batch -', v4, 'IPV4'),
+    hereDocument('ip -6 -batch -', v6, 'IPV6'),
+    parts.nft === undefined ? '' : hereDocument('nft -f -', parts.nft.trimEnd().split('\n'), 'NFT'),
+  ].join('');
+}
+
+type Lines = { readonly links?: readonly string[]; readonly v4?: readonly string[]; readonly v6?: readonly string[] };
+type Renderer = (facts: ScriptFacts, names: IpNames, parts: ScriptParts) => Lines;
+
+const AF_INET = 2;
+
+const RENDERERS: Readonly<Record<Topic, Renderer>> = {
+  links: (facts, names, { hasStandIns }) => ({ links: renderLinkLines(facts, names, hasStandIns) }),
+  addrs: ({ addresses }, names) => byFamily(addresses, (address) => [renderAddressLine(address, names)]),
+  routes: ({ routes }, names) => {
+    const ofFamily = (isV4: boolean) => routes.filter(({ family }) => (family === AF_INET) === isV4);
+    return { v4: renderRouteLines(ofFamily(true), names), v6: renderRouteLines(ofFamily(false), names) };
+  },
+  neigh: ({ neighs }, names) => byFamily(neighs, (neigh) => [renderNeighLine(neigh, names)]),
+  rules: ({ rules, hasAllRules, allRules }) => {
+    const { v4 = [], v6 = [] } = byFamily(rules, (rule) => [renderRuleLine(rule)]);
+    if (!hasAllRules) return { v4, v6 };
+    return { v4: [...v4, ...renderDefaultRules(allRules, 4)], v6: [...v6, ...renderDefaultRules(allRules, 6)] };
+  },
+};
+
+function byFamily<M extends { readonly family: number }>(
+  messages: readonly M[],
+  render: (message: M) => readonly string[],
+): Lines {
+  return {
+    v4: messages.filter(({ family }) => family === AF_INET).flatMap(render),
+    v6: messages.filter(({ family }) => family !== AF_INET).flatMap(render),
+  };
+}
+
+function hereDocument(command: string, lines: readonly string[], name: string): string {
+  return lines.length === 0 ? '' : `${command} <<'END_OF_${name}'\n${lines.join('\n')}\nEND_OF_${name}\n`;
+}

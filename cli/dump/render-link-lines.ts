@@ -1,0 +1,94 @@
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import { line, pair } from '../../netlink/render-words.ts';
+import {
+  IFF_LOOPBACK,
+  IFF_LOWER_UP,
+  IFF_MULTICAST,
+  IFF_NOARP,
+  IFF_PROMISC,
+  IFF_UP,
+} from '../../netlink/uapi/if-link.ts';
+import type { ScriptFacts } from './find-kernel-made.ts';
+import type { IpNames } from './ip-names.ts';
+
+/** Name of the other end of a stand-in: an interface that nothing else uses. */
+const STAND_IN_PREFIX = 'tke-si-';
+/** Its link-layer address is 6 bytes: else it cannot be given to a veth. */
+const MAC = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/;
+
+/**
+ * Renders the `ip -batch` lines that make links as they are, or stand-ins for them: as veth pairs, whose other ends are up
+ * where the link has a carrier. Bridges are made as bridges. Pure. @see ip-link(8)
+ */
+export function renderLinkLines(facts: ScriptFacts, names: IpNames, hasStandIns: boolean): readonly string[] {
+  const links = facts.links.filter(({ flags }) => (flags & IFF_LOOPBACK) === 0);
+  const loopbacks = facts.links.filter(({ flags }) => (flags & IFF_LOOPBACK) !== 0 && (flags & IFF_UP) !== 0);
+  const bridges = links.filter(({ kind }) => kind === 'bridge');
+  const others = links.filter(({ kind }) => kind !== 'bridge');
+  return [
+    ...bridges.map(renderBridge),
+    ...others.flatMap((link) => (hasStandIns ? renderStandIn(link) : renderMaking(link))),
+    ...links.map((link) => renderSettings(link, names, facts.withLinkLocal.has(link.ifindex))),
+    ...loopbacks.map(({ ifname }) => `link set dev ${ifname} up`),
+  ];
+}
+
+function renderBridge({ ifname, address, bridge }: LinkMessage): string {
+  return line(
+    'link add name',
+    ifname,
+    pair('address', address),
+    'type bridge',
+    pair('forward_delay', bridge?.forwardDelay),
+    pair('hello_time', bridge?.helloTime),
+    pair('max_age', bridge?.maxAge),
+    pair('ageing_time', bridge?.ageingTime),
+    pair('stp_state', bridge?.stpState),
+    pair('priority', bridge?.bridgePriority),
+    pair('vlan_filtering', bridge?.vlanFiltering === 0 ? undefined : bridge?.vlanFiltering),
+  );
+}
+
+function renderStandIn({ ifname, ifindex, flags, address }: LinkMessage): readonly string[] {
+  const other = `${STAND_IN_PREFIX}${ifindex}`;
+  const mac = address !== undefined && MAC.test(address) ? address : undefined;
+  return [
+    line('link add name', ifname, pair('address', mac), 'type veth peer name', other),
+    `link set dev ${other} addrgenmode none`,
+    ...((flags & IFF_LOWER_UP) === 0 ? [] : [`link set dev ${other} up`]),
+  ];
+}
+
+/** Kinds that need nothing but a name. */
+const SIMPLE_KINDS: readonly (string | undefined)[] = ['dummy', 'ifb'];
+
+function renderMaking({ ifname, kind, address }: LinkMessage): readonly string[] {
+  if (SIMPLE_KINDS.includes(kind)) return [line('link add name', ifname, pair('address', address), 'type', kind)];
+  const what = kind === undefined ? 'a network card' : kind === 'veth' ? 'one end of a veth pair' : `of kind ${kind}`;
+  return [`# ${ifname} is ${what}: it must be there before (or use --stand-ins)`];
+}
+
+function renderSettings(link: LinkMessage, names: IpNames, hasLinkLocal: boolean): string {
+  const { flags, master, ifalias } = link;
+  const isUp = (flags & IFF_UP) !== 0;
+  return line(
+    'link set dev',
+    link.ifname,
+    pair('mtu', link.mtu),
+    pair('group', link.group),
+    pair('txqueuelen', link.txqlen),
+    pair('master', master === undefined || master === 0 ? undefined : names.link(master)),
+    pair('alias', ifalias === undefined || ifalias.includes('#') ? undefined : quoted(ifalias)),
+    // One that is up and has no link-local address shall not get one.
+    isUp && !hasLinkLocal ? ['addrgenmode', 'none'] : [],
+    (flags & IFF_NOARP) === 0 ? [] : ['arp', 'off'],
+    (flags & IFF_MULTICAST) === 0 ? ['multicast', 'off'] : [],
+    (flags & IFF_PROMISC) === 0 || master !== undefined ? [] : ['promisc', 'on'],
+    isUp ? 'up' : 'down',
+  );
+}
+
+/** `ip -batch` takes words in quotes. A number sign begins a comment even there. */
+function quoted(text: string): string {
+  return /[\s'"\\]/.test(text) ? `"${text.replaceAll('"', "'")}"` : text;
+}
