@@ -3,6 +3,7 @@ import { CHECK, DIFF } from './diff/command.ts';
 import { DOCTOR } from './doctor/command.ts';
 import { ADDRS, DUMP, LINKS, NEIGH, ROUTES, RULES } from './dump/command.ts';
 import { EXPLAIN } from './explain/command.ts';
+import { GRAPH } from './graph/command.ts';
 import { ENIS, PODS, POOL } from './pool/command.ts';
 import { REPAIR } from './repair/command.ts';
 import { STATUS } from './status/command.ts';
@@ -24,6 +25,7 @@ export const COMMANDS: readonly Command[] = [
   NEIGH,
   DUMP,
   EXPLAIN,
+  GRAPH,
   DIFF,
   CHECK,
   REPAIR,

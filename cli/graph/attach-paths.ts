@@ -46,7 +46,11 @@ function openCanvas(initial: readonly GraphNode[]): Canvas {
   const boxes = new Map(initial.map((node) => [node.id, node]));
   const byElement = new Map<ElementId, string[]>();
   const register = (node: GraphNode): void => {
-    for (const element of new Set([node.id, ...node.elements]))
+    for (const element of new Set([
+      node.id,
+      ...node.elements,
+      ...node.elements.filter((one) => one.startsWith('rule:')).map(ruleKey),
+    ]))
       byElement.set(element, [...(byElement.get(element) ?? []), node.id]);
   };
   initial.forEach(register);
@@ -105,23 +109,39 @@ function openCanvas(initial: readonly GraphNode[]): Canvas {
 /** States, the worst last. */
 const SEVERITY: readonly GraphState[] = ['ok', 'unknown', 'warning', 'broken', 'missing'];
 
-/** What stands for an element that has no box of its own: a route's table, the interface of a setting. */
+/** What stands for an element that has no box of its own: a route's table, the interface of a setting or a neighbour. */
 function lesserNames(element: ElementId, links: ReadonlyMap<string, string>): readonly string[] {
+  if (element.startsWith('rule:')) return [ruleKey(element)];
+  const [, inPod] = /^(?:link|route|neigh):([^:]+\/[^:]+):/.exec(element) ?? [];
+  if (inPod !== undefined) return [`pod:${inPod}`];
   const [, table] = /^route:(\d+):/.exec(element) ?? [];
   if (table !== undefined) return [`table:${table}`];
+  const [, ifindex] = /^neigh:(\d+):/.exec(element) ?? [];
+  if (ifindex !== undefined) return [`link:${ifindex}`];
   const [, ifname] = /^sysctl:net\.ipv[46]\.conf\.(.+)\.[a-z_]+$/.exec(element) ?? [];
   const ofLink = ifname === undefined ? undefined : links.get(ifname);
   if (ofLink !== undefined) return [ofLink];
-  if (element.startsWith('sysctl:')) return ['settings'];
-  const [, key] = /^link:([^:]+\/[^:]+):\d+$/.exec(element) ?? [];
-  return key === undefined ? [] : [`pod:${key}`];
+  return element.startsWith('sysctl:') ? ['settings'] : [];
+}
+
+/** Names a rule by what it selects, however its element spells it: as `ip rule` lists it, or as the command that makes it. */
+function ruleKey(element: ElementId): string {
+  const [, family, priority, text = ''] = /^rule:(\d):(\d+):(.*)$/.exec(element) ?? [];
+  const words = text.split(' ');
+  const selectors = ['from', 'to', 'fwmark', 'iif', 'oif'].flatMap((word) => {
+    const value = words[words.indexOf(word) + 1];
+    return !words.includes(word) || value === undefined || value === 'all'
+      ? []
+      : [`${word} ${value.replace(/\/(32|128|0xffffffff)$/, '')}`];
+  });
+  return `rule ${family} ${priority} ${words.includes('not') ? 'not ' : ''}${selectors.join(' ')}`;
 }
 
 function pathOf(one: Explanation, path: Path, canvas: Canvas, indexOf: ReadonlyMap<string, number>): GraphPath {
   const pod = canvas.find(one.element);
   const group = pod?.group ?? NODE_GROUP;
   const steps = path.hops.map((hop): GraphStep => {
-    const box = boxOfHop(hop, group, canvas);
+    const box = boxOfHop(one, hop, group, canvas);
     const index = hop.finding === undefined ? undefined : indexOf.get(findingKey(hop.finding));
     if (box !== undefined && hop.verdict !== 'ok' && hop.verdict !== 'unknown') canvas.blame(box, hop.verdict, index);
     return {
@@ -137,16 +157,18 @@ function pathOf(one: Explanation, path: Path, canvas: Canvas, indexOf: ReadonlyM
   return { pod: pod?.id ?? one.element, direction: path.direction, from: path.from, to: path.to, steps };
 }
 
-function boxOfHop(hop: Hop, group: string, canvas: Canvas): GraphNode | undefined {
+function boxOfHop(one: Explanation, hop: Hop, group: string, canvas: Canvas): GraphNode | undefined {
   const found = canvas.find(hop.element, group);
   if (found !== undefined) return found;
   if (hop.kind === 'cloud') return canvas.find(`gateway@${group}`);
+  // A veth that is not there has no number to be named by.
+  if (hop.kind === 'veth') return canvas.find(one.element.replace(/^pod:/, 'veth:'));
   return hop.verdict === 'broken' ? canvas.ghost(hop.element, hop, group) : undefined;
 }
 
 function titleOfElement(element: ElementId): string {
-  const [, priority, selector] = /^rule:\d:(\d+):(.*)$/.exec(element) ?? [];
-  return priority === undefined ? element : `${priority}: ${selector?.replace(/^from all (?=\S)/, '')}`;
+  const [, priority, selector] = /^rule \d (\d+) (.*)$/.exec(ruleKey(element)) ?? [];
+  return priority === undefined ? 'no rule' : `${priority}: ${selector || 'all packets'}`;
 }
 
 /** Findings that say the same of the same are one. */

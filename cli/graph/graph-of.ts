@@ -89,14 +89,14 @@ function settingsBox({ host }: NodeFacts): GraphNode {
   const shown = [
     ['net.ipv4.ip_forward', 'ip_forward'],
     ['net.ipv6.conf.all.forwarding', 'IPv6 forwarding'],
-    ['net.ipv4.conf.all.rp_filter', 'rp_filter of all'],
+    ['net.ipv4.conf.all.rp_filter', 'rp_filter all'],
   ] as const;
   return {
     id: 'settings',
     kind: 'settings',
-    lane: 'pods',
+    lane: 'marks',
     group: NODE_GROUP,
-    title: 'Settings of the node',
+    title: 'Settings',
     lines: shown.flatMap(([name, title]) => {
       const value = host.sysctls.get(name);
       return value === undefined ? [] : [`${title} ${value}`];

@@ -32,24 +32,26 @@ export type Band = {
 export const SIZES = {
   margin: 24,
   /** Between two columns: edges and paths run there. */
-  laneGap: 72,
+  laneGap: 60,
   /** Between two bands: paths run there. */
   bandGap: 22,
   bandHeader: 34,
   bandPad: 18,
-  laneHeader: 30,
+  laneHeader: 38,
   cardGap: 12,
   cardPad: 10,
   titleLine: 17,
   textLine: 15,
   /** Between the rows of Pods: paths run there. */
   rowGap: 12,
-  podWidth: 212,
-  vethGap: 18,
-  vethWidth: 168,
-  podColumnGap: 30,
+  podWidth: 204,
+  vethGap: 16,
+  vethWidth: 128,
+  podColumnGap: 26,
   podPad: 14,
   foldedPods: 46,
+  /** Of the column of Pods while all of them are folded away. */
+  foldedWidth: 300,
 } as const;
 
 /** Faces of the drawing. */
@@ -60,16 +62,16 @@ export const FONTS = {
 } as const satisfies Readonly<Record<string, TextFont>>;
 
 const LANE_WIDTHS: Readonly<Record<Exclude<GraphLane, 'pods'>, number>> = {
-  marks: 170,
-  rules: 250,
-  tables: 290,
-  links: 250,
-  vpc: 190,
+  marks: 176,
+  rules: 248,
+  tables: 274,
+  links: 216,
+  vpc: 168,
 };
 
 const LANE_TITLES: Readonly<Record<GraphLane, string>> = {
   pods: 'Pods and their host veths',
-  marks: 'nftables marks',
+  marks: 'nftables, settings',
   rules: 'Routing rules',
   tables: 'Routing tables',
   links: 'ENIs and NICs',
@@ -79,8 +81,9 @@ const LANE_TITLES: Readonly<Record<GraphLane, string>> = {
 /** Places every box: bands from top to bottom, columns from the Pods to the VPC. Pure, and equal for equal drawings. */
 export function planLayout(graph: Graph): Layout {
   const byGroup = Map.groupBy(graph.nodes, ({ group }) => group);
-  const most = Math.max(0, ...[...byGroup.values()].map((nodes) => nodes.filter(isPod).length));
-  const columns = podColumns(most);
+  const columns = podColumns(
+    [...byGroup.values()].map((nodes) => nodes.filter(isPod).length).filter((pods) => pods > 0),
+  );
   const lanes = placeLanes(graph.nodes, columns);
   const last = lanes.at(-1);
   const width = (last === undefined ? 0 : last.x + last.w) + SIZES.bandPad + SIZES.margin;
@@ -95,10 +98,30 @@ export function planLayout(graph: Graph): Layout {
   return { width, height: y - SIZES.bandGap + SIZES.margin, lanes, bands, boxes };
 }
 
-/** Columns of Pods in a band, so that the band of most Pods is not much higher than wide. */
-export function podColumns(most: number): number {
-  return Math.max(1, Math.round(Math.sqrt(most / 2.8)));
+/** Columns of Pods in each band, so that the drawing is not much higher than wide; `pods` are those of each band. */
+export function podColumns(pods: readonly number[]): number {
+  const ratio = (columns: number): number => {
+    const width = REST_WIDTH + columns * CELL_WIDTH;
+    const height = pods.reduce(
+      (sum, count) => sum + Math.max(2, Math.ceil(count / columns)) * CELL_HEIGHT + BAND_HEIGHT,
+      REST_HEIGHT,
+    );
+    return width / height;
+  };
+  let columns = 1;
+  while (columns < MAX_COLUMNS && ratio(columns + 1) <= SCREEN_RATIO) columns++;
+  return columns;
 }
+
+/** People scroll down more readily than sideways, and the panel stands beside the drawing. */
+const SCREEN_RATIO = 1;
+/** More columns would make the text of a drawing that fits the screen too small to read. */
+const MAX_COLUMNS = 3;
+const REST_WIDTH = 1480;
+const REST_HEIGHT = 400;
+const CELL_WIDTH = 374;
+const CELL_HEIGHT = 60;
+const BAND_HEIGHT = 100;
 
 /** Height of a box, by the lines in it. */
 export function cardHeight({ lines }: Pick<GraphNode, 'lines'>): number {
@@ -141,11 +164,7 @@ function placeBand(group: GraphGroup, nodes: readonly GraphNode[], place: Place,
   const top = place.y + SIZES.bandHeader;
   for (const { lane, x, w } of place.lanes) {
     const stack = stacks.get(lane) ?? [];
-    placeStack(
-      stack,
-      { x, y: top + (body - stackHeight(stack)) / 2, w: lane === 'pods' ? Math.min(w, 260) : w, h: 0 },
-      boxes,
-    );
+    placeStack(stack, { x, y: top + (body - stackHeight(stack)) / 2, w, h: 0 }, boxes);
   }
   const [podLane] = place.lanes;
   const grid =

@@ -56,7 +56,7 @@ export function pathLine(from: PathStop, to: PathStop, nudge: number): string {
     const b = end[0] ?? [0, 0];
     const isNear = Math.abs(a[0] - b[0]) < 1;
     const lower = from.band > to.band ? from : to;
-    const across = from.band === to.band ? lower.bandTop + 38 + nudge : lower.bandTop - 11 + nudge * 2;
+    const across = lower.bandTop - 11 + nudge * 2;
     points.push(
       ...start,
       ...(isNear

@@ -14,8 +14,12 @@ export function renderDrawing(graph: Graph, layout: Layout, use: DrawingUse): st
   const byGroup = Map.groupBy(graph.nodes, ({ group }) => group);
   return [
     element('defs', {}, TIPS.map(tip).join('')),
-    ...layout.lanes.map(({ title, x }) =>
-      element('text', { class: 'lane-title', x, y: SIZES.margin + 14 }, escapeXml(title.toUpperCase())),
+    ...layout.lanes.map(({ lane, title, x }) =>
+      element(
+        'text',
+        { class: 'lane-title', 'data-lane': lane, x, y: SIZES.margin + 14 },
+        escapeXml(title.toUpperCase()),
+      ),
     ),
     ...layout.bands.map((band) => renderBand(band, byGroup.get(band.group.id) ?? [], graph.edges, layout, use)),
   ].join('\n');
@@ -34,7 +38,7 @@ function renderBand(
   const mine = edges.filter(({ to }) => ids.has(to));
   const lines = (isVeth: boolean) =>
     mine.filter(({ kind }) => (kind === 'veth') === isVeth).map((edge) => renderEdge(edge, band, layout));
-  const { group, frame, pods } = band;
+  const { group, frame, pods, podCount } = band;
   return element(
     'g',
     { class: 'band', 'data-group': group.id },
@@ -52,12 +56,43 @@ function renderBand(
               ...inGrid.map((node) => renderNode(node, layout.boxes.get(node.id), use)),
             ].join('\n'),
       ),
+      use.isInteractive && pods !== undefined ? renderFolded(pods, podCount, nodes) : '',
       element(
         'g',
         { class: 'shared' },
         [...lines(false), ...shared.map((node) => renderNode(node, layout.boxes.get(node.id), use)), ' '].join('\n'),
       ),
     ].join('\n'),
+  );
+}
+
+/** What stands for the Pods of a folded band; the page shows it. */
+function renderFolded(pods: Box, podCount: number, nodes: readonly GraphNode[]): string {
+  const names = nodes.filter(({ kind }) => kind === 'pod').map(({ title }) => title);
+  const y = pods.y + (pods.h - SIZES.foldedPods) / 2;
+  const first = names.slice(0, 3).join(', ');
+  return element(
+    'g',
+    { class: 'folded' },
+    [
+      element('rect', { class: 'pods-frame', x: pods.x, y, width: pods.w, height: SIZES.foldedPods, rx: 8 }),
+      element(
+        'text',
+        { class: 'card-title', x: pods.x + SIZES.podPad, y: y + 19 },
+        `${podCount} Pod${podCount === 1 ? '' : 's'}`,
+      ),
+      element(
+        'text',
+        { class: 'mono', x: pods.x + SIZES.podPad, y: y + 35 },
+        escapeXml(
+          fitText(
+            names.length > 3 ? `${first}, …` : first,
+            Math.min(pods.w, SIZES.foldedWidth) - 2 * SIZES.podPad,
+            FONTS.text,
+          ),
+        ),
+      ),
+    ].join(''),
   );
 }
 

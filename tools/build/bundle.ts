@@ -1,4 +1,7 @@
+import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 import { leanYargs } from './lean-yargs.ts';
 
@@ -45,7 +48,7 @@ export async function bundle(root: string, entry: string, release: string, compi
       'import.meta.dirname': '__dirname',
       'import.meta.filename': '__filename',
     },
-    plugins: [ffiBesideExecutable, leanYargs],
+    plugins: [ffiBesideExecutable, leanYargs, inlineModules],
   });
   const bundled = outputFiles[0]?.text;
   if (bundled === undefined) throw new Error(`${entry}: esbuild made no file`);
@@ -54,9 +57,18 @@ export async function bundle(root: string, entry: string, release: string, compi
   const inputs = Object.keys(metafile.inputs);
   return {
     code,
-    sources: inputs.filter((path) => !path.includes('node_modules/')).sort(),
+    sources: sourcesOf(root, inputs),
     needsFfi: inputs.some((path) => FFI_LOADER.test(path)),
   };
+}
+
+/** What an inlined module reads lies beside it, and is a source as much as the module. */
+function sourcesOf(root: string, inputs: readonly string[]): readonly string[] {
+  const own = inputs.filter((path) => !path.includes('node_modules/'));
+  const read = own
+    .filter((path) => INLINE_MODULE.test(path))
+    .flatMap((path) => readdirSync(join(root, dirname(path))).map((name) => join(dirname(path), name)));
+  return [...new Set([...own, ...read])].sort();
 }
 
 /** Must be the first thing in the file. @see https://v8.dev/blog/explicit-compile-hints */
@@ -65,6 +77,8 @@ const EAGER_HINT = '//# allFunctionsCalledOnLoad\n';
 /** Stands for import.meta.url, which a CommonJS file has not. */
 const MODULE_URL = '__tke_module_url';
 const DEFINE_MODULE_URL = `const ${MODULE_URL}=require('node:url').pathToFileURL(__filename).href;\n`;
+
+const INLINE_MODULE = /\.inline\.ts$/;
 
 const FFI_LOADER = /node_modules\/ffi-rs\/index\.js$/;
 
@@ -89,6 +103,23 @@ const ffiBesideExecutable: Plugin = {
         process.dlopen(loaded, require('node:path').join(__dirname, '${FFI_FILE}'));
         const nativeBinding = loaded.exports;`;
       return { contents: `${loader}\n${source.slice(at)}`, loader: 'js' };
+    });
+  },
+};
+
+/**
+ * Runs modules named `….inline.ts` while bundling and puts what they export, which must be plain data, in their place: files
+ * that they read from beside them are not beside an executable.
+ */
+const inlineModules: Plugin = {
+  name: 'inline-modules',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: INLINE_MODULE }, async ({ path }) => {
+      const values: unknown = await import(pathToFileURL(path).href);
+      const lines = Object.entries(Object(values)).map(
+        ([name, value]) => `export const ${name} = ${JSON.stringify(value)};`,
+      );
+      return { contents: lines.join('\n'), loader: 'js' };
     });
   },
 };

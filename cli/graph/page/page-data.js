@@ -1,0 +1,35 @@
+/**
+ * Runs in the page of `tke-eni graph -o html`, before the other scripts: what the page is made of. The files of this
+ * folder are modules for the linter only; in the page they stand one after the other in one script. All texts of the
+ * node come as data and are set as text, never as markup.
+ */
+
+/** The drawing as the renderer wrote it down: see dataText in render-html.ts. */
+export const page = JSON.parse(document.getElementById('graph').textContent);
+
+export const [drawing, view, pathLayer, panel, search, results] = [
+  'drawing',
+  'view',
+  'paths',
+  'panel',
+  'search',
+  'results',
+].map((id) => document.getElementById(id));
+
+/** Indexes of nodes by their ids. */
+export const byId = new Map(page.nodes.map((node, index) => [node.id, index]));
+
+/** Elements of the nodes, by index. */
+export const boxes = page.nodes.map(() => undefined);
+for (const box of drawing.querySelectorAll('.node')) boxes[byId.get(box.dataset.id)] = box;
+
+export const bands = page.bands.map((band) => ({
+  ...band,
+  isFolded: page.isFolded && band.pods > 0,
+  shift: 0,
+  element: [...drawing.querySelectorAll('.band')].find((one) => one.dataset.group === band.group),
+}));
+
+export function bandOf(node) {
+  return bands.find(({ group }) => group === node.group);
+}

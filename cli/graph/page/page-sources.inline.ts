@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+
+/** The page's script and sheets, read from beside this file. A packaged executable holds their text instead: see tools/build/bundle.ts. */
+export const PAGE_SCRIPT: string = ['page-data.js', 'view.js', 'panel.js', 'search.js', 'page.js']
+  .map((name) => withoutModuleWords(read(name)))
+  .join('\n');
+
+/** Style of the page around the drawing. */
+export const PAGE_SHEET: string = read('page.css');
+
+/** Style of the drawing, on the page and as a picture. */
+export const DRAWING_SHEET: string = read('drawing.css');
+
+function read(name: string): string {
+  return readFileSync(new URL(name, import.meta.url), 'utf8');
+}
+
+/** The files stand in one script, in the order of their imports. */
+function withoutModuleWords(source: string): string {
+  return source.replace(/^import [^;]*;$/gm, '').replace(/^export (?=const|function)/gm, '');
+}

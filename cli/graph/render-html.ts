@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import { findPathStops } from './find-path-stops.ts';
+import type { Graph } from './graph.ts';
+import { planLayout, SIZES } from './plan-layout.ts';
+import { pathLine } from './plan-path-line.ts';
+import { planStops } from './plan-stops.ts';
+import { KIND_NAMES, renderDrawing } from './render-drawing.ts';
+import { renderThemed } from './render-theme.ts';
+import { element, escapeXml } from './render-xml.ts';
+
+/** The page's own sources, as they lie beside it. */
+export type PageSources = { readonly script: string; readonly pageSheet: string; readonly drawingSheet: string };
+
+/** From so many Pods on, their groups are folded when the page opens. */
+const FOLDED_FROM = 60;
+
+/**
+ * Renders a drawing as one HTML page that works from a file: pan, zoom, search, fold, and open what is drawn.
+ *
+ * Names on a node are anybody's, so they are escaped in the markup, stay text in the script, and a policy in the page lets
+ * nothing run or load but what is in it.
+ */
+export function renderHtml(graph: Graph, focus: string | undefined, sources: PageSources): string {
+  const style = `${renderThemed(sources.pageSheet)}${renderThemed(sources.drawingSheet)}`;
+  // The function that plans lines is the page's too: one way to draw them.
+  const script = `'use strict';\nconst pathLine = ${pathLine.toString()};\n${sources.script}`;
+  const policy = [
+    "default-src 'none'",
+    `script-src '${sourceHash(script)}'`,
+    `style-src '${sourceHash(style)}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+  return [
+    '<!doctype html>',
+    '<html lang="en">',
+    '<head>',
+    '<meta charset="utf-8">',
+    `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    '<meta name="referrer" content="no-referrer">',
+    `<title>${escapeXml(`${graph.title} · tke-eni graph`)}</title>`,
+    `<style>${style}</style>`,
+    '</head>',
+    '<body>',
+    renderBody(graph),
+    `<script type="application/json" id="graph">${dataText(graph, focus)}</script>`,
+    `<script>${script}</script>`,
+    '</body>',
+    '</html>',
+    '',
+  ].join('\n');
+}
+
+function renderBody(graph: Graph): string {
+  const layout = planLayout(graph);
+  const button = (id: string, label: string, text: string) =>
+    `<button type="button" id="${id}" aria-label="${label}" title="${label}">${text}</button>`;
+  return [
+    '<header>',
+    `<div class="name"><h1>${escapeXml(graph.title)}</h1><p>${escapeXml(graph.subtitle)}</p></div>`,
+    '<div class="search" role="search"><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="Search: Pod, address, interface, rule  ( / )" aria-label="Search the node" aria-controls="results"><ol id="results" hidden></ol></div>',
+    '<div class="tools" role="toolbar" aria-label="View">',
+    button('zoom-out', 'Zoom out ( - )', '−'),
+    button('zoom-in', 'Zoom in ( + )', '+'),
+    button('fit', 'Show all ( 0 )', 'Fit'),
+    button('fold', 'Fold or unfold all Pods ( f )', 'Fold'),
+    '</div>',
+    '</header>',
+    '<main>',
+    '<div id="stage">',
+    element(
+      'svg',
+      { id: 'drawing', role: 'group', 'aria-label': `Drawing of ${graph.title}` },
+      `<g id="view">${renderDrawing(graph, layout, { isInteractive: true })}<g id="paths"></g></g>`,
+    ),
+    '</div>',
+    '<aside id="panel" aria-label="Details" aria-live="polite" tabindex="-1"></aside>',
+    '</main>',
+  ].join('\n');
+}
+
+/** What the script works on. `<` is written so that no text can end the element. */
+function dataText(graph: Graph, focus: string | undefined): string {
+  const layout = planLayout(graph);
+  const stops = planStops(graph, layout);
+  const index = new Map(graph.nodes.map(({ id }, at) => [id, at]));
+  const pods = graph.nodes.filter(({ kind }) => kind === 'pod').length;
+  const page = {
+    focus: focus ?? null,
+    isFolded: pods >= FOLDED_FROM,
+    size: {
+      width: layout.width,
+      height: layout.height,
+      // By so much everything right of the Pods moves left while all of them are folded.
+      foldsBy: Math.max(0, (layout.lanes.find(({ lane }) => lane === 'pods')?.w ?? 0) - SIZES.foldedWidth),
+    },
+    bands: layout.bands.map(({ group, frame, foldsBy, podCount, pods: grid }) => ({
+      group: group.id,
+      y: frame.y,
+      w: frame.w,
+      h: frame.h,
+      podsWidth: grid?.w ?? 0,
+      foldsBy,
+      pods: podCount,
+    })),
+    kinds: KIND_NAMES,
+    nodes: graph.nodes.map(({ id, kind, group, title, lines, state, facts, findings, podNode }) => ({
+      id,
+      kind,
+      group,
+      title,
+      lines,
+      state,
+      facts,
+      findings,
+      podNode: podNode ?? null,
+      stop: stops.get(id) ?? null,
+    })),
+    paths: graph.paths.map((path) => ({
+      ...path,
+      pod: index.get(path.pod) ?? -1,
+      steps: path.steps.map((step) => ({ ...step, node: step.node === undefined ? -1 : (index.get(step.node) ?? -1) })),
+      stops: findPathStops(graph, path).map(({ node, line }) => ({ node: index.get(node) ?? -1, line })),
+    })),
+    findings: graph.findings.map((finding) => ({
+      ...finding,
+      subjects: graph.nodes.flatMap(({ findings }, at) =>
+        findings.includes(graph.findings.indexOf(finding)) ? [at] : [],
+      ),
+    })),
+    unknowns: graph.unknowns,
+  };
+  return JSON.stringify(page).replace(/</g, '\\u003c');
+}
+
+/** As a policy names a source. @see CSP level 3, section 2.3.1 hash-source */
+function sourceHash(source: string): string {
+  return `sha256-${createHash('sha256').update(source).digest('base64')}`;
+}

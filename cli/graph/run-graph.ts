@@ -1,0 +1,71 @@
+import { writeFile } from 'node:fs/promises';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../command.ts';
+import { EXIT, type ExitCode } from '../exit-code.ts';
+import { renderJson } from '../output/render-json.ts';
+import type { GraphArgs } from './command.ts';
+import { findFormat, type GraphFormat } from './find-format.ts';
+import type { Graph, GraphPath } from './graph.ts';
+import { graphOf } from './graph-of.ts';
+import { lookForGraph } from './look-for-graph.ts';
+import { DRAWING_SHEET, PAGE_SCRIPT, PAGE_SHEET } from './page/page-sources.inline.ts';
+import { renderHtml } from './render-html.ts';
+import { renderMermaid } from './render-mermaid.ts';
+import { renderSvg } from './render-svg.ts';
+
+/** Draws the node. @throws CliError */
+export async function run(args: GraphArgs, context: CommandContext): Promise<ExitCode> {
+  const { subject, to, file } = args;
+  const format = findFormat(args.output, file);
+  if (to !== undefined && subject === undefined) {
+    throw new CliError('USAGE', '--to says where a Pod sends to, and no Pod is named', 'tke-eni graph <pod> --to ADDR');
+  }
+  const seen = await lookForGraph(context, { subject, to });
+  const graph = graphOf(seen.facts, seen);
+  const text = render(graph, seen.asked, format, context.stdout.isTerminal);
+  if (file === undefined) context.stdout.write(text);
+  else {
+    await write(file, text);
+    context.stderr.write(`wrote ${file}\n`);
+  }
+  return graph.nodes.some(({ state }) => state === 'broken' || state === 'missing') ? EXIT.wrong : EXIT.ok;
+}
+
+function render(graph: Graph, asked: string | undefined, format: GraphFormat, isTerminal: boolean): string {
+  const focus = graph.paths.filter(({ pod }) => pod === asked);
+  switch (format) {
+    case 'html':
+      return renderHtml(graph, asked, { script: PAGE_SCRIPT, pageSheet: PAGE_SHEET, drawingSheet: DRAWING_SHEET });
+    case 'svg':
+      return renderSvg(graph, mainPaths(focus), DRAWING_SHEET);
+    case 'mermaid':
+      return renderMermaid(graph, mainPaths(focus));
+    case 'json':
+      return renderJson(graph, isTerminal);
+  }
+}
+
+/** One path out and one in: more lines than these cannot be told apart in a picture. A broken one comes first. */
+function mainPaths(paths: readonly GraphPath[]): readonly GraphPath[] {
+  const isBroken = (path: GraphPath) => path.steps.some(({ verdict }) => verdict === 'broken');
+  return (['from-pod', 'to-pod'] as const).flatMap((direction) => {
+    const candidates = paths.filter((path) => path.direction === direction);
+    return candidates.find(isBroken) ?? candidates[0] ?? [];
+  });
+}
+
+async function write(file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CliError(
+      'REFUSED',
+      `${file} cannot be written: ${reason}`,
+      'name a file in a folder that you may write to',
+      {
+        cause: error,
+      },
+    );
+  }
+}
