@@ -2,9 +2,11 @@
  * Makes the executables in dist/bin, offline, from the sources and what npm installed:
  * `node tools/build.ts [NAME]...`, all without an argument. What did not change is left alone.
  */
-import { copyFile, mkdir, rename } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { bundle, type Compile, FFI_FILE } from './build/bundle.ts';
 import { type BuildPlace, makeExecutable } from './build/executable.ts';
 import { withLock } from './build/lock.ts';
@@ -88,6 +90,7 @@ async function build(name: ExecutableName): Promise<string> {
   const outcome = await makeExecutable({ name, links, code, execArgv, ...runPath }, place);
   await putLibrariesBeside(libraries, place.nodePath);
   if (needsFfi) await putFfiBeside();
+  if (name === 'tke-eni' && outcome === 'made') await putManPage();
   return `${release} ${outcome}`;
 }
 
@@ -100,6 +103,14 @@ export function findNode(): string {
     );
   }
   return nodePath;
+}
+
+/** Takes the man page of the executable itself: it tells of exactly what was built. */
+async function putManPage(): Promise<void> {
+  const { stdout } = await promisify(execFile)(join(BIN_DIR, 'tke-eni'), ['man']);
+  const path = join(ROOT, 'dist', 'man', 'tke-eni.8');
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, stdout);
 }
 
 function locate(packageName: string, file: string): { readonly version: string; readonly nodePath: string } {

@@ -7,6 +7,7 @@ import { AGENT_PROGRAM } from '../agent/config/options.ts';
 import { IPAMD_PROGRAM } from '../ipamd/config/options.ts';
 import { renderConfigDoc } from '../runtime/settings/render-options.ts';
 import { CHART_FILES } from './chart/chart-files.ts';
+import { renderCliDocs } from './cli-docs.ts';
 import { renderDashboard } from './dashboard/render.ts';
 import { renderErrorDocs } from './error-docs.ts';
 import { renderEventDocs } from './event-docs.ts';
@@ -20,6 +21,7 @@ const DOCS: Readonly<Record<string, () => string>> = {
   'docs/ipamd-config.md': () => renderConfigDoc(IPAMD_PROGRAM),
   'docs/errors.md': renderErrorDocs,
   'docs/reference/annotations.md': renderNameDocs,
+  'docs/reference/cli.md': () => renderCliDocs(),
   'docs/reference/events.md': renderEventDocs,
   'docs/reference/findings.md': renderFindingDocs,
   'docs/reference/metrics.md': renderMetricDocs,
