@@ -4,12 +4,20 @@ import { isObject, type JsonObject, type NetnsView } from '../../support/netns.t
 import type { RunResult } from '../../support/run.ts';
 
 /** What of a node `tke-eni` needs to know. */
-export type CliPlace = { readonly netns: NetnsView; readonly stateDir: string; readonly socketPath: string };
+export type CliPlace = {
+  readonly netns: NetnsView;
+  readonly stateDir: string;
+  readonly socketPath: string;
+  /** Variables besides the test's own. */
+  readonly env?: Readonly<Record<string, string>>;
+};
 
 /** Runs the packaged `tke-eni` on a node. Returns its answer, failure included. */
-export function runCli({ netns, stateDir, socketPath }: CliPlace, ...args: readonly string[]): Promise<RunResult> {
+export function runCli(place: CliPlace, ...args: readonly string[]): Promise<RunResult> {
+  const { netns, stateDir, socketPath, env = {} } = place;
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   const places = ['--state-dir', stateDir, '--socket', socketPath, '--host-root', '/'];
-  return netns.tryRun([join(DIST_BIN_DIR, 'tke-eni'), ...args, ...places]);
+  return netns.tryRun(['env', ...variables, join(DIST_BIN_DIR, 'tke-eni'), ...args, ...places]);
 }
 
 /** Runs a command with `-o json` and reads its document. @throws Error when it printed none */
