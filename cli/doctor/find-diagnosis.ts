@@ -1,4 +1,5 @@
 import type { Finding } from '../finding.ts';
+import type { ElementId } from '../node/element-id.ts';
 import type { Check, Verdict } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 
@@ -23,22 +24,25 @@ export function findDiagnosis({ checks, isWanted }: Selection, facts: DoctorFact
   const judged = checks.map((check): Judged => {
     const verdict = check.judge(facts);
     if (verdict.kind === 'skipped') return { check, verdict };
-    const findings = verdict.findings.filter((finding) => isWanted(finding) && !isTold(told, finding));
+    const before = [...told];
+    const findings = verdict.findings.filter((finding) => isWanted(finding) && !isTold(before, finding));
     told.push(...findings);
     return { check, verdict: { ...verdict, findings } };
   });
   return { judged, findings: told.toSorted((a, b) => WEIGHT[a.severity] - WEIGHT[b.severity]) };
 }
 
-/** The same kind about a thing of the same name, or about nothing in particular. */
+/** The same kind about the same things, or about some of them. */
 function isTold(told: readonly Finding[], { id, subjects, what }: Finding): boolean {
   return told.some(
     (other) =>
       other.id === id &&
-      (other.what === what ||
-        (subjects.length === 0 && other.subjects.length === 0) ||
-        other.subjects.some((subject) => subjects.includes(subject))),
+      (other.what === what || isWithin(subjects, other.subjects) || isWithin(other.subjects, subjects)),
   );
+}
+
+function isWithin(some: readonly ElementId[], all: readonly ElementId[]): boolean {
+  return some.length === 0 ? all.length === 0 : some.every((id) => all.includes(id));
 }
 
 /** Counts findings by their weight. */

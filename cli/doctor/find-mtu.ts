@@ -1,7 +1,9 @@
+import type { LinkMessage } from '../../netlink/link-message.ts';
 import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
 import { linkId, podId } from '../node/element-id.ts';
 import { ifKnown } from '../node/known.ts';
+import type { PodFacts } from '../node/node-facts.ts';
 import { type Check, done, skipped } from './check.ts';
 import { type EniOutline, findOutline, type PodOutline } from './find-outline.ts';
 
@@ -26,29 +28,46 @@ export const MTU_CHECK: Check = {
             }),
           ];
     const mtus = [...new Set([...(primary === undefined ? [] : [primary.mtu]), ...present.map(({ mtu }) => mtu)])];
-    return done([...pods.flatMap((pod) => ofPod(pod, enis)), ...path], [`MTU ${mtus.join(', ')}`]);
+    return done(
+      [...pods.flatMap(ofPair), ...enis.flatMap((eni) => ofEni(eni, pods)), ...path],
+      [`MTU ${mtus.join(', ')}`],
+    );
   },
 };
 
-function ofPod({ pod, lease, link, title }: PodOutline, enis: readonly EniOutline[]): readonly Finding[] {
+/** The larger of what both ends of the pair let through. */
+function largestOf({ pod, link }: PodOutline): number {
+  return Math.max(link?.mtu ?? 0, insideOf(pod)?.mtu ?? 0);
+}
+
+function insideOf(pod: PodFacts): LinkMessage | undefined {
+  return ifKnown(pod.inside)?.links.find(({ ifname }) => ifname === ifNameOf(pod));
+}
+
+function ifNameOf({ key }: PodFacts): string {
+  return key.slice(key.indexOf('/') + 1);
+}
+
+function ofPair({ pod, link, title }: PodOutline): readonly Finding[] {
+  const inside = insideOf(pod);
+  if (link === undefined || inside === undefined || inside.mtu === link.mtu) return [];
+  const what = `${ifNameOf(pod)} in ${title} has MTU ${inside.mtu}, its host interface ${link.ifname} ${link.mtu}`;
+  const fix = ['tke-eni repair', `ip link set ${link.ifname} mtu ${inside.mtu}`];
+  return [finding('mtu-mismatch', { what, fix, subjects: [podId(pod.key), linkId(link.ifindex)] })];
+}
+
+/** One finding for all Pods of an ENI: its MTU is what is to be changed. */
+function ofEni({ link, eniId, table, title }: EniOutline, pods: readonly PodOutline[]): readonly Finding[] {
   if (link === undefined) return [];
-  const subjects = [podId(pod.key), linkId(link.ifindex)];
-  const ifName = pod.key.slice(pod.key.indexOf('/') + 1);
-  const inside = ifKnown(pod.inside)?.links.find(({ ifname }) => ifname === ifName);
-  const eni = enis.find(({ eniId, table }) =>
-    lease === undefined ? table === link.group : eniId === lease.eniId,
-  )?.link;
-  const found: Finding[] = [];
-  if (inside !== undefined && inside.mtu !== link.mtu) {
-    const what = `${ifName} in ${title} has MTU ${inside.mtu}, its host interface ${link.ifname} ${link.mtu}`;
-    const fix = ['tke-eni repair', `ip link set ${link.ifname} mtu ${inside.mtu}`];
-    found.push(finding('mtu-mismatch', { what, fix, subjects }));
-  }
-  const largest = Math.max(link.mtu, inside?.mtu ?? 0);
-  if (eni !== undefined && largest > eni.mtu) {
-    const what = `${title} may send ${largest} bytes, its ENI ${eni.ifname} ${eni.mtu}`;
-    const fix = ['tke-eni repair', `ip link set ${eni.ifname} mtu ${largest}`];
-    found.push(finding('mtu-mismatch', { what, fix, subjects: [...subjects, linkId(eni.ifindex)] }));
-  }
-  return found;
+  const isOn = ({ lease, link: veth }: PodOutline) =>
+    lease === undefined ? veth?.group === table : lease.eniId === eniId;
+  const large = pods.filter((pod) => isOn(pod) && largestOf(pod) > link.mtu);
+  const [first] = large;
+  if (first === undefined) return [];
+  const mtu = Math.max(...large.map(largestOf));
+  const who = large.length === 1 ? first.title : `${first.title} and ${large.length - 1} more`;
+  const what = `${who} may send ${mtu} bytes, ${title} takes ${link.mtu}`;
+  const fix = ['tke-eni repair', `ip link set ${link.ifname} mtu ${mtu}`];
+  const subjects = [linkId(link.ifindex), ...large.map(({ pod }) => podId(pod.key))];
+  return [finding('mtu-mismatch', { what, fix, subjects })];
 }

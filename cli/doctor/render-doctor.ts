@@ -15,18 +15,31 @@ export type DoctorLayout = {
 const COLORS: Readonly<Record<Finding['severity'], Color>> = { error: 'red', warning: 'yellow', info: 'cyan' };
 /** Width of the word for the weight, with a gap. */
 const INDENT = 9;
+/** Findings of one kind that are told in full. */
+const SHOWN_ALIKE = 3;
 
 /**
  * Renders a diagnosis for people: each finding with why it matters and its cure, then what was skipped, then the sum.
  * Prose is wrapped to the width; commands never are, so that they can be pasted.
  */
 export function renderDoctor({ judged, findings }: Diagnosis, layout: DoctorLayout): string {
-  const blocks = findings.map((finding) => `${renderFinding(finding, layout)}\n`);
+  const blocks = [...Map.groupBy(findings, ({ id, severity }) => `${severity} ${id}`).values()].map((alike) =>
+    renderAlike(alike, layout),
+  );
   const skips = judged.filter(({ verdict }) => verdict.kind === 'skipped');
   const list = layout.isWide
     ? `${renderChecks(judged, layout)}\n`
     : skips.map((skip) => renderSkip(skip, layout)).join('');
   return `${blocks.join('')}${list}${renderSum({ judged, findings }, skips.length, layout)}`;
+}
+
+/** After a great mishap hundreds are alike: the first ones tell it. */
+function renderAlike(findings: readonly Finding[], layout: DoctorLayout): string {
+  const shown = findings.slice(0, layout.isWide ? findings.length : SHOWN_ALIKE);
+  const more = findings.length - shown.length;
+  const rest =
+    more === 0 ? '' : `${' '.repeat(INDENT)}${findings[0]?.id}: ${more} more; -o wide and -o json have all\n\n`;
+  return `${shown.map((finding) => `${renderFinding(finding, layout)}\n`).join('')}${rest}`;
 }
 
 function renderFinding({ severity, id, what, why, fix }: Finding, { width, isColored }: DoctorLayout): string {

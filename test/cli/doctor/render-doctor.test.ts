@@ -1,0 +1,123 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import test from 'ava';
+import { CATALOGUE } from '../../../cli/catalogue.ts';
+import { CliError } from '../../../cli/cli-error.ts';
+import { CHECKS } from '../../../cli/doctor/checks.ts';
+import { decideSelection } from '../../../cli/doctor/decide-selection.ts';
+import type { DoctorFacts } from '../../../cli/doctor/doctor-facts.ts';
+import { findDiagnosis } from '../../../cli/doctor/find-diagnosis.ts';
+import { doctorDocument, renderDoctor } from '../../../cli/doctor/render-doctor.ts';
+import { known } from '../../../cli/node/known.ts';
+import { doctorFacts, nodeWith, nodeWithSysctl } from './facts.ts';
+
+const ALL = decideSelection(CHECKS, [], []);
+
+/** Some of each weight, skips included. */
+function sickFacts(): DoctorFacts {
+  const node = nodeWith(
+    ({ links }) => ({ links: links.map((link) => (link.ifindex === 3 ? { ...link, flags: 0 } : link)) }),
+    nodeWithSysctl('net.ipv4.conf.eth2.rp_filter', '1'),
+  );
+  return doctorFacts({
+    node,
+    networkd: known({ isActive: true, version: 249, conf: [], networks: [], links: [] }),
+    kernel: known({
+      release: '5.10.0-18-amd64',
+      hasIpv6: true,
+      conntrack: { count: 1_000, max: 262_144, drop: 12, earlyDrop: 3, insertFailed: 2 },
+      neigh: { ipv4: undefined, ipv6: undefined },
+    }),
+  });
+}
+
+for (const width of [80, 160]) {
+  test(`renderDoctor: is as in the golden file at ${width} columns`, (t) => {
+    const layout = { width, isColored: false, isWide: false };
+    isGolden(t, `doctor-${width}.txt`, renderDoctor(findDiagnosis(ALL, sickFacts()), layout));
+  });
+}
+
+test('renderDoctor: has each check with what it saw when it may be wide', (t) => {
+  const layout = { width: 80, isColored: false, isWide: true };
+  isGolden(t, 'doctor-wide.txt', renderDoctor(findDiagnosis(ALL, sickFacts()), layout));
+});
+
+test('renderDoctor: says in one line that nothing is wrong', (t) => {
+  const text = renderDoctor(findDiagnosis(ALL, doctorFacts()), { width: 80, isColored: false, isWide: false });
+  t.regex(text, /^(skipped .*\n)+\d+ checks, nothing wrong, \d+ skipped\n$/);
+});
+
+test('renderDoctor: colours what is wrong, and only when asked to', (t) => {
+  const diagnosis = findDiagnosis(ALL, sickFacts());
+  const plain = renderDoctor(diagnosis, { width: 80, isColored: false, isWide: true });
+  const colored = renderDoctor(diagnosis, { width: 80, isColored: true, isWide: true });
+  t.true(colored.includes('\u001b[31merror'));
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what colours are made of
+  t.is(colored.replaceAll(/\u001b\[\d+m/g, ''), plain);
+});
+
+test('renderDoctor: tells three of many alike, and how many more there are', (t) => {
+  const rule = { family: 2, tos: 0, action: 1, flags: 0, table: 254, protocol: 3, src: '192.168.0.0/16', unknown: [] };
+  const node = nodeWith(({ rules }) => ({
+    rules: [...rules, ...Array.from({ length: 9 }, (_, at) => ({ ...rule, priority: 1536, tos: at * 4 }))],
+  }));
+  const text = renderDoctor(findDiagnosis(ALL, doctorFacts({ node })), { width: 80, isColored: false, isWide: false });
+  t.is(text.match(/^warning {2}foreign-rule-priority/gm)?.length, 3);
+  t.regex(text, /foreign-rule-priority: 6 more/);
+});
+
+test('doctorDocument: counts what it lists', (t) => {
+  const document = JSON.parse(JSON.stringify(doctorDocument(findDiagnosis(ALL, sickFacts()))));
+  t.like(document.summary, { checks: CHECKS.length, errors: 2, warnings: 1, infos: 1 });
+  t.is(document.findings.length, 4);
+  t.deepEqual(
+    document.checks.flatMap(({ findings = [] }: { findings?: string[] }) => findings).sort(),
+    document.findings.map(({ id }: { id: string }) => id).sort(),
+  );
+});
+
+test('findDiagnosis: tells what two checks found once', (t) => {
+  const facts = sickFacts();
+  const twice = findDiagnosis(ALL, facts).findings.filter(({ id }) => id === 'eni-down');
+  const again = findDiagnosis(ALL, { ...facts, differences: known(twice) });
+  t.is(twice.length, 1);
+  t.is(again.findings.filter(({ id }) => id === 'eni-down').length, 1);
+});
+
+test('decideSelection: takes ids of checks and of findings, with commas', (t) => {
+  const only = decideSelection(CHECKS, ['marks,rp-filter-strict'], []);
+  t.deepEqual(
+    only.checks.map(({ id }) => id),
+    ['marks', 'rp-filter'],
+  );
+  const found = findDiagnosis(only, sickFacts()).findings.map(({ id }) => id);
+  t.deepEqual(found, ['rp-filter-strict']);
+  const skip = decideSelection(CHECKS, [], ['networkd', 'eni-down']);
+  t.false(skip.checks.some(({ id }) => id === 'networkd'));
+  t.deepEqual(
+    findDiagnosis(skip, sickFacts()).findings.map(({ id }) => id),
+    ['rp-filter-strict', 'conntrack-pressure'],
+  );
+});
+
+test('decideSelection: refuses ids that are none, all at once', (t) => {
+  const error = t.throws(() => decideSelection(CHECKS, ['nope', 'marks'], ['neither']), { instanceOf: CliError });
+  t.is(error?.code, 'USAGE');
+  t.regex(error?.message ?? '', /"nope", "neither"/);
+});
+
+test('CHECKS: each id is there once, and every finding of theirs is in the catalogue', (t) => {
+  t.is(new Set(CHECKS.map(({ id }) => id)).size, CHECKS.length);
+  const ids = new Set(Object.keys(CATALOGUE));
+  t.deepEqual(
+    CHECKS.flatMap(({ finds }) => finds).filter((id) => !ids.has(id)),
+    [],
+  );
+});
+
+/** Golden files are written anew with UPDATE_GOLDEN=1. */
+function isGolden(t: { is(a: string, b: string): void }, name: string, text: string): void {
+  const url = new URL(`golden/${name}`, import.meta.url);
+  if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(url, text);
+  t.is(text, readFileSync(url, 'utf8'));
+}

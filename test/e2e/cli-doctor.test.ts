@@ -1,0 +1,197 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import type { FindingId } from '../../cli/catalogue.ts';
+import { buildExecutables } from '../../tools/build.ts';
+import { DIST_BIN_DIR } from '../support/agent-process.ts';
+import type { JsonObject } from '../support/netns.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
+import { placeOf } from './support/fault-trial.ts';
+import { changesBetween, kernelImage } from './support/kernel-image.ts';
+import type { NodeFault } from './support/node-fault.ts';
+import { NODE_FAULTS } from './support/node-faults.ts';
+import { askCli, listOf, runCli } from './support/run-cli.ts';
+import type { AttachedPod } from './support/scene-node.ts';
+import { openTrial, type Trial } from './support/trial.ts';
+
+// The doctor on a real node: silent while all is well, and each fault by its name, of ours and of others.
+
+/** What is the test's machine's, not the trial's. */
+const NOT_OF_THE_NODE = 'networkd,network-manager,cloud-init,inotify,state-dir-not-tmpfs,conntrack-pressure';
+
+/** The agent puts its executable and its configuration into folders of its own. */
+const INSTALLS = {
+  'plugin-dir': DIST_BIN_DIR,
+  'reference-plugin-dir': '',
+  'port-mapping': false,
+  bandwidth: false,
+};
+
+let trial: Trial | undefined;
+let pod: AttachedPod | undefined;
+
+test.before(async (t) => {
+  t.timeout(240_000);
+  await buildExecutables(['tke-eni']);
+  trial = await openTrial({ ruleMode: 'compact', flags: INSTALLS });
+  pod = await trial.addPod();
+  await trial.addPod();
+});
+
+test.after.always(() => trial?.close());
+
+function flagsOf({ agent }: Trial): readonly string[] {
+  return ['--cni-conf-dir', agent.cniConfDir, '--cni-bin-dir', agent.cniBinDir, '--skip', NOT_OF_THE_NODE];
+}
+
+function theNode(): { readonly trial: Trial; readonly pod: AttachedPod } {
+  if (trial === undefined || pod === undefined) throw new Error('there is no node');
+  return { trial, pod };
+}
+
+test.serial('tke-eni doctor: says that nothing is wrong of a node whose agent runs, and changes nothing', async (t) => {
+  const { trial, pod } = theNode();
+  const views = [trial.node.netns, pod.netns];
+  let before: readonly string[] = [];
+  await waitUntil(
+    async () => {
+      before = await kernelImage(views);
+      return !before.some((line) => / tentative /.test(line));
+    },
+    { what: 'addresses that are not tentative', timeoutMs: 10_000, everyMs: 100 },
+  );
+  const { code, stdout, stderr } = await runCli(placeOf(trial), 'doctor', ...flagsOf(trial));
+  t.is(code, 0, stdout + stderr);
+  t.regex(stdout, /^\d+ checks, nothing wrong/m);
+  t.deepEqual(changesBetween(before, await kernelImage(views)), []);
+});
+
+test.serial('tke-eni doctor: names an agent that is dead', async (t) => {
+  const { trial } = theNode();
+  await trial.killAgent();
+  t.deepEqual(await idsOf(trial), ['agent-dead']);
+});
+
+type DoctorFault = Pick<NodeFault, 'name' | 'inject'> & {
+  readonly undo: (scene: FaultScene) => Promise<unknown>;
+  readonly finds: FindingId;
+};
+
+const onNode = ({ trial }: FaultScene, ...argv: readonly string[]): Promise<string> => trial.node.netns.run(argv);
+
+/** What no plan of ours is about, so that only the doctor sees it. */
+const DOCTOR_FAULTS: readonly DoctorFault[] = [
+  {
+    name: "a rule about bits of our mark, as Tailscale's",
+    inject: (scene) =>
+      onNode(scene, 'ip', 'rule', 'add', 'pref', '5210', 'fwmark', '0x80000/0xff0000', 'lookup', 'main'),
+    undo: (scene) => onNode(scene, 'ip', 'rule', 'del', 'pref', '5210'),
+    finds: 'mark-collision',
+  },
+  {
+    name: "iptables sets bits of our mark, as Calico's",
+    inject: (scene) =>
+      onNode(
+        scene,
+        'iptables-nft',
+        ...['-t', 'mangle', '-A', 'PREROUTING', '-j', 'MARK', '--set-xmark', '0x10000/0x10000'],
+      ),
+    undo: (scene) => onNode(scene, 'nft', 'delete', 'table', 'ip', 'mangle'),
+    finds: 'mark-collision',
+  },
+  {
+    name: 'nftables overwrites the whole mark',
+    inject: ({ trial }) =>
+      trial.node.netns.nft(
+        'table inet other { chain pre { type filter hook prerouting priority 0; meta mark set 0x1; }; }\n',
+      ),
+    undo: ({ trial }) => trial.node.netns.nft('delete table inet other\n'),
+    finds: 'mark-collision',
+  },
+  {
+    name: 'the policy of FORWARD is DROP',
+    inject: (scene) => onNode(scene, 'iptables-nft', '-P', 'FORWARD', 'DROP'),
+    undo: (scene) => onNode(scene, 'nft', 'delete', 'table', 'ip', 'filter'),
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: 'a second default route with the same metric',
+    inject: ({ trial }) =>
+      trial.node.netns.ip('route', 'append', 'default', 'via', '169.254.7.7', 'dev', 'lo', 'onlink'),
+    undo: ({ trial }) => trial.node.netns.ip('route', 'del', 'default', 'dev', 'lo'),
+    finds: 'default-routes',
+  },
+  {
+    name: 'the MAC of a host interface is another one',
+    inject: ({ trial, hostVeth }) => trial.node.netns.ip('link', 'set', hostVeth, 'address', '02:00:00:00:00:77'),
+    undo: async ({ trial, hostVeth, pod }) => {
+      const [neigh] = await pod.netns.ipJson('neigh', 'show', '169.254.1.1');
+      await trial.node.netns.ip('link', 'set', hostVeth, 'address', String(neigh?.['lladdr']));
+    },
+    finds: 'veth-mac-changed',
+  },
+];
+
+for (const fault of DOCTOR_FAULTS) {
+  test.serial(`tke-eni doctor: names the fault: ${fault.name}`, async (t) => {
+    t.timeout(60_000);
+    const { trial, pod } = theNode();
+    const scene = await readFaultScene(trial, pod);
+    await fault.inject(scene);
+    try {
+      await names(t, trial, fault.finds);
+    } finally {
+      await fault.undo(scene);
+    }
+    t.deepEqual(await idsOf(trial), ['agent-dead'], 'nothing else is left');
+  });
+}
+
+test.serial(
+  'tke-eni doctor: names a configuration of another CNI that comes first, and an executable that is gone',
+  async (t) => {
+    const { trial } = theNode();
+    const conf = join(trial.agent.cniConfDir, '05-other.conflist');
+    writeFileSync(conf, '{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"bridge"}]}');
+    const plugin = join(trial.agent.cniBinDir, 'tke-route-eni');
+    renameSync(plugin, `${plugin}.gone`);
+    try {
+      t.deepEqual((await idsOf(trial)).toSorted(), ['agent-dead', 'cni-conf-not-first', 'plugin-missing']);
+    } finally {
+      renameSync(`${plugin}.gone`, plugin);
+      rmSync(conf);
+    }
+  },
+);
+
+for (const fault of NODE_FAULTS) {
+  test.serial(`tke-eni doctor: names the fault: ${fault.name}`, async (t) => {
+    t.timeout(60_000);
+    const { trial, pod } = theNode();
+    const scene = await readFaultScene(trial, pod);
+    await fault.inject(scene);
+    try {
+      await names(t, trial, fault.expects.doctor ?? fault.expects.diff);
+    } finally {
+      await fault.undo?.(scene);
+      await runCli(placeOf(trial), 'repair');
+    }
+    t.deepEqual(await idsOf(trial), ['agent-dead'], 'nothing else is left');
+  });
+}
+
+async function names(t: ExecutionContext, trial: Trial, id: string): Promise<void> {
+  const findings = await findingsOf(trial);
+  const found = findings.filter((finding) => finding['id'] === id);
+  t.is(found.length > 0, true, `${id} is not among ${JSON.stringify(findings)}`);
+}
+
+async function idsOf(trial: Trial): Promise<readonly unknown[]> {
+  return (await findingsOf(trial)).map(({ id }) => id);
+}
+
+async function findingsOf(trial: Trial): Promise<readonly JsonObject[]> {
+  const { document } = await askCli(placeOf(trial), 'doctor', ...flagsOf(trial));
+  return listOf(document, 'findings');
+}
