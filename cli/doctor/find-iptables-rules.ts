@@ -21,8 +21,44 @@ export type IptablesChain = {
 /** What both backends hold. */
 export type IptablesRules = { readonly rules: readonly IptablesRule[]; readonly chains: readonly IptablesChain[] };
 
-/** Reads what iptables-save printed of both backends; a backend that could not be read has nothing. */
-export function findIptablesRules({ legacy, nft }: Pick<IptablesFacts, 'legacy' | 'nft'>): IptablesRules {
+/**
+ * Reads what iptables-save printed of both backends. Where the programs are missing, as in some containers, nft tells of its
+ * backend which chains and how many rules there are, and not what the rules do: their words are empty.
+ */
+export function findIptablesRules(
+  { legacy, nft }: Pick<IptablesFacts, 'legacy' | 'nft'>,
+  objects: readonly Readonly<Record<string, unknown>>[],
+): IptablesRules {
+  const saved = findSaved({ legacy, nft });
+  return nft.kind === 'known' ? saved : addListed(saved, objects);
+}
+
+/** Tables of iptables-nft have iptables' names. */
+const TABLES = new Set(['filter', 'nat', 'mangle', 'raw', 'security']);
+
+function addListed(saved: IptablesRules, objects: readonly Readonly<Record<string, unknown>>[]): IptablesRules {
+  const listed = (kind: 'rule' | 'chain') =>
+    objects.flatMap((object) => {
+      const { family, table, chain, name, policy } = asRecord(object[kind]);
+      const isOf = (family === 'ip' || family === 'ip6') && TABLES.has(String(table));
+      return isOf
+        ? [{ table: String(table), chain: String(chain ?? name), policy: String(policy ?? '-').toUpperCase() }]
+        : [];
+    });
+  return {
+    rules: [
+      ...saved.rules,
+      ...listed('rule').map(({ table, chain }) => ({ backend: 'nft' as const, table, chain, words: [] })),
+    ],
+    chains: [...saved.chains, ...listed('chain').map((chain) => ({ backend: 'nft' as const, ...chain }))],
+  };
+}
+
+function asRecord(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+function findSaved({ legacy, nft }: Pick<IptablesFacts, 'legacy' | 'nft'>): IptablesRules {
   const rules: IptablesRule[] = [];
   const chains: IptablesChain[] = [];
   for (const [backend, lines] of [['legacy', legacy] as const, ['nft', nft] as const]) {

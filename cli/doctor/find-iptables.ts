@@ -1,7 +1,8 @@
 import { finding } from '../catalogue.ts';
 import { holds } from '../explain/find-prefix.ts';
 import type { Finding } from '../finding.ts';
-import { type Check, done, whenKnown } from './check.ts';
+import type { NodeFacts } from '../node/node-facts.ts';
+import { type Check, done, skipped, whenKnown } from './check.ts';
 import { findIptablesRules, type IptablesRule, type IptablesRules, optionOf } from './find-iptables-rules.ts';
 import { findOutline } from './find-outline.ts';
 
@@ -12,18 +13,24 @@ export const IPTABLES_CHECK: Check = {
   finds: ['iptables-mix', 'forward-policy-drop'],
   judge: ({ node, iptables }) =>
     whenKnown(iptables, (facts) => {
-      const found = findIptablesRules(facts);
+      const found = findIptablesRules(facts, nftObjects(node));
       const counts = { legacy: countOf(found, 'legacy'), nft: countOf(found, 'nft') };
       const notes = [
         facts.legacy.kind === 'unknown'
           ? `legacy has the tables ${facts.legacyTables.join(', ')}, and ${facts.legacy.why}`
           : `${counts.legacy} rules in legacy`,
-        facts.nft.kind === 'unknown' ? facts.nft.why : `${counts.nft} rules in nft`,
+        `${counts.nft} rules in nft${facts.nft.kind === 'unknown' ? `, what they do was not read: ${facts.nft.why}` : ''}`,
       ];
       const ips = findOutline(node).pods.flatMap((pod) => pod.ips);
-      return done([...mix(counts), ...dropped(found, ips)], notes);
+      // Rules whose words are not known may accept.
+      const drops = facts.nft.kind === 'known' ? dropped(found, ips) : [];
+      return done([...mix(counts), ...drops], notes);
     }),
 };
+
+function nftObjects({ host }: NodeFacts): readonly Readonly<Record<string, unknown>>[] {
+  return host.nft.kind === 'known' ? host.nft.value.objects : [];
+}
 
 function countOf({ rules }: IptablesRules, backend: 'legacy' | 'nft'): number {
   return rules.filter((rule) => rule.backend === backend).length;
@@ -74,8 +81,9 @@ export const KUBE_PROXY_CHECK: Check = {
   finds: ['kube-proxy-mode'],
   judge: ({ node, iptables }) =>
     whenKnown(iptables, (facts) => {
-      const { chains, rules } = findIptablesRules(facts);
-      const nft = node.host.nft.kind === 'known' ? node.host.nft.value.objects : [];
+      const nft = nftObjects(node);
+      if (facts.nft.kind === 'unknown' && node.host.nft.kind === 'unknown') return skipped(facts.nft.why);
+      const { chains, rules } = findIptablesRules(facts, nft);
       const has = (prefix: string) => rules.some(({ chain }) => chain.startsWith(prefix));
       const ipvs = node.host.links.find(({ ifname }) => ifname === 'kube-ipvs0');
       const isServed = node.host.addresses.some(({ ifindex }) => ifindex === ipvs?.ifindex);

@@ -70,7 +70,7 @@ function ofNft({ host }: NodeFacts): readonly MarkUse[] {
 function ofIptables({ iptables }: DoctorFacts, { primary, enis }: Outline): readonly MarkUse[] {
   if (iptables.kind === 'unknown') return [];
   const ways = new Set([primary?.ifname, ...enis.map(({ ifname }) => ifname)]);
-  return findIptablesRules(iptables.value).rules.flatMap((rule) => {
+  return findIptablesRules(iptables.value, []).rules.flatMap((rule) => {
     const iif = optionOf(rule.words, '-i');
     // What came in by an interface of its own is no Pod's.
     if (iif !== undefined && !ways.has(iif) && !iif.startsWith('eni')) return [];

@@ -31,9 +31,13 @@ export function knownFrom<T>(read: () => T): Known<T> {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     const text = error instanceof Error ? error.message : String(error);
-    if (code === 'EACCES' || code === 'EPERM') return unknown(`not readable: ${text}`, 'run as root');
+    if (code === 'EACCES' || code === 'EPERM') return unknown(`${deniedPath(error)} is not readable`, 'run as root');
     return unknown(text, 'look at it by hand');
   }
+}
+
+function deniedPath(error: unknown): string {
+  return error instanceof Error && 'path' in error ? String(error.path) : 'it';
 }
 
 /** A folder that another process removes meanwhile, or a file in the place of one, is as good as missing. */

@@ -1,6 +1,6 @@
 import { withNetns } from '../../netlink/netns.ts';
 import type { CommandContext } from '../command.ts';
-import { unknown } from '../node/known.ts';
+import { known, unknown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { netnsPathOf, withNodeNetns } from '../node/with-node-netns.ts';
@@ -43,7 +43,7 @@ export async function readDoctorFacts(
     cloudInit: knownFrom(() => readCloudInit(tree)),
     sysctlFiles: knownFrom(() => readSysctlFiles(tree)),
     iptables: await iptablesOf(proc, netnsPath),
-    kernel: proc.kind === 'known' ? { kind: 'known', value: proc.value.kernel } : proc,
+    kernel: proc.kind === 'known' ? known(proc.value.kernel) : proc,
     inotify: knownFrom(readInotify),
     dhcpClients: knownFrom(() => readDhcpClients(netnsPath ?? '/proc/self/ns/net')),
     socket,
@@ -55,6 +55,7 @@ export async function readDoctorFacts(
 }
 
 async function iptablesOf(proc: Known<ProcFacts>, netnsPath: string | undefined): Promise<DoctorFacts['iptables']> {
-  if (proc.kind === 'unknown') return proc;
-  return { kind: 'known', value: await readIptables({ netnsPath, legacyTables: proc.value.legacyTables }) };
+  const tables = proc.kind === 'known' ? proc.value.legacyTables : proc;
+  if (tables.kind === 'unknown') return unknown('iptables shows itself to root only', tables.next);
+  return known(await readIptables({ netnsPath, legacyTables: tables.value }));
 }

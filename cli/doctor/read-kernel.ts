@@ -1,14 +1,16 @@
 import { readFileSync } from 'node:fs';
+import type { Known } from '../node/node-facts.ts';
 import type { ConntrackFacts, KernelFacts, NeighTableFacts } from './doctor-facts.ts';
+import { knownFrom } from './host-tree.ts';
 
 /** What /proc tells of one namespace beside sysctls. */
 export type ProcFacts = {
   readonly kernel: KernelFacts;
   /** Tables of the legacy backend of iptables. */
-  readonly legacyTables: readonly string[];
+  readonly legacyTables: Known<readonly string[]>;
 };
 
-/** Reads /proc of the namespace of the calling thread. @throws Error EACCES without root */
+/** Reads /proc of the namespace of the calling thread; tables of iptables are known to root only. */
 export function readProc(): ProcFacts {
   return {
     kernel: {
@@ -17,14 +19,14 @@ export function readProc(): ProcFacts {
       conntrack: readConntrack(),
       neigh: { ipv4: readNeighTable('arp_cache'), ipv6: readNeighTable('ndisc_cache') },
     },
-    legacyTables: [
-      ...new Set(
-        ['ip_tables_names', 'ip6_tables_names'].flatMap((name) =>
-          (read(`/proc/thread-self/net/${name}`) ?? '').split('\n').filter((line) => line !== ''),
-        ),
-      ),
-    ],
+    legacyTables: knownFrom(() => [
+      ...new Set(['ip_tables_names', 'ip6_tables_names'].flatMap((name) => linesOf(`/proc/thread-self/net/${name}`))),
+    ]),
   };
+}
+
+function linesOf(path: string): readonly string[] {
+  return (read(path) ?? '').split('\n').filter((line) => line !== '');
 }
 
 function readConntrack(): ConntrackFacts | undefined {

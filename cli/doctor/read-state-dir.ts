@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, readdirSync, statfsSync } from 'node:fs';
+import { accessSync, constants, readdirSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readBootId } from '../../agent/journal/boot-id.ts';
 import { readJournal } from '../../agent/journal/read-journal.ts';
@@ -11,13 +11,13 @@ const RAMFS_MAGIC = 0x858458f6;
 
 /** Reads what there is in the agent's state folder. @throws Error EACCES without root */
 export function readStateDir(path: string): StateDirFacts {
-  if (!existsSync(path)) {
+  if (!isThere(path)) {
     const nothing = { isTmpfs: false, freeBytes: 0, totalBytes: 0, spooled: 0, rejected: 0 };
     return { path, exists: false, journal: 'missing', ...nothing };
   }
   const { type, bavail, bsize, blocks } = statfsSync(path);
   const spool = join(path, 'deletions');
-  const spooled = existsSync(spool) ? readdirSync(spool) : [];
+  const spooled = isThere(spool) ? readdirSync(spool) : [];
   return {
     path,
     exists: true,
@@ -30,8 +30,18 @@ export function readStateDir(path: string): StateDirFacts {
   };
 }
 
+/** Unlike existsSync: what may not be looked at is not missing. @throws Error EACCES */
+function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOTDIR') return false;
+    throw error;
+  }
+}
+
 function readJournalState(path: string): StateDirFacts['journal'] {
-  if (!existsSync(path)) return 'missing';
+  if (!isThere(path)) return 'missing';
   accessSync(path, constants.R_OK);
   try {
     return readJournal(path).bootId === readBootId() ? 'there' : 'other-boot';

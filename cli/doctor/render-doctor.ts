@@ -1,5 +1,5 @@
 import type { Finding } from '../finding.ts';
-import { cutText, textWidth } from '../output/cell-text.ts';
+import { cutText, plainText, textWidth } from '../output/cell-text.ts';
 import { type Color, paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
 import { countFindings, type Diagnosis, type Judged } from './find-diagnosis.ts';
@@ -43,15 +43,16 @@ function renderAlike(findings: readonly Finding[], layout: DoctorLayout): string
 }
 
 function renderFinding({ severity, id, what, why, fix }: Finding, { width, isColored }: DoctorLayout): string {
+  // Names of links and Pods are others' to choose.
+  const title = wrap(plainText(`${id}: ${what}`), width - INDENT);
   const head = paint(severity.padEnd(INDENT), COLORS[severity], isColored);
-  const title = wrap(`${id}: ${what}`, width - INDENT);
   const prose = wrap(why, width - INDENT).map((line) => paint(line, 'dim', isColored));
   const [first = '', ...rest] = [...title, ...prose];
   const margin = ' '.repeat(INDENT);
   const lines = [
     `${head}${first}`,
     ...rest.map((line) => `${margin}${line}`),
-    ...fix.map((line) => `${margin}  ${line}`),
+    ...fix.map((line) => `${margin}  ${plainText(line)}`),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -71,7 +72,7 @@ function wrap(text: string, width: number): readonly string[] {
 
 function renderSkip({ check, verdict }: Judged, { width, isColored }: DoctorLayout): string {
   const why = verdict.kind === 'skipped' ? verdict.why : '';
-  return `${paint(cutText(`skipped  ${check.id}: ${why}`, width), 'dim', isColored)}\n`;
+  return `${paint(cutText(plainText(`skipped  ${check.id}: ${why}`), width), 'dim', isColored)}\n`;
 }
 
 function renderChecks(judged: readonly Judged[], { isColored }: DoctorLayout): string {
@@ -115,8 +116,7 @@ function renderSum({ judged, findings }: Diagnosis, skips: number, { isColored }
   const color: Color = counts.error > 0 ? 'red' : counts.warning > 0 ? 'yellow' : 'green';
   const made = judged.length - skips;
   const parts = [
-    plural(made, 'check'),
-    ...(isFine ? ['nothing wrong'] : []),
+    ...(made === 0 ? ['nothing could be looked at'] : [plural(made, 'check'), ...(isFine ? ['nothing wrong'] : [])]),
     ...countsText(counts),
     ...(skips > 0 ? [`${skips} skipped`] : []),
   ];

@@ -1,6 +1,7 @@
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { printDocument } from '../output/print-document.ts';
+import { renderWarning } from '../output/render-error.ts';
 import { CHECKS } from './checks.ts';
 import type { DoctorArgs } from './command.ts';
 import { decideSelection } from './decide-selection.ts';
@@ -9,7 +10,7 @@ import { readDoctorFacts } from './read-doctor-facts.ts';
 import { doctorDocument, renderDoctor } from './render-doctor.ts';
 
 /** Looks for what disturbs Pods on this node. Changes nothing. @throws CliError */
-export async function run(args: DoctorArgs, { stdout, global }: CommandContext): Promise<ExitCode> {
+export async function run(args: DoctorArgs, { stdout, stderr, isRoot, global }: CommandContext): Promise<ExitCode> {
   const selection = decideSelection(CHECKS, args.only, args.skip);
   const folders = { confDir: args['cni-conf-dir'], binDir: args['cni-bin-dir'] };
   const diagnosis = findDiagnosis(selection, await readDoctorFacts({ global }, folders));
@@ -19,6 +20,7 @@ export async function run(args: DoctorArgs, { stdout, global }: CommandContext):
     const { isColored } = stdout;
     stdout.write(renderDoctor(diagnosis, { width: stdout.columns(), isColored, isWide: args.output === 'wide' }));
   }
+  if (!isRoot) stderr.write(renderWarning('without root not everything could be looked at', stderr.isColored));
   if (diagnosis.judged.every(({ verdict }) => verdict.kind === 'skipped')) return EXIT.failed;
   return countFindings(diagnosis.findings).error > 0 ? EXIT.wrong : EXIT.ok;
 }

@@ -110,6 +110,18 @@ const DOCTOR_FAULTS: readonly DoctorFault[] = [
     finds: 'mark-collision',
   },
   {
+    name: 'rules in both backends of iptables',
+    inject: async (scene) => {
+      await onNode(scene, 'iptables-legacy', '-A', 'FORWARD', '-j', 'ACCEPT');
+      await onNode(scene, 'iptables-nft', '-A', 'INPUT', '-j', 'ACCEPT');
+    },
+    undo: async (scene) => {
+      await onNode(scene, 'iptables-legacy', '-F');
+      await onNode(scene, 'nft', 'delete', 'table', 'ip', 'filter');
+    },
+    finds: 'iptables-mix',
+  },
+  {
     name: 'the policy of FORWARD is DROP',
     inject: (scene) => onNode(scene, 'iptables-nft', '-P', 'FORWARD', 'DROP'),
     undo: (scene) => onNode(scene, 'nft', 'delete', 'table', 'ip', 'filter'),

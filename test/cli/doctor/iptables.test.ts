@@ -2,7 +2,7 @@ import test from 'ava';
 import { IPTABLES_CHECK, KUBE_PROXY_CHECK } from '../../../cli/doctor/find-iptables.ts';
 import { markUseOfIptables, markUseOfNft } from '../../../cli/doctor/find-mark-uses.ts';
 import { MARKS_CHECK } from '../../../cli/doctor/find-marks.ts';
-import { known } from '../../../cli/node/known.ts';
+import { known, unknown } from '../../../cli/node/known.ts';
 import type { NodeFacts } from '../../../cli/node/node-facts.ts';
 import { doctorFacts, healthyNode, idsOf, iptables, nodeWith } from './facts.ts';
 
@@ -47,6 +47,16 @@ test('kube-proxy: finds leftovers of another mode, and nothing of one', (t) => {
 test('kube-proxy: says which mode it sees', (t) => {
   const verdict = KUBE_PROXY_CHECK.judge(doctorFacts({ iptables: iptables(KUBE_IPTABLES) }));
   t.deepEqual(verdict.kind === 'done' ? verdict.notes : [], ['iptables (chains KUBE-SVC-…)']);
+});
+
+test('kube-proxy: sees the mode in what nft lists where iptables is not installed', (t) => {
+  const objects = [{ rule: { family: 'ip', table: 'nat', chain: 'KUBE-SVC-ABC', expr: [] } }];
+  const node = { ...healthyNode(), host: { ...healthyNode().host, nft: known({ objects, ourTable: undefined }) } };
+  const missing = unknown('iptables-nft-save is not installed here', '');
+  const facts = doctorFacts({ node, iptables: known({ legacyTables: [], legacy: known([]), nft: missing }) });
+  const verdict = KUBE_PROXY_CHECK.judge(facts);
+  t.deepEqual(verdict.kind === 'done' ? verdict.notes : [], ['iptables (chains KUBE-SVC-…)']);
+  t.deepEqual(idsOf(IPTABLES_CHECK, facts), []);
 });
 
 const WRITES = [
