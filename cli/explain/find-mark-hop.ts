@@ -6,8 +6,10 @@ import type { Finding } from '../finding.ts';
 import { podId } from '../node/element-id.ts';
 import type { Hop } from './explanation.ts';
 import { hopOf, unknownHop } from './find-hop.ts';
+import { leadsToPod } from './find-leads.ts';
 import { findPacketMark, type NftVerdict } from './find-packet-mark.ts';
-import { findRoute } from './find-route.ts';
+import { findRoute, type Reading } from './find-route.ts';
+import { findRoutingFault } from './find-routing-fault.ts';
 import type { PodView, Situation } from './find-situation.ts';
 
 /** Id of our table, for findings and the graph. */
@@ -54,7 +56,7 @@ export function findMark(situation: Situation, packet: Incoming): Marked {
   const title = isDropped
     ? `nftables table inet ${NFT_TABLE} drops it`
     : `nftables table inet ${NFT_TABLE} gives mark ${hex(verdict.mark)}`;
-  const fault = isDropped ? dropped(packet) : markFault(situation, packet, wanted, verdict);
+  const fault = isDropped ? dropped(situation, packet) : markFault(situation, packet, wanted, verdict);
   const hop = hopOf({ ...parts, title, details: details(situation, packet, verdict) }, fault);
   return { hop, mark: verdict.mark, isDropped };
 }
@@ -121,20 +123,38 @@ function markFault(situation: Situation, packet: Incoming, wanted: number, verdi
   });
 }
 
-function dropped({ src, link, pod }: Incoming): Finding {
+function dropped(situation: Situation, packet: Incoming): Finding {
+  const { src, link, pod, family } = packet;
   const isOwn = pod?.ips.includes(src) === true;
-  return finding('source-not-ours', {
-    what: isOwn
-      ? `${src} is dropped as forged: no route leads back to it by ${link.ifname}`
-      : `${src} is no address of ${pod?.title ?? link.ifname}: the packet is dropped as forged`,
-    fix: isOwn ? [REPAIR] : [`let the Pod send with ${pod?.ips.join(' or ') ?? 'an address of its own'}`],
-    subjects: [ELEMENT, ...(pod === undefined ? [] : [podId(pod.pod.key)])],
-    isOurs: isOwn,
-  });
+  const { host } = situation.facts;
+  const back = isOwn ? leadsToPod(situation, pod, src) : undefined;
+  const reading = wayBack(situation, packet);
+  const { oif, gateway } = reading.kind === 'route' ? (reading.nexthops[0] ?? {}) : {};
+  const route = reading.kind === 'route' ? reading.route : undefined;
+  // The Pod's own address is taken for forged when the way back to it is broken: that is the fault.
+  const fault =
+    back === undefined
+      ? undefined
+      : findRoutingFault({ family, reading, route, oif, gateway, leads: back, rules: host.rules, links: host.links });
+  return (
+    fault?.finding ??
+    finding('source-not-ours', {
+      what: isOwn
+        ? `${src} is dropped as forged: no route leads back to it by ${link.ifname}`
+        : `${src} is no address of ${pod?.title ?? link.ifname}: the packet is dropped as forged`,
+      fix: isOwn ? [REPAIR] : [`let the Pod send with ${pod?.ips.join(' or ') ?? 'an address of its own'}`],
+      subjects: [ELEMENT, ...(pod === undefined ? [] : [podId(pod.pod.key)])],
+      isOurs: isOwn,
+    })
+  );
 }
 
 /** What `fib saddr . iif oif missing` asks. */
-function isSourceRouted({ facts }: Situation, { family, src, dst, link }: Incoming): boolean {
-  const back = findRoute(facts.host, { family, dst: src, src: dst, oif: link.ifindex, mark: 0 });
-  return back.kind === 'route' && back.nexthops.some(({ oif }) => oif === link.ifindex);
+function wayBack({ facts }: Situation, { family, src, dst, link }: Incoming): Reading {
+  return findRoute(facts.host, { family, dst: src, src: dst, oif: link.ifindex, mark: 0 });
+}
+
+function isSourceRouted(situation: Situation, packet: Incoming): boolean {
+  const back = wayBack(situation, packet);
+  return back.kind === 'route' && back.nexthops.some(({ oif }) => oif === packet.link.ifindex);
 }

@@ -151,7 +151,14 @@ function sourceFault({ ask }: Situation, view: PodView, flow: Flow): Finding | u
   const { src, ...unbound } = flow;
   const answer = ask(view.pod.key, unbound, false);
   const chosen = answer.kind === 'route' ? answer.route.prefsrc : undefined;
-  if (src === undefined || chosen === undefined || view.ips.includes(chosen) || chosen === flow.dst) return undefined;
+  if (
+    src === undefined ||
+    !view.ips.includes(src) ||
+    chosen === undefined ||
+    view.ips.includes(chosen) ||
+    chosen === flow.dst
+  )
+    return undefined;
   return finding('source-not-ours', {
     what: `${view.title} sends with ${chosen}, which is none of its addresses (${view.ips.join(', ')}): the node drops it as forged`,
     fix: [

@@ -146,6 +146,14 @@ function routeFault(judged: Judged, route: RouteMessage | undefined): Finding {
       subjects: [routeId(refusing.table, refusing.dst ?? 'default')],
     });
   }
+  const thrown = reading.passed.find((passed) => passed.rule.table === leads.table && passed.why === 'throw')?.route;
+  if (thrown !== undefined) {
+    return finding('table-collision', {
+      what: `"${routeText(thrown, links)}" (protocol ${thrown.protocol}, not ours) sends the packet on to later rules`,
+      fix: [`ip route del ${routeText(thrown, links)}`, 'stop the program that adds it'],
+      subjects: [routeId(thrown.table, thrown.dst ?? 'default')],
+    });
+  }
   const cause = linkFault(leads, judged.family);
   if (cause !== undefined) return cause;
   // Another route answered: a wrong one in the right table, or one that is asked after ours was not found.
