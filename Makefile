@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # npm brings the project's own Node 26; it must win over the machine's.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help demo test check unit kernel e2e e2e-cluster dev-cluster soak bench build image dev fmt packages gen
+.PHONY: help demo test check unit kernel e2e e2e-cluster dev-cluster soak bench build image dev fmt packages packages-browser gen
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -12,7 +12,7 @@ help: ## list the targets
 demo: packages build ## the whole system on this machine, and three things that go wrong: see it recover (about a minute)
 	@node test/e2e/demo.ts
 
-test: packages build ## everything that needs no Kubernetes binaries: checks, unit, kernel, end to end
+test: packages packages-browser build ## everything that needs no Kubernetes binaries: checks, unit, kernel, end to end
 	@node tools/run-tests.ts check unit kernel e2e --without=cluster
 
 check: node_modules/.installed ## format, lint, layers, types, docs; no test
@@ -56,6 +56,10 @@ gen: node_modules/.installed ## write the generated docs anew
 
 packages:
 	@tools/require-packages.sh
+
+# The tests that look at a page are skipped, and counted, where there is no browser to be had.
+packages-browser: packages
+	@tools/require-packages.sh browser || echo "no browser could be installed: its tests will be skipped" >&2
 
 packages-cluster: node_modules/.installed
 	@node test/cluster/check-assets.ts

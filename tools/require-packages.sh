@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that the Debian packages which demo, tests and benchmarks run are there; with the argument "cluster" those
-# of a real Kubernetes cluster too. Root installs what is missing; anybody else gets the line to type.
+# of a real Kubernetes cluster too, with "browser" those of a browser without a display. Root installs what is missing;
+# anybody else gets the line to type.
 set -euo pipefail
 
 # command or file -> Debian package
@@ -26,6 +27,9 @@ needs=(
 )
 if [[ ${1-} == cluster ]]; then
   needs+=("etcd:etcd-server" "etcdctl:etcd-client" "tini:tini" "openssl:openssl")
+fi
+if [[ ${1-} == browser ]]; then
+  needs+=("chromium-headless-shell:chromium-headless-shell" "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core")
 fi
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin

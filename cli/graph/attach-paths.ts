@@ -8,28 +8,58 @@ import { type Graph, type GraphNode, type GraphPath, type GraphState, type Graph
  * take the colour of the worst that is said of them, and what should be there and is not gets a box of its own.
  */
 export function attachPaths(graph: Graph, explanations: readonly Explanation[], findings: readonly Finding[]): Graph {
-  const all = uniqueFindings([
-    ...findings,
-    ...explanations.flatMap((one) => [
-      ...one.findings,
-      ...one.paths.flatMap(({ hops }) => hops.flatMap(({ finding }) => finding ?? [])),
-    ]),
-  ]);
-  const indexOf = new Map(all.map((finding, index) => [findingKey(finding), index]));
   const canvas = openCanvas(graph.nodes);
+  const causes = causesOf(explanations);
+  const known = new Set(causes.map((finding) => placedKey(finding, canvas)));
+  // What differs from the plan is often what explain found already, in other words.
+  const all = uniqueFindings([...causes, ...findings.filter((finding) => !known.has(placedKey(finding, canvas)))]);
+  const indexOf = new Map(all.map((finding, index) => [findingKey(finding), index]));
   const paths = explanations.flatMap((one) => one.paths.map((path) => pathOf(one, path, canvas, indexOf)));
   for (const [index, finding] of all.entries()) {
-    for (const subject of finding.subjects) {
-      const box = canvas.find(subject) ?? canvas.ghost(subject, undefined, NODE_GROUP);
-      if (box !== undefined)
-        canvas.blame(
-          box,
-          finding.severity === 'error' ? 'broken' : finding.severity === 'warning' ? 'warning' : 'ok',
-          index,
-        );
+    for (const [at, subject] of finding.subjects.entries()) {
+      const box = canvas.find(subject) ?? (at === 0 ? canvas.ghost(subject, undefined, NODE_GROUP) : undefined);
+      // The first subject is what is wrong, the others are whom it concerns.
+      if (box !== undefined) canvas.blame(box, at === 0 ? STATE_OF[finding.severity] : 'ok', index);
     }
   }
-  return { ...graph, nodes: canvas.nodes(), paths, findings: all };
+  return { ...graph, nodes: inOrder(canvas.nodes()), paths, findings: all };
+}
+
+const STATE_OF: Readonly<Record<Finding['severity'], GraphState>> = { error: 'broken', warning: 'warning', info: 'ok' };
+
+/** Findings of the Pods, without those of hops behind a broken one: they tell what would come next, not what to cure. */
+function causesOf(explanations: readonly Explanation[]): readonly Finding[] {
+  const hops = explanations.flatMap(({ paths }) => paths.map((path) => path.hops));
+  const causes = hops.flatMap((path) => path.slice(0, brokenAt(path) + 1).flatMap(({ finding }) => finding ?? []));
+  const keys = new Set(causes.map(findingKey));
+  const consequences = new Set(
+    hops
+      .flatMap((path) => path.slice(brokenAt(path) + 1).flatMap(({ finding }) => finding ?? []))
+      .map(findingKey)
+      .filter((key) => !keys.has(key)),
+  );
+  const others = explanations
+    .flatMap((one) => one.findings)
+    .filter((finding) => !consequences.has(findingKey(finding)));
+  return uniqueFindings([...causes, ...others]);
+}
+
+/** Index of the first broken hop; behind the last one where none is. */
+function brokenAt(hops: readonly { readonly verdict: Hop['verdict'] }[]): number {
+  const at = hops.findIndex(({ verdict }) => verdict === 'broken');
+  return at < 0 ? hops.length : at;
+}
+
+/** Equal for findings that say the same of the same box. */
+function placedKey({ id, subjects: [subject = ''] }: Finding, canvas: Canvas): string {
+  return `${id} ${canvas.find(subject)?.id ?? (subject.startsWith('rule:') ? ruleKey(subject) : subject)}`;
+}
+
+/** Rules that are not there stand where they would be asked. */
+function inOrder(nodes: readonly GraphNode[]): readonly GraphNode[] {
+  const priority = ({ title }: GraphNode) => Number.parseInt(title, 10) || 0;
+  const rules = nodes.filter(({ kind }) => kind === 'rule').sort((a, b) => priority(a) - priority(b));
+  return [...nodes.filter(({ kind }) => kind !== 'rule'), ...rules];
 }
 
 /** The boxes while they are being coloured. */
@@ -140,10 +170,14 @@ function ruleKey(element: ElementId): string {
 function pathOf(one: Explanation, path: Path, canvas: Canvas, indexOf: ReadonlyMap<string, number>): GraphPath {
   const pod = canvas.find(one.element);
   const group = pod?.group ?? NODE_GROUP;
-  const steps = path.hops.map((hop): GraphStep => {
-    const box = boxOfHop(one, hop, group, canvas);
+  const lastAt = brokenAt(path.hops);
+  const steps = path.hops.map((hop, at): GraphStep => {
+    // A packet that comes in is marked by no ENI's chain.
+    const place = hop.kind === 'nft' && path.direction === 'to-pod' ? NODE_GROUP : group;
+    const box = missingBox(hop, group, canvas) ?? boxOfHop(one, hop, place, canvas);
     const index = hop.finding === undefined ? undefined : indexOf.get(findingKey(hop.finding));
-    if (box !== undefined && hop.verdict !== 'ok' && hop.verdict !== 'unknown') canvas.blame(box, hop.verdict, index);
+    const isCause = at <= lastAt && (hop.verdict === 'broken' || hop.verdict === 'warning');
+    if (box !== undefined && isCause) canvas.blame(box, hop.verdict === 'broken' ? 'broken' : 'warning', index);
     return {
       node: box?.id,
       title: hop.title,
@@ -155,6 +189,14 @@ function pathOf(one: Explanation, path: Path, canvas: Canvas, indexOf: ReadonlyM
   const broken = steps.find(({ verdict }) => verdict === 'broken');
   if (pod !== undefined && broken !== undefined) canvas.blame(pod, 'broken', broken.finding);
   return { pod: pod?.id ?? one.element, direction: path.direction, from: path.from, to: path.to, steps };
+}
+
+/** The box of the rule that a broken hop lacks: what took its place is as it should be. */
+function missingBox({ verdict, finding, ...hop }: Hop, group: string, canvas: Canvas): GraphNode | undefined {
+  const [subject] = finding?.subjects ?? [];
+  if (verdict !== 'broken' || subject === undefined || !subject.startsWith('rule:')) return undefined;
+  const box = canvas.find(subject, group) ?? canvas.ghost(subject, { verdict, ...hop }, group);
+  return box?.state === 'missing' ? box : undefined;
 }
 
 function boxOfHop(one: Explanation, hop: Hop, group: string, canvas: Canvas): GraphNode | undefined {

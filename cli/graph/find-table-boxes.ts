@@ -81,10 +81,12 @@ function linesOf(
   if (routes.length === 0) return ['empty'];
   const toPods = podRoutes === 0 ? [] : [`${podRoutes} ${podRoutes === 1 ? 'route' : 'routes'} to Pods`];
   if (table === RT_TABLE_LOCAL) {
-    return [`${routes.filter(({ type }) => type === RTN_LOCAL).length} addresses of this node`];
+    const own = routes.filter(({ type }) => type === RTN_LOCAL).length;
+    return [`${own} ${own === 1 ? 'address' : 'addresses'} of this node`];
   }
-  const shown = others.filter(({ type }) => type !== RTN_MULTICAST).slice(0, SHOWN_ROUTES);
-  const rest = others.length - shown.length;
+  const telling = others.filter((route) => route.type !== RTN_MULTICAST && !isLinkLocal(route));
+  const shown = telling.slice(0, SHOWN_ROUTES);
+  const rest = telling.length - shown.length;
   return [
     ...shown.map((route) => routeLine(route, scene.nameOf).replace(/ (proto|scope|metric) \S+/g, '')),
     ...(rest > 0 ? [`${rest} more`] : []),
@@ -97,8 +99,14 @@ function isPodRoute(route: RouteMessage, scene: TableScene): boolean {
     (route.table === TABLE_POD_ROUTES || route.table === TABLE_MAIN) &&
     route.dst !== undefined &&
     route.oif !== undefined &&
+    !isLinkLocal(route) &&
     scene.isPodLink(route.oif)
   );
+}
+
+/** Every link has its own; they tell nothing. */
+function isLinkLocal({ dst }: RouteMessage): boolean {
+  return dst?.startsWith('fe80:') === true || dst?.startsWith('ff00:') === true;
 }
 
 function rank(table: number): number {

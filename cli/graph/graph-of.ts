@@ -227,7 +227,7 @@ function titleOf({ agent }: NodeFacts): string {
   const content = ifKnown(agent);
   const name =
     content === undefined ? undefined : (ifKnown(content.node)?.nodeName ?? content.journal.supply?.nodeName);
-  return name === undefined ? 'This node' : `Node ${name}`;
+  return name === undefined || name === '' ? 'This node' : `Node ${name}`;
 }
 
 function groupOfTable(table: number): string {

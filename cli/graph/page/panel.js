@@ -165,7 +165,7 @@ function pathSection(path) {
   const brokenAt = path.steps.findIndex(({ verdict }) => verdict === 'broken');
   const isShown = shown.paths.includes(path);
   const verdict = brokenAt < 0 ? '' : ' — broken';
-  const title = path.direction === 'from-pod' ? 'Path out' : 'Path in';
+  const title = path.direction === 'from-pod' ? `Path out to ${path.to}` : `Path in from ${path.from}`;
   const toggle = make(
     'button',
     {
@@ -185,7 +185,7 @@ function pathSection(path) {
   return make(
     'section',
     { class: `path ${path.direction}` },
-    make('h3', {}, `${title}: ${path.from} → ${path.to}${verdict} `, toggle),
+    make('h3', {}, `${title}${verdict} `, toggle),
     make('ol', {}, ...path.steps.map((step, index) => hopItem(step, brokenAt >= 0 && index > brokenAt))),
   );
 }
