@@ -136,6 +136,28 @@ const NOTHING_ELSE = {
 };
 
 test(
+  'Repair: when it answers, what was taken away before the call is there',
+  withOps,
+  COMPACT,
+  async (t, trial, ops) => {
+    const pod = await trial.addPod();
+    const rule = ['pref', '512', 'lookup', '3999'];
+    const route = [`${pod.ip}/32`, 'table', '3999'];
+    for (let round = 0; round < 5; round++) {
+      // The call and the kernel's notifications wait for it alike: whichever the agent takes first, the answer must be true.
+      trial.agent.kill('SIGSTOP');
+      await trial.node.netns.ip('rule', 'delete', ...rule);
+      await trial.node.netns.ip('route', 'delete', ...route);
+      const answer = ops.call('repair', {});
+      trial.agent.kill('SIGCONT');
+      t.deepEqual((await answer).failed, []);
+      t.is((await trial.node.netns.ipJson('rule', 'show', ...rule)).length, 1);
+      t.is((await trial.node.netns.ipJson('route', 'show', ...route)).length, 1);
+    }
+  },
+);
+
+test(
   'Repair: tells the way to the other rule mode in stages, and goes none of it',
   withOps,
   COMPACT,
