@@ -115,6 +115,9 @@ function ruleDoes({ object }: Row): string {
     ...(object['table'] === undefined ? [] : [`lookup ${String(object['table'])}`]),
     ...words(object, ['suppress_prefixlen', 'suppress_ifgroup', 'goto', 'unresolved', 'nop']),
     ...(object['action'] === undefined ? [] : [String(object['action'])]),
+    ...(object['flow_to'] === undefined
+      ? []
+      : [`realms ${[object['flow_from'], object['flow_to']].filter((realm) => realm !== undefined).join('/')}`]),
   ].join(' ');
 }
 
@@ -149,7 +152,7 @@ const COLUMNS: Readonly<Record<Topic, readonly Column<Row>[]>> = {
     column('SCOPE', ({ object }) => (object['scope'] === 'global' ? '' : object['scope']), { priority: 1 }),
     member('SRC', 'prefsrc', { priority: 3 }),
     member('METRIC', 'metric', { priority: 2, align: 'right' }),
-    column('NOTES', ({ object }) => routeNotes(object), { priority: 4 }),
+    column('NOTES', ({ object }) => routeNotes(object)),
   ],
   rules: [
     member('PRIO', 'priority', { align: 'right' }),
@@ -178,7 +181,7 @@ const COLUMNS: Readonly<Record<Topic, readonly Column<Row>[]>> = {
     member('PEER', 'address', { priority: 4 }),
     member('BROADCAST', 'broadcast', { priority: 2 }),
     column('LABEL', ({ object }) => (object['label'] === object['dev'] ? '' : object['label']), { priority: 1 }),
-    column('NOTES', ({ object }) => words(object, ADDRESS_WORDS).join(' '), { priority: 3 }),
+    column('NOTES', ({ object }) => words(object, ADDRESS_WORDS).join(' ')),
   ],
   neigh: [
     member('ADDRESS', 'dst'),

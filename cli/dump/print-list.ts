@@ -50,9 +50,10 @@ export async function printList(topic: Topic, args: ListArgs, context: CommandCo
       tableNames: facts.host.tableNames,
       ...(width === undefined ? {} : { width }),
     };
-    for (const part of parts) {
-      context.stdout.write(renderDumpTable(topic, part, namesOf(whole.get(part) ?? part.facts), owners, options));
-    }
+    const texts = parts.map((part) =>
+      renderDumpTable(topic, part, namesOf(whole.get(part) ?? part.facts), owners, options),
+    );
+    context.stdout.write(texts.join('\n'));
   }
   return problems.length === 0 ? EXIT.ok : EXIT.failed;
 }

@@ -33,13 +33,16 @@ export function renderDumpTable(
 ): string {
   const { isAll, isColored } = view;
   const rows = rowsOf(topic, part, withOurNames(names, view.tableNames), owners);
-  const sections = part.pod === undefined ? sectionsOf(rows) : [{ title: `Inside Pod ${part.pod}`, rows, rank: 0 }];
+  const sections =
+    part.pod === undefined ? sectionsOf(topic, rows) : [{ title: `Inside Pod ${part.pod}`, rows, rank: 0 }];
   const hidden = isAll || topic === 'rules' || topic === 'links' ? [] : rows.filter(({ isNoise }) => isNoise);
   const shown = sections
     .map((section) => ({ ...section, rows: section.rows.filter((row) => !hidden.includes(row)) }))
     .filter((section) => section.rows.length > 0);
   const texts = shown.map(({ title, rows: ofSection }) => {
-    const columns = withPod(columnsOf(topic), ofSection);
+    const columns = withPod(columnsOf(topic), ofSection).filter((column) =>
+      ofSection.some((row) => column.text(row) !== ''),
+    );
     const table = renderTable(ofSection, columns, {
       isColored,
       ...(view.width === undefined ? {} : { width: view.width }),
@@ -49,7 +52,7 @@ export function renderDumpTable(
   const place = part.pod === undefined ? '' : ` inside Pod ${part.pod}`;
   const rest = hidden.length === 0 ? [] : [`${hidden.length} more${place} of the kernel's own: --all shows them\n`];
   const nothing = rows.length === 0 ? [`nothing found${place}\n`] : [];
-  return `${[...texts, ...rest, ...nothing].join('\n')}${part.pod === undefined ? '' : ''}`;
+  return [...texts, ...rest, ...nothing].join('\n');
 }
 
 type Section = { readonly title: string; readonly rows: readonly Row[]; readonly rank: number };
@@ -57,10 +60,10 @@ type Section = { readonly title: string; readonly rows: readonly Row[]; readonly
 /** ENIs by their tables, the node, Pods by name, everybody else, the kernel. */
 const RANKS: Readonly<Record<Owner['kind'], number>> = { eni: 0, node: 1, pod: 2, foreign: 3, kernel: 4 };
 
-function sectionsOf(rows: readonly Row[]): readonly Section[] {
+function sectionsOf(topic: Topic, rows: readonly Row[]): readonly Section[] {
   const sections = new Map<string, Row[]>();
   for (const row of rows) {
-    const title = row.owner.kind === 'pod' ? 'Pods' : ownerText(row.owner);
+    const title = titleOf(topic, row.owner);
     const section = sections.get(title) ?? [];
     section.push(row);
     sections.set(title, section);
@@ -72,6 +75,12 @@ function sectionsOf(rows: readonly Row[]): readonly Section[] {
       return { title, rows: sorted, rank: rankOf(ofSection) };
     })
     .sort((a, b) => a.rank - b.rank || compare(a.title, b.title));
+}
+
+/** Who else's an interface is, nobody says: its name stands in the row. */
+function titleOf(topic: Topic, owner: Owner): string {
+  if (owner.kind === 'pod') return 'Pods';
+  return owner.kind === 'foreign' && topic !== 'routes' && topic !== 'rules' ? 'Others' : ownerText(owner);
 }
 
 function rankOf([row]: readonly Row[]): number {

@@ -95,13 +95,14 @@ function metrics(found: RouteMetrics): readonly Word[] {
     ['hoplimit', found.hoplimit, 10],
     ['initcwnd', found.initcwnd, 11],
     ['features', ((found.features ?? 0) & FEATURE_ECN) === 0 ? undefined : 'ecn', 12],
-    ['rto_min', found.rtoMin, 13],
+    // This one is always locked, and does not take the word.
+    ['rto_min', found.rtoMin, 32],
     ['initrwnd', found.initrwnd, 14],
     ['quickack', found.quickack, 15],
     ['congctl', found.ccAlgo, 16],
     ['fastopen_no_cookie', found.fastopenNoCookie, 17],
   ];
   return values.flatMap(([name, value, number]) =>
-    value === undefined ? [] : [name, ...((lock & (1 << number)) === 0 ? [] : ['lock']), value],
+    value === undefined ? [] : [name, ...(Math.floor(lock / 2 ** number) % 2 === 0 ? [] : ['lock']), value],
   );
 }

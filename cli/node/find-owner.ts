@@ -54,9 +54,10 @@ export type OwnerIndex = {
 
 /** Who writes with a protocol number. @see rt_protos of iproute2 */
 const WRITERS: Readonly<Record<number, string>> = {
+  0: 'ip or a script',
   [RTPROT_REDIRECT]: 'ICMP redirect',
-  [RTPROT_BOOT]: 'boot: ip or a script',
-  [RTPROT_STATIC]: 'static: an administrator or networkd',
+  [RTPROT_BOOT]: 'ip or a script',
+  [RTPROT_STATIC]: 'static: an administrator',
   [RTPROT_RA]: 'router advertisement',
   [RTPROT_DHCP]: 'dhcp',
   11: 'zebra',

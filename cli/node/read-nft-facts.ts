@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { type NftOptions, openNft } from '../../dataplane/nft.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
+import { NFT_TABLE } from '../../dataplane/numbers.ts';
 import { known, unknown } from './known.ts';
 import type { Known, NftFacts } from './node-facts.ts';
 
@@ -29,12 +30,14 @@ export async function readNftText(
   options: Pick<NftOptions, 'netnsPath'>,
   which: 'ours' | 'all',
 ): Promise<Known<string | undefined>> {
+  // Not numeric: `fib … missing`, said as a number, would come back as another rule.
+  const what = which === 'ours' ? ['table', 'inet', NFT_TABLE] : ['ruleset'];
   try {
-    return known(
-      which === 'ours' ? await openNft(options).read() : await runNft(options.netnsPath, '-s', 'list', 'ruleset'),
-    );
+    return known(await runNft(options.netnsPath, '-s', 'list', ...what));
   } catch (error) {
-    return whyNot(error);
+    // Where nft itself is missing, nsenter says the same words of it.
+    const isMissing = /No such file or directory/.test(String(error)) && !/failed to execute/.test(String(error));
+    return isMissing ? known(undefined) : whyNot(error);
   }
 }
 

@@ -1,0 +1,178 @@
+import test, { type ExecutionContext } from 'ava';
+import { buildExecutables } from '../../tools/build.ts';
+import type { JsonObject, NetnsView } from '../support/netns.ts';
+import { createPodNetns } from '../support/pod-netns.ts';
+import { type CliPlace, runCli } from './support/run-cli.ts';
+import { RULE_MODES } from './support/scene.ts';
+import type { AttachedPod } from './support/scene-node.ts';
+import { openTrial, type Trial } from './support/trial.ts';
+
+// What a real node and a Pod on it hold is printed as a script, and that makes the same again elsewhere: judged by iproute2
+// and nft.
+
+type Wired = { readonly trial: Trial; readonly pods: readonly AttachedPod[]; readonly place: CliPlace };
+
+const nodes = new Map<string, Wired>();
+
+test.before(async (t) => {
+  t.timeout(240_000);
+  await buildExecutables(['tke-eni']);
+  for (const ruleMode of RULE_MODES) nodes.set(ruleMode, await wire(ruleMode));
+});
+test.after.always(async () => {
+  for (const { trial } of nodes.values()) await trial.close();
+});
+
+async function wire(ruleMode: (typeof RULE_MODES)[number]): Promise<Wired> {
+  const trial = await openTrial({ ruleMode, isDual: true });
+  const pods: AttachedPod[] = [];
+  for (let count = 0; count < 3; count++) pods.push(await trial.addPod());
+  await trial.settle('after three ADDs');
+  const { netns } = trial.node;
+  // Someone who was there before us, and something learned.
+  await netns.ipBatch([
+    'route add blackhole 10.200.0.0/16 metric 50',
+    'route add 10.201.0.0/16 dev eth1 table 77 mtu lock 1400 advmss 1360 proto static',
+    'rule add to 10.201.0.0/16 pref 900 lookup 77',
+  ]);
+  await netns.ping(pods[0]?.ip ?? '');
+  return { trial, pods, place: { netns, stateDir: trial.agent.stateDir, socketPath: trial.agent.socketPath } };
+}
+
+function wired(ruleMode: string): Wired {
+  const found = nodes.get(ruleMode);
+  if (found === undefined) throw new Error(`no node in ${ruleMode} mode`);
+  return found;
+}
+
+/** Everything that a script is to make again, each object as text; interface numbers, peers and ages left out. */
+async function stateOf(netns: NetnsView): Promise<Readonly<Record<string, readonly string[]>>> {
+  const dumps = {
+    'IPv4 routes': await netns.ipJson('-4', '-d', 'route', 'show', 'table', 'all'),
+    'IPv6 routes': await netns.ipJson('-6', '-d', 'route', 'show', 'table', 'all'),
+    'IPv4 rules': await netns.ipJson('-4', '-d', 'rule'),
+    'IPv6 rules': await netns.ipJson('-6', '-d', 'rule'),
+    neighbours: (await netns.ipJson('neigh')).filter(isLasting).map(withoutAge),
+    links: (await netns.ipJson('-d', 'link')).map(linkOf),
+    addresses: (await netns.ipJson('address')).map(({ ifname, addr_info }) => ({ ifname, addr_info })),
+  };
+  const entries = Object.entries(dumps).map(([what, objects]) => {
+    const ours = objects.filter((object) => !isStandIn(object));
+    return [what, ours.map((object) => JSON.stringify(object)).sort()] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+const isStandIn = (object: JsonObject): boolean =>
+  [object['ifname'], object['dev']].some((name) => String(name).startsWith('tke-si-'));
+
+/** A question that is under way is nobody's state. */
+const isLasting = ({ state }: JsonObject): boolean => !['FAILED', 'INCOMPLETE'].includes(String(state));
+
+/** What was learned grows old; that it is permanent does not. */
+const withoutAge = (neigh: JsonObject): JsonObject => ({
+  ...neigh,
+  state: String(neigh['state']) === 'PERMANENT' ? 'PERMANENT' : 'learned',
+});
+
+const linkOf = ({ ifname, mtu, group, address, ifalias, txqlen, flags }: JsonObject): JsonObject => ({
+  ifname,
+  mtu,
+  group,
+  address,
+  ifalias,
+  txqlen,
+  isUp: Array.isArray(flags) && flags.includes('UP'),
+});
+
+async function nftOf(netns: NetnsView): Promise<string> {
+  const objects = (await netns.nftJson('table', 'inet', 'tke_eni')) ?? [];
+  // Handles are numbers as those of interfaces are.
+  return JSON.stringify(objects, (key, value: unknown) => (key === 'handle' ? undefined : value));
+}
+
+/** Runs a script in an empty namespace and compares, once duplicate address detection is over. */
+async function assertReplays(t: ExecutionContext, script: string, original: NetnsView, name: string): Promise<void> {
+  const copy = await createPodNetns(name);
+  try {
+    // Settings are no part of a script; this one makes the kernel keep an anycast address on each interface.
+    const forwards = await original.run(['cat', '/proc/sys/net/ipv6/conf/all/forwarding']);
+    await copy.sysctl({ 'net/ipv6/conf/all/forwarding': forwards.trim() });
+    await copy.run(['sh'], { input: script });
+    let [want, got] = [await stateOf(original), await stateOf(copy)];
+    for (let attempt = 0; attempt < 40 && JSON.stringify(want) !== JSON.stringify(got); attempt++) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      [want, got] = [await stateOf(original), await stateOf(copy)];
+    }
+    t.deepEqual(got, want);
+    t.true((want['IPv4 routes']?.length ?? 0) > 1 && (want['IPv6 routes']?.length ?? 0) > 1, 'there was something');
+    t.is(await nftOf(copy), await nftOf(original));
+  } finally {
+    await copy.close();
+  }
+}
+
+for (const ruleMode of RULE_MODES) {
+  test.serial(`tke-eni dump: its script makes a whole node again, ${ruleMode}`, async (t) => {
+    const { place, trial } = wired(ruleMode);
+    const { code, stdout, stderr } = await runCli(place, 'dump', '--stand-ins');
+    t.is(code, 0, stderr);
+    t.true(stdout.includes('END_OF_NFT'));
+    await assertReplays(t, stdout, trial.node.netns, `dump-${ruleMode}`);
+  });
+
+  test.serial(`tke-eni dump --pod: its script makes the inside of a Pod again, ${ruleMode}`, async (t) => {
+    const { place, pods } = wired(ruleMode);
+    for (const pod of pods.slice(0, 1)) {
+      const { code, stdout, stderr } = await runCli(place, 'dump', '--stand-ins', '--pod', pod.ip);
+      t.is(code, 0, stderr);
+      await assertReplays(t, stdout, pod.netns, `dump-pod-${ruleMode}`);
+    }
+  });
+
+  test.serial(`tke-eni routes: groups a node's routes by their owners, ${ruleMode}`, async (t) => {
+    const { place, pods } = wired(ruleMode);
+    const { code, stdout } = await runCli(place, 'routes', '-o', 'wide');
+    t.is(code, 0);
+    const sections = stdout.split('\n\n');
+    const section = (title: string) => sections.find((text) => text.startsWith(title)) ?? '';
+    for (const eni of ['ENI eni-1', 'ENI eni-2'])
+      t.regex(section(eni), /default +10\.0\.\d\.1 +eth\d +eni-\d +tke-eni/);
+    for (const { ip, name, namespace } of pods) {
+      const table = ruleMode === 'compact' ? 'tke-pods' : 'main';
+      t.regex(section('Pods'), new RegExp(`${namespace}/${name} +${ip} .*${table} +tke-eni`));
+    }
+    t.regex(section('Foreign (ip or a script)'), /blackhole 10\.200\.0\.0\/16/);
+  });
+
+  test.serial(`tke-eni routes --pod: shows the inside of the Pod too, ${ruleMode}`, async (t) => {
+    const { place, pods } = wired(ruleMode);
+    const [pod] = pods;
+    const { code, stdout } = await runCli(place, 'routes', '--pod', `${pod?.namespace}/${pod?.name}`);
+    t.is(code, 0);
+    t.regex(stdout, new RegExp(`Inside Pod ${pod?.namespace}/${pod?.name}\n`));
+    t.regex(stdout, /default +169\.254\.1\.1 +eth0/);
+    t.false(stdout.includes(pods[1]?.ip ?? '?'), 'another Pod is shown');
+  });
+
+  test.serial(`tke-eni routes -o json: prints what ip -j prints, ${ruleMode}`, async (t) => {
+    const { place, trial } = wired(ruleMode);
+    const { stdout } = await runCli(place, 'routes', '-o', 'json');
+    t.deepEqual(JSON.parse(stdout), await trial.node.netns.ipJson('route', 'show', 'table', 'all'));
+  });
+}
+
+test.serial('tke-eni rules --eni: lists those that lead to the ENI, both families', async (t) => {
+  const { place } = wired('compact');
+  const { stdout } = await runCli(place, 'rules', '--eni', 'eni-1', '-o', 'json', '--owners');
+  const rules: readonly JsonObject[] = JSON.parse(stdout);
+  t.deepEqual([...new Set(rules.map(({ priority }) => priority))].sort(), [1536, 1537]);
+  t.deepEqual([...new Set(rules.map(({ family }) => family))].sort(), ['inet', 'inet6']);
+});
+
+test.serial('tke-eni links --pod: says which Pod is not there, and what to do', async (t) => {
+  const { code, stderr } = await runCli(wired('compact').place, 'links', '--pod', 'no-such-pod');
+  t.is(code, 2);
+  t.regex(stderr, /no-such-pod/);
+  t.regex(stderr, /tke-eni pods/);
+});
