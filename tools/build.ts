@@ -14,7 +14,7 @@ import { describeRelease } from './build/release.ts';
 import { findLibraries } from './image/libraries.ts';
 
 /** Lists what there is to build. One architecture at a time: the machine's own, for the code cache is made by running it. */
-const EXECUTABLES = {
+export const EXECUTABLES = {
   'tke-route-eni': {
     entry: 'cni-plugins/main.ts',
     links: ['tke-eni-ipamc', 'tke-direct-eni'],
@@ -31,9 +31,11 @@ const EXECUTABLES = {
     entry: 'cli/main.ts',
     links: [],
     compile: 'eager',
-    execArgv: [],
+    // DEP0040, DEP0169: as with ipamd.
+    execArgv: ['--disable-warning=DEP0040', '--disable-warning=DEP0169'],
     // People copy it to nodes, which may lack it.
     libraries: ['libatomic.so.1'],
+    onDemand: ['@grpc/grpc-js', '@kubernetes/client-node', 'tencentcloud-sdk-nodejs', 'undici', 'yaml'],
   },
   'tke-eni-ipamd': {
     entry: 'ipamd/main.ts',
@@ -52,6 +54,8 @@ type ExecutableSource = {
   readonly execArgv: readonly string[];
   /** Libraries that go along with it, in a folder of their own beside it: those that Node needs and few systems have. */
   readonly libraries: readonly string[];
+  /** Packages that it loads only when it needs them; none by default. */
+  readonly onDemand?: readonly string[];
 };
 
 /** Is the name of one executable. */
@@ -80,14 +84,14 @@ const LIBRARY_FOLDER = 'tke-eni-lib';
 const CACHE_DIR = join(ROOT, 'dist', '.cache');
 
 async function build(name: ExecutableName): Promise<string> {
-  const { entry, links, compile, execArgv, libraries }: ExecutableSource = EXECUTABLES[name];
+  const { entry, links, compile, execArgv, libraries, onDemand }: ExecutableSource = EXECUTABLES[name];
   // First to learn the sources, then, knowing their release, in earnest: bundling takes some 50 ms.
-  const { sources } = await bundle(ROOT, entry, '', compile);
+  const { sources } = await bundle(ROOT, entry, '', compile, onDemand);
   const release = await describeRelease(ROOT, sources);
-  const { code, needsFfi } = await bundle(ROOT, entry, release, compile);
+  const { code, needsFfi, assets } = await bundle(ROOT, entry, release, compile, onDemand);
   const place: BuildPlace = { binDir: BIN_DIR, cacheDir: CACHE_DIR, nodePath: findNode() };
   const runPath = libraries.length > 0 ? { runPath: `$ORIGIN/${LIBRARY_FOLDER}` } : {};
-  const outcome = await makeExecutable({ name, links, code, execArgv, ...runPath }, place);
+  const outcome = await makeExecutable({ name, links, code, assets, execArgv, ...runPath }, place);
   await putLibrariesBeside(libraries, place.nodePath);
   if (needsFfi) await putFfiBeside();
   if (name === 'tke-eni' && outcome === 'made') await putManPage();

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 import { leanYargs } from './lean-yargs.ts';
+import { packagesOnDemand } from './packages-on-demand.ts';
 
 /** Is one CommonJS file with everything in it, and what it needs beside it. */
 export type Bundle = {
@@ -12,6 +13,8 @@ export type Bundle = {
   readonly sources: readonly string[];
   /** Tells whether ffi-rs is in it, so that its addon must lie beside the executable. */
   readonly needsFfi: boolean;
+  /** Packages that it loads when they are needed, as CommonJS, by the name of the asset that each has to become. */
+  readonly assets: Readonly<Record<string, string>>;
 };
 
 /**
@@ -25,9 +28,17 @@ export type Compile = 'eager' | 'lazy';
  *
  * @param root the folder that `entry` is relative to.
  * @param release what the bundle says that it is.
+ * @param onDemand packages that become assets instead of parts of the bundle.
  * @throws when the entry does not bundle, or ffi-rs changed so much that its loader is not found.
  */
-export async function bundle(root: string, entry: string, release: string, compile: Compile): Promise<Bundle> {
+export async function bundle(
+  root: string,
+  entry: string,
+  release: string,
+  compile: Compile,
+  onDemand: readonly string[] = [],
+): Promise<Bundle> {
+  const packages = packagesOnDemand(onDemand);
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
     entryPoints: [entry],
@@ -48,7 +59,7 @@ export async function bundle(root: string, entry: string, release: string, compi
       'import.meta.dirname': '__dirname',
       'import.meta.filename': '__filename',
     },
-    plugins: [ffiBesideExecutable, leanYargs, inlineModules],
+    plugins: [ffiBesideExecutable, leanYargs, inlineModules, packages.plugin],
   });
   const bundled = outputFiles[0]?.text;
   if (bundled === undefined) throw new Error(`${entry}: esbuild made no file`);
@@ -59,6 +70,7 @@ export async function bundle(root: string, entry: string, release: string, compi
     code,
     sources: sourcesOf(root, inputs),
     needsFfi: inputs.some((path) => FFI_LOADER.test(path)),
+    assets: await packages.bundlePackages(root),
   };
 }
 

@@ -13,6 +13,8 @@ export type ExecutableSpec = {
   /** Other names of the same file, as hard links: one copy on disk and in the page cache. */
   readonly links: readonly string[];
   readonly code: string;
+  /** Texts that go into it as assets, by name; ASCII only. */
+  readonly assets?: Readonly<Record<string, string>>;
   /** Node's flags that it always runs with; none by default. */
   readonly execArgv?: readonly string[];
   /** Where it looks for libraries before all other places; `$ORIGIN` is its own folder. */
@@ -43,7 +45,8 @@ export async function makeExecutable(spec: ExecutableSpec, place: BuildPlace): P
   const entry = join(cacheDir, `${spec.name}.cjs`);
   const made = join(cacheDir, spec.name);
   await writeFile(entry, spec.code);
-  await package_(entry, made, [await strippedNode(place), ...(spec.execArgv ?? [])]);
+  const assets = await writeAssets(spec, cacheDir);
+  await package_(entry, made, [await strippedNode(place), JSON.stringify(assets), ...(spec.execArgv ?? [])]);
   await chmod(made, 0o755);
   // Last: pkg lays the file out anew.
   if (spec.runPath !== undefined) setRunPath(made, spec.runPath);
@@ -58,6 +61,20 @@ export async function makeExecutable(spec: ExecutableSpec, place: BuildPlace): P
   }
   await writeFile(stampPath, stamp);
   return 'made';
+}
+
+/** Writes the assets into files, and returns their paths by name. */
+async function writeAssets({ name, assets = {} }: ExecutableSpec, cacheDir: string): Promise<Record<string, string>> {
+  const paths: Record<string, string> = {};
+  for (const [asset, text] of Object.entries(assets)) {
+    const bytes = Buffer.from(text, 'utf8');
+    if (bytes.length !== text.length)
+      throw new Error(`${asset}: has characters outside of ASCII; it is read as Latin-1`);
+    const path = join(cacheDir, `${name}.${asset.replaceAll('/', '-')}.asset`);
+    await writeFile(path, bytes);
+    paths[asset] = path;
+  }
+  return paths;
 }
 
 async function package_(entry: string, output: string, nodeAndFlags: readonly string[]): Promise<void> {
@@ -91,10 +108,11 @@ async function strippedNode({ cacheDir, nodePath }: BuildPlace): Promise<string>
   return stripped;
 }
 
-function stampOf({ code, links, execArgv = [], runPath = '' }: ExecutableSpec, nodePath: string): string {
+function stampOf({ code, links, execArgv = [], runPath = '', assets = {} }: ExecutableSpec, nodePath: string): string {
   const hash = createHash('sha256');
   for (const part of [
     code,
+    JSON.stringify(assets),
     links.join(),
     JSON.stringify(seaOptions(execArgv)),
     GENERATOR_FLAGS.join(),

@@ -1,5 +1,6 @@
 /**
- * Packages one bundled file: `node tools/build/run-pkg.ts ENTRY OUTPUT NODE [FLAG…]`, absolute paths and Node's flags. A process of its own, for
+ * Packages one bundled file: `node tools/build/run-pkg.ts ENTRY OUTPUT NODE ASSETS [FLAG…]`, absolute
+ * paths, a JSON object of assets (name to path) and Node's flags. A process of its own, for
  * pkg changes its working directory and writes to standard output, which its callers (test workers among them) may not.
  */
 import childProcess, { type ExecFileOptions } from 'node:child_process';
@@ -12,10 +13,10 @@ type Sea = (entry: string, options: Readonly<Record<string, unknown>>) => Promis
 
 const generated = seedGenerator();
 const { default: sea } = createRequire(import.meta.url)('@yao-pkg/pkg/lib-es5/sea.js') as { readonly default: Sea };
-const [entry = '', output = '', nodePath = '', ...execArgv] = process.argv.slice(2);
+const [entry = '', output = '', nodePath = '', assets = '{}', ...execArgv] = process.argv.slice(2);
 const { version, platform, arch } = process;
 const targets = [{ nodeRange: `node${version.slice(1)}`, platform, arch, output }];
-await sea(entry, { targets, signature: false, nodePath, seaConfig: seaOptions(execArgv) });
+await sea(entry, { targets, signature: false, nodePath, seaConfig: seaOptions(execArgv, JSON.parse(assets)) });
 if (generated.count !== 1) {
   throw new Error(`pkg ran Node for a blob ${generated.count} times, not once: it changed; see lib-es5/sea.js`);
 }

@@ -1,10 +1,15 @@
 /**
  * Says how Node makes a single executable. Pure.
  * @param execArgv Node's own flags, which the executable then always runs with.
+ * @param assets absolute paths of files that go into it, by name.
  * @see https://nodejs.org/api/single-executable-applications.html
  */
-export function seaOptions(execArgv: readonly string[]): Readonly<Record<string, unknown>> {
+export function seaOptions(
+  execArgv: readonly string[],
+  assets: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, unknown>> {
   return {
+    ...(Object.keys(assets).length === 0 ? {} : { assets }),
     disableExperimentalSEAWarning: true,
     // Saves compiling; a start-up snapshot costs more to read than it saves.
     useCodeCache: true,
