@@ -81,7 +81,7 @@ async function run(config: AgentConfig): Promise<void> {
 function reachCluster(config: AgentConfig, log: Logger): Required<Pick<AgentRuntime, 'kube' | 'events' | 'kubeUse'>> {
   const { nodeName } = config;
   const common = { clock: systemClock, random: Math.random, log };
-  const tally = createKubeTally({ qps: config.kubeClientQps, burst: config.kubeClientBurst });
+  const tally = createKubeTally({ qps: config.kubeClientQps, burst: config.kubeClientBurst }, systemClock);
   const kube = openKubeClient({
     ...common,
     ...(config.kubeconfig === '' ? {} : { kubeconfig: config.kubeconfig }),

@@ -116,6 +116,7 @@ export const API_BUDGET = {
   throttledMs: { number: 6, type: 'uint64' },
   silenceMs: { number: 7, type: 'uint64' },
   heard: { number: 8, type: 'bool' },
+  tokensLeft: { number: 9, type: 'uint32' },
 } as const satisfies MessageTable;
 
 /** Answers SUMMARY_REQUEST. */

@@ -1,31 +1,52 @@
 import type { KubeObserver } from '../../kube/kube-observer.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import type { KubeUse } from './summary-reply.ts';
 
 /** Counts what is asked of the API server. */
 export type KubeTally = { readonly observer: KubeObserver; use(): KubeUse };
 
+const MS_PER_S = 1_000;
 /** A turn that comes at once takes a fraction of this. */
 const WAITED_MS = 1;
 
-/** Creates a tally of a client with these limits: calls a second in the long run, and at once after a rest. */
-export function createKubeTally(limits: { readonly qps: number; readonly burst: number }): KubeTally {
+/**
+ * Creates a tally of a client with these limits: calls a second in the long run, and at once after a rest. Of the calls
+ * that are left it keeps an account of its own, by the same rule as the client; watches are not on it.
+ */
+export function createKubeTally(
+  limits: { readonly qps: number; readonly burst: number },
+  clock: Pick<Clock, 'monotonicMs'>,
+): KubeTally {
+  const { qps, burst } = limits;
   let calls = 0;
   let failed = 0;
   let throttled = 0;
   let throttledMs = 0;
+  let left = burst;
+  let countedMs = clock.monotonicMs();
+  const leftNow = (): number => {
+    const nowMs = clock.monotonicMs();
+    left = Math.min(burst, left + ((nowMs - countedMs) * qps) / MS_PER_S);
+    countedMs = nowMs;
+    return left;
+  };
   return {
     observer: {
       onRequest: ({ verb, outcome }) => {
-        // A watch ends now and then by design, and a call that was aborted is nobody's fault.
         calls++;
+        // A watch ends now and then by design, and a call that was aborted is nobody's fault.
         if (outcome !== 'ok' && outcome !== 'aborted' && verb !== 'watch') failed++;
       },
       onTurn: (waitedMs) => {
-        if (waitedMs < WAITED_MS) return;
+        const before = leftNow();
+        // With a call to spare when it came nobody waited for a turn: the process was busy.
+        const hadToWait = waitedMs >= WAITED_MS && before - (waitedMs * qps) / MS_PER_S < 1;
+        left = Math.max(0, before - 1);
+        if (!hadToWait) return;
         throttled++;
         throttledMs += waitedMs;
       },
     },
-    use: () => ({ ...limits, calls, failed, throttled, throttledMs }),
+    use: () => ({ ...limits, calls, failed, throttled, throttledMs, tokensLeft: Math.floor(leftNow()) }),
   };
 }

@@ -20,6 +20,8 @@ export type KubeUse = {
   readonly failed: number;
   readonly throttled: number;
   readonly throttledMs: number;
+  /** Calls that could be made at once now. */
+  readonly tokensLeft: number;
 };
 
 /** What the answer depends on beside the agent's memory. */

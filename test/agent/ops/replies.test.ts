@@ -10,7 +10,9 @@ import { poolReply } from '../../../agent/ops/pool-reply.ts';
 import { repairReply } from '../../../agent/ops/repair-reply.ts';
 import { type SummaryView, summaryReply } from '../../../agent/ops/summary-reply.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
+import { TokenBucket } from '../../../kube/token-bucket.ts';
 import { rpFilter } from '../../../sysctl/sysctl-key.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 import { addOf, createTestNode, PATIENT, type TestNode } from '../use-cases/fixtures.ts';
 
@@ -155,6 +157,7 @@ test('summaryReply: counts leases by state and names what is wrong', async (t) =
       failed: 1,
       throttled: 2,
       throttledMs: 30.4,
+      tokensLeft: 3,
       silenceMs: Number.POSITIVE_INFINITY,
     },
   });
@@ -167,14 +170,34 @@ test('summaryReply: counts leases by state and names what is wrong', async (t) =
   t.like(summaryReply(state, SUMMARY), { status: { code: 0 }, api: undefined });
 });
 
-test('createKubeTally: counts calls, failures and waits for a turn', (t) => {
-  const { observer, use } = createKubeTally({ qps: 10, burst: 20 });
+test('createKubeTally: counts calls and failures', (t) => {
+  const { observer, use } = createKubeTally({ qps: 10, burst: 20 }, new VirtualClock());
   const request = { verb: 'get', resource: 'pods', ms: 3 } as const;
   observer.onRequest?.({ ...request, outcome: 'ok' });
   observer.onRequest?.({ ...request, outcome: 'FORBIDDEN' });
   observer.onRequest?.({ ...request, verb: 'watch', outcome: 'EXPIRED' });
-  for (const waitedMs of [0.01, 200, 50]) observer.onTurn?.(waitedMs);
-  t.deepEqual(use(), { qps: 10, burst: 20, calls: 3, failed: 1, throttled: 2, throttledMs: 250 });
+  t.like(use(), { qps: 10, burst: 20, calls: 3, failed: 1, throttled: 0, throttledMs: 0, tokensLeft: 20 });
+});
+
+test('createKubeTally: agrees with the bucket on who has to wait, and knows what is left', async (t) => {
+  const clock = new VirtualClock();
+  const bucket = new TokenBucket(clock, 10, 5);
+  const { observer, use } = createKubeTally({ qps: 10, burst: 5 }, clock);
+  const call = async (): Promise<void> => {
+    const fromMs = clock.monotonicMs();
+    await bucket.take();
+    observer.onTurn?.(clock.monotonicMs() - fromMs);
+  };
+  for (let count = 0; count < 5; count++) await call();
+  t.like(use(), { throttled: 0, tokensLeft: 0 });
+  const waiting = [call(), call(), call()];
+  await clock.advance(1_000);
+  await Promise.all(waiting);
+  // After 100, 200 and 300 ms.
+  t.like(use(), { throttled: 3, throttledMs: 600, tokensLeft: 5 });
+  // The process was busy: the call had a turn at once and heard of it late.
+  observer.onTurn?.(50);
+  t.like(use(), { throttled: 3, tokensLeft: 4 });
 });
 
 const RULE: Operation = { kind: 'add-rule', rule: { family: 4, priority: 512, table: 3999 } };
