@@ -31,6 +31,8 @@ export type DesiredNode = {
     readonly lease: Lease;
     readonly cause: 'no-link' | 'no-eni';
   }[];
+  /** Addresses of leases that are being made or ended: what the kernel holds of them is their use case's. */
+  readonly inTransit: ReadonlySet<string>;
   readonly unjudged: readonly Unjudged[];
   /** False when parts of the plan are missing: then nothing may be deleted for not being in it. */
   readonly isComplete: boolean;
@@ -63,6 +65,11 @@ export function desiredOf(
     networks,
     enis,
     unplanned,
+    inTransit: new Set(
+      journal.leases
+        .filter(({ state }) => state !== 'active')
+        .flatMap(({ addresses }) => addresses.map(({ ip }) => ip)),
+    ),
     unjudged: agent.node.kind === 'known' ? [] : unjudgedWithoutRecord(agent.node),
     isComplete: record !== undefined,
   };

@@ -41,7 +41,23 @@ export function findHostDifferences(desired: DesiredNode, observed: ObservedHost
 /** The operations that repair may make on the host, in their safe order. Pure. */
 export function hostOperations(desired: DesiredNode, observed: ObservedHost): readonly Operation[] {
   const { operations } = diffHost(desired.host, observed);
-  return desired.isComplete ? operations : operations.filter(({ kind }) => !kind.startsWith('delete-'));
+  return operations.filter(
+    (operation) => !isRemoval(operation) || (desired.isComplete && !isInTransit(operation, desired)),
+  );
+}
+
+function isRemoval({ kind }: Operation): boolean {
+  return kind.startsWith('delete-');
+}
+
+function isInTransit(operation: Operation, { inTransit }: DesiredNode): boolean {
+  const prefixes =
+    operation.kind === 'delete-route'
+      ? [operation.route.dst]
+      : operation.kind === 'delete-rule'
+        ? [operation.rule.src, operation.rule.dst]
+        : [];
+  return prefixes.some((prefix) => prefix !== undefined && inTransit.has(prefix.split('/')[0] ?? prefix));
 }
 
 function differenceOf(

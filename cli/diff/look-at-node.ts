@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { openNft } from '../../dataplane/nft.ts';
 import { NftError } from '../../dataplane/nft-error.ts';
 import { observeNetns, observeNft } from '../../dataplane/observe.ts';
@@ -13,6 +14,7 @@ import { SysctlError } from '../../sysctl/sysctl-error.ts';
 import { CliError } from '../cli-error.ts';
 import { type DesiredNode, desiredOf, type Unjudged } from '../desired/desired-of.ts';
 import type { AgentFacts, NodeFacts } from '../node/node-facts.ts';
+import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { type NodeContext, readNodeFacts } from '../node/read-node-facts.ts';
 import { netnsPathOf, withNodeNetns } from '../node/with-node-netns.ts';
 import type { NodeSight } from './find-differences.ts';
@@ -20,11 +22,30 @@ import { lostVeths } from './find-link-differences.ts';
 import type { PodSight } from './find-pod-differences.ts';
 import { findPeers } from './look-for-peers.ts';
 
+/** An ADD takes the agent some milliseconds, a look a hundred: on a node that is never quiet for so long the last look stands. */
+const LOOKS = 4;
+
 /**
- * Reads a node and plans how it should be, changing nothing.
+ * Reads a node and plans how it should be, changing nothing. What was recorded before and what is there after an ADD or a
+ * DEL do not belong together: then it looks again.
  * @throws CliError NO_JOURNAL when nothing says how it should be; KERNEL, FORBIDDEN when it cannot be read
  */
 export async function lookAtNode(context: NodeContext): Promise<NodeSight> {
+  for (let look = 1; ; look++) {
+    const sight = await lookOnce(context);
+    if (look === LOOKS || isOfNow(context, sight.agent)) return sight;
+  }
+}
+
+/** Tells whether the record is still the one that a look began with. */
+function isOfNow({ global }: NodeContext, { journal, node }: AgentFacts): boolean {
+  const now = readAgentFacts(global.stateDir);
+  if (now.kind === 'unknown') return true;
+  const kept = ({ leases, enis, ruleMode }: AgentFacts['journal']) => ({ leases, enis, ruleMode });
+  return isDeepStrictEqual([kept(journal), node], [kept(now.value.journal), now.value.node]);
+}
+
+async function lookOnce(context: NodeContext): Promise<NodeSight> {
   const facts = await readNodeFacts(context, { nft: false, sysctls: false });
   if (facts.agent.kind === 'unknown') {
     const { why, next } = facts.agent;

@@ -30,7 +30,7 @@ export const ENI_FAULTS: readonly NodeFault[] = [
     inject: (scene) => ip(scene, 'link', 'set', scene.eni.ifname, 'mtu', '1400'),
     isOurs: true,
     breaksPackets: false,
-    expects: { diff: 'mtu-mismatch', explain: 'mtu-mismatch', repair: 'mends' },
+    expects: { diff: 'mtu-mismatch', explain: 'mtu-mismatch', doctor: 'mtu-mismatch', repair: 'mends' },
   },
   {
     name: 'ENI with the connected route of its subnet',

@@ -1,6 +1,7 @@
 import type { ExecutionContext, TestFn } from 'ava';
 import { buildExecutables } from '../../../tools/build.ts';
 import { findViolations } from '../../support/invariants.ts';
+import { isObject } from '../../support/netns.ts';
 import { type FaultScene, readFaultScene } from './fault-scene.ts';
 import { changesBetween, kernelImage } from './kernel-image.ts';
 import type { NodeFault } from './node-fault.ts';
@@ -13,7 +14,7 @@ const LOST_AFTER_MS = 1_500;
 
 /**
  * Tries `tke-eni` with each fault, on one node whose agent was killed: diff finds it, a dry run changes nothing, repair
- * mends what is ours until packets flow, and refuses what is not.
+ * mends what is ours until packets flow, and refuses what is not; explain and doctor name it.
  */
 export function testFaults(test: TestFn, faults: readonly NodeFault[]): void {
   let trial: Trial | undefined;
@@ -71,11 +72,37 @@ async function tryFault(t: ExecutionContext, fault: NodeFault, scene: FaultScene
     found.some(({ isOurs }) => isOurs === fault.isOurs),
     'diff says whose it is',
   );
+  await explainAndDoctorNameIt(t, place, fault, scene);
   await dryRunChangesNothing(t, place, scene);
   await (fault.expects.repair === 'mends' ? mends(t, place, fault, scene) : refuses(t, place, fault, scene));
   t.true(await pings(scene), 'packets flow again');
   t.is((await runCli(place, 'diff')).code, 0, 'no difference is left');
   t.deepEqual(await findViolations(scene.trial.scope()), [], 'iproute2 and nft say so too');
+}
+
+async function explainAndDoctorNameIt(
+  t: ExecutionContext,
+  place: CliPlace,
+  { expects, breaksPackets }: NodeFault,
+  { trial, pod }: FaultScene,
+): Promise<void> {
+  const doctor = await askCli(place, 'doctor');
+  t.true(findingIds(doctor.document).includes(expects.doctor), `doctor: ${JSON.stringify(doctor.document)}`);
+  const explain = await askCli(place, 'explain', pod.ip, '--to', trial.vpc.outside.ip);
+  if (breaksPackets) t.is(explain.code, 1, 'explain says that packets are lost');
+  if (expects.explain === undefined) {
+    t.false(breaksPackets, 'explain must see what breaks packets');
+    return;
+  }
+  t.true(findingIds(explain.document).includes(expects.explain), `explain: ${JSON.stringify(explain.document)}`);
+}
+
+/** Ids of the findings anywhere in a document. */
+function findingIds(value: unknown): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap(findingIds);
+  if (!isObject(value)) return [];
+  const own = typeof value['id'] === 'string' && 'severity' in value ? [value['id']] : [];
+  return [...own, ...Object.values(value).flatMap(findingIds)];
 }
 
 async function dryRunChangesNothing(t: ExecutionContext, place: CliPlace, { trial, pod }: FaultScene): Promise<void> {

@@ -18,11 +18,11 @@ export type NodeFault = {
   readonly isOurs: boolean;
   /** True when a ping from the Pod to a host beyond the VPC gets no answer then. */
   readonly breaksPackets: boolean;
-  /** Finding ids; a command that cannot see the fault has none. */
+  /** Finding ids. `explain` sees what concerns the packets of the Pod; what breaks them it must see. */
   readonly expects: {
     readonly diff: FindingId;
     readonly explain?: FindingId;
-    readonly doctor?: FindingId;
+    readonly doctor: FindingId;
     readonly repair: 'mends' | 'refuses';
   };
 };
