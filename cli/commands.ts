@@ -1,3 +1,4 @@
+import { BUNDLE } from './bundle/command.ts';
 import type { Command } from './command.ts';
 import { CHECK, DIFF } from './diff/command.ts';
 import { DOCTOR } from './doctor/command.ts';
@@ -30,4 +31,5 @@ export const COMMANDS: readonly Command[] = [
   CHECK,
   REPAIR,
   DOCTOR,
+  BUNDLE,
 ];

@@ -1,0 +1,41 @@
+import { type ArgsOf, defineCommand } from '../command.ts';
+
+const OPTIONS = {
+  output: {
+    type: 'string',
+    alias: 'o',
+    summary: 'file to write; default tke-eni-bundle-HOST-TIME.tar.gz in the current folder',
+    metavar: 'FILE',
+    completes: 'file',
+  },
+} as const;
+const NONE = {} as const;
+
+/** Is what `bundle` gets. */
+export type BundleArgs = ArgsOf<typeof OPTIONS, typeof NONE>;
+
+/** `tke-eni bundle` */
+export const BUNDLE = defineCommand({
+  name: 'bundle',
+  summary: 'write a support archive of this node, secrets removed',
+  description: `Writes a tar.gz with what helps to find a fault later: status, pool and flight recorder of the agent (the last
+operations of each Pod), its recent events, its journal and node record decoded, diff, check, doctor, the explanation of
+each broken Pod, dumps of routes, rules, links, addresses and neighbours (as tables, as JSON and as an ip script), the
+nftables rule set, settings, CNI configuration, kernel and versions, and the end of our logs.
+
+Every part is bounded in size and time. A part that cannot be had becomes an entry that says why; manifest.json lists
+them all. Passwords, keys, tokens, certificates, TENCENTCLOUD_* variables, credentials in URLs and long random words are
+taken out of every part; of CNI configuration only fields that are known to be no secret stay. The file is readable by
+its owner only, and is there as a whole or not at all.
+
+Addresses, names of Pods and of interfaces stay: without them it would be of no use. Look before you send it.`,
+  positionals: NONE,
+  options: OPTIONS,
+  examples: [
+    { line: 'tke-eni bundle', does: 'writes it into the current folder and prints its name' },
+    { line: 'tke-eni bundle -o /tmp/node.tar.gz', does: 'writes it there' },
+  ],
+  wrongMeans: 'it was written, and parts are missing in it',
+  needs: 'root: nearly everything in it is for root only',
+  load: () => import('./run-bundle.ts'),
+});

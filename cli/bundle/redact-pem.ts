@@ -1,0 +1,40 @@
+const BEGIN = '-----BEGIN ';
+const END = '-----END ';
+const DASHES = '-----';
+const REMOVED = '[removed: PEM]';
+
+/**
+ * Takes blocks in PEM out of a text: keys and certificates. Of one that was cut off all that there is goes: to the end of
+ * the text where its end is missing, back through the lines of base64 where its beginning is. Pure.
+ */
+export function redactPem(text: string): string {
+  const pieces: string[] = [];
+  let at = 0;
+  for (;;) {
+    const begin = text.indexOf(BEGIN, at);
+    const end = text.indexOf(END, at);
+    if (begin < 0 && end < 0) return [...pieces, text.slice(at)].join('');
+    if (end >= 0 && (begin < 0 || end < begin)) {
+      pieces.push(withoutTail(text.slice(at, end)), REMOVED);
+      at = afterLabel(text, end + END.length);
+      continue;
+    }
+    pieces.push(text.slice(at, begin), REMOVED);
+    if (end < 0) return pieces.join('');
+    at = afterLabel(text, end + END.length);
+  }
+}
+
+function afterLabel(text: string, from: number): number {
+  const dashes = text.indexOf(DASHES, from);
+  const line = text.indexOf('\n', from);
+  if (dashes >= 0 && (line < 0 || dashes < line)) return dashes + DASHES.length;
+  return line < 0 ? text.length : line;
+}
+
+/** Cuts the lines of base64 that a text ends with. */
+function withoutTail(text: string): string {
+  const lines = text.split('\n');
+  while (lines.length > 0 && /^[A-Za-z0-9+/=\s]*$/.test(lines.at(-1) ?? '')) lines.pop();
+  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,56 @@
+import { isSecretName, redactText } from './redact-text.ts';
+
+/**
+ * Takes what may be secret out of a value that becomes JSON: what stands under a secret-sounding name goes whole, all
+ * other texts as `redactText` says, names too. Pure.
+ */
+export function redactValue(value: unknown): unknown {
+  if (typeof value === 'string') return redactText(value);
+  if (Array.isArray(value)) return value.map(redactValue);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      redactText(name),
+      isSecretName(name) && !isCount(inner) ? '[removed]' : redactValue(inner),
+    ]),
+  );
+}
+
+/**
+ * Keeps of a CNI configuration what is known to be no secret: `allowed` names, wherever they stand. Of others the name
+ * stays, and of what kind the value was: a plugin that we do not know may have anything in its configuration. Pure.
+ */
+export function keepAllowed(value: unknown, allowed: ReadonlySet<string>): unknown {
+  if (Array.isArray(value)) return value.map((inner) => keepAllowed(inner, allowed));
+  if (!isObject(value)) return redactValue(value);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      redactText(name),
+      allowed.has(name) ? keepAllowed(inner, allowed) : `[removed: ${kindOf(inner)}]`,
+    ]),
+  );
+}
+
+/** Names in CNI configurations of the reference plugins, of ours and of the usual neighbours. @see CNI SPEC, section 1 */
+export const CNI_CONF_NAMES: ReadonlySet<string> = new Set([
+  ...['cniVersion', 'cniVersions', 'name', 'type', 'plugins', 'disableCheck', 'disableGC', 'capabilities'],
+  ...['portMappings', 'bandwidth', 'ips', 'mac', 'portmap', 'snat', 'ipam', 'backend', 'mtu', 'disableIPv6'],
+  ...['bridge', 'isGateway', 'isDefaultGateway', 'forceAddress', 'ipMasq', 'hairpinMode', 'promiscMode', 'vlan'],
+  ...['subnet', 'ranges', 'rangeStart', 'rangeEnd', 'gateway', 'routes', 'dst', 'gw', 'dataDir', 'resolvConf'],
+  ...['delegates', 'confDir', 'cniDir', 'binDir', 'logLevel', 'logFile', 'logToStderr', 'clusterNetwork'],
+  ...['defaultNetworks', 'networks', 'multusNamespace', 'sysctl', 'master', 'mode', 'socket', 'timeout'],
+]);
+
+function isCount(value: unknown): boolean {
+  return typeof value === 'number' || typeof value === 'boolean' || value === null;
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return `list of ${value.length}`;
+  if (value === null) return 'null';
+  return typeof value === 'string' ? 'text' : typeof value;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}

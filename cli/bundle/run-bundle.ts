@@ -1,0 +1,136 @@
+import { hostname } from 'node:os';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { release } from '../../runtime/release.ts';
+import { type TarEntry, tar } from '../../runtime/tar.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../command.ts';
+import { EXIT, type ExitCode } from '../exit-code.ts';
+import { openProgress } from '../output/progress.ts';
+import { renderWarning } from '../output/render-error.ts';
+import { agentParts } from './agent-parts.ts';
+import { type BundlePart, boundText, type PartContent } from './bundle-part.ts';
+import type { BundleArgs } from './command.ts';
+import { commandParts } from './command-parts.ts';
+import { fileParts } from './file-parts.ts';
+import { redactText } from './redact-text.ts';
+import { redactValue } from './redact-value.ts';
+import { toolParts } from './tool-parts.ts';
+import { writeArchive } from './write-archive.ts';
+
+/** One part; a stuck agent or nft must not hold the rest. */
+const PART_MS = 60_000;
+
+/** One file of the archive, as it went. */
+type Collected = {
+  readonly path: string;
+  readonly text: string;
+  readonly tookMs: number;
+  /** Why it is not there. */
+  readonly missing?: string;
+};
+
+/** Writes the archive. @throws CliError REFUSED when it cannot be written; the signal's reason when interrupted */
+export async function run({ output }: BundleArgs, context: CommandContext): Promise<ExitCode> {
+  const { clock, signal, stdout, stderr, global } = context;
+  const at = new Date(clock.nowMs());
+  const stamp = at.toISOString().replace(/[-:]/g, '').slice(0, 15);
+  const name = `tke-eni-bundle-${hostname()}-${stamp}`;
+  const path = output ?? `${name}.tar.gz`;
+  const parts = [...commandParts(context), ...agentParts(context), ...fileParts(global), ...toolParts(global)];
+  const progress = openProgress(stderr);
+  const collected: Collected[] = [];
+  try {
+    for (const part of parts) {
+      progress.show(`${collected.length + 1}/${parts.length} ${part.path}`);
+      collected.push(await collect(part, context));
+      signal.throwIfAborted();
+    }
+    progress.show('packing');
+    const archive = await pack(name, collected, at);
+    signal.throwIfAborted();
+    write(path, archive);
+  } finally {
+    progress.clear();
+  }
+  const missing = collected.filter((part) => part.missing !== undefined);
+  for (const part of missing) {
+    stderr.write(renderWarning(`left out: ${part.path}: ${part.missing}`, stderr.isColored));
+  }
+  stdout.write(`${path}\n`);
+  return missing.length === 0 ? EXIT.ok : EXIT.wrong;
+}
+
+async function collect(part: BundlePart, { clock, signal }: CommandContext): Promise<Collected> {
+  const startMs = clock.monotonicMs();
+  const limit = AbortSignal.timeout(PART_MS);
+  const done = (text: string, missing?: string): Collected => ({
+    path: part.path,
+    text,
+    tookMs: Math.round(clock.monotonicMs() - startMs),
+    ...(missing === undefined ? {} : { missing: redactText(missing) }),
+  });
+  try {
+    const content = await beforeAbort(part.collect(AbortSignal.any([signal, limit])), AbortSignal.any([signal, limit]));
+    return content.kind === 'missing' ? done('', content.why) : done(safeText(content));
+  } catch (error) {
+    if (limit.aborted && !signal.aborted) return done('', `not there after ${PART_MS / 1_000} s`);
+    return done('', error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Some parts hear no signal; then they are left behind. */
+async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    // Whatever becomes of it, nobody waits any more.
+    work.catch(() => undefined);
+  }
+}
+
+function safeText(content: Exclude<PartContent, { readonly kind: 'missing' }>): string {
+  if (content.kind === 'text') return redactText(boundText(content.text));
+  return boundText(`${JSON.stringify(redactValue(content.value), null, 1)}\n`);
+}
+
+async function pack(name: string, collected: readonly Collected[], at: Date): Promise<Uint8Array> {
+  const manifest = {
+    made: at.toISOString(),
+    by: `tke-eni ${release}`,
+    parts: collected.map(({ path, text, tookMs, missing }) => ({
+      path,
+      bytes: Buffer.byteLength(text),
+      tookMs,
+      ...(missing === undefined ? {} : { missing }),
+    })),
+  };
+  const file = (path: string, text: string): TarEntry => ({
+    kind: 'file',
+    path: `tke-eni-bundle/${path}`,
+    content: Buffer.from(text),
+    mode: 0o600,
+  });
+  const entries = [
+    file('manifest.json', `${JSON.stringify({ name, ...manifest }, null, 2)}\n`),
+    ...collected.map(({ path, text, missing }) =>
+      missing === undefined ? file(path, text) : file(`${path}.missing`, `${missing}\n`),
+    ),
+  ];
+  return promisify(gzip)(tar(entries, Math.floor(at.getTime() / 1_000)));
+}
+
+function write(path: string, archive: Uint8Array): void {
+  try {
+    writeArchive(path, archive);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CliError('REFUSED', `the archive cannot be written: ${why}`, 'name another file with -o', {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { arch, cpus, freemem, hostname, release as kernelRelease, loadavg, totalmem, uptime, version } from 'node:os';
+import { resolveHostPath } from '../../runtime/host-path.ts';
+import { release } from '../../runtime/release.ts';
+import type { GlobalArgs } from '../command.ts';
+import { readNodeFacts } from '../node/read-node-facts.ts';
+import { netnsPathOf } from '../node/with-node-netns.ts';
+import { type BundlePart, PART_BYTES, textPart, valuePart } from './bundle-part.ts';
+
+/** A rule set of many Services takes nft seconds. */
+const TOOL_MS = 20_000;
+const ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
+
+/** Kernel, machine, settings, and what other tools of the node tell. */
+export function toolParts(global: GlobalArgs): readonly BundlePart[] {
+  const inNetns = (argv: readonly string[]) =>
+    global.netns === undefined ? argv : ['nsenter', `--net=${netnsPathOf(global)}`, '--', ...argv];
+  const tool = (path: string, argv: readonly string[]): BundlePart => ({
+    path,
+    collect: async (signal) => textPart(await runTool(inNetns(argv), signal)),
+  });
+  return [
+    { path: 'node/machine.json', collect: async () => valuePart(machine(global.hostRoot)) },
+    { path: 'node/sysctls.json', collect: async () => valuePart(await sysctls(global)) },
+    tool('kernel/nft-ruleset.txt', ['nft', 'list', 'ruleset']),
+    tool('kernel/link-statistics.txt', ['ip', '-s', '-d', 'link']),
+    tool('kernel/sockets.txt', ['ss', '-s']),
+    tool('node/nft-version.txt', ['nft', '--version']),
+    tool('node/ip-version.txt', ['ip', '-V']),
+  ];
+}
+
+function machine(hostRoot: string): Readonly<Record<string, unknown>> {
+  const [cpu] = cpus();
+  return {
+    tool: release,
+    hostname: hostname(),
+    kernel: kernelRelease(),
+    kernelVersion: version(),
+    arch: arch(),
+    cpus: cpus().length,
+    cpu: cpu?.model ?? '',
+    memoryBytes: totalmem(),
+    freeMemoryBytes: freemem(),
+    uptimeS: Math.round(uptime()),
+    load: loadavg(),
+    os: readOrEmpty(resolveHostPath(hostRoot, '/etc/os-release')),
+  };
+}
+
+async function sysctls(global: GlobalArgs): Promise<unknown> {
+  const { host } = await readNodeFacts({ global }, { insides: 'none', nft: false });
+  return Object.fromEntries([...host.sysctls].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function readOrEmpty(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // A container image need not have it.
+    return '';
+  }
+}
+
+function runTool([file = '', ...args]: readonly string[], signal: AbortSignal): Promise<string> {
+  const done = Promise.withResolvers<string>();
+  const options = { timeout: TOOL_MS, maxBuffer: 4 * PART_BYTES, encoding: 'utf8', env: ENV, signal } as const;
+  execFile(file, args, options, (error, stdout, stderr) => {
+    if (error === null) done.resolve(stdout);
+    else done.reject(new Error(stderr.trim() || error.message, { cause: error }));
+  });
+  return done.promise;
+}
