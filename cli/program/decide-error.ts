@@ -11,6 +11,11 @@ export function decideError(
   isRoot: boolean,
 ): CliError | undefined {
   if (error instanceof CliError) return error;
+  if (error instanceof Error && 'code' in error && FULL.has(error.code)) {
+    return new CliError('KERNEL', `${command.name}: ${error.message}`, 'make room there, or print elsewhere', {
+      cause: error,
+    });
+  }
   const refusal = findRefusal(error);
   if (refusal === undefined) return undefined;
   const reason = command.needs?.replace(/^root: /, '');
@@ -33,5 +38,7 @@ function findRefusal(error: unknown): string | undefined {
 
 /** @see errno(3) */
 const REFUSALS: ReadonlySet<unknown> = new Set(['EPERM', 'EACCES']);
+/** @see write(2) */
+const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 /** Chains are short; one that is not is a loop. */
 const MAX_CAUSES = 8;
