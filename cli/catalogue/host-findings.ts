@@ -101,7 +101,7 @@ export const HOST_FINDINGS = {
     isOurs: false,
   },
   'mark-collision': {
-    title: 'Another program uses bits of our packet mark',
+    title: 'Another program uses bits of our packet and connection mark',
     why: 'It overwrites the mark by which packets of Pods find their ENI, or ours overwrites its: packets leave by the wrong ENI, or pass its policy.',
     cure: "Choose free bits: the agent's `--eni-mark-mask`, or the other program's (Calico: `iptablesMarkMask`).",
     severity: 'warning',

@@ -1,6 +1,6 @@
 import { type IptablesRule, optionOf } from './find-iptables-rules.ts';
 
-/** Where another program sets or reads bits of the packet mark. */
+/** Where another program sets or reads bits of the packet's or the connection's mark. */
 export type MarkUse = {
   /** 'iptables mangle cali-PREROUTING', 'nft inet foo bar'. */
   readonly where: string;
@@ -38,6 +38,7 @@ function writtenBits(words: readonly string[]): number {
   const and = optionOf(words, '--and-mark');
   if (and !== undefined) return ~number(and) >>> 0;
   if (words.includes('--restore-mark')) return number(optionOf(words, '--nfmask', '--mask') ?? '0xffffffff');
+  if (words.includes('--save-mark')) return number(optionOf(words, '--ctmask', '--mask') ?? '0xffffffff');
   return 0;
 }
 
@@ -63,18 +64,19 @@ export function markUseOfNft(object: Readonly<Record<string, unknown>>): MarkUse
 
 function manglesOf(statement: unknown): number {
   const mangle = asObject(asObject(statement)?.['mangle']);
-  return mangle !== undefined && isMark(mangle['key']) ? changedBits(mangle['value']) : 0;
+  if (isMark(mangle?.['key'])) return changedBits(mangle?.['value'], isMark);
+  return isConnectionMark(mangle?.['key']) ? changedBits(mangle?.['value'], isConnectionMark) : 0;
 }
 
-/** Bits of the mark that may differ after it got the value of this expression. */
-function changedBits(value: unknown): number {
-  if (isMark(value)) return 0;
+/** Bits of a mark that may differ after it got the value of this expression; `isSame` knows the mark itself. */
+function changedBits(value: unknown, isSame: (value: unknown) => boolean): number {
+  if (isSame(value)) return 0;
   const operation = asObject(value) ?? {};
   const [operator, operands] = Object.entries(operation)[0] ?? [];
   if (!Array.isArray(operands) || operator === undefined) return ALL_BITS;
   const constants = operands.filter((operand) => typeof operand === 'number');
   const inner = operands.filter((operand) => typeof operand !== 'number');
-  const before = inner.reduce<number>((bits, operand) => (bits | changedBits(operand)) >>> 0, 0);
+  const before = inner.reduce<number>((bits, operand) => (bits | changedBits(operand, isSame)) >>> 0, 0);
   const constant = constants[0];
   if (constant === undefined || inner.length !== 1) return ALL_BITS;
   if (operator === '|' || operator === '^') return (before | constant) >>> 0;
@@ -93,6 +95,10 @@ function matchesOf(statement: unknown): number {
 function isMark(value: unknown): boolean {
   const object = asObject(value);
   return asObject(object?.['meta'])?.['key'] === 'mark';
+}
+
+function isConnectionMark(value: unknown): boolean {
+  return asObject(asObject(value)?.['ct'])?.['key'] === 'mark';
 }
 
 function asObject(value: unknown): Readonly<Record<string, unknown>> | undefined {

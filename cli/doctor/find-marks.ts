@@ -36,7 +36,7 @@ export const MARKS_CHECK: Check = {
       const bits = ofProgram.reduce((sum, { writes, reads }) => sum | writes | reads, 0) & outline.markBits;
       const [first] = ofProgram;
       return finding('mark-collision', {
-        what: `${program} uses bits ${hex(bits)} of the packet mark, ours are ${hex(outline.markBits)}: ${first?.where}: ${first?.shown}`,
+        what: `${program} uses bits ${hex(bits)} of the mark, ours are ${hex(outline.markBits)}: ${first?.where}: ${first?.shown}`,
         fix: [`give the agent --eni-mark-mask with 8 bits in a row that are free, or ${program} another mask`],
         subjects: [],
       });

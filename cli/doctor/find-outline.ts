@@ -99,9 +99,11 @@ export function defaultRoutes({ host }: Pick<NodeFacts, 'host'>): readonly Route
 
 function markMask({ agent, host }: NodeFacts): number {
   const facts = ifKnown(agent);
-  const recorded = facts === undefined ? undefined : ifKnown(facts.node)?.node.eniMarkMask;
+  const recordedNode = facts === undefined ? undefined : ifKnown(facts.node)?.node;
   const inRules = host.rules.find(
     ({ protocol, fwmask }) => protocol === RTPROT_TKE_ENI && fwmask !== undefined && fwmask !== NODEPORT_MARK,
   );
-  return recorded ?? inRules?.fwmask ?? DEFAULT_ENI_MARK_MASK;
+  // Per-pod rules look at no ENI's mark.
+  const mode = recordedNode?.ruleMode ?? facts?.journal.ruleMode;
+  return mode === 'per-pod' ? 0 : (recordedNode?.eniMarkMask ?? inRules?.fwmask ?? DEFAULT_ENI_MARK_MASK);
 }

@@ -1,10 +1,11 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { FindingId } from '../../cli/catalogue.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { DIST_BIN_DIR } from '../support/agent-process.ts';
 import type { JsonObject } from '../support/netns.ts';
+import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
@@ -207,3 +208,54 @@ async function findingsOf(trial: Trial): Promise<readonly JsonObject[]> {
   const { document } = await askCli(placeOf(trial), 'doctor', ...flagsOf(trial));
   return listOf(document, 'findings');
 }
+
+test.serial('tke-eni doctor: is silent in the other layout, with both families', async (t) => {
+  t.timeout(120_000);
+  const other = await openTrial({ ruleMode: 'per-pod', isDual: true, flags: INSTALLS });
+  try {
+    await other.addPod();
+    t.deepEqual(await findingsOf(other), []);
+  } finally {
+    await other.close();
+  }
+});
+
+/** Files of a host whose services are in the way. */
+const SERVICES: Readonly<Record<string, string>> = {
+  '/run/systemd/units/invocation:systemd-networkd.service': '',
+  '/run/systemd/units/invocation:NetworkManager.service': '',
+  '/etc/cloud/cloud.cfg': 'updates: {network: {when: [boot, hotplug]}}\n',
+  '/etc/sysctl.d/60-hardening.conf': 'net.ipv4.conf.*.rp_filter=1\nnet.ipv4.ip_forward=0\n',
+};
+
+test.serial('tke-eni doctor: reads the services of the host below --host-root', async (t) => {
+  const { trial } = theNode();
+  const root = createTempDir('doctor-host');
+  try {
+    const [eni] = await trial.node.netns.ipJson('link', 'show', 'eth1');
+    // As hardware it would be managed by default; in the test's VPC it is a veth.
+    const device = { [`/run/NetworkManager/devices/${eni?.['ifindex']}`]: '[device]\nmanaged=true\n' };
+    for (const [path, text] of Object.entries({ ...SERVICES, ...device })) {
+      mkdirSync(dirname(join(root.path, path)), { recursive: true });
+      writeFileSync(join(root.path, path), text);
+    }
+    const { stateDir, socketPath } = placeOf(trial);
+    const places = ['--state-dir', stateDir, '--socket', socketPath, '--host-root', root.path];
+    const only = ['--only', 'networkd,network-manager,cloud-init,rp-filter,ip-forward', '-o', 'json'];
+    const { code, stdout } = await trial.node.netns.tryRun([
+      join(DIST_BIN_DIR, 'tke-eni'),
+      'doctor',
+      ...only,
+      ...places,
+    ]);
+    t.is(code, 0, 'warnings are no errors');
+    t.deepEqual(
+      listOf(JSON.parse(stdout), 'findings')
+        .map(({ id }) => id)
+        .toSorted(),
+      ['cloud-init-hotplug', 'ip-forward-at-boot', 'network-manager', 'networkd', 'rp-filter-at-boot'],
+    );
+  } finally {
+    root.close();
+  }
+});

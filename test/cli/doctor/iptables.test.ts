@@ -69,7 +69,8 @@ const WRITES = [
   ['--and-mark 0xff00ffff', 0x00ff0000],
   ['--restore-mark', 0xffffffff],
   ['--restore-mark --nfmask 0x80 --ctmask 0x80', 0x80],
-  ['--save-mark --nfmask 0xff --ctmask 0xff', undefined],
+  ['--save-mark --nfmask 0xff --ctmask 0xff', 0xff],
+  ['--save-mark', 0xffffffff],
 ] as const;
 
 for (const [option, bits] of WRITES) {
@@ -100,6 +101,13 @@ for (const [text, value, bits] of NFT_WRITES) {
   });
 }
 
+test('markUseOfNft: tells which bits of the connection mark change', (t) => {
+  const key = { ct: { key: 'mark' } };
+  const useOf = (value: unknown) =>
+    markUseOfNft({ rule: { family: 'ip', table: 'x', chain: 'y', expr: [{ mangle: { key, value } }] } })?.writes;
+  t.deepEqual([useOf(MARK), useOf({ '|': [key, 0x80] })], [0xffffffff, 0x80]);
+});
+
 test('markUseOfNft: tells which bits a masked comparison reads', (t) => {
   const expr = [{ match: { op: '==', left: { '&': [MARK, 0xff0000] }, right: 0x40000 } }];
   t.is(markUseOfNft({ rule: { family: 'ip', table: 'x', chain: 'y', expr } })?.reads, 0xff0000);
@@ -125,6 +133,11 @@ const MARKS = [
   ['nobody uses any', doctorFacts(), []],
   ['kube-proxy uses its own', doctorFacts({ iptables: iptables(KUBE) }), []],
   ['Calico uses some of ours, told once', doctorFacts({ iptables: iptables(CALICO) }), ['mark-collision']],
+  [
+    'Calico uses them and rules are per Pod',
+    doctorFacts({ iptables: iptables(CALICO), node: healthyNode({ ruleMode: 'per-pod' }) }),
+    [],
+  ],
   [
     'a rule is about the bits that Tailscale uses',
     doctorFacts({ node: nodeWith(({ rules }) => ({ rules: [...rules, TAILSCALE_RULE] })) }),
