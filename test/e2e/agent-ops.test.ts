@@ -16,7 +16,7 @@ const withOps = test.macro(
     spec: TrialSpec,
     body: (t: ExecutionContext, trial: Trial, ops: OpsCaller) => Promise<void>,
   ) => {
-    t.timeout(120_000);
+    t.timeout(240_000);
     const trial = await openTrial(spec);
     const ops = openOpsCaller(`unix:${trial.agent.socketPath}`);
     try {
@@ -185,10 +185,13 @@ test(
 
 test('Repair: tells what a fight keeps back, and leaves it', withOps, COMPACT, async (t, trial, ops) => {
   const selector = ['pref', '1537', 'from', trial.enis[0]?.primaryIp ?? ''];
-  const loop = `for i in $(seq 300); do ip rule delete ${selector.join(' ')} 2>/dev/null; sleep 0.02; done`;
+  const loop = `for i in $(seq 1500); do ip rule delete ${selector.join(' ')} 2>/dev/null; sleep 0.02; done`;
   const watch = await ops.watch({ kinds: [EVENT_KIND.EVENT_KIND_FIGHT] });
   const adversary = trial.node.netns.start(['bash', '-c', loop]);
-  await waitUntil(async () => (await ops.call('summary', {})).held.length > 0, { what: 'the fight to be noticed' });
+  await waitUntil(async () => (await ops.call('summary', {})).held.length > 0, {
+    what: 'the fight to be noticed',
+    timeoutMs: 60_000,
+  });
   await adversary.stop('SIGKILL');
   await trial.node.netns.run(['sh', '-c', `ip rule delete ${selector.join(' ')} 2>/dev/null || true`]);
   for (const dryRun of [true, false]) {
