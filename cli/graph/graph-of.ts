@@ -91,6 +91,8 @@ function settingsBox({ host }: NodeFacts): GraphNode {
     ['net.ipv6.conf.all.forwarding', 'IPv6 forwarding'],
     ['net.ipv4.conf.all.rp_filter', 'rp_filter all'],
   ] as const;
+  // Those of an interface stand with it.
+  const shared = [...host.sysctls].filter(([name]) => !/\.conf\.(?!all\.|default\.)/.test(name));
   return {
     id: 'settings',
     kind: 'settings',
@@ -103,13 +105,11 @@ function settingsBox({ host }: NodeFacts): GraphNode {
     }),
     owner: 'kernel',
     state: 'ok',
-    elements: [...host.sysctls.keys()].map(sysctlId),
+    elements: shared.map(([name]) => sysctlId(name)),
     facts: [
       {
         title: 'sysctl',
-        rows: [...host.sysctls]
-          .filter(([name]) => !/\.conf\.(?!all\.|default\.)/.test(name))
-          .map(([name, value]) => `${name} = ${value}`),
+        rows: shared.map(([name, value]) => `${name} = ${value}`),
       },
     ],
     findings: [],
