@@ -12,11 +12,18 @@ const LOOKS = 50;
 /**
  * Reads a journal that an agent may have open, without disturbing it: for tools and checks, read only. Takes a copy of
  * the file and its rollback journal that did not change between two looks; half a transaction in it is rolled back there.
- * @throws JournalError JOURNAL_BROKEN when there is no journal, or a damaged one.
+ *
+ * @param folders where the copy may lie, the first that can be written: a container with a read-only root has no other place
+ * than its shared memory.
+ * @throws JournalError JOURNAL_BROKEN when there is no journal, or a damaged one, or no room for the copy.
  */
-export function readJournal(path: string): JournalContent & { readonly bootId: string } {
-  const copy = mkdtempSync(join(tmpdir(), 'tke-journal-'));
+export function readJournal(
+  path: string,
+  folders: readonly string[] = [tmpdir(), '/dev/shm'],
+): JournalContent & { readonly bootId: string } {
+  let copy: string | undefined;
   try {
+    copy = makeFolder(folders);
     const target = join(copy, 'journal.db');
     const { file, rollback } = lookTwice(path);
     writeFileSync(target, file);
@@ -29,7 +36,16 @@ export function readJournal(path: string): JournalContent & { readonly bootId: s
   } catch (error) {
     throw new JournalError('JOURNAL_BROKEN', path, `cannot be read: ${error}`, { cause: error });
   } finally {
-    rmSync(copy, { recursive: true, force: true });
+    if (copy !== undefined) rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+function makeFolder([folder = '', ...others]: readonly string[]): string {
+  try {
+    return mkdtempSync(join(folder, 'tke-journal-'));
+  } catch (error) {
+    if (others.length === 0) throw error;
+    return makeFolder(others);
   }
 }
 

@@ -206,6 +206,7 @@ function bundle(
       { destination: SECRETS, type: 'bind', source: dir.join(id, 'secrets'), options: ['bind', 'ro'] },
       ...writable.map((destination) => ({ destination, type: 'tmpfs', source: 'tmpfs' })),
       { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755'] },
+      { destination: '/dev/shm', type: 'tmpfs', source: 'shm', options: ['nosuid', 'nodev', 'mode=1777'] },
     ],
     linux: { namespaces: ['pid', 'mount', 'ipc', 'uts', 'network'].map((type) => ({ type })) },
   };
@@ -248,6 +249,9 @@ test.serial('tke-eni-agent: the ops CLI answers in a read-only root', async (t) 
   const version = await inImage('tke-eni-agent', ['tke-eni', 'version']);
   t.is(version.code, 0, version.stderr);
   t.regex(version.stdout, /^\d+\.\d+\.\d+/);
+  // The kernel alone tells: no agent runs in there.
+  const links = await inImage('tke-eni-agent', ['tke-eni', 'links', '-o', 'json']);
+  t.is(links.code, 0, links.stderr);
 });
 
 test.serial(
@@ -277,6 +281,27 @@ test.serial('tke-eni-agent: in a read-only root it installs its executables, loa
     { what: 'serving', timeoutMs: 60_000, everyMs: 100, explain: output },
   );
   t.regex(output(), /"ruleMode":"compact"/, 'the mode that needs nft');
+});
+
+test.serial('tke-eni-agent: `kubectl exec` of the ops CLI finds agent, journal, kernel and nftables', async (t) => {
+  const flags = [`--supply-file=${SECRETS}/node.yaml`, '--supply-source=file', '--plugin-dir=/opt/tke-eni/bin'];
+  const args = ['/usr/bin/tke-eni-agent', '--cri-socket=', '--host-root=/', ...flags];
+  await using started = start('tke-eni-agent', args, [], ['/run/tke-eni', '/opt/cni/bin', '/etc/cni/net.d']);
+  const { child, exec } = started;
+  const serving = () => child.isRunning && child.stdout.includes('"msg":"serving"');
+  await waitUntil(serving, { what: 'serving', timeoutMs: 60_000, everyMs: 100, explain: () => child.stdout });
+  const ask = async (...words: readonly string[]) => {
+    const { code, stdout, stderr } = await exec('tke-eni', ...words, '-o', 'json');
+    t.true(code === 0 || code === 1, `${words.join(' ')}: ${stderr}`);
+    t.is(stderr, '', words.join(' '));
+    return JSON.parse(stdout);
+  };
+  t.true((await ask('links')).some((link: { readonly ifname?: string }) => link.ifname === 'lo'));
+  t.true((await ask('rules')).length > 3);
+  // From the journal: no warning that names are not known.
+  t.deepEqual(await ask('pods'), []);
+  t.truthy(await ask('status'));
+  t.truthy(await ask('diff'));
 });
 
 test.serial('tke-eni-ipamd: without rights, a writable folder and an API server it runs, and says so', async (t) => {
@@ -314,6 +339,7 @@ function start(name: ImageName, args: readonly string[], env: readonly string[],
       const state = await runc('state', container);
       return state.code === 0 ? Number(JSON.parse(state.stdout).pid) : 0;
     },
+    exec: (...args: readonly string[]): Promise<RunResult> => runc('exec', container, ...args),
     [Symbol.asyncDispose]: async (): Promise<void> => {
       await runc('kill', container, 'KILL');
       await child.stop();

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
@@ -49,6 +49,20 @@ test('readJournal: sees whole transactions when the writer stands still in the m
     await sleep(1 + i);
   }
   t.true(seen > 0);
+});
+
+test('readJournal: finds another place for its copy where the first cannot be written', (t) => {
+  const folder = createTempDir('read');
+  t.teardown(() => folder.close());
+  const path = folder.join('journal.db');
+  using journal = open(path);
+  const lease = sampleLease('one', 'eni-a', ['10.0.0.5']);
+  journal.putLease(lease);
+  const second = folder.join('second');
+  mkdirSync(second);
+  t.deepEqual(readJournal(path, ['/proc', second]).leases, [lease]);
+  t.deepEqual(readdirSync(second), []);
+  t.throws(() => readJournal(path, ['/proc']), { code: 'JOURNAL_BROKEN', message: /\/proc/ });
 });
 
 test('readJournal: says what is wrong when there is none, or a damaged one', (t) => {
