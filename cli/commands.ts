@@ -3,6 +3,7 @@ import type { Command } from './command.ts';
 import { CHECK, DIFF } from './diff/command.ts';
 import { DOCTOR } from './doctor/command.ts';
 import { ADDRS, DUMP, LINKS, NEIGH, ROUTES, RULES } from './dump/command.ts';
+import { EVENTS } from './events/command.ts';
 import { EXPLAIN } from './explain/command.ts';
 import { GRAPH } from './graph/command.ts';
 import { ENIS, PODS, POOL } from './pool/command.ts';
@@ -17,6 +18,7 @@ export const COMMANDS: readonly Command[] = [
   POOL,
   PODS,
   ENIS,
+  EVENTS,
   WATCH,
   TOP,
   ROUTES,

@@ -2,6 +2,7 @@ import type { Command, CommandContext } from '../command.ts';
 import { CHECK, DIFF } from '../diff/command.ts';
 import { DOCTOR } from '../doctor/command.ts';
 import { ADDRS, DUMP, LINKS, NEIGH, ROUTES, RULES } from '../dump/command.ts';
+import { EVENTS } from '../events/command.ts';
 import { EXIT } from '../exit-code.ts';
 import { EXPLAIN } from '../explain/command.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
@@ -29,6 +30,7 @@ export function commandParts(context: Around): readonly BundlePart[] {
     part('doctor.txt', DOCTOR, { output: 'wide' }),
     part('doctor.json', DOCTOR, { output: 'json' }),
     { path: 'explain-broken-pods.txt', collect: (signal) => explainBroken(context, signal) },
+    part('events.txt', EVENTS, { output: 'wide', last: 1_000 }),
     part('pods.txt', PODS, { output: 'wide' }),
     part('dump/state.ip', DUMP, { output: 'ip', nft: 'ours' }),
     part('dump/state.json', DUMP, { output: 'json', details: true }),

@@ -110,14 +110,24 @@ function repairLines(summary: SummaryReply): readonly Line[] {
   return lines;
 }
 
-function apiLines({ qps, burst, calls, failed, throttled, throttledMs, silenceMs, heard }: ApiBudget): readonly Line[] {
+function apiLines({
+  qps,
+  burst,
+  calls,
+  failed,
+  throttled,
+  throttledMs,
+  tokensLeft,
+  silenceMs,
+  heard,
+}: ApiBudget): readonly Line[] {
   const used = `${calls} calls${failed === 0 ? '' : `, ${failed} failed`}`;
   const waits = throttled === 0 ? '' : `, ${throttled} waited ${ageText(throttledMs)} in all`;
   const silence = heard ? `heard ${ageText(silenceMs)} ago` : 'never heard of';
   const color = heard && silenceMs < API_SILENCE_MS ? undefined : 'yellow';
   return [
     { label: 'API', text: `${silence}; ${used}${waits}`, color },
-    { label: '', text: `allowed: ${qps} calls a second, ${burst} at once` },
+    { label: '', text: `allowed: ${qps} calls a second, ${burst} at once; ${tokensLeft} left now` },
   ];
 }
 

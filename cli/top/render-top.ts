@@ -204,7 +204,7 @@ function apiLines(api: ApiBudget, apiCalls: number, options: FrameOptions): read
   return [
     plain('API SERVER', options, 'bold'),
     plain(
-      `  ${heard}  ${api.calls} calls${apiCalls > 0 ? ` (+${apiCalls})` : ''}, ${api.failed} failed${waits}  allowed ${api.qps}/s, ${api.burst} at once`,
+      `  ${heard}  ${api.calls} calls${apiCalls > 0 ? ` (+${apiCalls})` : ''}, ${api.failed} failed${waits}  ${api.tokensLeft} of ${api.burst} left`,
       options,
       api.heard ? undefined : 'yellow',
     ),

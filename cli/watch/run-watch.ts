@@ -2,8 +2,6 @@ import { LibcError } from '../../netlink/errno.ts';
 import { type Monitor, type MonitorGroup, openMonitor, openMonitorIn } from '../../netlink/monitor.ts';
 import { type Netns, warmThreadPool } from '../../netlink/netns.ts';
 import { openRtnetlink, openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
-import { openOpsClient } from '../agent/ops-client.ts';
-import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { ifKnown } from '../node/known.ts';
@@ -11,7 +9,8 @@ import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { withNodeNetns } from '../node/with-node-netns.ts';
 import { renderWarning } from '../output/render-error.ts';
 import type { WatchArgs } from './command.ts';
-import { eventKindNumber, findAgentEvents } from './find-agent-event.ts';
+import { eventKindNumber } from './find-agent-event.ts';
+import { followAgent } from './follow-agent.ts';
 import { createNames, type Names } from './names.ts';
 import { createNarrator } from './narrator.ts';
 import { renderWatchEvent } from './render-watch.ts';
@@ -27,8 +26,6 @@ const ROUTE_GROUPS: readonly MonitorGroup[] = [
   'ipv6-route',
   'ipv6-rule',
 ];
-/** While no agent answers: an upgrade takes seconds. */
-const AGENT_RETRY_MS = 2_000;
 
 /** Follows kernel and agent until the signal. @throws CliError FORBIDDEN, NOT_FOUND, KERNEL */
 export async function run(args: WatchArgs, context: CommandContext): Promise<ExitCode> {
@@ -85,35 +82,5 @@ function openGroups(netns: Netns | undefined, { stderr }: CommandContext): Monit
     if (!(error instanceof LibcError)) throw error;
     stderr.write(renderWarning(`changes of nftables are not told: ${error.code}`, stderr.isColored));
     return open(ROUTE_GROUPS);
-  }
-}
-
-async function followAgent(
-  context: CommandContext,
-  kinds: readonly string[],
-  names: Names,
-  print: Print,
-): Promise<void> {
-  const { signal, clock, global, stderr } = context;
-  const wanted = kinds.flatMap((kind) => eventKindNumber(kind) ?? []);
-  let isTold = false;
-  const onOpen = () => {
-    if (isTold) stderr.write(renderWarning('the agent answers again', stderr.isColored));
-    isTold = false;
-  };
-  while (!signal.aborted) {
-    try {
-      using client = await openOpsClient(global.socket);
-      for await (const event of client.watch(wanted, signal, onOpen)) {
-        for (const told of findAgentEvents(event, names)) print(told);
-      }
-    } catch (error) {
-      if (!(error instanceof CliError)) throw error;
-      if (!isTold)
-        stderr.write(renderWarning(`${error.message}; the kernel's changes alone are told`, stderr.isColored));
-      isTold = true;
-      if (error.code === 'FORBIDDEN') return;
-    }
-    await clock.sleep(AGENT_RETRY_MS, signal).catch(() => undefined);
   }
 }

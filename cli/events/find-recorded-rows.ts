@@ -1,0 +1,27 @@
+import { EVENT_OUTCOME, type RecordedOperation, type RecorderReply } from '../../agent/api/ops-messages.ts';
+import { eventKindText } from '../watch/find-agent-event.ts';
+import type { EventRow } from './event-row.ts';
+
+/** Makes rows of what the flight recorder holds. Pure. */
+export function findRecordedRows({ pods }: RecorderReply): readonly EventRow[] {
+  return pods.flatMap(({ pod, operations }) => operations.map((operation) => rowOf(pod, operation)));
+}
+
+function rowOf(pod: string, operation: RecordedOperation): EventRow {
+  const { atUnixMs, kind, outcome, code, text, details, durationUs, ips, eniId, link, steps, operations } = operation;
+  const decided = [ips.join(','), eniId, link].filter((word) => word !== '').join(' ');
+  const failure = [text, details].filter((part) => part !== '').join(': ');
+  const words = [decided, failure, code === 0 ? '' : `(code ${code})`].filter((part) => part !== '');
+  return {
+    atMs: atUnixMs,
+    source: 'agent',
+    kind: eventKindText(kind).toUpperCase(),
+    subject: pod,
+    isFailure: outcome === EVENT_OUTCOME.EVENT_OUTCOME_FAILED,
+    text: words.join(' '),
+    durationUs,
+    ...(operation.repeats === 0 ? {} : { count: operation.repeats + 1 }),
+    ...(steps.length === 0 ? {} : { steps }),
+    ...(operations.length === 0 ? {} : { operations }),
+  };
+}

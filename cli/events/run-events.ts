@@ -1,0 +1,78 @@
+import { openOpsClient } from '../agent/ops-client.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../command.ts';
+import { EXIT, type ExitCode } from '../exit-code.ts';
+import { ifKnown } from '../node/known.ts';
+import { readAgentFacts } from '../node/read-agent-facts.ts';
+import { renderWarning } from '../output/render-error.ts';
+import { printView } from '../pool/print-view.ts';
+import { followAgent } from '../watch/follow-agent.ts';
+import { createNames } from '../watch/names.ts';
+import { renderWatchEvent } from '../watch/render-watch.ts';
+import { isWanted, type WatchEvent } from '../watch/watch-event.ts';
+import type { EventsArgs } from './command.ts';
+import type { EventRow } from './event-row.ts';
+import { findClusterRows } from './find-cluster-rows.ts';
+import { findRecordedRows } from './find-recorded-rows.ts';
+import { readClusterEvents } from './read-cluster-events.ts';
+import { renderEvents } from './render-events.ts';
+
+/** Shows what happened. @throws CliError NO_AGENT, FORBIDDEN when neither agent nor cluster tells; USAGE */
+export async function run({ output, pod, last, follow }: EventsArgs, context: CommandContext): Promise<ExitCode> {
+  if (!Number.isInteger(last) || last < 0) {
+    throw new CliError('USAGE', `--last ${last}: expected a whole number`, 'leave it out for 100');
+  }
+  const hasCluster = context.global.kubeconfig !== '';
+  const told = await Promise.allSettled([
+    recordedRows(context, pod ?? ''),
+    ...(hasCluster ? [clusterRows(context, pod)] : []),
+  ]);
+  const failures = told.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+  const fault = failures.find((error) => !(error instanceof CliError));
+  if (fault !== undefined) throw fault;
+  if (failures.length === told.length && !follow) throw failures[0];
+  for (const error of failures) context.stderr.write(renderWarning(error.message, context.stderr.isColored));
+  const rows = told
+    .flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    .toSorted((a, b) => a.atMs - b.atMs)
+    .slice(last === 0 ? Number.POSITIVE_INFINITY : -last);
+  if (!follow) {
+    await printView(output, context, rows, (options) => renderEvents(rows, options));
+    return EXIT.ok;
+  }
+  await goOn(rows, { output, pod }, context);
+  return EXIT.ok;
+}
+
+async function recordedRows({ global }: CommandContext, pod: string): Promise<readonly EventRow[]> {
+  using client = await openOpsClient(global.socket);
+  return findRecordedRows(await client.recorder(pod));
+}
+
+async function clusterRows(context: CommandContext, pod: string | undefined): Promise<readonly EventRow[]> {
+  const facts = ifKnown(readAgentFacts(context.global.stateDir));
+  const leases = facts?.journal.leases ?? [];
+  const nodeName =
+    facts?.journal.supply?.nodeName ?? (facts === undefined ? '' : (ifKnown(facts.node)?.nodeName ?? ''));
+  const pods = new Set(leases.map(({ podNamespace, podName }) => `${podNamespace}/${podName}`));
+  const rows = findClusterRows(await readClusterEvents(context), { nodeName, pods });
+  return pod === undefined ? rows : rows.filter(({ subject }) => subject.includes(pod));
+}
+
+/** Lines of one shape before and after: what was comes as what comes. */
+async function goOn(
+  rows: readonly EventRow[],
+  { output, pod }: Pick<EventsArgs, 'output' | 'pod'>,
+  context: CommandContext,
+): Promise<void> {
+  const { stdout } = context;
+  const isJson = output === 'json';
+  if (isJson) for (const row of rows) stdout.write(`${JSON.stringify(row)}\n`);
+  else stdout.write(renderEvents(rows, { width: Number.POSITIVE_INFINITY, isColored: stdout.isColored }));
+  const names = createNames(() => ifKnown(readAgentFacts(context.global.stateDir))?.journal, context.clock);
+  const filter = { kinds: [], isAll: true, ...(pod === undefined ? {} : { pod }) };
+  await followAgent(context, [], names, (event: WatchEvent) => {
+    if (!isWanted(event, filter)) return;
+    stdout.write(isJson ? `${JSON.stringify(event)}\n` : renderWatchEvent(event, stdout.isColored));
+  });
+}
