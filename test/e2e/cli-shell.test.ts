@@ -137,6 +137,30 @@ async function ownNetns(t: { teardown(end: () => Promise<unknown>): void }): Pro
   return name;
 }
 
+test('tke-eni completion: offers the namespaces of this node, and the tables of the one that the line names', async (t) => {
+  const name = `tke-test-${process.pid}-tab`;
+  t.teardown(() => tryRun(['ip', 'netns', 'del', name]));
+  await tryRun(['ip', 'netns', 'add', name]);
+  await tryRun(['ip', '-n', name, 'link', 'set', 'lo', 'up']);
+  await tryRun(['ip', '-n', name, 'route', 'add', 'blackhole', '10.9.9.9', 'table', '40971']);
+  const offered = async (line: string): Promise<readonly string[]> => {
+    const script = `
+      source <("$1" completion bash)
+      COMP_LINE=$2 COMP_POINT=\${#2}
+      _tke_eni
+      printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout } = await tryRun(['bash', '--norc', '-c', script, 'bash', CLI, line]);
+    return stdout.trim().split('\n');
+  };
+  t.deepEqual(await offered(`${CLI} routes --netns ${name.slice(0, -3)}`), [name]);
+  t.deepEqual(await offered(`${CLI} --netns=${name.slice(0, -3)}`), [name]);
+  t.deepEqual(await offered(`${CLI} --netns=${name} routes --table 4`), ['40971']);
+  t.deepEqual(await offered(`${CLI} routes --netns ${name} --table=4`), ['40971']);
+  t.deepEqual(await offered(`${CLI} routes --netns nowhere-${name} --table 4`), ['']);
+  // Whoever may not look is offered nothing, and sees no error.
+  t.deepEqual(await asNobody('__complete', 'pod', '--netns', name), { code: 0, signal: null, stdout: '', stderr: '' });
+});
+
 test('tke-eni man: is a page that man reads without a warning', async (t) => {
   const { stdout: page } = await cli('man');
   // What mandoc and groff would complain of first: requests that are none, and lines that begin with a control character.
