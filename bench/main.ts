@@ -18,6 +18,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   ipamd: () => import('./ipamd.ts'),
   'device-plugin': () => import('./device-plugin.ts'),
   cluster: () => import('./cluster.ts'),
+  cli: () => import('./cli.ts'),
 };
 
 const wanted = process.argv.slice(2);

@@ -6,7 +6,7 @@ import { findTable } from '../node/find-table-names.ts';
 import { readIpNames } from '../node/read-ip-names.ts';
 import { withNodeNetns } from '../node/with-node-netns.ts';
 import { openIpNames } from './open-ip-names.ts';
-import { routeJsonReader } from './route-json-reader.ts';
+import { RouteJsonWriter } from './route-json-writer.ts';
 
 /** What of the options the short way heeds. */
 export type RoutesQuestion = {
@@ -34,14 +34,12 @@ export function printRoutesJson(
       const view = { isDetailed: question.details, isOneTable: table !== undefined };
       const { family } = question;
       const families = [...(family === '6' ? [] : [AF_INET]), ...(family === '4' ? [] : [AF_INET6])];
-      const found: string[] = [];
+      const writer = new RouteJsonWriter(names, view, table);
       for (const each of families) {
         const filter = { family: each, ...(table === undefined ? {} : { table }) };
-        for (const text of rtnetlink.route.listAs(filter, routeJsonReader(names, view, table))) {
-          if (text !== '') found.push(text);
-        }
+        rtnetlink.route.listAs(filter, (message, start, end) => writer.add(message, start, end));
       }
-      return `[${found.join(',')}]\n`;
+      return writer.end();
     }),
   );
   return true;
