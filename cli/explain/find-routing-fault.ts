@@ -9,6 +9,7 @@ import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
 import { eniId, linkId, podId, routeId, ruleId, tableId } from '../node/element-id.ts';
+import { bitsOf } from './find-prefix.ts';
 import type { Reading } from './find-route.ts';
 import { type EniView, linkName, type PodView } from './find-situation.ts';
 import { refusalText, routeText, ruleText, selectorText } from './find-text.ts';
@@ -157,7 +158,10 @@ function routeFault(judged: Judged, route: RouteMessage | undefined): Finding {
   const cause = linkFault(leads, judged.family);
   if (cause !== undefined) return cause;
   // Another route answered: a wrong one in the right table, or one that is asked after ours was not found.
-  if (route !== undefined && route.table === leads.table) return wrongRoute(judged, route);
+  // A shorter one answers because ours is missing, and is right where it stands.
+  const isInPlace =
+    route?.table === leads.table && bitsOf(route.dst) >= (leads.dst === 'default' ? 0 : bitsOf(leads.dst));
+  if (route !== undefined && isInPlace) return wrongRoute(judged, route);
   const instead = route === undefined ? 'nothing else leads there' : `"${routeText(route, links)}" answers instead`;
   return finding('route-missing', {
     what: `${leads.what} is not in table ${leads.table}; ${instead}`,

@@ -4,8 +4,11 @@ import type { NetnsFacts } from '../node/node-facts.ts';
 import { findRoute, type Reading } from './find-route.ts';
 import type { Flow } from './flow.ts';
 
-/** Where source validation happens. */
-export type CheckedPacket = { readonly src: string; readonly dst: string; readonly iif: number; readonly mark: number };
+/** The packet whose source is checked. */
+export type CheckedPacket = Pick<Flow, 'dst' | 'mark' | 'tos' | 'ipProto' | 'sport' | 'dport'> & {
+  readonly src: string;
+  readonly iif: number;
+};
 
 /** What the kernel's source validation (rp_filter) makes of a packet. */
 export type SourceCheck = {
@@ -40,12 +43,17 @@ export function findSourceCheck(netns: CheckedNetns, packet: CheckedPacket, oif:
   const ifname = netns.links.find(({ ifindex }) => ifindex === packet.iif)?.ifname ?? '';
   const mode = effective(netns, ifname, 'rp_filter');
   const usesMark = effective(netns, ifname, 'src_valid_mark') > 0;
+  const { tos, ipProto, sport, dport } = packet;
   const back: Flow = {
     family: 4,
     dst: packet.src,
     src: packet.dst,
     mark: usesMark ? packet.mark : 0,
     ...(oif === undefined ? {} : { iif: oif }),
+    ...(tos === undefined ? {} : { tos }),
+    ...(ipProto === undefined ? {} : { ipProto }),
+    ...(dport === undefined ? {} : { sport: dport }),
+    ...(sport === undefined ? {} : { dport: sport }),
   };
   const reverse = findRoute(netns, back);
   return { mode, reverse, ...judge(netns, { packet, mode, reverse, acceptsLocal: acceptsLocal(netns, ifname) }) };

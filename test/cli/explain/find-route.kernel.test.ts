@@ -3,13 +3,15 @@ import { execFileSync } from 'node:child_process';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { findRoute, type Reading } from '../../../cli/explain/find-route.ts';
+import { findSourceCheck } from '../../../cli/explain/find-source-check.ts';
 import { type Flow, queryOf } from '../../../cli/explain/flow.ts';
 import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
 import { isNetlinkError } from '../../../netlink/netlink-error.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import { AF_INET } from '../../../netlink/uapi/netlink.ts';
+import { RTN_LOCAL } from '../../../netlink/uapi/rtnetlink.ts';
 import { TestNetns } from '../../kernel/netlink/support/test-netns.ts';
-import { buildLinks, buildWorld, type WantedFlow, type World, world } from './fib-world.ts';
+import { buildLinks, buildWorld, LINKS, type WantedFlow, type World, world } from './fib-world.ts';
 
 // Our reading of rules and routes beside the kernel's own answer, on rules and routes made by chance. Each world is asked
 // about 25 packets by netlink, and about three of them by `ip route get fibmatch`, so that our own codec has a judge too.
@@ -85,6 +87,72 @@ function agree(netns: TestNetns, input: World): void {
       deepStrictEqual(shownAsIp(netns, reading), ipVerdict(netns, wanted), JSON.stringify(wanted));
   }
 }
+
+/** One combination of the settings that source validation reads. */
+type Settings = {
+  readonly all: number;
+  readonly own: number;
+  readonly usesMark: number;
+  readonly acceptsLocal: number;
+};
+
+const settings: fc.Arbitrary<Settings> = fc.record({
+  all: fc.constantFrom(0, 0, 1, 2),
+  own: fc.constantFrom(0, 1, 2),
+  usesMark: fc.constantFrom(0, 1),
+  acceptsLocal: fc.constantFrom(0, 0, 1),
+});
+
+function setSourceCheck(netns: TestNetns, { all, own, usesMark, acceptsLocal }: Settings): void {
+  const lines = ['all', ...LINKS].flatMap((link) => [
+    `echo ${link === 'all' ? all : own} > /proc/sys/net/ipv4/conf/${link}/rp_filter`,
+    `echo ${usesMark} > /proc/sys/net/ipv4/conf/${link}/src_valid_mark`,
+    `echo ${acceptsLocal} > /proc/sys/net/ipv4/conf/${link}/accept_local`,
+  ]);
+  execFileSync('ip', ['netns', 'exec', netns.name, 'sh', '-e'], { input: lines.join('\n') });
+}
+
+/** The kernel's lookup of a packet from outside includes source validation: it refuses what would be dropped. */
+function dropsAlike(netns: TestNetns, input: World, chosen: Settings): readonly boolean[] {
+  buildWorld(netns.name, input);
+  setSourceCheck(netns, chosen);
+  const facts = readNetnsFacts(netns.netns);
+  const drops: boolean[] = [];
+  for (const { iif, src = '', ...rest } of input.flows) {
+    const link = facts.links.find(({ ifname }) => ifname === iif);
+    if (link === undefined) continue;
+    const flow: Flow = { ...rest, src, iif: link.ifindex };
+    const reading = findRoute(facts, flow);
+    // Of several next hops the kernel takes one by a hash: which, the check would have to know.
+    if (reading.kind === 'refused' || reading.nexthops.length > 1) continue;
+    const oif = reading.route.type === RTN_LOCAL ? undefined : reading.nexthops[0]?.oif;
+    const packet = { ...rest, src, iif: link.ifindex };
+    const check = findSourceCheck(facts, packet, oif);
+    const kernel = kernelVerdict(netns, flow);
+    deepStrictEqual(
+      check.isDropped,
+      typeof kernel === 'string',
+      JSON.stringify({ flow, chosen, check, reading, kernel }),
+    );
+    drops.push(check.isDropped);
+  }
+  return drops;
+}
+
+test('findSourceCheck: drops what the kernel drops', (t) => {
+  using netns = new TestNetns();
+  buildLinks(netns.name);
+  const drops: boolean[] = [];
+  const result = fc.check(
+    fc.property(world(4), settings, (input, chosen) => {
+      drops.push(...dropsAlike(netns, input, chosen));
+    }),
+    { numRuns: WORLDS },
+  );
+  if (result.failed) t.log(result.errorInstance, fc.defaultReportMessage(result));
+  t.false(result.failed);
+  t.true(drops.includes(true) && drops.includes(false));
+});
 
 function check(t: ExecutionContext, family: 4 | 6, linkdown: string): void {
   using netns = new TestNetns();
