@@ -99,7 +99,13 @@ function groupLines({ id, title, subtitle }: GraphGroup, { graph, names, groups,
   // An empty subgraph is drawn as a box of its own name.
   return inside.length === 0
     ? []
-    : [`  subgraph ${name}["${label(`${title} · ${subtitle}`)}"]`, ...inside.map((line) => `    ${line}`), '  end'];
+    : [
+        `  subgraph ${name}["${label(`${title} · ${subtitle}`)}"]`,
+        '    direction LR',
+        ...inside.map((line) => `    ${line}`),
+        '  end',
+        `  style ${name} fill:none,stroke:#98a3b3`,
+      ];
 }
 
 function edgeLines({ from, to }: GraphEdge, { graph, names, groups, merged }: Chart): readonly string[] {
