@@ -8,6 +8,7 @@ import { findHostDifferences, hostOperations } from './find-host-differences.ts'
 import { findEniDifferences, findLinkDifferences, type LostPeer } from './find-link-differences.ts';
 import { namesOf } from './find-names.ts';
 import { findPodDifferences, type PodSight } from './find-pod-differences.ts';
+import { renderChange } from './render-change.ts';
 
 /** A node as it should be and as it is, at one moment. */
 export type NodeSight = {
@@ -20,10 +21,27 @@ export type NodeSight = {
   readonly peers: ReadonlyMap<number, LostPeer>;
   /** What could not be looked at. */
   readonly unseen: readonly Unjudged[];
+  /** The look before, of a node that was never quiet: what only one of the two shows came and went. */
+  readonly earlier?: NodeSight;
 };
 
 /** Compares what is wanted of a node with what is there: the host's namespace, each Pod's inside, links and addresses. Pure. */
 export function diffNode(sight: NodeSight): NodeDifferences {
+  const found = diffOnce(sight);
+  return sight.earlier === undefined ? found : inBoth(found, diffOnce(sight.earlier));
+}
+
+function inBoth(found: NodeDifferences, earlier: NodeDifferences): NodeDifferences {
+  const told = new Set(earlier.differences.map(({ id, what }) => `${id} ${what}`));
+  const lines = new Set(earlier.changes.map(renderChange));
+  return {
+    ...found,
+    differences: found.differences.filter(({ id, what }) => told.has(`${id} ${what}`)),
+    changes: found.changes.filter((change) => lines.has(renderChange(change))),
+  };
+}
+
+function diffOnce(sight: NodeSight): NodeDifferences {
   const { agent, facts, desired } = sight;
   const names = namesOf(agent, desired);
   const pods = sight.pods.flatMap((pod) => findPodDifferences(pod, names));

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { openNft } from '../../dataplane/nft.ts';
 import { NftError } from '../../dataplane/nft-error.ts';
 import { observeNetns, observeNft } from '../../dataplane/observe.ts';
@@ -13,6 +12,7 @@ import { openSysctl } from '../../sysctl/sysctl.ts';
 import { SysctlError } from '../../sysctl/sysctl-error.ts';
 import { CliError } from '../cli-error.ts';
 import { type DesiredNode, desiredOf, type Unjudged } from '../desired/desired-of.ts';
+import { isSameMoment, settledJournal } from '../desired/settled-journal.ts';
 import type { AgentFacts, NodeFacts } from '../node/node-facts.ts';
 import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { type NodeContext, readNodeFacts } from '../node/read-node-facts.ts';
@@ -22,27 +22,33 @@ import { lostVeths } from './find-link-differences.ts';
 import type { PodSight } from './find-pod-differences.ts';
 import { findPeers } from './look-for-peers.ts';
 
-/** An ADD takes the agent some milliseconds, a look a hundred: on a node that is never quiet for so long the last look stands. */
+/** A look takes a hundred milliseconds; a node that is not quiet for so long is judged by what did not change meanwhile. */
 const LOOKS = 4;
 
 /**
  * Reads a node and plans how it should be, changing nothing. What was recorded before and what is there after an ADD or a
- * DEL do not belong together: then it looks again.
+ * DEL do not belong together: then it looks again, and at last leaves out what changed meanwhile and what only one look saw.
  * @throws CliError NO_JOURNAL when nothing says how it should be; KERNEL, FORBIDDEN when it cannot be read
  */
 export async function lookAtNode(context: NodeContext): Promise<NodeSight> {
+  let earlier: NodeSight | undefined;
   for (let look = 1; ; look++) {
     const sight = await lookOnce(context);
-    if (look === LOOKS || isOfNow(context, sight.agent)) return sight;
+    const after = readAgentFacts(context.global.stateDir);
+    if (after.kind === 'unknown' || isSameMoment(sight.agent.journal, after.value.journal)) return sight;
+    const latest = settled(sight, after.value);
+    if (look === LOOKS) return earlier === undefined ? latest : { ...latest, earlier };
+    earlier = latest;
   }
 }
 
-/** Tells whether the record is still the one that a look began with. */
-function isOfNow({ global }: NodeContext, { journal, node }: AgentFacts): boolean {
-  const now = readAgentFacts(global.stateDir);
-  if (now.kind === 'unknown') return true;
-  const kept = ({ leases, enis, ruleMode }: AgentFacts['journal']) => ({ leases, enis, ruleMode });
-  return isDeepStrictEqual([kept(journal), node], [kept(now.value.journal), now.value.node]);
+/** Leaves out of a sight what came, went or changed while it was taken. */
+function settled(sight: NodeSight, after: AgentFacts): NodeSight {
+  const agent = { ...after, journal: settledJournal(sight.agent.journal, after.journal) };
+  const { nft } = sight.desired.host;
+  const planned = desiredNode(agent, sight.facts);
+  const desired = nft === undefined ? withoutNft(planned) : { ...planned, host: { ...planned.host, nft } };
+  return { ...sight, agent, desired, pods: sight.pods.filter(({ key }) => desired.networks.has(key)) };
 }
 
 async function lookOnce(context: NodeContext): Promise<NodeSight> {
