@@ -38,7 +38,7 @@ export async function run({ output }: BundleArgs, context: CommandContext): Prom
   const name = `tke-eni-bundle-${hostname()}-${stamp}`;
   const path = output ?? `${name}.tar.gz`;
   const parts = [...commandParts(context), ...agentParts(context), ...fileParts(global), ...toolParts(global)];
-  const progress = openProgress(stderr);
+  const progress = openProgress(context);
   const collected: Collected[] = [];
   try {
     for (const part of parts) {

@@ -1,4 +1,4 @@
-import type { Stream } from '../command.ts';
+import type { CommandContext } from '../command.ts';
 import { cutText, plainText } from './cell-text.ts';
 
 /** Shows how far long work is, in one line of standard error. */
@@ -9,9 +9,12 @@ export type Progress = {
   clear(): void;
 };
 
-/** Opens a progress line. Where standard error is no terminal nothing is written: a log of redrawn lines helps nobody. */
-export function openProgress(stderr: Stream): Progress {
-  if (!stderr.isTerminal) return { show: () => {}, clear: () => {} };
+/**
+ * Opens a progress line. Where standard error is no terminal, or one that moves no cursor (TERM=dumb), nothing is written: a
+ * log of redrawn lines helps nobody.
+ */
+export function openProgress({ stderr, env }: Pick<CommandContext, 'stderr' | 'env'>): Progress {
+  if (!stderr.isTerminal || env['TERM'] === 'dumb') return { show: () => {}, clear: () => {} };
   let isShown = false;
   return {
     show: (text) => {
