@@ -18,8 +18,8 @@ export function renderBridgeJson(bridge: NonNullable<LinkMessage['bridge']>): Ip
     priority: bridge.bridgePriority,
     vlan_filtering: bridge.vlanFiltering,
     vlan_protocol: bridge.vlanProtocol === undefined ? undefined : ethertype(bridge.vlanProtocol),
-    bridge_id: bridge.bridgeId,
-    root_id: bridge.rootId,
+    bridge_id: bridgeId(bridge.bridgeId),
+    root_id: bridgeId(bridge.rootId),
     root_port: bridge.rootPort,
     root_path_cost: bridge.rootPathCost,
     topology_change: bridge.topologyChange,
@@ -77,8 +77,8 @@ export function renderBridgePortJson(port: NonNullable<LinkMessage['bridgePort']
     no: hex(port.no),
     designated_port: port.designatedPort,
     designated_cost: port.designatedCost,
-    bridge_id: port.bridgeId,
-    root_id: port.rootId,
+    bridge_id: bridgeId(port.bridgeId),
+    root_id: bridgeId(port.rootId),
     hold_timer: seconds(port.holdTimer),
     message_age_timer: seconds(port.messageAgeTimer),
     forward_delay_timer: seconds(port.forwardDelayTimer),
@@ -128,4 +128,9 @@ function sharpHex(value: number): string {
 
 function ethertype(protocol: number): string {
   return protocol === 0x8100 ? '802.1Q' : protocol === 0x88a8 ? '802.1ad' : `0x${protocol.toString(16)}`;
+}
+
+/** `ip` prints it by ether_ntoa(3), which puts no zero before a digit. */
+function bridgeId(id: string | undefined): string | undefined {
+  return id?.replaceAll(/(?<=[.:])0(?=[0-9a-f])/g, '');
 }

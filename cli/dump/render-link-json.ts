@@ -41,10 +41,11 @@ export function renderLinkJson(link: LinkMessage, names: IpNames, view: LinkView
   };
 }
 
-/** Renders what `ip -j address` says of a link, its addresses apart: the same but for the link mode. Pure. */
+/** Renders what `ip -j address` says of a link, its addresses apart: the same but for what `ip link` alone tells. Pure. */
 export function renderAddressLinkJson(link: LinkMessage, names: IpNames, view: LinkView): IpObject {
-  const { linkmode: _, ...rest } = renderLinkJson(link, names, view);
-  return rest;
+  const ofLinksAlone = ['linkmode', 'inet6_addr_gen_mode', 'inet6_token', ...(view.isDetailed ? [] : ['ifalias'])];
+  const members = Object.entries(renderLinkJson(link, names, view));
+  return Object.fromEntries(members.filter(([name]) => !ofLinksAlone.includes(name)));
 }
 
 function renderHead(link: LinkMessage, names: IpNames, view: LinkView): IpObject {

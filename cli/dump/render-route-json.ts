@@ -146,7 +146,7 @@ function renderMetrics(metrics: RouteMetrics): IpObject {
     rto_min: rtoMin,
     initrwnd,
     quickack,
-    congctl: ccAlgo,
+    congestion: ccAlgo,
     fastopen_no_cookie: fastopenNoCookie,
   };
   return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
