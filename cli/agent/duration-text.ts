@@ -27,3 +27,8 @@ export function timeText(unixMs: number): string {
   const ms = `${Math.floor(ofDay % SECOND)}`.padStart(3, '0');
   return `${two(ofDay / HOUR)}:${two((ofDay % HOUR) / MINUTE)}:${two((ofDay % MINUTE) / SECOND)}.${ms}`;
 }
+
+/** Writes month, day and time of day in UTC: '11-21 18:25:20'. Pure. */
+export function dateTimeText(unixMs: number): string {
+  return new Date(unixMs).toISOString().slice(5, 19).replace('T', ' ');
+}

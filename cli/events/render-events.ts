@@ -1,4 +1,4 @@
-import { latencyText, timeText } from '../agent/duration-text.ts';
+import { dateTimeText, latencyText } from '../agent/duration-text.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
 import type { RenderOptions } from '../pool/render-pool.ts';
 import type { EventRow } from './event-row.ts';
@@ -9,7 +9,7 @@ export function renderEvents(rows: readonly EventRow[], options: RenderOptions):
 }
 
 const COLUMNS: readonly Column<EventRow>[] = [
-  { title: 'TIME', text: ({ atMs }) => timeText(atMs) },
+  { title: 'TIME', text: ({ atMs }) => dateTimeText(atMs) },
   { title: 'FROM', text: ({ source }) => source, priority: 1 },
   { title: 'KIND', text: ({ kind }) => kind },
   { title: 'SUBJECT', text: ({ subject }) => subject },
