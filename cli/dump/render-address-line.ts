@@ -7,7 +7,6 @@ import {
   IFA_F_MCAUTOJOIN,
   IFA_F_NODAD,
   IFA_F_NOPREFIXROUTE,
-  IFA_F_PERMANENT,
 } from '../../netlink/uapi/if-addr.ts';
 import {
   NTF_EXT_LEARNED,
@@ -27,7 +26,8 @@ export function renderAddressLine(address: AddressMessage, names: IpNames): stri
   const local = address.local ?? address.address;
   const dev = names.link(address.ifindex);
   const isPeer = address.address !== local && address.address !== '';
-  const isDynamic = (flags & IFA_F_PERMANENT) === 0 && cacheinfo !== undefined;
+  // One without end may be deprecated all the same: preferred for no time.
+  const isLimited = cacheinfo !== undefined && (cacheinfo.valid !== FOREVER || cacheinfo.preferred !== FOREVER);
   return line(
     'address add',
     isPeer ? [local, 'peer', `${address.address}/${address.prefixlen}`] : `${local}/${address.prefixlen}`,
@@ -37,7 +37,7 @@ export function renderAddressLine(address: AddressMessage, names: IpNames): stri
     pair('label', address.label === dev ? undefined : address.label),
     pair('scope', names.scope(address.scope)),
     pair('metric', address.priority),
-    isDynamic ? ['valid_lft', lifetime(cacheinfo.valid), 'preferred_lft', lifetime(cacheinfo.preferred)] : [],
+    isLimited ? ['valid_lft', lifetime(cacheinfo.valid), 'preferred_lft', lifetime(cacheinfo.preferred)] : [],
     FLAGS.flatMap(([bit, word]) => ((flags & bit) === 0 ? [] : [word])),
   );
 }

@@ -50,7 +50,11 @@ const AF_INET = 2;
 
 const RENDERERS: Readonly<Record<Topic, Renderer>> = {
   links: (facts, names, { hasStandIns }) => ({ links: renderLinkLines(facts, names, hasStandIns) }),
-  addrs: ({ addresses }, names) => byFamily(addresses, (address) => [renderAddressLine(address, names)]),
+  addrs: ({ addresses }, names) => {
+    const { v4 = [], v6 = [] } = byFamily(addresses, (address) => [renderAddressLine(address, names)]);
+    // The kernel puts a new IPv6 address before the older ones of its scope, and prefers it as a source.
+    return { v4, v6: v6.toReversed() };
+  },
   routes: ({ routes }, names) => {
     const ofFamily = (isV4: boolean) => routes.filter(({ family }) => (family === AF_INET) === isV4);
     return { v4: renderRouteLines(ofFamily(true), names), v6: renderRouteLines(ofFamily(false), names) };

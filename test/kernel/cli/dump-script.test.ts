@@ -1,0 +1,73 @@
+import { execFileSync } from 'node:child_process';
+import test from 'ava';
+import { openIpNames } from '../../../cli/dump/open-ip-names.ts';
+import { renderIpScript } from '../../../cli/dump/render-ip-script.ts';
+import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
+import { warmThreadPool } from '../../../netlink/netns.ts';
+import { TestNetns } from '../netlink/support/test-netns.ts';
+import { openRichNetns } from './rich-netns.ts';
+
+const TOPICS = ['links', 'addrs', 'routes', 'neigh', 'rules'] as const;
+/** Duplicate address detection takes a second or two. */
+const LONGEST_MS = 5_000;
+
+type Json = Readonly<Record<string, unknown>>;
+
+function scriptOf(netns: TestNetns): string {
+  const facts = readNetnsFacts(netns.netns, { sysctls: false });
+  const names = openIpNames('/', new Map(facts.links.map(({ ifindex, ifname }) => [ifindex, ifname])));
+  return renderIpScript({ ...facts, allLinks: facts.links }, names, { topics: TOPICS, hasStandIns: true });
+}
+
+/** What a script makes again, told by iproute2; without stand-ins' other ends and times that are left. */
+function stateOf(netns: TestNetns): Readonly<Record<string, readonly string[]>> {
+  const addresses = netns.ipJson('address').map(({ ifname, addr_info }) => ({ ifname, addr_info }));
+  const dumps = {
+    routes: [...netns.ipJson('-4 -d route show table all'), ...netns.ipJson('-6 -d route show table all')],
+    rules: [...netns.ipJson('-4 -d rule'), ...netns.ipJson('-6 -d rule')],
+    neighs: netns.ipJson('neigh').filter(({ state }) => !['FAILED', 'INCOMPLETE'].includes(String(state))),
+    addresses,
+  };
+  const texts = Object.entries(dumps).map(([what, objects]) => [what, objects.filter(isOurs).map(textOf)] as const);
+  // Rules have an order of their own; of the others only what there is counts.
+  return Object.fromEntries(texts.map(([what, list]) => [what, what === 'rules' ? list : list.toSorted()]));
+}
+
+const isOurs = ({ dev, ifname }: Json): boolean => ![dev, ifname].some((name) => String(name).startsWith('tke-si-'));
+
+const textOf = (object: Json): string =>
+  JSON.stringify(object, (name, value: unknown) =>
+    /^expires$|_life_time$/.test(name) && typeof value === 'number' && value > 0 && value < 2 ** 32 - 1
+      ? 'a time'
+      : value,
+  );
+
+test('renderIpScript: makes a namespace with something of everything again', async (t) => {
+  await warmThreadPool();
+  using original = openRichNetns((line) => t.log(line));
+  using copy = new TestNetns();
+  execFileSync('nsenter', [`--net=/run/netns/${copy.name}`, '--', 'sh'], { input: scriptOf(original), stdio: 'pipe' });
+  const startMs = performance.now();
+  let [want, got] = [stateOf(original), stateOf(copy)];
+  while (JSON.stringify(want) !== JSON.stringify(got) && performance.now() - startMs < LONGEST_MS) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    [want, got] = [stateOf(original), stateOf(copy)];
+  }
+  t.deepEqual(got, want);
+  t.deepEqual(scriptOf(copy).split('\n').filter(isLine), scriptOf(original).split('\n').filter(isLine));
+});
+
+/** Lines that do not tell of the stand-ins themselves, nor of times. */
+const isLine = (line: string): boolean =>
+  /^(route|rule|neigh|address) /.test(line) && !/expires|_lft/.test(line) && !line.includes('tke-si-');
+
+test('renderIpScript: takes a default rule away that is not there', (t) => {
+  using original = new TestNetns();
+  original.ip('rule add pref 100 lookup local');
+  original.ip('rule del pref 0');
+  const script = scriptOf(original);
+  t.true(script.includes('rule del pref 0\n'));
+  using copy = new TestNetns();
+  execFileSync('nsenter', [`--net=/run/netns/${copy.name}`, '--', 'sh'], { input: script, stdio: 'pipe' });
+  t.deepEqual(copy.ipJson('rule'), original.ipJson('rule'));
+});
