@@ -32,17 +32,20 @@ export function findDiagnosis({ checks, isWanted }: Selection, facts: DoctorFact
   return { judged, findings: told.toSorted((a, b) => WEIGHT[a.severity] - WEIGHT[b.severity]) };
 }
 
-/** The same kind about the same things, or about some of them. */
+/** The same kind about a thing that both name. */
 function isTold(told: readonly Finding[], { id, subjects, what }: Finding): boolean {
+  const things = new Set(subjects.flatMap(thingOf));
   return told.some(
     (other) =>
-      other.id === id &&
-      (other.what === what || isWithin(subjects, other.subjects) || isWithin(other.subjects, subjects)),
+      other.id === id && (other.what === what || other.subjects.flatMap(thingOf).some((thing) => things.has(thing))),
   );
 }
 
-function isWithin(some: readonly ElementId[], all: readonly ElementId[]): boolean {
-  return some.length === 0 ? all.length === 0 : some.every((id) => all.includes(id));
+/** Many are in one table; and a rule's selectors are written in several ways. */
+function thingOf(subject: ElementId): readonly string[] {
+  const [kind, family, priority] = subject.split(':', 3);
+  if (kind === 'table') return [];
+  return [kind === 'rule' ? `rule:${family}:${priority}` : subject];
 }
 
 /** Counts findings by their weight. */

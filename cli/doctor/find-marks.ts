@@ -26,7 +26,7 @@ export const MARKS_CHECK: Check = {
   finds: ['mark-collision'],
   judge: (facts) => {
     const outline = findOutline(facts.node);
-    const uses = [...ofRules(facts.node), ...ofNft(facts.node), ...ofIptables(facts, outline)];
+    const uses = [...ofRules(facts.node, outline), ...ofNft(facts.node), ...ofIptables(facts, outline)];
     if (facts.iptables.kind === 'unknown' && facts.node.host.nft.kind === 'unknown') {
       return skipped(`nft: ${facts.node.host.nft.why}; iptables: ${facts.iptables.why}`);
     }
@@ -35,9 +35,12 @@ export const MARKS_CHECK: Check = {
     const findings = [...byProgram].map(([program, ofProgram]) => {
       const bits = ofProgram.reduce((sum, { writes, reads }) => sum | writes | reads, 0) & outline.markBits;
       const [first] = ofProgram;
+      const place = first === undefined || first.where === program ? '' : `${first.where}: `;
       return finding('mark-collision', {
-        what: `${program} uses bits ${hex(bits)} of the mark, ours are ${hex(outline.markBits)}: ${first?.where}: ${first?.shown}`,
-        fix: [`give the agent --eni-mark-mask with 8 bits in a row that are free, or ${program} another mask`],
+        what: `${program} uses bits ${hex(bits)} of the mark, ours are ${hex(outline.markBits)}: ${place}${first?.shown}`,
+        fix: [
+          'give the agent an --eni-mark-mask with 8 bits in a row that are free, or the other program another mask',
+        ],
         subjects: [],
       });
     });
@@ -45,17 +48,22 @@ export const MARKS_CHECK: Check = {
   },
 };
 
+const OTHER_RULE = 'a rule of another program';
+
 function programOf({ where, shown }: MarkUse): string {
   return PROGRAMS.find(([pattern]) => pattern.test(`${where} ${shown}`))?.[1] ?? where;
 }
 
-function ofRules({ host }: NodeFacts): readonly MarkUse[] {
-  return host.rules
-    .filter((rule) => !isOurRule(rule) && (rule.fwmask ?? 0) !== 0)
-    .map((rule) => {
-      const shown = renderRule('add', rule).replace(/^ip (-6 )?rule add /, '');
-      return { where: 'ip rule', writes: 0, reads: rule.fwmask ?? 0, shown };
-    });
+function ofRules({ host }: NodeFacts, { tables }: Outline): readonly MarkUse[] {
+  return (
+    host.rules
+      // One that leads to our tables is told by the check of rules.
+      .filter((rule) => !isOurRule(rule) && (rule.fwmask ?? 0) !== 0 && !tables.has(rule.table))
+      .map((rule) => {
+        const shown = renderRule('add', rule).replace(/^ip (-6 )?rule add /, '');
+        return { where: OTHER_RULE, writes: 0, reads: rule.fwmask ?? 0, shown };
+      })
+  );
 }
 
 /** iptables-nft's own tables are read by iptables: to nft their targets are sealed. */

@@ -12,7 +12,7 @@ export const MTU_CHECK: Check = {
   id: 'mtu',
   looksAt: 'MTU of Pods, their host interfaces, ENIs and the primary interface',
   finds: ['mtu-mismatch', 'mtu-path'],
-  judge: ({ node }) => {
+  judge: ({ node, differences }) => {
     const { primary, enis, pods } = findOutline(node);
     if (enis.length === 0 && pods.length === 0) return skipped('there are no ENIs and no Pods');
     const present = enis.flatMap(({ link }) => (link === undefined ? [] : [link]));
@@ -29,15 +29,19 @@ export const MTU_CHECK: Check = {
           ];
     const mtus = [...new Set([...(primary === undefined ? [] : [primary.mtu]), ...present.map(({ mtu }) => mtu)])];
     return done(
-      [...pods.flatMap(ofPair), ...enis.flatMap((eni) => ofEni(eni, pods)), ...path],
+      [
+        ...(differences.kind === 'known' ? [] : pods.flatMap(ofPair)),
+        ...enis.flatMap((eni) => ofEni(eni, pods)),
+        ...path,
+      ],
       [`MTU ${mtus.join(', ')}`],
     );
   },
 };
 
-/** The larger of what both ends of the pair let through. */
-function largestOf({ pod, link }: PodOutline): number {
-  return Math.max(link?.mtu ?? 0, insideOf(pod)?.mtu ?? 0);
+/** What the Pod was given; without a lease the larger of both ends. */
+function largestOf({ pod, lease, link }: PodOutline): number {
+  return lease?.mtu ?? Math.max(link?.mtu ?? 0, insideOf(pod)?.mtu ?? 0);
 }
 
 function insideOf(pod: PodFacts): LinkMessage | undefined {
@@ -52,7 +56,7 @@ function ofPair({ pod, link, title }: PodOutline): readonly Finding[] {
   const inside = insideOf(pod);
   if (link === undefined || inside === undefined || inside.mtu === link.mtu) return [];
   const what = `${ifNameOf(pod)} in ${title} has MTU ${inside.mtu}, its host interface ${link.ifname} ${link.mtu}`;
-  const fix = ['tke-eni repair', `ip link set ${link.ifname} mtu ${inside.mtu}`];
+  const fix = ['tke-eni repair'];
   return [finding('mtu-mismatch', { what, fix, subjects: [podId(pod.key), linkId(link.ifindex)] })];
 }
 

@@ -16,11 +16,13 @@ export const POD_LINKS_CHECK: Check = {
   id: 'pod-links',
   looksAt: 'each Pod has its host interface, up, in its ENI’s group; there are none beside',
   finds: ['veth-missing', 'veth-leaked', 'veth-down', 'link-group-wrong'],
-  judge: ({ node }) => {
+  judge: ({ node, differences }) => {
     const outline = findOutline(node);
     if (node.agent.kind === 'unknown') return skipped(`whose they are is not known: ${node.agent.why}`);
     const owned = new Set(outline.pods.map(({ pod }) => pod.hostIfindex));
-    const leaked = node.host.links.filter(
+    // Whether a sandbox lives at the other end only the comparison with the agent's record looks.
+    const candidates = differences.kind === 'known' ? [] : node.host.links;
+    const leaked = candidates.filter(
       (link) =>
         !owned.has(link.ifindex) &&
         (keyOfLink(link) !== undefined || (link.kind === 'veth' && HOST_VETH.test(link.ifname))),
@@ -31,7 +33,7 @@ export const POD_LINKS_CHECK: Check = {
         ...leaked.map(({ ifname, ifindex, ifalias }) =>
           finding('veth-leaked', {
             what: `${ifname} ${ifalias === undefined ? 'is' : `(${ifalias}) is`} no living Pod’s`,
-            fix: [`ip link del ${ifname}`],
+            fix: ['tke-eni diff', `ip -d link show ${ifname}`],
             subjects: [linkId(ifindex)],
           }),
         ),

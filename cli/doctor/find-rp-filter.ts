@@ -63,7 +63,13 @@ function spoofable(node: NodeFacts, pods: readonly PodOutline[]): readonly Findi
   const others = open.length === 1 ? '' : ` and ${open.length - 1} more Pods’ host interfaces`;
   const what = `rp_filter of ${first.ifname}${others} is off`;
   const fix = ['tke-eni repair', `sysctl -w ${nameOf(first.ifname)}=1`];
-  return [finding('rp-filter-off', { what, fix, subjects: open.map(({ ifindex }) => linkId(ifindex)) })];
+  return [
+    finding('rp-filter-off', {
+      what,
+      fix,
+      subjects: open.flatMap(({ ifindex, ifname }) => [linkId(ifindex), sysctlId(nameOf(ifname))]),
+    }),
+  ];
 }
 
 function strictAtBoot({ sysctlFiles }: DoctorFacts, names: readonly string[]): readonly Finding[] {

@@ -2,6 +2,7 @@ import { familyOf } from '../../agent/journal/lease.ts';
 import { OUR_PRIORITIES, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import { renderRoute } from '../../netlink/render-route.ts';
 import { renderRule } from '../../netlink/render-rule.ts';
+import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { RuleMessage } from '../../netlink/rule-message.ts';
 import {
   FIB_RULE_INVERT,
@@ -124,30 +125,48 @@ function isForPods(rule: RuleMessage, { pods, enis, markBits }: Outline): boolea
 export const TABLES_CHECK: Check = {
   id: 'tables',
   looksAt: 'our routing tables hold our routes alone, nobody has a name for their numbers',
-  finds: ['table-collision', 'table-name-taken'],
+  finds: ['table-collision', 'blackhole-route', 'table-name-taken'],
   judge: ({ node }) => {
     const { tables, nameOf, enis } = findOutline(node);
     const foreign = node.host.routes.filter(
       ({ table, protocol, flags, type }) =>
         tables.has(table) && protocol !== RTPROT_TKE_ENI && (flags & RTM_F_CLONED) === 0 && type >= RTN_UNICAST,
     );
-    const collisions = [...Map.groupBy(foreign, ({ table }) => table)].map(([table, routes]) => {
-      const [first] = routes;
-      const more = routes.length === 1 ? '' : ` and ${routes.length - 1} more`;
-      return finding('table-collision', {
-        what: `table ${table} of ours has ${first?.dst ?? 'default'} (protocol ${first?.protocol})${more}, which are not ours`,
-        fix: routes.slice(0, 5).map((route) => renderRoute('delete', route, nameOf)),
-        subjects: [tableId(table), ...routes.map(({ dst }) => routeId(table, dst ?? 'default'))],
-      });
-    });
+    const dropping = foreign.filter(({ type }) => type !== RTN_UNICAST);
+    const leading = Map.groupBy(
+      foreign.filter(({ type }) => type === RTN_UNICAST),
+      ({ table }) => table,
+    );
+    const findings = [
+      ...dropping.map((route) => dropped(route, nameOf)),
+      ...[...leading].map(([table, routes]) => collision(table, routes, nameOf)),
+    ];
     const known = new Set([
       'tke-pods',
       ...enis.flatMap(({ eniId, ifname, table }) => [eniId ?? '', `eni-${ifname ?? table}`]),
     ]);
     const taken = [...node.host.tableNames].filter(([table, name]) => tables.has(table) && !known.has(name));
-    return done([...collisions, ...taken.map(nameTaken)], [`ours: ${[...tables].join(', ')}`]);
+    return done([...findings, ...taken.map(nameTaken)], [`ours: ${[...tables].join(', ')}`]);
   },
 };
+
+function dropped(route: RouteMessage, nameOf: (ifindex: number) => string): Finding {
+  const line = renderRoute('delete', route, nameOf);
+  const dst = route.dst ?? 'default';
+  const what = `table ${route.table} of ours has "${line.replace(/^ip (-6 )?route del /, '')}", which drops packets`;
+  return finding('blackhole-route', { what, fix: [line], subjects: [tableId(route.table), routeId(route.table, dst)] });
+}
+
+function collision(table: number, routes: readonly RouteMessage[], nameOf: (ifindex: number) => string): Finding {
+  const [first] = routes;
+  const shown = `${first?.dst ?? 'default'} (protocol ${first?.protocol})`;
+  const others = routes.length === 1 ? ', which is not ours' : ` and ${routes.length - 1} more, which are not ours`;
+  return finding('table-collision', {
+    what: `table ${table} of ours has ${shown}${others}`,
+    fix: routes.slice(0, 5).map((route) => renderRoute('delete', route, nameOf)),
+    subjects: [tableId(table), ...routes.map(({ dst }) => routeId(table, dst ?? 'default'))],
+  });
+}
 
 function nameTaken([table, name]: readonly [number, string]): Finding {
   return finding('table-name-taken', {

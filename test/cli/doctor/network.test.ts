@@ -38,6 +38,8 @@ const RULE: RuleMessage = {
 };
 const DEFAULT: RouteMessage = { ...ROUTE, gateway: '10.0.0.1', oif: 2 };
 
+const NO_RECORD: Partial<DoctorFacts> = { differences: unknown('there is no plan', 'start the agent') };
+
 const withRoutes = (...routes: readonly RouteMessage[]) =>
   nodeWith((host) => ({ routes: [...host.routes, ...routes] }));
 const withRules = (rules: readonly RuleMessage[], routes: readonly RouteMessage[] = [DEFAULT]) =>
@@ -115,18 +117,11 @@ const CASES: readonly (readonly [Check, readonly Case[]])[] = [
         ['veth-missing'],
       ],
       [
-        'one is left over',
-        node(
-          nodeWith(({ links }) => ({
-            links: links.flatMap((link) =>
-              link.ifindex === 100
-                ? [link, { ...link, ifindex: 900, ifname: 'eni0123456789a', ifalias: 'tke-eni/feedfeed/eth0' }]
-                : [link],
-            ),
-          })),
-        ),
+        'one is left over, and nobody compared with the record',
+        { ...node(withLeftOver()), ...NO_RECORD },
         ['veth-leaked'],
       ],
+      ['one is left over, and the comparison looks at its other end', node(withLeftOver()), []],
     ],
   ],
   [
@@ -135,7 +130,11 @@ const CASES: readonly (readonly [Check, readonly Case[]])[] = [
       ['all are the same', {}, []],
       ['an ENI takes less than the primary', node(withLink(3, { mtu: 1400 })), ['mtu-mismatch', 'mtu-path']],
       ['an ENI takes more than the primary', node(withLink(3, { mtu: 8500 })), ['mtu-path']],
-      ['a host interface takes less than its Pod sends', node(withLink(100, { mtu: 1400 })), ['mtu-mismatch']],
+      [
+        'a host interface takes less than its Pod sends',
+        { ...node(withLink(100, { mtu: 1400 })), ...NO_RECORD },
+        ['mtu-mismatch'],
+      ],
     ],
   ],
   [
@@ -195,6 +194,11 @@ const CASES: readonly (readonly [Check, readonly Case[]])[] = [
         'another program has routes in a table of its own',
         node(withRoutes({ ...ROUTE, table: 4999, dst: '10.9.0.0/16', oif: 2 })),
         [],
+      ],
+      [
+        'somebody drops what is for a Pod in the Pods’ table',
+        node(withRoutes({ ...ROUTE, table: 3999, type: 6, dst: '10.0.1.10/32' })),
+        ['blackhole-route'],
       ],
       [
         'a name is registered for the Pods’ table',
@@ -357,6 +361,16 @@ function conntrack(count: number, drop: number) {
 
 function neighs(entries: number, tableFulls: number): DoctorFacts['kernel'] {
   return kernelWith({ neigh: { ipv4: { entries, tableFulls }, ipv6: undefined } });
+}
+
+function withLeftOver(): NodeFacts {
+  return nodeWith(({ links }) => ({
+    links: links.flatMap((link) =>
+      link.ifindex === 100
+        ? [link, { ...link, ifindex: 900, ifname: 'eni0123456789a', ifalias: 'tke-eni/feedfeed/eth0' }]
+        : [link],
+    ),
+  }));
 }
 
 function bridged(): NodeFacts {

@@ -8,6 +8,7 @@ import type { DoctorFacts } from '../../../cli/doctor/doctor-facts.ts';
 import { findDiagnosis } from '../../../cli/doctor/find-diagnosis.ts';
 import { doctorDocument, renderDoctor } from '../../../cli/doctor/render-doctor.ts';
 import { known } from '../../../cli/node/known.ts';
+import { NODE_FAULTS } from '../../e2e/support/node-faults.ts';
 import { doctorFacts, nodeWith, nodeWithSysctl } from './facts.ts';
 
 const ALL = decideSelection(CHECKS, [], []);
@@ -76,6 +77,26 @@ test('doctorDocument: counts what it lists', (t) => {
   );
 });
 
+test('findDiagnosis: tells two rules of one kind apart, and one rule once however it is written', (t) => {
+  const rule = { family: 2, tos: 0, action: 1, flags: 0, table: 254, protocol: 3, unknown: [] };
+  const srcs = ['192.168.1.0/24', '192.168.2.0/24'];
+  const node = nodeWith(({ rules }) => ({
+    rules: [...rules, ...srcs.map((src) => ({ ...rule, priority: 1537, src }))],
+  }));
+  const [first] = findDiagnosis(ALL, doctorFacts({ node })).findings;
+  if (first === undefined) throw new Error('nothing was found');
+  const otherwise = {
+    ...first,
+    what: 'the same in other words',
+    subjects: ['rule:4:1537:pref 1537 from 192.168.1.0/24'],
+  };
+  const { findings } = findDiagnosis(ALL, doctorFacts({ node, differences: known([otherwise]) }));
+  t.deepEqual(
+    findings.map(({ id, what }) => [id, srcs.find((src) => what.includes(src))]),
+    srcs.map((src) => ['foreign-rule-priority', src]),
+  );
+});
+
 test('findDiagnosis: tells what two checks found once', (t) => {
   const facts = sickFacts();
   const twice = findDiagnosis(ALL, facts).findings.filter(({ id }) => id === 'eni-down');
@@ -88,7 +109,7 @@ test('decideSelection: takes ids of checks and of findings, with commas', (t) =>
   const only = decideSelection(CHECKS, ['marks,rp-filter-strict'], []);
   t.deepEqual(
     only.checks.map(({ id }) => id),
-    ['marks', 'rp-filter'],
+    ['marks', 'rp-filter', 'differences'],
   );
   const found = findDiagnosis(only, sickFacts()).findings.map(({ id }) => id);
   t.deepEqual(found, ['rp-filter-strict']);
@@ -111,6 +132,16 @@ test('CHECKS: each id is there once, and every finding of theirs is in the catal
   const ids = new Set(Object.keys(CATALOGUE));
   t.deepEqual(
     CHECKS.flatMap(({ finds }) => finds).filter((id) => !ids.has(id)),
+    [],
+  );
+});
+
+test('CHECKS: what the faults of the whole CLI are called is among what they find', (t) => {
+  const findable: ReadonlySet<string> = new Set(CHECKS.flatMap(({ finds }) => finds));
+  t.deepEqual(
+    NODE_FAULTS.flatMap(({ expects }) => [expects.diff, expects.doctor ?? expects.diff]).filter(
+      (id) => !findable.has(id),
+    ),
     [],
   );
 });
