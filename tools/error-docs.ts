@@ -1,6 +1,7 @@
 import type { AgentErrorCode } from '../agent/agent-error.ts';
 import { CNI_CODE } from '../agent/api/cni-code.ts';
 import type { JournalErrorCode } from '../agent/journal/journal-error.ts';
+import type { CliErrorCode } from '../cli/cli-error.ts';
 import type { IpamdErrorCode } from '../ipamd/ipamd-error.ts';
 
 type Explained = { readonly means: string; readonly cure: string };
@@ -113,6 +114,34 @@ const IPAMD: Readonly<Record<IpamdErrorCode, Explained>> = {
   },
 };
 
+const CLI: Readonly<Record<CliErrorCode, Explained>> = {
+  USAGE: { means: 'the command line is wrong; exit code 64', cure: 'every fault is in the message' },
+  NOT_FOUND: {
+    means: 'nothing on this node has that name or address',
+    cure: '`tke-eni pods` and `tke-eni enis` list what there is',
+  },
+  FORBIDDEN: {
+    means: 'a right is missing; the message names the thing that was refused',
+    cure: "run it as root, or in the agent's container",
+  },
+  NO_AGENT: {
+    means: "nobody answers on the agent's socket",
+    cure: 'start the agent; what kernel and journal tell needs none',
+  },
+  NO_JOURNAL: {
+    means: 'the agent recorded nothing here, or it cannot be read',
+    cure: 'look at --state-dir; without it only the kernel speaks, and no desired state is known',
+  },
+  NO_CLUSTER: { means: 'no API server answers', cure: 'look at --kubeconfig' },
+  NO_CLOUD: { means: 'the cloud does not answer, or not to us', cure: 'look at credentials, region and endpoint' },
+  KERNEL: {
+    means: 'the kernel refused to tell, or output could not be written',
+    cure: "the message has the kernel's own words",
+  },
+  TERMINAL: { means: 'it needs a terminal, and standard output is none', cure: 'kubectl exec -it, or --once' },
+  REFUSED: { means: 'a change that must not be made now', cure: 'the message says what stands against it' },
+};
+
 /** Renders `docs/errors.md`. Pure. */
 export function renderErrorDocs(): string {
   const cni = Object.entries(CNI)
@@ -143,6 +172,14 @@ export function renderErrorDocs(): string {
     '| code | means | do |',
     '|---|---|---|',
     ...coded(AGENT),
+    '',
+    '## Errors of tke-eni',
+    '',
+    'Each is printed with what to do next, and ends it with exit code 2 (64: USAGE): [reference/cli.md](reference/cli.md).',
+    '',
+    '| code | means | do |',
+    '|---|---|---|',
+    ...coded(CLI),
     '',
     '## Errors of ipamd',
     '',
