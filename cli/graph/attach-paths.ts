@@ -179,6 +179,7 @@ function pathOf(one: Explanation, path: Path, canvas: Canvas, indexOf: ReadonlyM
     const isCause = at <= lastAt && (hop.verdict === 'broken' || hop.verdict === 'warning');
     if (box !== undefined && isCause) canvas.blame(box, hop.verdict === 'broken' ? 'broken' : 'warning', index);
     return {
+      kind: hop.kind,
       node: box?.id,
       title: hop.title,
       details: hop.details,

@@ -7,14 +7,13 @@ export type PathStopRef = {
   readonly line: 'ok' | 'broken' | 'after';
 };
 
-/** Finds the boxes that the line of a path passes, each once in a row. Settings of the node are on the way only where they break it. */
+/** Finds the boxes that the line of a path passes, each once in a row. Settings are on the way only where they break it. */
 export function findPathStops(graph: Graph, path: GraphPath): readonly PathStopRef[] {
-  const kinds = new Map(graph.nodes.map(({ id, kind }) => [id, kind]));
+  const ids = new Set(graph.nodes.map(({ id }) => id));
   const stops: PathStopRef[] = [];
   let isBroken = false;
-  for (const { node, verdict } of path.steps) {
-    const kind = node === undefined ? undefined : kinds.get(node);
-    if (node === undefined || kind === undefined || (kind === 'settings' && verdict !== 'broken')) {
+  for (const { kind, node, verdict } of path.steps) {
+    if (node === undefined || !ids.has(node) || (kind === 'sysctl' && (verdict !== 'broken' || isBroken))) {
       isBroken ||= verdict === 'broken';
       continue;
     }

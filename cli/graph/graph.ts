@@ -78,6 +78,8 @@ export type GraphPath = {
 
 /** One hop of a path. */
 export type GraphStep = {
+  /** What it is, as explain calls it: 'pod', 'veth', 'rule', 'sysctl'… */
+  readonly kind: string;
   /** Box that stands for it; undefined where none does. */
   readonly node: string | undefined;
   readonly title: string;

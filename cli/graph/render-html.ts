@@ -86,6 +86,7 @@ function dataText(graph: Graph, focus: string | undefined): string {
   const stops = planStops(graph, layout);
   const index = new Map(graph.nodes.map(({ id }, at) => [id, at]));
   const pods = graph.nodes.filter(({ kind }) => kind === 'pod').length;
+  const { texts, hops, paths } = pathData(graph, index);
   const page = {
     focus: focus ?? null,
     isFolded: pods >= FOLDED_FROM,
@@ -117,12 +118,9 @@ function dataText(graph: Graph, focus: string | undefined): string {
       podNode: podNode ?? null,
       stop: stops.get(id) ?? null,
     })),
-    paths: graph.paths.map((path) => ({
-      ...path,
-      pod: index.get(path.pod) ?? -1,
-      steps: path.steps.map((step) => ({ ...step, node: step.node === undefined ? -1 : (index.get(step.node) ?? -1) })),
-      stops: findPathStops(graph, path).map(({ node, line }) => ({ node: index.get(node) ?? -1, line })),
-    })),
+    texts,
+    hops,
+    paths,
     findings: graph.findings.map((finding) => ({
       ...finding,
       subjects: graph.nodes.flatMap(({ findings }, at) =>
@@ -132,6 +130,46 @@ function dataText(graph: Graph, focus: string | undefined): string {
     unknowns: graph.unknowns,
   };
   return JSON.stringify(page).replace(/</g, '\\u003c');
+}
+
+type PathData = {
+  readonly texts: readonly unknown[];
+  readonly hops: readonly unknown[];
+  readonly paths: readonly object[];
+};
+
+/** Most of a page is the evidence of hops, and most hops are on several paths: each is written once, and each text. */
+function pathData(graph: Graph, index: ReadonlyMap<string, number>): PathData {
+  const at = (node: string | undefined) => (node === undefined ? -1 : (index.get(node) ?? -1));
+  const texts = collect();
+  const hops = collect();
+  const paths = graph.paths.map((path) => ({
+    pod: at(path.pod),
+    direction: path.direction,
+    from: path.from,
+    to: path.to,
+    steps: path.steps.map(({ node, title, details, verdict, finding }) =>
+      hops.add([at(node), texts.add(title), details.map((line) => texts.add(line)), verdict, finding ?? -1]),
+    ),
+    stops: findPathStops(graph, path).map(({ node, line }) => [at(node), line]),
+  }));
+  return { texts: texts.all, hops: hops.all, paths };
+}
+
+/** Keeps equal values once, in the order of their coming. */
+function collect(): { readonly all: readonly unknown[]; add(value: unknown): number } {
+  const all: unknown[] = [];
+  const places = new Map<string, number>();
+  return {
+    all,
+    add: (value) => {
+      const key = JSON.stringify(value);
+      const known = places.get(key);
+      if (known !== undefined) return known;
+      places.set(key, all.length);
+      return all.push(value) - 1;
+    },
+  };
 }
 
 /** As a policy names a source. @see CSP level 3, section 2.3.1 hash-source */

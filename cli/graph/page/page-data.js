@@ -7,6 +7,14 @@
 /** The drawing as the renderer wrote it down: see dataText in render-html.ts. */
 export const page = JSON.parse(document.getElementById('graph').textContent);
 
+for (const path of page.paths) {
+  path.stops = path.stops.map(([node, line]) => ({ node, line }));
+  path.steps = path.steps.map((hop) => {
+    const [node, title, details, verdict, finding] = page.hops[hop];
+    return { node, title: page.texts[title], details: details.map((text) => page.texts[text]), verdict, finding };
+  });
+}
+
 export const [drawing, view, pathLayer, panel, search, results] = [
   'drawing',
   'view',

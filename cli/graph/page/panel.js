@@ -46,11 +46,11 @@ function showSelected(index) {
   const on = [index, ...shown.paths.flatMap((path) => path.stops.map(({ node }) => node))];
   const stops = on.flatMap((node) => (page.nodes[node]?.stop ? [stopNow(page.nodes[node])] : []));
   if (stops.length === 0) return;
-  const left = Math.min(...stops.map(({ x }) => x)) - 40;
   const top = Math.min(...stops.map(({ y }) => y)) - 50;
   const right = Math.max(...stops.map(({ x, w }) => x + w)) + 40;
   const bottom = Math.max(...stops.map(({ y, h }) => y + h)) + 50;
-  show({ x: left, y: top, w: right - left, h: bottom - top }, 1.3);
+  // From the left edge on: there the bands have their names.
+  show({ x: 0, y: top, w: right, h: bottom - top }, 1.3);
 }
 
 /** Makes an element; strings among its children become text. */
