@@ -35,3 +35,12 @@ export function skipped(why: string): Verdict {
 export function whenKnown<T>(fact: Known<T>, judge: (value: T) => Verdict): Verdict {
   return fact.kind === 'known' ? judge(fact.value) : skipped(`${fact.why}; ${fact.next}`);
 }
+
+/** Says that a service of the host does not run, as far as its files tell. */
+export function notRunning(service: string, { hasSystemd }: { readonly hasSystemd: boolean }): Verdict {
+  return skipped(
+    hasSystemd
+      ? `${service} does not run`
+      : `${service}: no systemd is to be seen below the host’s root; see --host-root`,
+  );
+}

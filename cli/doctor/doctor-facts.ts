@@ -4,6 +4,8 @@ import type { ConfFile } from './read-conf-files.ts';
 
 /** systemd-networkd and udev's link files. */
 export type NetworkdFacts = {
+  /** False where the host has another init, or its files are not where we look. */
+  readonly hasSystemd: boolean;
   readonly isActive: boolean;
   /** Of systemd; undefined when it cannot be told. */
   readonly version: number | undefined;
@@ -17,6 +19,8 @@ export type NetworkdFacts = {
 
 /** NetworkManager. */
 export type NetworkManagerFacts = {
+  /** As of NetworkdFacts. */
+  readonly hasSystemd: boolean;
   readonly isActive: boolean;
   /** In the order in which they count. */
   readonly conf: readonly ConfFile[];

@@ -1,7 +1,7 @@
 import { matchesGlob } from 'node:path';
 import { finding } from '../catalogue.ts';
 import { linkId } from '../node/element-id.ts';
-import { type Check, done, skipped, whenKnown } from './check.ts';
+import { type Check, done, notRunning, whenKnown } from './check.ts';
 import type { NetworkManagerFacts } from './doctor-facts.ts';
 import { findIniEntries, type IniEntry, iniBoolean } from './find-ini-entries.ts';
 import { findOutline } from './find-outline.ts';
@@ -13,7 +13,7 @@ export const NETWORK_MANAGER_CHECK: Check = {
   finds: ['network-manager'],
   judge: ({ node, networkManager }) =>
     whenKnown(networkManager, (facts) => {
-      if (!facts.isActive) return skipped('NetworkManager does not run');
+      if (!facts.isActive) return notRunning('NetworkManager', facts);
       const { enis, pods } = findOutline(node);
       const links = [...enis, ...pods].flatMap(({ link }) => (link === undefined ? [] : [link]));
       const taken = links.flatMap((link) => {

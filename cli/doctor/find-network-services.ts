@@ -1,7 +1,7 @@
 import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
 import { linkId } from '../node/element-id.ts';
-import { type Check, done, skipped, whenKnown } from './check.ts';
+import { type Check, done, notRunning, whenKnown } from './check.ts';
 import type { NetworkdFacts } from './doctor-facts.ts';
 import { findIniEntries, iniBoolean } from './find-ini-entries.ts';
 import { findLinkFile, lastValue } from './find-link-files.ts';
@@ -19,7 +19,7 @@ export const NETWORKD_CHECK: Check = {
   finds: ['networkd', 'networkd-manages-eni'],
   judge: ({ node, networkd }) =>
     whenKnown(networkd, (facts) => {
-      if (!facts.isActive) return skipped('systemd-networkd does not run');
+      if (!facts.isActive) return notRunning('systemd-networkd', facts);
       const outline = findOutline(node);
       return done(
         [...removes(facts), ...manages(facts, outline)],

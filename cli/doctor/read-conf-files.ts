@@ -31,3 +31,8 @@ export function systemdFolders(name: string): readonly string[] {
 export function isUnitActive(tree: HostTree, unit: string): boolean {
   return tree.names('/run/systemd/units').includes(`invocation:${unit}`);
 }
+
+/** Tells whether systemd runs the host of this tree. @see sd_booted(3) */
+export function hasSystemd(tree: HostTree): boolean {
+  return tree.has('/run/systemd/system') || tree.has('/run/systemd/units');
+}

@@ -1,6 +1,6 @@
 import type { NetworkManagerFacts } from './doctor-facts.ts';
 import type { HostTree } from './host-tree.ts';
-import { isUnitActive, readConfFiles } from './read-conf-files.ts';
+import { hasSystemd, isUnitActive, readConfFiles } from './read-conf-files.ts';
 
 /** @see NetworkManager.conf(5): the first folders win for one name, later names win for one key. */
 const CONF_FOLDERS = ['/etc', '/run', '/usr/lib'].map((folder) => `${folder}/NetworkManager/conf.d`);
@@ -15,6 +15,7 @@ export function readNetworkManager(tree: HostTree): NetworkManagerFacts {
     .filter((name) => /^\d+$/.test(name))
     .map((name) => [Number(name), tree.text(`${DEVICES}/${name}`) ?? ''] as const);
   return {
+    hasSystemd: hasSystemd(tree),
     isActive: isUnitActive(tree, 'NetworkManager.service'),
     conf: [
       ...readConfFiles(tree, CONF_FOLDERS, '.conf').filter(({ path }) => !path.startsWith('/etc')),

@@ -1,6 +1,6 @@
 import type { NetworkdFacts } from './doctor-facts.ts';
 import type { HostTree } from './host-tree.ts';
-import { isUnitActive, readConfFiles, systemdFolders } from './read-conf-files.ts';
+import { hasSystemd, isUnitActive, readConfFiles, systemdFolders } from './read-conf-files.ts';
 
 /** Reads what there is of systemd-networkd and of udev's link files. @throws Error when it may not be read */
 export function readNetworkd(tree: HostTree): NetworkdFacts {
@@ -9,6 +9,7 @@ export function readNetworkd(tree: HostTree): NetworkdFacts {
     return text === undefined ? [] : [{ path, text }];
   });
   return {
+    hasSystemd: hasSystemd(tree),
     isActive: isUnitActive(tree, 'systemd-networkd.service'),
     version: systemdVersion(tree),
     conf: [...main.slice(0, 1), ...readConfFiles(tree, systemdFolders('networkd.conf.d'), '.conf')],

@@ -12,8 +12,8 @@ import { type FixtureNode, nodeFixture } from '../graph/node-fixture.ts';
 export function doctorFacts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
   return {
     node: healthyNode(),
-    networkd: known({ isActive: false, version: 257, conf: [], networks: [], links: [] }),
-    networkManager: known({ isActive: false, conf: [], devices: new Map() }),
+    networkd: known({ hasSystemd: true, isActive: false, version: 257, conf: [], networks: [], links: [] }),
+    networkManager: known({ hasSystemd: true, isActive: false, conf: [], devices: new Map() }),
     cloudInit: known({ isInstalled: false, isDisabled: false, conf: [], hotplugRule: undefined }),
     sysctlFiles: known([]),
     iptables: known({ legacyTables: [], legacy: known([]), nft: known([]) }),

@@ -122,10 +122,14 @@ cases(NETWORKD_CHECK, (tree) => ({ networkd: known(readNetworkd(tree)) }), [
   },
 ]);
 
-test('networkd: is skipped when it does not run', (t) => {
-  using host = hostTree({ '/etc/systemd/networkd.conf': '' });
-  const verdict = NETWORKD_CHECK.judge(doctorFacts({ networkd: known(readNetworkd(host.tree)) }));
-  t.deepEqual(verdict, { kind: 'skipped', why: 'systemd-networkd does not run' });
+test('networkd: is skipped when it does not run, or when the host’s files are not to be seen', (t) => {
+  const whyOf = (files: Readonly<Record<string, string>>) => {
+    using host = hostTree(files);
+    const verdict = NETWORKD_CHECK.judge(doctorFacts({ networkd: known(readNetworkd(host.tree)) }));
+    return verdict.kind === 'skipped' ? verdict.why : '';
+  };
+  t.is(whyOf({ '/run/systemd/units/invocation:ssh.service': '' }), 'systemd-networkd does not run');
+  t.regex(whyOf({ '/etc/hostname': 'container' }), /--host-root/);
 });
 
 const NM_RUNS = { '/run/systemd/units/invocation:NetworkManager.service': '' };
