@@ -78,7 +78,7 @@ function foreignRule(desired: DesiredNode, host: Host, rule: RuleMessage, names:
   if (pod === undefined) return [];
   const owner: Owner = { kind: 'pod', key: pod };
   const what = `a rule of another program at priority ${rule.priority}, before ours, catches packets of ${names.text(owner)}: "${remove.replace(' rule del ', ' rule ')}"`;
-  const fix = [`${remove}    # or have its owner use a priority above ${PRIORITY.fromEniPrimary}`];
+  const fix = [remove, `or have its owner use a priority above ${PRIORITY.fromEniPrimary}`];
   return [foreign('foreign-rule-above-ours', { what, fix, subjects }, owner, names)];
 }
 

@@ -1,16 +1,25 @@
+import { textWidth } from '../output/cell-text.ts';
 import { paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
+import { wrapText } from '../output/render-text.ts';
 import type { Difference, NodeDifferences } from './difference.ts';
 import { renderChange } from './render-change.ts';
 
 /** How to print for people. */
 export type TextLayout = { readonly width: number; readonly isColored: boolean };
 
+const COLORS = { error: 'red', warning: 'yellow', info: 'cyan' } as const;
+/** Between the columns of a table. */
+const COLUMN_GAP = 2;
+const TEXT_INDENT = 4;
+/** Of what stands below a heading. */
+const SECTION_INDENT = 2;
+
 const COLUMNS: readonly Column<Difference>[] = [
   {
     title: 'FINDING',
     text: ({ id }) => id,
-    color: ({ severity }) => (severity === 'error' ? 'red' : severity === 'warning' ? 'yellow' : 'cyan'),
+    color: ({ severity }) => COLORS[severity],
   },
   { title: 'WHOSE', text: ({ whose }) => whose },
   { title: 'WHAT', text: ({ what }) => what },
@@ -21,11 +30,27 @@ export function renderDifferences(found: NodeDifferences, equalText: string, lay
   const { differences } = found;
   return [
     differences.length === 0 ? `${paint('equal', 'green', layout.isColored)}  ${equalText}\n` : '',
-    differences.length === 0 ? '' : renderTable(differences, COLUMNS, layout),
+    renderList(differences, layout),
     renderMending(found, layout),
-    renderForeign(differences, layout),
+    renderForeign(differences, layout, true),
     renderUnjudged(found, layout),
   ].join('');
+}
+
+/** One line each where they fit; where not, nothing is cut: what a difference is about stands below it. */
+function renderList(differences: readonly Difference[], layout: TextLayout): string {
+  if (differences.length === 0) return '';
+  const widest = COLUMNS.reduce((sum, { title, text }) => {
+    const cells = differences.map((difference) => textWidth(text(difference)));
+    return sum + Math.max(textWidth(title), ...cells) + COLUMN_GAP;
+  }, -COLUMN_GAP);
+  if (widest <= layout.width) return renderTable(differences, COLUMNS, layout);
+  return differences
+    .map(({ id, severity, whose, what }) => {
+      const head = `${paint(id, COLORS[severity], layout.isColored)}  ${whose}`;
+      return `${[head, ...wrapText(what, layout.width, TEXT_INDENT)].join('\n')}\n`;
+    })
+    .join('');
 }
 
 /** Renders the changes as a script: what `tke-eni repair` would do, one command a line; the rest as comments. Pure. */
@@ -58,15 +83,16 @@ function renderMending({ changes }: NodeDifferences, { isColored }: TextLayout):
   return section(`tke-eni repair would do (${changes.length})`, changes.map(renderChange), isColored);
 }
 
-/** What is not ours, and what a person can do about it. Pure. */
-export function renderForeign(differences: readonly Difference[], { isColored }: TextLayout): string {
+/** What is not ours, and what a person can do about it. `isListed`: what it is was printed before. Pure. */
+export function renderForeign(differences: readonly Difference[], layout: TextLayout, isListed = false): string {
   const foreign = differences.filter(({ changes }) => changes.length === 0);
   if (foreign.length === 0) return '';
   const lines = foreign.flatMap(({ id, whose, what, fix }) => [
-    `${id} (${whose}): ${what}`,
-    ...fix.map((step) => `    ${step}`),
+    `${id}  ${whose}`,
+    ...(isListed ? [] : wrapText(what, layout.width - SECTION_INDENT, TEXT_INDENT)),
+    ...fix.map((step) => `${' '.repeat(TEXT_INDENT)}- ${step}`),
   ]);
-  return section(`not ours to change, left alone (${foreign.length})`, lines, isColored);
+  return section(`not ours to change, left alone (${foreign.length})`, lines, layout.isColored);
 }
 
 /** What could not be compared, and why. Pure. */
@@ -78,6 +104,8 @@ export function renderUnjudged({ unjudged }: Pick<NodeDifferences, 'unjudged'>, 
 
 /** Renders a heading and indented lines below it. Pure. */
 export function section(title: string, lines: readonly string[], isColored: boolean): string {
-  const body = lines.flatMap((line) => line.trimEnd().split('\n')).map((line) => `  ${line}\n`);
+  const body = lines
+    .flatMap((line) => line.trimEnd().split('\n'))
+    .map((line) => `${' '.repeat(SECTION_INDENT)}${line}\n`);
   return `\n${paint(title, 'bold', isColored)}:\n${body.join('')}`;
 }

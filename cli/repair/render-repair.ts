@@ -11,7 +11,7 @@ import type { Repair } from './repair.ts';
 export function renderRepair(repair: Repair, isScript: boolean, layout: TextLayout): string {
   const { isDryRun, changes, failed, held, left } = repair;
   const plain = { ...layout, isColored: layout.isColored && !isScript };
-  const text = [
+  const sections = [
     failed.length === 0
       ? ''
       : section(
@@ -31,8 +31,9 @@ export function renderRepair(repair: Repair, isScript: boolean, layout: TextLayo
       : section(`still to mend (${left.changes.length})`, left.changes.map(renderChange), plain.isColored),
     renderForeign(left.differences, plain),
     renderUnjudged(left, plain),
-    `${paint(summary(repair), isMended(repair) ? 'green' : 'yellow', plain.isColored)}\n`,
   ].join('');
+  const conclusion = paint(summary(repair), isMended(repair) ? 'green' : 'yellow', plain.isColored);
+  const text = sections === '' ? `${conclusion}\n` : `${sections}\n${conclusion}\n`;
   const lines = isDryRun ? changes.map((line) => `${line.trimEnd()}\n`).join('') : '';
   return lines + (isScript ? asComments(text) : text);
 }
