@@ -91,9 +91,13 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** A Pod's name without its addresses, which the rows show. */
+/** As many characters of a container id as `crictl pods` shows. */
+const SHOWN_ID_LENGTH = 13;
+
+/** A Pod's name, or the beginning of its container's id where the name is not known. */
 function podText(owner: Owner): string {
-  return owner.kind === 'pod' ? ownerText({ ...owner, ips: [] }).slice('Pod '.length) : '';
+  if (owner.kind !== 'pod') return '';
+  return owner.name === '' ? owner.key.slice(0, SHOWN_ID_LENGTH) : `${owner.namespace}/${owner.name}`;
 }
 
 function withPod(columns: readonly Column<Row>[], rows: readonly Row[]): readonly Column<Row>[] {
