@@ -1,3 +1,4 @@
+import { BENCH } from './bench/command.ts';
 import { BUNDLE } from './bundle/command.ts';
 import type { Command } from './command.ts';
 import { CHECK, DIFF } from './diff/command.ts';
@@ -34,4 +35,5 @@ export const COMMANDS: readonly Command[] = [
   REPAIR,
   DOCTOR,
   BUNDLE,
+  BENCH,
 ];

@@ -1,0 +1,21 @@
+/** How long something took, to the microsecond. */
+export type Figures = {
+  readonly count: number;
+  readonly medianMs: number;
+  readonly p90Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+};
+
+/** Sums up durations; undefined of none. A quantile is one that was measured: the smallest with so many below or at it. Pure. */
+export function findFigures(durationsMs: readonly number[]): Figures | undefined {
+  const sorted = durationsMs.toSorted((a, b) => a - b);
+  const last = sorted.at(-1);
+  if (last === undefined) return undefined;
+  const at = (quantile: number) => rounded(sorted[Math.max(0, Math.ceil(quantile * sorted.length) - 1)] ?? last);
+  return { count: sorted.length, medianMs: at(0.5), p90Ms: at(0.9), p99Ms: at(0.99), maxMs: rounded(last) };
+}
+
+function rounded(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000;
+}
