@@ -66,6 +66,7 @@ function renderBody(graph: Graph): string {
     button('fit', 'Show all ( 0 )', 'Fit'),
     button('fold', 'Fold or unfold all Pods ( f )', 'Fold'),
     '</div>',
+    '<ul class="legend" aria-label="Lines"><li class="from-pod">from the Pod</li><li class="to-pod">to the Pod</li><li class="broken">broken</li><li class="after">not reached</li></ul>',
     '</header>',
     '<main>',
     '<div id="stage">',

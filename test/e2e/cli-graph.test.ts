@@ -79,7 +79,7 @@ const SHOWN = {
 } as const;
 
 for (const [name, kind] of Object.entries(SHOWN)) {
-  test.serial(`tke-eni graph: ${name}: a ${kind} is red`, async (t) => {
+  test.serial(`tke-eni graph: ${name}: in red (${kind})`, async (t) => {
     t.timeout(60_000);
     const { trial, pod } = theNode();
     const fault = NODE_FAULTS.find((one) => one.name === name);
