@@ -16,6 +16,20 @@ export const AGENT_FINDINGS = {
     severity: 'error',
     isOurs: false,
   },
+  'repair-fight': {
+    title: 'Some program undoes what the agent repairs',
+    why: 'The agent leaves such a change alone for a minute at a time, so that two programs do not fill the node: until then it is as the other one wants it.',
+    cure: '`tke-eni watch` shows who changes it and when; runbook TkeEniRepairFight.',
+    severity: 'error',
+    isOurs: false,
+  },
+  'repair-failing': {
+    title: 'The agent’s last look at the kernel failed',
+    why: 'Nothing repairs what others change while this lasts.',
+    cure: 'The reason names what the kernel refused; `tke-eni events` and the agent’s log have more.',
+    severity: 'warning',
+    isOurs: false,
+  },
   'journal-missing': {
     title: 'The agent has no journal on this node',
     why: 'Without it nobody knows which addresses are in use but the kernel; the agent adopts what it finds before it serves.',

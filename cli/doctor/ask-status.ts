@@ -8,9 +8,9 @@ import type { AgentStatus } from './doctor-facts.ts';
 export async function askStatus(socket: string): Promise<Known<AgentStatus>> {
   try {
     using client = await openOpsClient(socket);
-    const { status } = await client.summary();
+    const { status, held, lastPassError } = await client.summary();
     if (status === undefined) return unknown('the agent did not say', 'tke-eni status');
-    return known({ code: status.code, message: status.msg, details: status.details });
+    return known({ code: status.code, message: status.msg, details: status.details, held, lastPassError });
   } catch (error) {
     if (error instanceof CliError) return unknown(error.message, error.next);
     throw error;

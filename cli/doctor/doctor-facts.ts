@@ -79,7 +79,16 @@ export type DhcpClient = { readonly pid: number; readonly args: readonly string[
 export type SocketFacts = { readonly path: string; readonly problem: string | undefined };
 
 /** How the agent says it is; undefined where it is too old to say. */
-export type AgentStatus = { readonly code: number; readonly message: string; readonly details: string };
+export type AgentStatus = {
+  /** CNI error code; 0: it can serve. */
+  readonly code: number;
+  readonly message: string;
+  readonly details: string;
+  /** Repairs that it leaves alone because somebody keeps undoing them. */
+  readonly held: readonly string[];
+  /** Empty when its last pass was well. */
+  readonly lastPassError: string;
+};
 
 /** The agent's state folder. */
 export type StateDirFacts = {

@@ -3,11 +3,11 @@ import { type Check, done, skipped, whenKnown } from './check.ts';
 
 const AGENT_PODS = 'kubectl -n kube-system get pods -l k8s-app=tke-eni-agent -o wide';
 
-/** Looks whether the agent answers and could serve. */
+/** Looks whether the agent answers, could serve, and can repair. */
 export const AGENT_CHECK: Check = {
   id: 'agent',
-  looksAt: 'the agent answers on its socket and could serve an ADD',
-  finds: ['agent-dead', 'agent-not-ready'],
+  looksAt: 'the agent answers on its socket, could serve an ADD, and nobody undoes its repairs',
+  finds: ['agent-dead', 'agent-not-ready', 'repair-fight', 'repair-failing'],
   judge: ({ socket, status }) =>
     whenKnown(socket, ({ path, problem }) => {
       if (problem !== undefined) {
@@ -15,10 +15,21 @@ export const AGENT_CHECK: Check = {
         return done([finding('agent-dead', { what, fix: [AGENT_PODS, `ls -l ${path}`], subjects: [] })]);
       }
       if (status.kind === 'unknown') return done([], [`it answers; how it is was not told: ${status.why}`]);
-      const { code, message, details } = status.value;
-      if (code === 0) return done([], ['it answers and is ready']);
-      const what = `the agent says (CNI code ${code}): ${[message, details].filter((text) => text !== '').join(': ')}`;
-      return done([finding('agent-not-ready', { what, fix: ['tke-eni status', AGENT_PODS], subjects: [] })]);
+      const { code, message, details, held, lastPassError } = status.value;
+      const reason = [message, details].filter((text) => text !== '').join(': ');
+      const notReady = { what: `the agent says (CNI code ${code}): ${reason}`, fix: ['tke-eni status', AGENT_PODS] };
+      const failing = { what: `the agent's last look at the kernel failed: ${lastPassError}`, fix: ['tke-eni events'] };
+      const fights = held.map((line) =>
+        finding('repair-fight', { what: `somebody keeps undoing: ${line}`, fix: ['tke-eni watch'], subjects: [] }),
+      );
+      return done(
+        [
+          ...(code === 0 ? [] : [finding('agent-not-ready', { ...notReady, subjects: [] })]),
+          ...fights,
+          ...(lastPassError === '' ? [] : [finding('repair-failing', { ...failing, subjects: [] })]),
+        ],
+        [code === 0 ? 'it answers and is ready' : 'it answers'],
+      );
     }),
 };
 

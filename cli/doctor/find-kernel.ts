@@ -18,7 +18,9 @@ export const KERNEL_CHECK: Check = {
   finds: ['kernel-features'],
   judge: ({ node, kernel }) =>
     whenKnown(kernel, ({ release }) => {
-      const journal = ifKnown(node.agent)?.journal;
+      const agent = ifKnown(node.agent);
+      const journal = agent?.journal;
+      const isWithoutNft = agent !== undefined && ifKnown(agent.node)?.node.nftables === false;
       const lacks = [
         ...(isOlder(release) ? [`it is ${release}; ${OLDEST.join('.')} is the oldest that is tested`] : []),
         ...(node.host.rules.some((rule) => isOurRule(rule) && rule.protocol === undefined)
@@ -26,6 +28,9 @@ export const KERNEL_CHECK: Check = {
           : []),
         ...(node.host.nft.kind === 'unknown' && /not supported|ENOPROTOOPT|Protocol/i.test(node.host.nft.why)
           ? [`it has no nf_tables: ${node.host.nft.why}`]
+          : []),
+        ...(isWithoutNft
+          ? ['the agent found no nftables: IPv6 sources are not checked, answers of NodePorts are not led back']
           : []),
       ];
       const fix = ['modprobe nf_tables', 'update the node’s image'];

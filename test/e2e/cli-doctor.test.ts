@@ -68,6 +68,20 @@ test.serial('tke-eni doctor: says that nothing is wrong of a node whose agent ru
   t.deepEqual(changesBetween(before, await kernelImage(views)), []);
 });
 
+test.serial('tke-eni doctor: tells somebody without rights what it could not look at', async (t) => {
+  const { trial } = theNode();
+  const { stateDir, socketPath } = placeOf(trial);
+  const nobody = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups'];
+  const places = ['--state-dir', stateDir, '--socket', socketPath, '--host-root', '/'];
+  const argv = [...nobody, join(DIST_BIN_DIR, 'tke-eni'), 'doctor', ...places, '--only', 'agent,state-folder,iptables'];
+  const { code, stdout, stderr } = await trial.node.netns.tryRun(argv);
+  t.is(code, 2, stdout + stderr);
+  t.regex(stdout, /^skipped {2}agent: .*; run as root$/m);
+  t.regex(stdout, /^skipped {2}state-folder: .*; run as root$/m);
+  t.regex(stdout, /^nothing could be looked at, 3 skipped$/m);
+  t.regex(stderr, /without root/);
+});
+
 test.serial('tke-eni doctor: names an agent that is dead', async (t) => {
   const { trial } = theNode();
   await trial.killAgent();

@@ -26,7 +26,7 @@ export function doctorFacts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
     inotify: known({ used: 14, max: 128 }),
     dhcpClients: known([]),
     socket: known({ path: '/run/tke-eni/agent.sock', problem: undefined }),
-    status: known({ code: 0, message: '', details: '' }),
+    status: known({ code: 0, message: '', details: '', held: [], lastPassError: '' }),
     stateDir: known({
       path: '/run/tke-eni',
       exists: true,

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Check } from '../../../cli/doctor/check.ts';
-import type { DoctorFacts } from '../../../cli/doctor/doctor-facts.ts';
+import type { AgentStatus, DoctorFacts } from '../../../cli/doctor/doctor-facts.ts';
 import { AGENT_CHECK, CNI_CHECK, STATE_CHECK } from '../../../cli/doctor/find-agent.ts';
 import {
   BRIDGE_CHECK,
@@ -24,7 +24,9 @@ const CASES: readonly (readonly [Check, readonly Case[]])[] = [
     [
       ['it is ready', {}, []],
       ['nobody answers', { socket: known({ path: '/run/x.sock', problem: 'it has ended' }) }, ['agent-dead']],
-      ['it cannot serve', { status: known({ code: 50, message: 'no supply', details: '' }) }, ['agent-not-ready']],
+      ['it cannot serve', { status: status({ code: 50, message: 'no supply' }) }, ['agent-not-ready']],
+      ['somebody undoes its repairs', { status: status({ held: ['ip rule add pref 1537'] }) }, ['repair-fight']],
+      ['its last pass failed', { status: status({ lastPassError: 'EPERM' }) }, ['repair-failing']],
       ['it is too old to say', { status: unknown('too old', 'upgrade') }, []],
     ],
   ],
@@ -107,6 +109,10 @@ test('conntrack: calls a full table an error, a filling one a warning, what is p
   };
   t.deepEqual([severityOf(262_000, 0), severityOf(220_000, 9), severityOf(10, 9)], [['error'], ['warning'], ['info']]);
 });
+
+function status(change: Partial<AgentStatus>): DoctorFacts['status'] {
+  return known({ code: 0, message: '', details: '', held: [], lastPassError: '', ...change });
+}
 
 function kernelWith(change: object): DoctorFacts['kernel'] {
   const { kernel } = doctorFacts();
