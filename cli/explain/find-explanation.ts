@@ -64,8 +64,11 @@ function addressOf(option: string, word: string | undefined): string | undefined
 function explainPod(situation: Situation, view: PodView, asked: string | undefined, ends: Ends): Explanation {
   const eni = view.eni === undefined ? 'an unknown ENI' : view.eni.title;
   const wanted = [ends.to, ends.from].find((ip) => ip !== undefined);
-  const family = asked === undefined ? wanted : asked;
-  const ips = view.ips.filter((ip) => family === undefined || familyOf(ip) === familyOf(family));
+  const named = [asked, ends.to, ends.from].filter((ip) => ip !== undefined);
+  if (new Set(named.map(familyOf)).size > 1) {
+    throw new CliError('USAGE', `${named.join(' and ')} are not of one family`, 'name addresses of one family');
+  }
+  const ips = view.ips.filter((ip) => named.every((each) => familyOf(each) === familyOf(ip)));
   if (ips.length === 0) {
     const message = `${view.title} has no address to explain${wanted === undefined ? '' : ` of the family of ${wanted}`}`;
     throw new CliError('NOT_FOUND', message, `its addresses: ${view.ips.join(', ') || 'none'}`);

@@ -13,7 +13,7 @@ export function leadsToPod({ ruleMode }: Situation, view: PodView, ip: string): 
   const dst = hostPrefix(ip);
   const table = isCompact ? TABLE_POD_ROUTES : TABLE_MAIN;
   // A Pod without a veth of ours is led by the plugin that wired it.
-  if (view.lease?.plugin === 'ipam') return undefined;
+  if (!view.isOurs) return undefined;
   const rule: RuleSpec = isCompact
     ? ours(ip, { priority: PRIORITY.podHostRoutes, table })
     : ours(ip, { priority: PRIORITY.toPod, dst, table });
@@ -25,9 +25,9 @@ export function leadsToPod({ ruleMode }: Situation, view: PodView, ip: string): 
 export function leadsByEni(situation: Situation, view: PodView, src: string, mark: number): Leads | undefined {
   const { eni } = view;
   const { node, ruleMode, mask } = situation;
-  if (node?.egress === 'node' && (mark & NODEPORT_MARK) !== 0) return leadsByPrimary(situation, src);
+  if (node?.egress === 'node' && (mark & NODEPORT_MARK) !== 0) return leadsByPrimary(situation, view, src);
   if (eni === undefined || !view.ips.includes(src)) return undefined;
-  const isPerPod = ruleMode === 'per-pod' || view.lease?.plugin === 'ipam';
+  const isPerPod = ruleMode === 'per-pod' || !view.isOurs;
   const rule = isPerPod
     ? ours(src, { priority: PRIORITY.fromPod, src: hostPrefix(src), table: eni.table })
     : ours(src, { priority: PRIORITY.eniMark, fwmark: eni.mark, fwmask: mask, table: eni.table });
@@ -51,7 +51,7 @@ export function leadsToNode(ip: string): Leads {
   };
 }
 
-function leadsByPrimary({ node }: Situation, src: string): Leads | undefined {
+function leadsByPrimary({ node }: Situation, view: PodView, src: string): Leads | undefined {
   if (node === undefined) return undefined;
   const rule = ours(src, {
     priority: PRIORITY.nodePort,
@@ -60,7 +60,14 @@ function leadsByPrimary({ node }: Situation, src: string): Leads | undefined {
     table: TABLE_MAIN,
   });
   const { ifindex, ifname } = node.primary;
-  return { rule, table: TABLE_MAIN, oif: ifindex, dst: 'default', what: `the default route by ${ifname}` };
+  return {
+    rule,
+    table: TABLE_MAIN,
+    oif: ifindex,
+    dst: 'default',
+    what: `the default route by ${ifname}`,
+    orBy: view.eni?.ifindex ?? 0,
+  };
 }
 
 function byTable(eni: EniView, src: string): Omit<Leads, 'rule'> {

@@ -15,7 +15,7 @@ const REPAIR = 'tke-eni repair';
 export function vethHop(situation: Situation, view: PodView): Hop {
   const { veth, lease, pod } = view;
   const element = linkId(pod.hostIfindex ?? 0);
-  if (lease?.plugin === 'ipam' && veth === undefined) {
+  if (!view.isOurs && veth === undefined) {
     const parts = { kind: 'veth' as const, element, title: 'host interface of another plugin' };
     return unknownHop(
       parts,
@@ -51,8 +51,8 @@ function peerFault(view: PodView): Finding | undefined {
   });
 }
 
-function groupFault({ ruleMode }: Situation, { veth, eni, pod, title }: PodView): Finding | undefined {
-  if (veth === undefined || eni === undefined || veth.group === eni.table) return undefined;
+function groupFault({ ruleMode }: Situation, { veth, eni, pod, title, isOurs }: PodView): Finding | undefined {
+  if (!isOurs || veth === undefined || eni === undefined || veth.group === eni.table) return undefined;
   return finding('link-group-wrong', {
     what: `${veth.ifname} of ${title} is in link group ${veth.group}, not in ${eni.table} of ${eni.title}`,
     fix: [REPAIR, `ip link set ${veth.ifname} group ${eni.table}`],
@@ -62,18 +62,19 @@ function groupFault({ ruleMode }: Situation, { veth, eni, pod, title }: PodView)
   });
 }
 
-function mtuFault({ veth, link, lease, ifName, title }: PodView): Finding | undefined {
+function mtuFault({ veth, link, lease, ifName, title, isOurs }: PodView): Finding | undefined {
   if (veth === undefined) return undefined;
+  const recorded = isOurs ? lease?.mtu : undefined;
   const ends = [
     `${veth.ifname} ${veth.mtu}`,
     ...(link === undefined ? [] : [`${ifName} in the Pod ${link.mtu}`]),
-    ...(lease === undefined ? [] : [`recorded ${lease.mtu}`]),
+    ...(recorded === undefined ? [] : [`recorded ${recorded}`]),
   ];
-  const sizes = new Set([veth.mtu, link?.mtu ?? veth.mtu, lease?.mtu ?? veth.mtu]);
+  const sizes = new Set([veth.mtu, link?.mtu ?? veth.mtu, recorded ?? veth.mtu]);
   if (sizes.size === 1) return undefined;
   return finding('mtu-mismatch', {
     what: `the MTUs of ${title} differ: ${ends.join(', ')}`,
-    fix: [REPAIR, `ip link set ${veth.ifname} mtu ${lease?.mtu ?? link?.mtu}`],
+    fix: [REPAIR, `ip link set ${veth.ifname} mtu ${recorded ?? link?.mtu}`],
     subjects: [linkId(veth.ifindex)],
   });
 }
@@ -117,7 +118,11 @@ export function podNeighHop({ facts }: Situation, view: PodView, ip: string): Ho
 /** The ENI: on the node, up, with carrier, its MAC and its own address, wide enough for the Pod's packets. */
 export function eniHop(eni: EniView, family: 4 | 6, view: PodView | undefined): Hop {
   const { link } = eni;
-  const parts = { kind: 'eni' as const, element: eniId(eni.eniId ?? String(eni.table)), title: `ENI ${eni.title}` };
+  const parts = {
+    kind: 'eni' as const,
+    element: eniId(eni.eniId ?? String(eni.table)),
+    title: eni.eniId === undefined ? eni.title : `ENI ${eni.title}`,
+  };
   if (link === undefined) return hopOf(parts, eniDetached(eni));
   const isUp = (link.flags & IFF_UP) !== 0;
   const state = !isUp ? 'down' : link.carrier === 0 ? 'up, no carrier' : 'up';

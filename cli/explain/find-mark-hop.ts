@@ -63,7 +63,7 @@ export function findMark(situation: Situation, packet: Incoming): Marked {
 
 /** In compact mode a Pod's packets carry the mark of its ENI; everything else is led without. */
 function wantedMark({ ruleMode }: Situation, { pod }: Incoming): number {
-  return ruleMode === 'compact' ? (pod?.eni?.mark ?? 0) : 0;
+  return ruleMode === 'compact' && pod?.isOurs !== false ? (pod?.eni?.mark ?? 0) : 0;
 }
 
 function withoutTable(situation: Situation, packet: Incoming, wanted: number): Marked {
@@ -104,7 +104,8 @@ function markFault(situation: Situation, packet: Incoming, wanted: number, verdi
   // Egress by the node sets the NodePort bit on purpose.
   const isByNode = node?.egress === 'node' && (verdict.mark & NODEPORT_MARK) !== 0;
   const isWrong = (verdict.mark & mask) >>> 0 !== wanted || ((verdict.mark & NODEPORT_MARK) !== 0 && !isByNode);
-  const isByGroup = packet.pod?.eni !== undefined && packet.link.group !== packet.pod.eni.table;
+  const isByGroup =
+    packet.pod?.isOurs === true && packet.pod.eni !== undefined && packet.link.group !== packet.pod.eni.table;
   if (!isWrong && !isChanged) return undefined;
   if (isWrong && isByGroup && !isChanged) {
     return finding('link-group-wrong', {

@@ -71,7 +71,7 @@ function leadsFromPod(situation: Situation, view: PodView, src: string, to: End,
   if (to.kind === 'node') return leadsToNode(to.ip);
   if (to.kind === 'pod') return leadsToPod(situation, to.pod, to.ip);
   const { mask, ruleMode } = situation;
-  const isMarked = ruleMode === 'per-pod' || (mark & mask) >>> 0 === (view.eni?.mark ?? 0);
+  const isMarked = ruleMode === 'per-pod' || !view.isOurs || (mark & mask) >>> 0 === (view.eni?.mark ?? 0);
   return isMarked ? leadsByEni(situation, view, src, mark) : undefined;
 }
 

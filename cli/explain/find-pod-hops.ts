@@ -138,12 +138,13 @@ function insideRoute(
     sourceFault(situation, view, flow) ??
     insideFault(view, reading.kind === 'refused' ? reading.code : undefined, {
       hasRefusal: reading.kind === 'refused' && reading.route !== undefined,
-      isOurs: oif === view.link?.ifindex && gateway === gatewayIp,
+      isOurs: oif === view.link?.ifindex && (gateway === gatewayIp || !view.isOurs),
       isLocal: route?.type === RTN_LOCAL,
       title,
     });
   const hop = hopOf({ kind: 'route', element, title, details: taken.lines }, gravest(fault, taken.finding));
-  return oif === view.link?.ifindex && gateway !== undefined ? { hop, gateway } : { hop };
+  // Another plugin's gateway is an address that answers.
+  return view.isOurs && oif === view.link?.ifindex && gateway !== undefined ? { hop, gateway } : { hop };
 }
 
 /** A program that binds no address sends with the one that the route or the kernel chooses. */

@@ -30,6 +30,8 @@ export type Leads = {
   /** Whose route it is; for causes that are elsewhere: its link gone, down or bare. */
   readonly eni?: EniView;
   readonly pod?: PodView;
+  /** Another link that its source may leave by: then it goes another way than planned, but it goes. */
+  readonly orBy?: number;
 };
 
 /** What is judged. */
@@ -48,9 +50,17 @@ export type Judged = {
 const REPAIR = 'tke-eni repair';
 
 /** Finds why a packet is not led as it should be; undefined when it is. The place says which hop shows it. */
-export function findRoutingFault(
-  judged: Judged,
-): { readonly place: 'rule' | 'route'; readonly finding: Finding } | undefined {
+export function findRoutingFault(judged: Judged): RoutingFault | undefined {
+  const fault = faultOf(judged);
+  const { orBy } = judged.leads;
+  if (fault === undefined || orBy === undefined || judged.oif !== orBy) return fault;
+  return { ...fault, finding: { ...fault.finding, severity: 'warning' } };
+}
+
+/** What is wrong with the way of a packet, and which hop shows it. */
+export type RoutingFault = { readonly place: 'rule' | 'route'; readonly finding: Finding };
+
+function faultOf(judged: Judged): RoutingFault | undefined {
   const { leads, route, reading } = judged;
   if (route !== undefined && isLedWell(judged, route)) {
     const found = ruleFault(judged, 'warning') ?? duplicateFault(judged);

@@ -31,7 +31,7 @@ export function findForwarding(
       ...(all === key ? [] : [`${all} = ${host.sysctls.get(all) ?? 'not there'}`]),
     ],
   };
-  if (isOn) return { hop: hopOf(parts), isOn };
+  if (isOn) return { hop: hopOf(parts, policyFault(host, family)), isOn };
   const isAll = host.sysctls.get(all) === '0';
   const off = finding('ip-forward-off', {
     what: `${isAll ? all : key} is 0: the node forwards nothing that comes in by ${ifname}`,
@@ -39,6 +39,26 @@ export function findForwarding(
     subjects: [sysctlId(isAll ? all : key)],
   });
   return { hop: hopOf(parts, off), isOn };
+}
+
+/** A chain that drops what none of its rules accepts; which those are is for `doctor` to read. */
+function policyFault({ nft }: Situation['facts']['host'], family: 4 | 6): Finding | undefined {
+  const families = ['inet', family === 4 ? 'ip' : 'ip6'];
+  const chains = (nft.kind === 'known' ? nft.value.objects : []).map((object) => object['chain']).filter(isChain);
+  const dropping = chains.find(
+    (chain) => chain['hook'] === 'forward' && chain['policy'] === 'drop' && families.includes(String(chain['family'])),
+  );
+  if (dropping === undefined) return undefined;
+  const name = `${dropping['family']} ${dropping['table']} ${dropping['name']}`;
+  return finding('forward-policy-drop', {
+    what: `the policy of chain ${name} is drop: whether one of its rules accepts the packet is not read here`,
+    fix: ['tke-eni doctor', `nft list chain ${name}`],
+    subjects: [`nft:${dropping['table']}`],
+  });
+}
+
+function isChain(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 /** An IPv4 packet whose source is checked. */
@@ -145,7 +165,7 @@ function wayBackFault(host: Situation['facts']['host'], check: SourceCheck, back
 }
 
 function offFault({ pod }: Checked, check: SourceCheck, ifname: string): Finding | undefined {
-  if (pod === undefined || check.mode !== 0) return undefined;
+  if (pod?.isOurs !== true || check.mode !== 0) return undefined;
   return finding('rp-filter-off', {
     what: `rp_filter is off on ${ifname}: ${pod.title} could send with any address`,
     fix: ['tke-eni repair', `sysctl -w ${sysctlName(rpFilter(ifname))}=1`],

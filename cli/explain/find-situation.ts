@@ -18,6 +18,8 @@ export type PodView = {
   readonly ifName: string;
   readonly ips: readonly string[];
   readonly lease: Lease | undefined;
+  /** False when another main plugin wired the Pod and asked us for an address only. */
+  readonly isOurs: boolean;
   /** Host end of its veth pair. */
   readonly veth: LinkMessage | undefined;
   readonly inside: Known<NetnsFacts>;
@@ -83,14 +85,18 @@ export function findSituation(facts: NodeFacts, wantedNft: Known<string>, ask: A
 function podView(facts: NodeFacts, enis: readonly EniView[], pod: PodFacts): PodView {
   const lease = ifKnown(pod.lease);
   const ifName = pod.key.slice(pod.key.indexOf('/') + 1);
-  const veth = facts.host.links.find(({ ifindex }) => ifindex === pod.hostIfindex);
+  const isOurs = lease?.plugin !== 'ipam';
+  const inside = ifKnown(pod.inside);
+  const link = inside?.links.find(({ ifname }) => ifname === ifName);
+  // A pair that another plugin made is known by the Pod's end of it alone.
+  const veth = facts.host.links.find(
+    ({ ifindex, kind }) => ifindex === (isOurs ? pod.hostIfindex : link?.link) && (isOurs || kind === 'veth'),
+  );
   // Without a lease the link group tells the ENI, or, in per-pod mode, the rule for the Pod's address.
   const ips = podAddresses(facts, pod);
   const table = veth?.group === 0 || veth === undefined ? tableOfRules(facts, ips) : veth.group;
   const eni = enis.find((each) => (lease === undefined ? each.table === table : each.eniId === lease.eniId));
-  const inside = ifKnown(pod.inside);
-  const link = inside?.links.find(({ ifname }) => ifname === ifName);
-  return { pod, title: podTitle(pod), ifName, ips, lease, veth, inside: pod.inside, link, eni };
+  return { pod, title: podTitle(pod), ifName, ips, lease, isOurs, veth, inside: pod.inside, link, eni };
 }
 
 function tableOfRules({ host }: NodeFacts, ips: readonly string[]): number | undefined {

@@ -1,13 +1,15 @@
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { Explanation } from '../../cli/explain/explanation.ts';
 import { renderExplanation } from '../../cli/explain/render-explanation.ts';
 import { explain } from '../../cli/explain/run-explain.ts';
 import { buildExecutables } from '../../tools/build.ts';
+import { DIST_BIN_DIR } from '../support/agent-process.ts';
 import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
 import type { NodeFault } from './support/node-fault.ts';
 import { NODE_FAULTS } from './support/node-faults.ts';
-import { runCli } from './support/run-cli.ts';
+import { askCli, listOf, runCli } from './support/run-cli.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
 
@@ -67,7 +69,68 @@ test.serial('explain: finds every hop in order on a node that is well, and packe
   t.true(await trial.node.netns.ping(pod.ip));
   const there = await explained(pod.ip, { to: trial.vpc.outside.ip });
   t.deepEqual(faultsOf(there), [], report(there));
-  t.log(report(explanation));
+});
+
+test.serial('tke-eni explain: exits with 0, 1, 2 and 64, and prints one document for programs', async (t) => {
+  const place = placeOf(trial);
+  const well = await askCli(place, 'explain', pod.ip);
+  t.is(well.code, 0);
+  t.is(listOf(well.document, 'paths').length, 4);
+  await trial.node.netns.nft('flush ruleset\n');
+  try {
+    const broken = await runCli(place, 'explain', `default/${pod.name}`);
+    t.is(broken.code, 1, broken.stderr);
+    t.regex(broken.stdout, /\n {2}BROKEN {2}nft /);
+    t.regex(broken.stdout, /nft-table-missing/);
+    t.true(broken.stdout.includes('cure    tke-eni repair\n'));
+  } finally {
+    await runCli(place, 'repair');
+  }
+  const nobody = await runCli(place, 'explain', 'no-such-pod');
+  t.is(nobody.code, 2);
+  t.regex(nobody.stderr, /no-such-pod.*\n.*next: tke-eni pods/);
+  const usage = await runCli(place, 'explain', pod.ip, '--to', 'example.com');
+  t.is(usage.code, 64);
+  t.regex(usage.stderr, /--to "example.com" is no IP address/);
+  t.is((await runCli(place, 'explain', pod.ip, '--to', '::1')).code, 64, 'two families');
+  t.is((await runCli(place, 'explain', pod.name, '--to', '::1')).code, 2, 'a family that the Pod does not have');
+});
+
+test.serial(
+  'explain: walks from the kernel alone where there is no journal, and says what it cannot see',
+  async (t) => {
+    const place = { ...placeOf(trial), stateDir: trial.dir.join('nothing') };
+    const { code, stdout, stderr } = await runCli(place, 'explain', pod.ip);
+    t.is(code, 0, stdout);
+    t.regex(stderr, /from the kernel alone/);
+    t.regex(stdout, /\n {2}unknown cloud /);
+    t.regex(stdout, /rule {4}1536: /);
+    await trial.node.netns.ip('link', 'set', 'eth1', 'down');
+    try {
+      const down = await runCli(place, 'explain', pod.ip);
+      t.is(down.code, 1, down.stdout);
+      t.regex(down.stdout, /eni-down|route-missing/);
+    } finally {
+      await runCli(placeOf(trial), 'repair');
+    }
+  },
+);
+
+test.serial('explain: tells who is not root what only root can see', async (t) => {
+  const { netns, stateDir, socketPath } = placeOf(trial);
+  const argv = [
+    'setpriv',
+    '--reuid=65534',
+    '--regid=65534',
+    '--clear-groups',
+    '--bounding-set=-all',
+    '--inh-caps=-all',
+  ];
+  const cli = [join(DIST_BIN_DIR, 'tke-eni'), 'explain', pod.ip, '--state-dir', stateDir, '--socket', socketPath];
+  const { code, stdout, stderr } = await netns.tryRun([...argv, ...cli, '--host-root', '/']);
+  const said = `${stdout}${stderr}`;
+  t.regex(said, /root/, said);
+  t.not(code, 1, said);
 });
 
 async function tryFault(t: ExecutionContext, fault: NodeFault, scene: FaultScene): Promise<void> {
