@@ -21,6 +21,9 @@ import { openTrial, type Trial } from './support/trial.ts';
 /** What is the test's machine's, not the trial's. */
 const NOT_OF_THE_NODE = 'networkd,network-manager,cloud-init,inotify,state-dir-not-tmpfs,conntrack-pressure';
 
+/** More than the agent goes along with within a minute. */
+const ROUNDS = 12;
+
 /** The agent puts its executable and its configuration into folders of its own. */
 const INSTALLS = {
   'plugin-dir': DIST_BIN_DIR,
@@ -80,6 +83,21 @@ test.serial('tke-eni doctor: tells somebody without rights what it could not loo
   t.regex(stdout, /^skipped {2}state-folder: .*; run as root$/m);
   t.regex(stdout, /^nothing could be looked at, 3 skipped$/m);
   t.regex(stderr, /without root/);
+});
+
+test.serial('tke-eni doctor: names a fight with a program that undoes repairs', async (t) => {
+  t.timeout(60_000);
+  const { trial } = theNode();
+  const hasRule = async () => (await trial.node.netns.ipJson('rule', 'show', 'pref', '512')).length > 0;
+  for (let round = 0; round < ROUNDS && (await hasRule()); round++) {
+    await trial.node.netns.ip('rule', 'del', 'pref', '512');
+    await waitUntil(hasRule, { what: 'the rule', timeoutMs: 1_000, everyMs: 20 }).catch(() => undefined);
+  }
+  t.deepEqual((await idsOf(trial)).toSorted(), ['repair-fight', 'rule-missing']);
+  await trial.killAgent();
+  await runCli(placeOf(trial), 'repair');
+  await trial.startAgent();
+  t.deepEqual(await idsOf(trial), []);
 });
 
 test.serial('tke-eni doctor: names an agent that is dead', async (t) => {
