@@ -1,6 +1,6 @@
 /**
  * Makes test/capture/*.hex: netlink messages as iproute2 sends them and the kernel answers, taken with strace in
- * fresh network namespaces. Run as root: `node tools/capture.ts`. Our own encoder and decoder have no part in it.
+ * fresh network namespaces. Run as root: `node tools/capture.ts [name…]`; without names all are made anew. Our own encoder and decoder have no part in it.
  */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -116,6 +116,39 @@ const CAPTURES: readonly Capture[] = [
     'ip -n $NS link set dev v0 alias tke/x',
   ]),
   answer('link-bridge', 16, 'link show dev br0', ['ip -n $NS link add br0 address 02:00:00:00:00:04 type bridge']),
+  answer('link-bridge-port', 16, '-d link show dev v0', [
+    VETH,
+    ...UP,
+    'ip -n $NS link add br0 type bridge',
+    'ip -n $NS link set br0 up',
+    'ip -n $NS link set v0 master br0',
+    'ip -n $NS link set v0 type bridge_slave cost 7 hairpin on isolated on',
+  ]),
+  answer('link-vxlan', 16, '-d link show dev vx0', [
+    VETH,
+    'ip -n $NS link add vx0 type vxlan id 42 local 10.0.0.9 dev v0 dstport 4789 srcport 1000 2000 ttl 5',
+  ]),
+  answer('link-macvlan', 16, '-d link show dev mv0', [VETH, 'ip -n $NS link add mv0 link v0 type macvlan mode bridge']),
+  answer('link-tap', 16, '-d link show dev tap0', ['ip -n $NS tuntap add dev tap0 mode tap user 7']),
+  answer('link-altname', 16, '-d link show dev v0', [
+    VETH,
+    'ip -n $NS link property add dev v0 altname another-name-of-v0',
+    'ip -n $NS link set dev v0 addrgenmode none',
+  ]),
+  answer('address-lifetime', 20, '-6 addr show dev v0', [
+    VETH,
+    'ip -n $NS addr add fd00::50/64 dev v0 nodad valid_lft 5000 preferred_lft 3000',
+  ]),
+  answer('neigh-learned', 28, 'neigh show dev v0', [
+    VETH,
+    ...UP,
+    'ip -n $NS neigh add 10.0.0.78 lladdr 02:00:00:00:00:02 dev v0 nud stale extern_learn protocol 84',
+  ]),
+  answer('route-expires', 24, '-6 route show table 102', [
+    VETH,
+    ...UP,
+    'ip -n $NS -6 route add fd00:2::/64 via fe80::1 dev v0 table 102 expires 5000 pref high congctl reno',
+  ]),
   answer('error-gateway', 2, 'route add 10.1.0.0/16 via 192.0.2.1', []),
   answer('error-prefix', 2, 'route add 10.1.0.0/16 nhid 77', []),
 ];
@@ -131,8 +164,9 @@ function answer(name: string, type: number, args: string, setup: readonly string
 const NLMSG_HDRLEN = 16;
 const folder = mkdtempSync(join(tmpdir(), 'tke-capture-'));
 try {
+  const wanted = process.argv.slice(2);
   for (const capture of CAPTURES) {
-    make(capture);
+    if (wanted.length === 0 || wanted.includes(capture.name)) make(capture);
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -110,6 +110,54 @@ test('LINK: bridge', golden, 'link-bridge', LINK, {
   mtu: 1500,
 });
 
+test('LINK: port of a bridge', golden, 'link-bridge-port', LINK, {
+  ifname: 'v0',
+  slaveKind: 'bridge',
+  linkmode: 0,
+  allmulti: 1,
+});
+test('LINK: VXLAN', golden, 'link-vxlan', LINK, { ifname: 'vx0', kind: 'vxlan' });
+test('LINK: MACVLAN', golden, 'link-macvlan', LINK, { ifname: 'mv0', kind: 'macvlan' });
+test('LINK: TAP', golden, 'link-tap', LINK, { ifname: 'tap0', kind: 'tun', type: 1 });
+test('LINK: another name, and no link-local address', golden, 'link-altname', LINK, {
+  altNames: ['another-name-of-v0'],
+  gsoMaxSegs: 65535,
+});
+test('ADDRESS: one whose time is limited', golden, 'address-lifetime', ADDRESS, { address: 'fd00::50', unknown: [] });
+test('NEIGH: learned from elsewhere', golden, 'neigh-learned', NEIGH, {
+  dst: '10.0.0.78',
+  state: 4,
+  flags: 0x10,
+  protocol: 84,
+  unknown: [],
+});
+test('ROUTE: IPv6 route that expires', golden, 'route-expires', ROUTE, {
+  dst: 'fd00:2::/64',
+  pref: 1,
+  metrics: { ccAlgo: 'reno' },
+  unknown: [],
+});
+
+test('LINK: reads what the kinds of links keep', (t) => {
+  const read = (name: string) => LINK.decode(bodyOf(readCapture(`${name}.answer`)));
+  t.like(read('link-bridge-port').bridgePort, { cost: 7, mode: 1, isolated: 1, state: 3 });
+  t.regex(read('link-bridge-port').bridgePort?.bridgeId ?? '', /^8000\.[0-9a-f:]{17}$/);
+  t.like(read('link-vxlan').vxlan, { id: 42, local: '10.0.0.9', port: 4789, ttl: 5 });
+  t.deepEqual(read('link-vxlan').vxlan?.portRange, { low: 1000, high: 2000 });
+  t.like(read('link-macvlan').macvlan, { mode: 4, bcQueueLen: 1000 });
+  t.like(read('link-tap').tun, { type: 2, owner: 7, persist: 1 });
+  t.is(read('link-altname').afSpec?.inet6?.addrGenMode, 1);
+});
+
+test('ADDRESS, NEIGH, ROUTE: read the times that are left', (t) => {
+  const { cacheinfo } = ADDRESS.decode(bodyOf(readCapture('address-lifetime.answer')));
+  t.true((cacheinfo?.valid ?? 0) > 4900 && (cacheinfo?.valid ?? 0) <= 5000);
+  t.true((cacheinfo?.preferred ?? 0) > 2900 && (cacheinfo?.preferred ?? 0) <= 3000);
+  t.like(NEIGH.decode(bodyOf(readCapture('neigh-learned.answer'))).cacheinfo, { refcnt: 0 });
+  const expires = ROUTE.decode(bodyOf(readCapture('route-expires.answer'))).cacheinfo?.expires ?? 0;
+  t.true(expires > 490_000 && expires <= 500_000, 'hundredths of a second');
+});
+
 test('LINK: reads the parameters of a bridge', (t) => {
   const { bridge } = LINK.decode(bodyOf(readCapture('link-bridge.answer')));
   t.like(bridge, { forwardDelay: 1500, stpState: 0, vlanFiltering: 0 });
