@@ -138,11 +138,7 @@ async function ownNetns(t: { teardown(end: () => Promise<unknown>): void }): Pro
 }
 
 test('tke-eni completion: offers the namespaces of this node, and the tables of the one that the line names', async (t) => {
-  const name = `tke-test-${process.pid}-tab`;
-  t.teardown(() => tryRun(['ip', 'netns', 'del', name]));
-  await tryRun(['ip', 'netns', 'add', name]);
-  await tryRun(['ip', '-n', name, 'link', 'set', 'lo', 'up']);
-  await tryRun(['ip', '-n', name, 'route', 'add', 'blackhole', '10.9.9.9', 'table', '40971']);
+  const name = await netnsWithTable(t, 'tab');
   const offered = async (line: string): Promise<readonly string[]> => {
     const script = `
       source <("$1" completion bash)
@@ -152,14 +148,54 @@ test('tke-eni completion: offers the namespaces of this node, and the tables of 
     const { stdout } = await tryRun(['bash', '--norc', '-c', script, 'bash', CLI, line]);
     return stdout.trim().split('\n');
   };
-  t.deepEqual(await offered(`${CLI} routes --netns ${name.slice(0, -3)}`), [name]);
-  t.deepEqual(await offered(`${CLI} --netns=${name.slice(0, -3)}`), [name]);
+  t.deepEqual(await offered(`${CLI} routes --netns ${name.slice(0, -2)}`), [name]);
+  t.deepEqual(await offered(`${CLI} --netns=${name.slice(0, -2)}`), [name]);
   t.deepEqual(await offered(`${CLI} --netns=${name} routes --table 4`), ['40971']);
   t.deepEqual(await offered(`${CLI} routes --netns ${name} --table=4`), ['40971']);
   t.deepEqual(await offered(`${CLI} routes --netns nowhere-${name} --table 4`), ['']);
   // Whoever may not look is offered nothing, and sees no error.
   t.deepEqual(await asNobody('__complete', 'pod', '--netns', name), { code: 0, signal: null, stdout: '', stderr: '' });
 });
+
+/** Runs a test where the shell is installed, and reports it as skipped elsewhere. */
+const where = (shell: string) => (existsSync(`/usr/bin/${shell}`) ? test : test.skip);
+
+where('zsh')('tke-eni completion zsh: offers the tables of the namespace that the line names', async (t) => {
+  const name = await netnsWithTable(t, 'zsh');
+  writeFileSync(dir.join('_tke-eni'), (await cli('completion', 'zsh')).stdout);
+  const env = { PATH: `${dir.join('bin')}:/usr/sbin:/usr/bin`, PS1: '> ', HOME: dir.path };
+  await using terminal = await openTerminal(['zsh', '-f', '-i'], { env, columns: 120 });
+  await terminal.waitFor('a prompt', (screen) => screen.some((line) => line.startsWith('>')));
+  terminal.type(`fpath=(${dir.path} $fpath); autoload -Uz compinit; compinit -u -D; clear; echo loaded\r`);
+  await terminal.waitFor('the script', (screen) => screen.includes('loaded'));
+  terminal.type(`tke-eni --netns ${name.slice(0, -2)}\t`);
+  await terminal.waitFor('the namespace', (screen) => screen.includes(`> tke-eni --netns ${name}`));
+  terminal.type('routes --table 4\t');
+  const line = `> tke-eni --netns ${name} routes --table 40971`;
+  t.true((await terminal.waitFor('the table', (screen) => screen.includes(line))).includes(line));
+});
+
+where('fish')('tke-eni completion fish: offers the tables of the namespace that the line names', async (t) => {
+  const name = await netnsWithTable(t, 'fish');
+  writeFileSync(dir.join('tke-eni.fish'), (await cli('completion', 'fish')).stdout);
+  const env = { PATH: `${dir.join('bin')}:/usr/sbin:/usr/bin`, HOME: dir.path };
+  const offered = async (line: string): Promise<string> => {
+    const script = `source ${dir.join('tke-eni.fish')}; complete --do-complete='${line}'`;
+    // Word and description.
+    return (await tryRun(['fish', '--no-config', '-c', script], { env })).stdout.split('\t')[0] ?? '';
+  };
+  t.is((await offered(`tke-eni routes --netns ${name.slice(0, -2)}`)).trim(), name);
+  t.is((await offered(`tke-eni --netns=${name} routes --table 4`)).trim(), '40971');
+});
+
+async function netnsWithTable(t: { teardown(end: () => Promise<unknown>): void }, stem: string): Promise<string> {
+  const name = `tke-test-${process.pid}-${stem}`;
+  t.teardown(() => tryRun(['ip', 'netns', 'del', name]));
+  await tryRun(['ip', 'netns', 'add', name]);
+  await tryRun(['ip', '-n', name, 'link', 'set', 'lo', 'up']);
+  await tryRun(['ip', '-n', name, 'route', 'add', 'blackhole', '10.9.9.9', 'table', '40971']);
+  return name;
+}
 
 test('tke-eni man: is a page that man reads without a warning', async (t) => {
   const { stdout: page } = await cli('man');
