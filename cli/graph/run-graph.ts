@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
+import { openProgress } from '../output/progress.ts';
 import { renderJson } from '../output/render-json.ts';
 import type { GraphArgs } from './command.ts';
 import { findFormat, type GraphFormat } from './find-format.ts';
@@ -20,7 +21,9 @@ export async function run(args: GraphArgs, context: CommandContext): Promise<Exi
   if (to !== undefined && subject === undefined) {
     throw new CliError('USAGE', '--to says where a Pod sends to, and no Pod is named', 'tke-eni graph <pod> --to ADDR');
   }
-  const seen = await lookForGraph(context, { subject, to });
+  const progress = openProgress(context.stderr);
+  progress.show('looking into the node and its Pods');
+  const seen = await lookForGraph(context, { subject, to }).finally(() => progress.clear());
   const graph = graphOf(seen.facts, seen);
   const text = render(graph, seen.asked, format, context.stdout.isTerminal);
   if (file === undefined) context.stdout.write(text);
