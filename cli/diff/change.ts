@@ -7,4 +7,12 @@ export type Change =
   /** In the network namespace of a Pod. */
   | { readonly kind: 'pod'; readonly key: LeaseKey; readonly netns: string; readonly operation: Operation }
   /** The host interface of an attachment that is no more. */
-  | { readonly kind: 'delete-veth'; readonly key: LeaseKey; readonly ifindex: number; readonly ifname: string };
+  | { readonly kind: 'delete-veth'; readonly key: LeaseKey; readonly ifindex: number; readonly ifname: string }
+  /** The MAC address that a Pod sends to, back on its host interface. */
+  | {
+      readonly kind: 'set-veth-mac';
+      readonly key: LeaseKey;
+      readonly ifindex: number;
+      readonly ifname: string;
+      readonly mac: string;
+    };

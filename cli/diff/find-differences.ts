@@ -63,5 +63,5 @@ function diffOnce(sight: NodeSight): NodeDifferences {
 }
 
 function operationOf(change: Change): unknown {
-  return change.kind === 'delete-veth' ? change : change.operation;
+  return change.kind === 'host' || change.kind === 'pod' ? change.operation : change;
 }

@@ -1,4 +1,5 @@
 import { leaseKey } from '../../agent/journal/lease.ts';
+import type { PodNetwork } from '../../dataplane/network.ts';
 import { finding } from '../catalogue.ts';
 import type { DesiredNode } from '../desired/desired-of.ts';
 import { isGoneEni } from '../desired/place-recorded-enis.ts';
@@ -71,7 +72,44 @@ export function findLinkDifferences(
     ...desired.unplanned.map((lost) => unplanned(lost, names)),
     ...lostVeths(facts, agent).flatMap((link) => lostVeth(link, peers.get(link.ifindex))),
     ...addressOwners(desired, facts, names),
+    ...[...desired.networks].flatMap(([key, pod]) => [
+      ...changedMac(key, pod, facts.host, names),
+      ...tooLargeMtu(key, pod, desired, names),
+    ]),
   ];
+}
+
+/** The Pod has a permanent neighbour with the MAC that we gave its host interface: with another one every frame is lost. */
+function changedMac(
+  key: string,
+  { kind, hostVeth }: PodNetwork,
+  host: NodeFacts['host'],
+  names: Names,
+): readonly Difference[] {
+  const { ifindex, mac } = hostVeth;
+  const link = host.links.find((candidate) => candidate.ifindex === ifindex);
+  if (kind === 'ipam' || link?.address === undefined || link.address === mac) return [];
+  const owner: Owner = { kind: 'pod', key };
+  const change = { kind: 'set-veth-mac', key, ifindex: link.ifindex, ifname: link.ifname, mac } as const;
+  const what = `MAC of ${link.ifname} is ${link.address}, should be ${mac}: its Pod sends to that one`;
+  const parts = { what, fix: [renderChange(change)], subjects: [linkId(link.ifindex), ...subjectOf(owner)] };
+  return [{ ...finding('veth-mac-changed', parts), whose: names.text(owner), owner, changes: [change] }];
+}
+
+/** An ENI may have got a smaller MTU for good; the Pods that were there before do not know it. */
+function tooLargeMtu(
+  key: string,
+  { kind, mtu, eniTable }: PodNetwork,
+  desired: DesiredNode,
+  names: Names,
+): readonly Difference[] {
+  const eni = desired.enis.find(({ table }) => table === eniTable);
+  if (kind === 'ipam' || eni === undefined || isGoneEni(eni) || mtu <= eni.mtu) return [];
+  const owner: Owner = { kind: 'pod', key };
+  const what = `${names.text(owner)} sends packets of up to ${mtu} bytes, ${eni.ifname} takes ${eni.mtu}`;
+  const fix = [`ip link set dev ${eni.ifname} mtu ${mtu}`, 'or delete the Pod: it comes back with the smaller MTU'];
+  const parts = { what, fix, subjects: [linkId(eni.ifindex), ...subjectOf(owner)], isOurs: false };
+  return [{ ...finding('mtu-mismatch', parts), whose: names.text(owner), owner, changes: [] }];
 }
 
 /** Host veths that bear our alias and are of no lease. Pure. */

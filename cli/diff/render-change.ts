@@ -8,6 +8,8 @@ export function renderChange(change: Change): string {
       return renderOperation(change.operation);
     case 'pod':
       return `nsenter --net=${change.netns} -- ${renderOperation(change.operation)}`;
+    case 'set-veth-mac':
+      return `ip link set dev ${change.ifname} address ${change.mac}`;
     case 'delete-veth':
       return `ip link del dev ${change.ifname}`;
   }

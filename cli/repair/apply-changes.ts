@@ -56,12 +56,17 @@ export async function applyChanges(
 /** Says that the world went on: the change is about something that is no more. */
 class ObstacleError extends Error {}
 
+const TAKEN_DOWN = 'its Pod is being taken down';
+
 function obstacleTo(change: Change, agent: AgentFacts | undefined): string | undefined {
   if (change.kind === 'host') return undefined;
   if (agent === undefined) return 'the journal cannot be read any more';
   const lease = agent.journal.leases.find((one) => leaseKey(one.containerId, one.ifName) === change.key);
   if (change.kind === 'delete-veth') return lease === undefined ? undefined : 'it has a lease now';
-  return lease?.state === 'active' && lease.netns === change.netns ? undefined : 'its Pod is being taken down';
+  if (change.kind === 'set-veth-mac') {
+    return lease?.state === 'active' && lease.hostVeth?.ifindex === change.ifindex ? undefined : TAKEN_DOWN;
+  }
+  return lease?.state === 'active' && lease.netns === change.netns ? undefined : TAKEN_DOWN;
 }
 
 async function applyOne(global: NodeContext['global'], change: Change): Promise<void> {
@@ -79,6 +84,10 @@ async function applyOne(global: NodeContext['global'], change: Change): Promise<
     if (link !== undefined && link.ifname === change.ifname) rtnetlink.link.delete({ ifindex: change.ifindex });
     return;
   }
+  if (change.kind === 'set-veth-mac') {
+    rtnetlink.link.set({ ifindex: change.ifindex, address: change.mac });
+    return;
+  }
   await applyOperations(kernelOf(global, node, rtnetlink), [change.operation]);
 }
 
@@ -88,6 +97,7 @@ function kernelOf(global: NodeContext['global'], node: Netns | undefined, rtnetl
 }
 
 function isRemoval(change: Change): boolean {
+  if (change.kind === 'set-veth-mac') return false;
   return change.kind === 'delete-veth' || change.operation.kind.startsWith('delete-');
 }
 

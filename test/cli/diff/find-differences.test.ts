@@ -136,7 +136,7 @@ for (const [what, sight, ids, whose] of HOST_CASES) {
 }
 
 function operationOf(change: Change): Operation {
-  if (change.kind === 'delete-veth') throw new Error('no link was to be deleted');
+  if (change.kind !== 'host' && change.kind !== 'pod') throw new Error(`${change.kind} is no operation`);
   return change.operation;
 }
 

@@ -1,7 +1,7 @@
 import type { ExecutionContext, TestFn } from 'ava';
 import { buildExecutables } from '../../../tools/build.ts';
 import { findViolations } from '../../support/invariants.ts';
-import { isObject } from '../../support/netns.ts';
+import { isObject, type JsonObject } from '../../support/netns.ts';
 import { type FaultScene, readFaultScene } from './fault-scene.ts';
 import { changesBetween, kernelImage } from './kernel-image.ts';
 import type { NodeFault } from './node-fault.ts';
@@ -128,10 +128,17 @@ async function refuses(t: ExecutionContext, place: CliPlace, fault: NodeFault, s
   t.is(left?.['isOurs'], false, 'repair says that it is not ours');
   t.true(Array.isArray(left?.['fix']) && left['fix'].length > 0, 'repair says what to do');
   t.is((await askCli(place, 'diff')).code, 1, 'it is still there');
-  await fault.undo?.(scene);
+  await cure(left, fault, scene);
   // What the foreign thing stood in the place of can be put back now.
   const after = await runCli(place, 'repair');
   t.is(after.code, 0, after.stdout);
+}
+
+/** Does what the finding says, where it says a command; else as a person would. */
+async function cure(finding: JsonObject | undefined, fault: NodeFault, scene: FaultScene): Promise<void> {
+  const [step]: readonly unknown[] = Array.isArray(finding?.['fix']) ? finding['fix'] : [];
+  if (typeof step !== 'string' || !step.startsWith('ip ')) await fault.undo?.(scene);
+  else await scene.trial.node.netns.run(['sh', '-e', '-c', step]);
 }
 
 function pings({ trial, pod }: FaultScene): Promise<boolean> {

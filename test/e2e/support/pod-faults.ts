@@ -98,6 +98,13 @@ export const POD_FAULTS: readonly NodeFault[] = [
     expects: { diff: 'veth-down', explain: 'veth-down', doctor: 'veth-down', repair: 'mends' },
   },
   {
+    name: "the MAC of the Pod's host interface changed, as MACAddressPolicy does",
+    inject: (scene) => ip(scene, 'link', 'set', scene.hostVeth, 'address', '02:de:ad:be:ef:03'),
+    isOurs: true,
+    breaksPackets: true,
+    expects: { diff: 'veth-mac-changed', explain: 'neigh-wrong-mac', doctor: 'veth-mac-changed', repair: 'mends' },
+  },
+  {
     name: "the Pod's host interface in the wrong group",
     inject: (scene) => ip(scene, 'link', 'set', scene.hostVeth, 'group', '77'),
     isOurs: true,
