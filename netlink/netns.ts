@@ -123,6 +123,28 @@ export function createNetns(name: string): Netns {
   }
 }
 
+/**
+ * Makes a network namespace without a name, with its loopback down: it dies with its last user, this process included.
+ * Others reach it by `/proc/<pid>/fd/<fd>` while its owner has it open. Needs no folder that can be written to.
+ * @throws NetnsError
+ */
+export function createUnnamedNetns(): Netns {
+  const host = openOwnNetns();
+  try {
+    unshare(CLONE_NEWNET);
+    try {
+      return openOwnNetns();
+    } finally {
+      returnOrAbort(host);
+    }
+  } catch (error) {
+    if (error instanceof NetnsError) throw error;
+    throw new NetnsError(errorCode(error), OWN_NETNS, 'cannot be made', error);
+  } finally {
+    host.close();
+  }
+}
+
 /** Removes the name of a namespace; the namespace dies with its last user. Idempotent. @throws NetnsError */
 export function deleteNetns(name: string): void {
   const path = netnsPath(name);

@@ -1,9 +1,8 @@
-import { createNetns, deleteNetns } from '../../netlink/netns.ts';
+import { createUnnamedNetns } from '../../netlink/netns.ts';
 import type { Request } from '../../netlink/request.ts';
 import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
 import { AF_INET } from '../../netlink/uapi/netlink.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { benchNetns } from './bench-names.ts';
 
 /** How long netlink took, milliseconds. */
 export type NetlinkTimes = {
@@ -21,32 +20,27 @@ const TABLE = 4001;
 const DUMPS = 10;
 
 /** Writes, reads and removes `count` routes in a namespace of its own, which is gone afterwards. @throws NetlinkError, NetnsError */
-export function benchNetlink(pid: number, count: number, clock: Pick<Clock, 'monotonicMs'>): NetlinkTimes {
-  const name = benchNetns(pid, 'netlink');
-  using netns = createNetns(name);
-  try {
-    using rtnetlink = openRtnetlinkIn(netns);
-    rtnetlink.link.add({ kind: 'bridge', ifname: 'bench0', up: true });
-    const oif = rtnetlink.link.list().find(({ ifname }) => ifname === 'bench0')?.ifindex ?? 0;
-    const timed = (work: () => unknown): number => {
-      const startMs = clock.monotonicMs();
-      work();
-      return clock.monotonicMs() - startMs;
-    };
-    const specs = Array.from({ length: count }, (_, index) => ({
-      dst: `10.${(index >> 16) & 0xff}.${(index >> 8) & 0xff}.${index & 0xff}/32`,
-      oif,
-      table: TABLE,
-    }));
-    const batch = (verb: 'add' | 'delete') => specs.map((spec): Request => ({ object: 'route', verb, spec }));
-    const addMs = timed(() => rtnetlink.execute(batch('add'), { stopOnError: true }));
-    const replaceMs = specs.map((spec) => timed(() => rtnetlink.route.replace(spec)));
-    const dumpMs = Array.from({ length: DUMPS }, () =>
-      timed(() => rtnetlink.route.list({ family: AF_INET, table: TABLE })),
-    );
-    const deleteMs = timed(() => rtnetlink.execute(batch('delete'), { stopOnError: true }));
-    return { routes: count, addMs, replaceMs, dumpMs, deleteMs };
-  } finally {
-    deleteNetns(name);
-  }
+export function benchNetlink(count: number, clock: Pick<Clock, 'monotonicMs'>): NetlinkTimes {
+  using netns = createUnnamedNetns();
+  using rtnetlink = openRtnetlinkIn(netns);
+  rtnetlink.link.add({ kind: 'bridge', ifname: 'bench0', up: true });
+  const oif = rtnetlink.link.list().find(({ ifname }) => ifname === 'bench0')?.ifindex ?? 0;
+  const timed = (work: () => unknown): number => {
+    const startMs = clock.monotonicMs();
+    work();
+    return clock.monotonicMs() - startMs;
+  };
+  const specs = Array.from({ length: count }, (_, index) => ({
+    dst: `10.${(index >> 16) & 0xff}.${(index >> 8) & 0xff}.${index & 0xff}/32`,
+    oif,
+    table: TABLE,
+  }));
+  const batch = (verb: 'add' | 'delete') => specs.map((spec): Request => ({ object: 'route', verb, spec }));
+  const addMs = timed(() => rtnetlink.execute(batch('add'), { stopOnError: true }));
+  const replaceMs = specs.map((spec) => timed(() => rtnetlink.route.replace(spec)));
+  const dumpMs = Array.from({ length: DUMPS }, () =>
+    timed(() => rtnetlink.route.list({ family: AF_INET, table: TABLE })),
+  );
+  const deleteMs = timed(() => rtnetlink.execute(batch('delete'), { stopOnError: true }));
+  return { routes: count, addMs, replaceMs, dumpMs, deleteMs };
 }

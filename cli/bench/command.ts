@@ -44,8 +44,8 @@ namespace; the CNI network is tke-eni-bench. Prints how long ADD and DEL took an
 Then writes, reads and removes routes in another namespace of its own.
 
 Each sandbox uses up one address for the time of the cooldown (two minutes); so it is refused when fewer than count and
-reserve together are free. Pods are not touched. Whatever happens, Ctrl-C included, sandboxes are given back and
-namespaces removed; what a killed run left, the next one removes.`,
+reserve together are free. Pods are not touched. Whatever happens, Ctrl-C included, sandboxes are given back; the
+namespaces have no names and go with this program. What a killed run left at the agent, the next one gives back.`,
   positionals: NONE,
   options: OPTIONS,
   examples: [

@@ -53,7 +53,7 @@ async function measure(bench: PodBench, { count, routes }: BenchArgs): Promise<B
   const after = agentPid === undefined ? undefined : cpuMs(agentPid);
   const agentCpu = before === undefined || after === undefined || addMs.length === 0 ? undefined : after - before;
   context.signal.throwIfAborted();
-  const netlink = routes === 0 ? undefined : benchNetlink(pid, routes, context.clock);
+  const netlink = routes === 0 ? undefined : benchNetlink(routes, context.clock);
   const own = cpuMs(pid);
   const figures = {
     add: findFigures(addMs),
@@ -106,6 +106,6 @@ function checkNumber(name: string, value: number, most: number): void {
 }
 
 function noNamespace(error: NetnsError): CliError {
-  const next = 'it needs CAP_SYS_ADMIN and a /run that it may write to';
+  const next = 'it needs CAP_SYS_ADMIN, as root on the host and in the privileged container of the agent';
   return new CliError('FORBIDDEN', error.message, next, { cause: error });
 }

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { benchContainer, benchNetns, makerOfContainer, makerOfNetns } from '../../../cli/bench/bench-names.ts';
+import { benchContainer, makerOfContainer } from '../../../cli/bench/bench-names.ts';
 import { findFigures } from '../../../cli/bench/find-figures.ts';
 import { renderBench } from '../../../cli/bench/render-bench.ts';
 import { matchesGolden } from '../../support/golden.ts';
@@ -12,11 +12,9 @@ test('findFigures: quantiles are values that were measured', (t) => {
   t.is(findFigures([]), undefined);
 });
 
-test('benchNetns, benchContainer: tell who made them, and nobody else’s do', (t) => {
-  t.is(makerOfNetns(benchNetns(4711, 'abc')), 4711);
+test('benchContainer: tells who made it, and nobody else’s name does', (t) => {
   t.is(makerOfContainer(benchContainer(4711, 'abc')), 4711);
-  for (const name of ['cni-1234', 'tke-eni-bench-', 'tke-eni-bench-x-y', 'a1b2c3d4']) {
-    t.is(makerOfNetns(name), undefined);
+  for (const name of ['cni-1234', 'tkeenibench-', 'tkeenibench-x-y', 'a1b2c3d4']) {
     t.is(makerOfContainer(name), undefined);
   }
 });

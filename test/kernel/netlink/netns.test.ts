@@ -2,7 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
-import { createNetns, deleteNetns, NetnsError, openNetns, withNetns } from '../../../netlink/netns.ts';
+import {
+  createNetns,
+  createUnnamedNetns,
+  deleteNetns,
+  NetnsError,
+  openNetns,
+  withNetns,
+} from '../../../netlink/netns.ts';
 import { TestNetns } from './support/test-netns.ts';
 
 const OWN = '/proc/thread-self/ns/net';
@@ -29,6 +36,19 @@ for (const name of ['', '.', '..', 'a/b', 'a\0b']) {
     t.is(t.throws(() => createNetns(name), { instanceOf: NetnsError })?.code, 'INVALID_NAME');
   });
 }
+
+test('createUnnamedNetns: makes a namespace that others enter by its descriptor, and comes back', (t) => {
+  const before = readlinkSync(OWN);
+  using made = createUnnamedNetns();
+  t.is(readlinkSync(OWN), before);
+  const path = `/proc/${process.pid}/fd/${made.fd}`;
+  t.not(readlinkSync(path), before);
+  const links = JSON.parse(execFileSync('nsenter', [`--net=${path}`, 'ip', '-j', 'link'], { encoding: 'utf8' }));
+  t.deepEqual(
+    links.map((link: { ifname: string }) => link.ifname),
+    ['lo'],
+  );
+});
 
 test('deleteNetns: removes the name, and succeeds when it is not there', (t) => {
   const name = uniqueName();
