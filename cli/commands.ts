@@ -1,5 +1,6 @@
 import { BENCH } from './bench/command.ts';
 import { BUNDLE } from './bundle/command.ts';
+import { CLUSTER } from './cluster/command.ts';
 import type { Command } from './command.ts';
 import { CHECK, DIFF } from './diff/command.ts';
 import { DOCTOR } from './doctor/command.ts';
@@ -34,6 +35,7 @@ export const COMMANDS: readonly Command[] = [
   CHECK,
   REPAIR,
   DOCTOR,
+  CLUSTER,
   BUNDLE,
   BENCH,
 ];

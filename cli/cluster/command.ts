@@ -1,0 +1,75 @@
+import { type ArgsOf, defineCommand } from '../command.ts';
+import { OUTPUT_OPTION } from '../pool/output-option.ts';
+
+const OPTIONS = {
+  ...OUTPUT_OPTION,
+  cloud: { type: 'boolean', summary: 'ask the cloud too: what ENIs and subnets really hold; needs credentials' },
+  sample: {
+    type: 'number',
+    summary: 'look twice, so many seconds apart; default 30 for leaks, one look for the others',
+    metavar: 'SECONDS',
+  },
+  grace: {
+    type: 'number',
+    summary: 'what is younger than this is work under way and no leak',
+    metavar: 'SECONDS',
+    default: 600,
+  },
+  'cluster-id': {
+    type: 'string',
+    summary: 'cluster id in the tags of ENIs; default: what the ENIs of the NodeENIConfigs carry',
+    metavar: 'ID',
+  },
+  region: {
+    type: 'string',
+    summary: "region of the cloud; default TENCENTCLOUD_REGION or the instance's",
+    metavar: 'REGION',
+  },
+  endpoint: {
+    type: 'string',
+    summary: "another place of the cloud's API, such as http://127.0.0.1:8080",
+    metavar: 'URL',
+  },
+} as const;
+
+const POSITIONALS = {
+  view: {
+    summary: 'what to show: nodes (default), subnets, enis or leaks',
+    isOptional: true,
+    choices: ['nodes', 'subnets', 'enis', 'leaks'],
+  },
+} as const;
+
+/** Is what `cluster` gets. */
+export type ClusterArgs = ArgsOf<typeof OPTIONS, typeof POSITIONALS>;
+
+/** `tke-eni cluster` */
+export const CLUSTER = defineCommand({
+  name: 'cluster',
+  summary: 'show nodes, subnets, ENIs and leaks of the whole cluster',
+  description: `Works from anywhere with a kubeconfig: it asks the API server, and with --cloud the cloud, and no node. It changes
+nothing. The ClusterRole tke-eni-viewer has the rights that it needs; what may not be read is named, and the rest is shown.
+
+nodes: ENIs, addresses assigned, in use, free and releasing, demand and quota of each node; those with problems first. Free
+are addresses that no Pod has: those that cool down after their last Pod are among them.
+
+subnets: how many addresses are taken, who draws on them, and when they run out. That is told only where something was
+measured: from when living records of addresses were made, which tells the soonest (what ended meanwhile is not seen), or
+with --sample from two looks, which tells a range.
+
+enis: every ENI with its node, state and addresses.
+
+leaks: addresses with two owners, Pods with an address that no NodeENIConfig has, records without a Pod or node, calls and
+deletions that hang; with --cloud also ENIs and addresses that only one side knows. It looks twice, and tells only what both
+looks saw and what is older than --grace.`,
+  positionals: POSITIONALS,
+  options: OPTIONS,
+  examples: [
+    { line: 'tke-eni cluster', does: 'lists the nodes, those with problems first' },
+    { line: 'tke-eni cluster subnets --cloud', does: 'tells how many addresses are left, and how long they last' },
+    { line: 'tke-eni cluster leaks --cloud', does: 'finds what is lost or double across cloud, objects and Pods' },
+  ],
+  wrongMeans: 'a node has an error, a subnet is used up, or something leaked',
+  needs: 'a kubeconfig with the rights of ClusterRole tke-eni-viewer; no root, no node',
+  load: () => import('./run-cluster.ts'),
+});

@@ -1,0 +1,171 @@
+import { intent as intentValue } from '../../crd/intent.ts';
+import { ENI_IP_TAINT, NODE_ANNOTATION, NODE_ENI_CONFIG_ANNOTATION } from '../../crd/names.ts';
+import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
+import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { Faults, isRecord } from '../../runtime/decode.ts';
+import type {
+  ClusterClaim,
+  ClusterEip,
+  ClusterNec,
+  ClusterNode,
+  ClusterPod,
+  ClusterVeni,
+  ClusterVip,
+  Identity,
+  WorkIntent,
+} from './cluster-facts.ts';
+
+/** Reads a NodeENIConfig; of one that is malformed what can be read, and what is wrong. Pure. */
+export function decodeNec(object: KubeObject): ClusterNec {
+  const read = readNodeEniConfig(object);
+  const faults = read?.faults.map(({ path, expected }) => `${path}: not ${expected}`) ?? ['it has no usable name'];
+  return {
+    ...identityOf(object),
+    spec: read?.config.spec ?? {},
+    status: read?.config.status ?? {},
+    faults,
+    settings: settingsOf(object, Object.values(NODE_ENI_CONFIG_ANNOTATION)),
+  };
+}
+
+/** Reads a Node. Pure. */
+export function decodeNode(object: KubeObject): ClusterNode {
+  const spec = recordOf(object['spec']);
+  const conditions = listOf(recordOf(object['status'])['conditions']);
+  return {
+    ...identityOf(object),
+    isReady: conditions.some((one) => one['type'] === 'Ready' && one['status'] === 'True'),
+    isTainted: listOf(spec['taints']).some((one) => one['key'] === ENI_IP_TAINT.key),
+    podCidrs: textsOf(spec['podCIDRs']),
+    settings: settingsOf(object, Object.values(NODE_ANNOTATION)),
+  };
+}
+
+/** Reads a Pod; undefined for one in its node's network, on no node yet, or over: it has no address of ours. Pure. */
+export function decodePod(object: KubeObject): ClusterPod | undefined {
+  const spec = recordOf(object['spec']);
+  const status = recordOf(object['status']);
+  const nodeName = textOf(spec['nodeName']);
+  const isOver = ['Succeeded', 'Failed'].includes(textOf(status['phase']));
+  if (nodeName === '' || spec['hostNetwork'] === true || isOver) return undefined;
+  const listed = listOf(status['podIPs']).map((one) => textOf(one['ip']));
+  const ips = (listed.length > 0 ? listed : [textOf(status['podIP'])]).filter((ip) => ip !== '');
+  return { ...identityOf(object), finalizers: [], nodeName, ips: ips.map(canonicalAddress) };
+}
+
+/** Reads a VpcIP; what is malformed reads as absent. Pure. */
+export function decodeVip(object: KubeObject): ClusterVip {
+  const spec = recordOf(object['spec']);
+  const status = recordOf(object['status']);
+  const pod = recordOf(spec['claimRef']);
+  return {
+    ...identityOf(object),
+    isEnis: spec['type'] === 'ENI',
+    ip: canonicalAddress(textOf(spec['ip'])),
+    podKey: podKeyOf(pod),
+    podUid: textOf(pod['uid']),
+    subnetId: textOf(spec['subnetID']),
+    nodeName: textOf(spec['nodeName']),
+    eniId: textOf(status['eniID']),
+    intents: intentsOf(status['intent'] === undefined ? [] : [status['intent']]),
+  };
+}
+
+/** Reads a VpcIPClaim; what is malformed reads as absent. Pure. */
+export function decodeClaim(object: KubeObject): ClusterClaim {
+  const spec = recordOf(object['spec']);
+  const phase = textOf(recordOf(object['status'])['phase']);
+  const isKept = spec['deletePolicy'] === 'Never' || phase === 'Retained';
+  return { ...identityOf(object), podUid: textOf(spec['podUID']), isKept, phase };
+}
+
+/** Reads a VpcENI; what is malformed reads as absent. Pure. */
+export function decodeVeni(object: KubeObject): ClusterVeni {
+  const spec = recordOf(object['spec']);
+  const status = recordOf(object['status']);
+  return {
+    ...identityOf(object),
+    nodeName: textOf(spec['nodeName']),
+    eniId: textOf(status['eniID']),
+    podKey: podKeyOf(recordOf(spec['claimRef'])),
+    isKept: status['retainedSince'] !== undefined,
+    intents: intentsOf(status['intents']),
+  };
+}
+
+/** Reads an EIPClaim; what is malformed reads as absent. Pure. */
+export function decodeEip(object: KubeObject): ClusterEip {
+  const spec = recordOf(object['spec']);
+  const status = recordOf(object['status']);
+  const isKept = spec['deletePolicy'] === 'Never' || status['phase'] === 'Retained';
+  return { ...identityOf(object), isKept, intents: intentsOf(status['intents']) };
+}
+
+function identityOf({ metadata }: KubeObject): Identity {
+  const { name, namespace, uid, deletionTimestamp, creationTimestamp, finalizers } = metadata;
+  return {
+    key: namespace === undefined ? name : `${namespace}/${name}`,
+    uid: uid ?? '',
+    createdMs: timeOf(creationTimestamp) ?? 0,
+    leavingSinceMs: timeOf(deletionTimestamp),
+    finalizers: finalizers ?? [],
+  };
+}
+
+function intentsOf(value: unknown): readonly WorkIntent[] {
+  return listOf(value).flatMap((one) => {
+    const read = intentValue.decoder(one, '', new Faults());
+    return read === undefined ? [] : [workIntentOf(read)];
+  });
+}
+
+type Intent = NonNullable<ReturnType<typeof intentValue.decoder>>;
+
+/** Keeps of an intent what tells how far it is. Pure. */
+export function workIntentOf(intent: Intent): WorkIntent {
+  const { id, action, phase, recordedAt, resourceName = '', eniID = '', tries = 0, lastError } = intent;
+  const why = lastError === undefined ? '' : `${lastError.code}: ${lastError.message}`;
+  return {
+    id,
+    action,
+    phase,
+    recordedMs: timeOf(recordedAt) ?? 0,
+    resourceName,
+    eniId: eniID,
+    tries,
+    lastError: why,
+  };
+}
+
+function settingsOf({ metadata }: KubeObject, names: readonly string[]): readonly string[] {
+  return names.flatMap((name) => {
+    const value = metadata.annotations?.[name];
+    return value === undefined ? [] : [`${name.slice(name.indexOf('/') + 1)}=${value}`];
+  });
+}
+
+function podKeyOf(reference: Readonly<Record<string, unknown>>): string {
+  return reference['name'] === undefined ? '' : `${textOf(reference['namespace'])}/${textOf(reference['name'])}`;
+}
+
+function timeOf(value: string | undefined): number | undefined {
+  const ms = value === undefined ? Number.NaN : Date.parse(value);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
+
+function listOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}

@@ -1,0 +1,80 @@
+import type { Eni } from '../../cloud/cloud.ts';
+import { ifKnown } from '../node/known.ts';
+import type { ClusterFacts } from './cluster-facts.ts';
+import { holdingsOf } from './find-addresses.ts';
+
+/** One ENI, as the NodeENIConfig or the cloud has it. */
+export type EniRow = {
+  readonly eniId: string;
+  /** '' for one that no NodeENIConfig has. */
+  readonly node: string;
+  readonly kind: 'shared' | 'exclusive' | 'unknown';
+  /** Of the NodeENIConfig; 'unlisted' when none has it. */
+  readonly state: string;
+  /** Of the cloud; undefined when it was not asked, 'missing' when it lacks it. */
+  readonly cloudState: string | undefined;
+  readonly isDraining: boolean;
+  readonly subnetId: string;
+  readonly mac: string;
+  readonly primaryIp: string;
+  readonly assigned: number;
+  readonly used: number | undefined;
+};
+
+/** Makes a row for every ENI of a NodeENIConfig, and of the cloud's for this cluster that none has: those first. Pure. */
+export function findEniRows(facts: ClusterFacts): readonly EniRow[] {
+  const pods = ifKnown(facts.pods);
+  const podIps = pods === undefined ? undefined : new Set(pods.flatMap(({ ips }) => ips));
+  const cloud = facts.cloud === undefined ? undefined : ifKnown(facts.cloud);
+  const inCloud = cloud === undefined ? undefined : new Map(cloud.enis.map((eni) => [eni.eniId, eni]));
+  const rows = facts.necs.flatMap((nec): readonly EniRow[] => {
+    const byEni = Map.groupBy(
+      holdingsOf(nec).filter(({ role }) => role !== 'own'),
+      ({ eniId }) => eniId,
+    );
+    return (nec.status.eniInfos ?? []).map((eni): EniRow => {
+      const held = byEni.get(eni.eniID) ?? [];
+      return {
+        eniId: eni.eniID,
+        node: nec.key,
+        kind: eni.mode === 'direct-eni' ? 'exclusive' : 'shared',
+        state: eni.state,
+        cloudState: inCloud === undefined ? undefined : cloudStateOf(inCloud.get(eni.eniID)),
+        isDraining: eni.draining === true,
+        subnetId: eni.subnetID ?? '',
+        mac: eni.mac,
+        primaryIp: eni.primaryIP ?? eni.primaryIPv6 ?? '',
+        assigned: held.length,
+        used: podIps === undefined ? undefined : held.filter(({ ip }) => podIps.has(ip)).length,
+      };
+    });
+  });
+  const listed = new Set(rows.map(({ eniId }) => eniId));
+  const unlisted = (cloud?.enis ?? []).filter((eni) => !eni.isPrimary && !listed.has(eni.eniId)).map(unlistedRow);
+  return [...unlisted, ...rows.toSorted((a, b) => compare(a.node, b.node) || compare(a.eniId, b.eniId))];
+}
+
+function unlistedRow(eni: Eni): EniRow {
+  return {
+    eniId: eni.eniId,
+    node: '',
+    kind: 'unknown',
+    state: 'unlisted',
+    cloudState: cloudStateOf(eni),
+    isDraining: false,
+    subnetId: eni.subnetId,
+    mac: eni.mac,
+    primaryIp: eni.ips.find(({ isPrimary }) => isPrimary)?.ip ?? '',
+    assigned: eni.ips.filter(({ isPrimary }) => !isPrimary).length,
+    used: undefined,
+  };
+}
+
+function cloudStateOf(eni: Eni | undefined): string {
+  if (eni === undefined) return 'missing';
+  return eni.state === 'AVAILABLE' && eni.attachment !== undefined ? `on ${eni.attachment.instanceId}` : eni.state;
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}

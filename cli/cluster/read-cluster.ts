@@ -1,0 +1,103 @@
+import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
+import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
+import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
+import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import type { KubeClient, KubeObject, ResourceType } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { CliError } from '../cli-error.ts';
+import { known, unknown } from '../node/known.ts';
+import type { Known } from '../node/node-facts.ts';
+import type { ClusterFacts } from './cluster-facts.ts';
+import { decodeClaim, decodeEip, decodeNec, decodeNode, decodePod, decodeVeni, decodeVip } from './decode-objects.ts';
+
+/** What reading needs. */
+export type ClusterReader = {
+  readonly client: Pick<KubeClient, 'listPage'>;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly signal: AbortSignal;
+  /** Hears how many objects of a resource were read. */
+  readonly onProgress: (plural: string, count: number) => void;
+};
+
+/** As kubectl's: small enough for the API server, and only one page is held whole. */
+const PAGE = 500;
+/** A list whose token grew too old begins anew so often. */
+const TRIES = 3;
+
+/**
+ * Lists what the views need, page by page, and keeps a few hundred bytes of each object. All kinds at once: the looks at
+ * them are close together. @throws CliError NO_CLUSTER, FORBIDDEN when not even the NodeENIConfigs can be read
+ */
+export async function readCluster(reader: ClusterReader): Promise<Omit<ClusterFacts, 'cloud'>> {
+  const takenAtMs = reader.clock.nowMs();
+  const read = <T>(type: ResourceType, decode: (object: KubeObject) => T | undefined) => readList(reader, type, decode);
+  const [necs, nodes, pods, vips, claims, venis, eips] = await Promise.all([
+    read(resourceTypeOf(NODE_ENI_CONFIG_KIND), decodeNec),
+    read(NODES, decodeNode),
+    read(PODS, decodePod),
+    read(resourceTypeOf(VPC_IP_KIND), decodeVip),
+    read(resourceTypeOf(VPC_IP_CLAIM_KIND), decodeClaim),
+    read(resourceTypeOf(VPC_ENI_KIND), decodeVeni),
+    read(resourceTypeOf(EIP_CLAIM_KIND), decodeEip),
+  ]);
+  // Nothing can be said without them; of the others each view says what it lacks.
+  if (necs.kind === 'unknown') throw new CliError('FORBIDDEN', necs.why, necs.next);
+  return { takenAtMs, necs: necs.value, nodes, pods, vips, claims, venis, eips };
+}
+
+async function readList<T>(
+  reader: ClusterReader,
+  type: ResourceType,
+  decode: (object: KubeObject) => T | undefined,
+): Promise<Known<readonly T[]>> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return known(await readPages(reader, type, decode));
+    } catch (error) {
+      if (isKubeError(error, 'EXPIRED') && tries < TRIES) continue;
+      return whyNot(error, type);
+    }
+  }
+}
+
+async function readPages<T>(
+  { client, signal, onProgress }: ClusterReader,
+  type: ResourceType,
+  decode: (object: KubeObject) => T | undefined,
+): Promise<readonly T[]> {
+  const kept: T[] = [];
+  let continueToken: string | undefined;
+  let count = 0;
+  do {
+    const query = { limit: PAGE, ...(continueToken === undefined ? {} : { continueToken }) };
+    const page = await client.listPage(type, query, signal);
+    for (const object of page.items) {
+      const decoded = decode(object);
+      if (decoded !== undefined) kept.push(decoded);
+    }
+    count += page.items.length;
+    onProgress(type.plural, count);
+    continueToken = page.continueToken;
+  } while (continueToken !== undefined);
+  return kept;
+}
+
+/** A missing right or kind costs its part of the answer; a server that does not answer costs all. @throws CliError */
+function whyNot(error: unknown, type: ResourceType): Known<never> {
+  const resource = type.group === '' ? type.plural : `${type.plural}.${type.group}`;
+  if (isKubeError(error, 'FORBIDDEN')) {
+    const next = `kubectl auth can-i list ${resource} -A; ClusterRole tke-eni-viewer has the right`;
+    return unknown(`may not list ${resource}`, next);
+  }
+  if (isKubeError(error, 'NOT_FOUND')) {
+    return unknown(`the cluster has no ${resource}`, 'is tke-eni-ipamd installed? It makes them at its start');
+  }
+  if (isKubeError(error)) {
+    const code = error.code === 'UNAUTHORIZED' ? 'FORBIDDEN' : 'NO_CLUSTER';
+    throw new CliError(code, error.message, 'look at --kubeconfig and its credentials', { cause: error });
+  }
+  throw error;
+}

@@ -1,0 +1,80 @@
+import type { CommandContext } from '../command.ts';
+import { EXIT, type ExitCode } from '../exit-code.ts';
+import type { Known } from '../node/node-facts.ts';
+import { openProgress, type Progress } from '../output/progress.ts';
+import { renderWarning } from '../output/render-error.ts';
+import { printView } from '../pool/print-view.ts';
+import type { ClusterFacts } from './cluster-facts.ts';
+import type { ClusterArgs } from './command.ts';
+import { findEniRows } from './find-eni-rows.ts';
+import { findNodeRows, totalsOf } from './find-node-rows.ts';
+import { findSubnetRows } from './find-subnet-rows.ts';
+import { lookAtCluster } from './look-at-cluster.ts';
+import { openCluster } from './open-cluster.ts';
+import { renderEnis } from './render-enis.ts';
+import { renderNodes } from './render-nodes.ts';
+import { renderSubnets } from './render-subnets.ts';
+
+/** Shows a view of the cluster; changes nothing. @throws CliError NO_CLUSTER, FORBIDDEN, NO_CLOUD, USAGE */
+export async function run(args: ClusterArgs, context: CommandContext): Promise<ExitCode> {
+  const progress = openProgress(context);
+  const client = await openCluster(context);
+  const look = () => lookAtCluster(args, context, client, progress);
+  try {
+    return await (VIEWS[args.view ?? 'nodes'] ?? showNodes)(args, { ...context, look, progress });
+  } finally {
+    progress.clear();
+    client.close();
+  }
+}
+
+type ViewContext = CommandContext & { readonly look: () => Promise<ClusterFacts>; readonly progress: Progress };
+type View = (args: ClusterArgs, context: ViewContext) => Promise<ExitCode>;
+
+const showNodes: View = async ({ output }, context) => {
+  const facts = await context.look();
+  const rows = findNodeRows(facts);
+  warn(context, [facts.nodes, facts.pods]);
+  await printView(output, context, { totals: totalsOf(rows), nodes: rows }, (layout) => renderNodes(rows, layout));
+  return rows.some(({ problems }) => problems[0]?.severity === 'error') ? EXIT.wrong : EXIT.ok;
+};
+
+const showSubnets: View = async ({ output, sample }, context) => {
+  const before = sample === undefined ? undefined : await lookAndWait(context, sample);
+  const facts = await context.look();
+  const rows = findSubnetRows(facts, before);
+  warn(context, [facts.cloud, ...(before === undefined ? [facts.vips] : [])]);
+  await printView(output, context, { subnets: rows }, (layout) => renderSubnets(rows, layout));
+  return rows.some(({ free }) => free === 0) ? EXIT.wrong : EXIT.ok;
+};
+
+const showEnis: View = async ({ output }, context) => {
+  const facts = await context.look();
+  const rows = findEniRows(facts);
+  warn(context, [facts.pods, facts.cloud]);
+  await printView(output, context, { enis: rows }, (layout) => renderEnis(rows, layout));
+  return EXIT.ok;
+};
+
+const VIEWS: Readonly<Record<string, View>> = {
+  nodes: showNodes,
+  subnets: showSubnets,
+  enis: showEnis,
+};
+
+/** Looks, then waits: what is seen in the next look is compared with it. */
+async function lookAndWait({ look, progress, clock, signal }: ViewContext, seconds: number): Promise<ClusterFacts> {
+  const before = await look();
+  progress.show(`looking again in ${seconds} s`);
+  await clock.sleep(seconds * 1_000, signal);
+  return before;
+}
+
+/** Says what could not be looked at, and what to do about it. */
+function warn({ stderr, progress }: ViewContext, facts: readonly (Known<unknown> | undefined)[]): void {
+  progress.clear();
+  for (const fact of facts) {
+    if (fact?.kind !== 'unknown') continue;
+    stderr.write(renderWarning(`${fact.why}; next: ${fact.next}`, stderr.isColored));
+  }
+}

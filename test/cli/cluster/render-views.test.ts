@@ -1,0 +1,41 @@
+import test from 'ava';
+import { findEniRows } from '../../../cli/cluster/find-eni-rows.ts';
+import { findNodeRows } from '../../../cli/cluster/find-node-rows.ts';
+import { findSubnetRows } from '../../../cli/cluster/find-subnet-rows.ts';
+import { renderEnis } from '../../../cli/cluster/render-enis.ts';
+import { type ClusterLayout, renderNodes } from '../../../cli/cluster/render-nodes.ts';
+import { renderSubnets } from '../../../cli/cluster/render-subnets.ts';
+import { matchesGolden } from '../../support/golden.ts';
+import { cloudEni, cloudOf, factsOf, SAMPLE } from './sample.ts';
+
+const FACTS = factsOf(
+  SAMPLE,
+  cloudOf([
+    cloudEni(1, ['10.0.1.10', '10.0.1.11', '10.0.1.12']),
+    cloudEni(2, ['10.0.2.10']),
+    cloudEni(3, [], { attachment: { instanceId: 'ins-gone0000', deviceIndex: 2 } }),
+  ]),
+);
+const VIEWS: Readonly<Record<string, (layout: ClusterLayout) => string>> = {
+  nodes: (layout) => renderNodes(findNodeRows(FACTS), layout),
+  subnets: (layout) => renderSubnets(findSubnetRows(FACTS), layout),
+  enis: (layout) => renderEnis(findEniRows(FACTS), layout),
+};
+
+for (const [name, render] of Object.entries(VIEWS)) {
+  for (const width of [80, 160]) {
+    test(`cluster ${name}: fits ${width} columns`, (t) => {
+      const text = render({ width, isColored: false });
+      t.deepEqual(
+        text.split('\n').filter((line) => line.length > width),
+        [],
+      );
+      matchesGolden(t, import.meta.url, `${name}-${width}.txt`, text);
+    });
+  }
+  test(`cluster ${name}: colours change no column`, (t) => {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character begins each sequence.
+    const plain = render({ width: 160, isColored: true }).replace(/\u001b\[[0-9;]*m/g, '');
+    t.is(plain, render({ width: 160, isColored: false }));
+  });
+}
