@@ -21,7 +21,7 @@ export async function run(args: GraphArgs, context: CommandContext): Promise<Exi
   if (to !== undefined && subject === undefined) {
     throw new CliError('USAGE', '--to says where a Pod sends to, and no Pod is named', 'tke-eni graph <pod> --to ADDR');
   }
-  const progress = openProgress(context.stderr);
+  const progress = openProgress(context);
   progress.show('looking into the node and its Pods');
   const seen = await lookForGraph(context, { subject, to }).finally(() => progress.clear());
   const graph = graphOf(seen.facts, seen);
