@@ -7,7 +7,7 @@ import { changesBetween, kernelImage } from './kernel-image.ts';
 import type { NodeFault } from './node-fault.ts';
 import { askCli, type CliPlace, listOf, runCli } from './run-cli.ts';
 import type { AttachedPod } from './scene-node.ts';
-import { openTrial, type Trial } from './trial.ts';
+import { openTrial, type Trial, type TrialSpec } from './trial.ts';
 
 /** How long a ping of a broken way waits: an answer takes microseconds, a lost first solicitation a second. */
 const LOST_AFTER_MS = 1_500;
@@ -16,13 +16,17 @@ const LOST_AFTER_MS = 1_500;
  * Tries `tke-eni` with each fault, on one node whose agent was killed: diff finds it, a dry run changes nothing, repair
  * mends what is ours until packets flow, and refuses what is not; explain and doctor name it.
  */
-export function testFaults(test: TestFn, faults: readonly NodeFault[]): void {
+export function testFaults(
+  test: TestFn,
+  faults: readonly NodeFault[],
+  spec: TrialSpec = { ruleMode: 'compact' },
+): void {
   let trial: Trial | undefined;
   let pod: AttachedPod | undefined;
   test.before(async (t) => {
     t.timeout(240_000);
     await buildExecutables(['tke-eni']);
-    trial = await openTrial({ ruleMode: 'compact' });
+    trial = await openTrial(spec);
     pod = await trial.addPod();
     await trial.addPod();
     await trial.killAgent();

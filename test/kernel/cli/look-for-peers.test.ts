@@ -1,0 +1,48 @@
+import { readlinkSync } from 'node:fs';
+import test from 'ava';
+import type { LostPeer } from '../../../cli/diff/find-link-differences.ts';
+import { findPeers } from '../../../cli/diff/look-for-peers.ts';
+import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
+import { openNetns, warmThreadPool } from '../../../netlink/netns.ts';
+import { NetnsView } from '../../support/netns.ts';
+import { run } from '../../support/run.ts';
+import { deleteNetnsNames, reservePrefix } from '../../support/run-names.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+/** Says where the other end of a veth of `host` is, as repair would ask. */
+function peerOf(host: NetnsView, ifname: string): LostPeer | undefined {
+  using netns = openNetns(host.path);
+  const { links } = readNetnsFacts(netns, { sysctls: false });
+  const veth = links.find((link) => link.ifname === ifname);
+  return veth === undefined ? undefined : findPeers({ hostRoot: '/' }, links, [veth]).get(veth.ifindex);
+}
+
+test('findPeers: tells a sandbox that lives from one that only a leaked descriptor holds', async (t) => {
+  t.timeout(60_000);
+  await warmThreadPool();
+  const { prefix, release } = reservePrefix();
+  const [host, sandbox] = [new NetnsView(`${prefix}host`), new NetnsView(`${prefix}sandbox`)];
+  try {
+    await run(['ip', 'netns', 'add', host.name]);
+    await run(['ip', 'netns', 'add', sandbox.name]);
+    await host.ip('link', 'add', 'both', 'type', 'veth', 'peer', 'name', 'here');
+    await host.ip('link', 'add', 'lost', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', sandbox.name);
+    t.deepEqual(peerOf(host, 'both'), { kind: 'host' });
+    t.deepEqual(peerOf(host, 'lost'), { kind: 'netns', path: sandbox.path });
+
+    const child = sandbox.start(['sleep', '60']);
+    // The child is in the namespace once it has become what it was told to run.
+    await waitUntil(() => readlinkSync(`/proc/${child.pid}/exe`).endsWith('/sleep'), { what: 'sleep in the sandbox' });
+    using leaked = openNetns(sandbox.path);
+    await run(['ip', 'netns', 'del', sandbox.name]);
+    t.deepEqual(peerOf(host, 'lost'), { kind: 'netns', path: `/proc/${child.pid}/ns/net` });
+
+    await child.stop('SIGKILL');
+    t.true(leaked.fd >= 0);
+    const isWholeView = readlinkSync('/proc/self/ns/pid') === 'pid:[4026531836]';
+    t.is(peerOf(host, 'lost')?.kind, isWholeView ? 'nowhere' : 'unknown');
+  } finally {
+    await deleteNetnsNames([host.name, sandbox.name]);
+    release();
+  }
+});
