@@ -20,6 +20,9 @@ export type Words = {
  * with its own options too. yargs' parser alone does it; its commands and help would cost 15 ms at every start. Pure.
  */
 export function splitWords(argv: readonly string[], commands: readonly Command[]): Words {
+  // Most lines begin with it: one pass is enough.
+  const named = commands.find((command) => command.name === argv[0]);
+  if (named !== undefined) return parseAll(named, argv.slice(1));
   const head = parse(argv, GLOBAL_OPTIONS, UNTIL_WORD);
   const [first = '', ...behind] = head.rest;
   const before = argv.slice(0, argv.length - head.rest.length);
