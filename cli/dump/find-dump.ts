@@ -20,6 +20,8 @@ export type DumpPart = {
   /** Name of the Pod whose inside this is; undefined: the node's own namespace. */
   readonly pod: string | undefined;
   readonly facts: NetnsFacts;
+  /** The namespace without any filter: for names of interfaces, and to judge what the kernel made. */
+  readonly whole: NetnsFacts;
 };
 
 /** What was found, and what could not be read. */
@@ -40,14 +42,14 @@ export function findDump(facts: NodeFacts, owners: OwnerIndex, filter: DumpFilte
     (eni === undefined || (owner.kind === 'eni' && owner.table === eni.table)) &&
     (pod === undefined || (owner.kind === 'pod' && owner.key === pod.key));
   const host = pick(facts.host, { table, family: filter.family, owners, isWanted });
-  if (pod === undefined) return { parts: [{ pod: undefined, facts: host }], problems: [] };
+  const outer: DumpPart = { pod: undefined, facts: host, whole: facts.host };
+  if (pod === undefined) return { parts: [outer], problems: [] };
   const { inside } = pod;
-  const outer: DumpPart = { pod: undefined, facts: host };
   if (inside.kind === 'unknown') {
     return { parts: [outer], problems: [{ what: `inside Pod ${podTitle(pod)}`, why: inside.why, next: inside.next }] };
   }
   const inner = pick(inside.value, { table, family: filter.family });
-  return { parts: [outer, { pod: podTitle(pod), facts: inner }], problems: [] };
+  return { parts: [outer, { pod: podTitle(pod), facts: inner, whole: inside.value }], problems: [] };
 }
 
 /** Finds an ENI by id, interface, table, MAC or primary address. @throws CliError NOT_FOUND */

@@ -26,16 +26,16 @@ export type ScriptFacts = {
   readonly neighs: readonly NeighMessage[];
   /** Interfaces, by index, on which the kernel made its IPv6 link-local address. */
   readonly withLinkLocal: ReadonlySet<number>;
+  /** Default rules included. */
   readonly allRules: readonly RuleMessage[];
-  /** False when only some rules were asked for: which default rules are missing is then not known. */
-  readonly hasAllRules: boolean;
 };
 
-type Input = Omit<NetnsFacts, 'sysctls'> & { readonly allLinks: readonly LinkMessage[] };
+/** What is asked for, and, to judge it, the links and addresses of the whole namespace. */
+export type ScriptInput = Omit<NetnsFacts, 'sysctls'> & { readonly whole: Pick<NetnsFacts, 'links' | 'addresses'> };
 
 /** Leaves out what the kernel makes by itself: with an address its routes, with a link its link-local address. Pure. */
-export function findKernelMade(facts: Input): ScriptFacts {
-  const links = new Map(facts.allLinks.map((link) => [link.ifindex, link]));
+export function findKernelMade(facts: ScriptInput): ScriptFacts {
+  const links = new Map(facts.whole.links.map((link) => [link.ifindex, link]));
   const isMade = (address: AddressMessage): boolean => isKernelAddress(address, links.get(address.ifindex));
   return {
     links: facts.links,
@@ -43,9 +43,8 @@ export function findKernelMade(facts: Input): ScriptFacts {
     routes: facts.routes.filter((route) => route.protocol !== RTPROT_KERNEL && !isMulticastOfLink(route)),
     rules: facts.rules.filter((rule) => !isDefaultRule(rule)),
     neighs: facts.neighs.filter((neigh) => isKept(neigh, links.get(neigh.ifindex))),
-    withLinkLocal: new Set(facts.addresses.filter(isMade).map(({ ifindex }) => ifindex)),
+    withLinkLocal: new Set(facts.whole.addresses.filter(isMade).map(({ ifindex }) => ifindex)),
     allRules: facts.rules,
-    hasAllRules: facts.rules.some(isDefaultRule),
   };
 }
 

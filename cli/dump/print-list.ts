@@ -1,12 +1,12 @@
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
-import { ownersOf } from '../node/find-owner.ts';
+import { type OwnerIndex, ownersOf } from '../node/find-owner.ts';
 import { findPod } from '../node/find-pod.ts';
 import type { NetnsFacts, NodeFacts } from '../node/node-facts.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { printDocument } from '../output/print-document.ts';
 import type { ListArgs } from './command.ts';
-import { findDump, withoutKernelNeighs } from './find-dump.ts';
+import { type DumpPart, findDump, withoutKernelNeighs } from './find-dump.ts';
 import type { IpNames } from './ip-names.ts';
 import { openIpNames } from './open-ip-names.ts';
 import { renderDumpJson, type Topic } from './render-dump-json.ts';
@@ -15,47 +15,55 @@ import { renderIpScript } from './render-ip-script.ts';
 
 /** Prints one list in the form that was asked for. @throws CliError */
 export async function printList(topic: Topic, args: ListArgs, context: CommandContext): Promise<ExitCode> {
-  const { output, pod } = args;
-  const facts = await readFacts(context, pod);
+  const facts = await readFacts(context, args.pod);
   const owners = ownersOf(facts);
   const family = args.family === undefined ? undefined : args.family === '4' ? 4 : 6;
   const { parts, problems } = findDump(facts, owners, { ...args, family });
   for (const { what, why, next } of problems) context.stderr.write(`tke-eni: ${what}: ${why}; ${next}\n`);
-  const namesOf = (shown: NetnsFacts) => namesIn(context, shown);
-  const whole = new Map(parts.map((part) => [part, part.pod === undefined ? facts.host : part.facts]));
-  if (output === 'ip') {
-    // A script makes one namespace: of a Pod that was named, its inside.
-    const part = parts.at(-1);
-    if (part !== undefined) {
-      const names = namesOf(whole.get(part) ?? part.facts);
-      const shown = { ...part.facts, allLinks: whole.get(part)?.links ?? part.facts.links };
-      context.stdout.write(renderIpScript(shown, names, { topics: [topic], hasStandIns: args['stand-ins'] }));
+  switch (args.output) {
+    case 'ip':
+      printScript(topic, args, parts, context);
+      break;
+    case 'json':
+    case 'yaml': {
+      const view = { isDetailed: args.details, isOneTable: args.table !== undefined };
+      const objects = parts.flatMap((part) => {
+        const shown = args.all ? part.facts : withoutKernelNeighs(part.facts);
+        const marked = args.owners ? { ...view, owners } : view;
+        return renderDumpJson(topic, { ...part, facts: shown }, namesIn(context, part.whole), marked);
+      });
+      await printDocument(objects, args.output, context.stdout);
+      break;
     }
-  } else if (output === 'json' || output === 'yaml') {
-    const view = {
-      isDetailed: args.details,
-      isOneTable: args.table !== undefined,
-      ...(args.owners ? { owners } : {}),
-    };
-    const objects = parts.flatMap((part) => {
-      const shown = args.all ? part.facts : withoutKernelNeighs(part.facts);
-      return renderDumpJson(topic, { ...part, facts: shown }, namesOf(whole.get(part) ?? part.facts), view);
-    });
-    await printDocument(objects, output, context.stdout);
-  } else {
-    const width = output === 'wide' ? undefined : context.stdout.columns();
-    const options = {
-      isAll: args.all,
-      isColored: context.stdout.isColored,
-      tableNames: facts.host.tableNames,
-      ...(width === undefined ? {} : { width }),
-    };
-    const texts = parts.map((part) =>
-      renderDumpTable(topic, part, namesOf(whole.get(part) ?? part.facts), owners, options),
-    );
-    context.stdout.write(texts.join('\n'));
+    default:
+      context.stdout.write(tablesOf(topic, args, parts, { facts, owners, context }));
   }
   return problems.length === 0 ? EXIT.ok : EXIT.failed;
+}
+
+/** A script makes one namespace: of a Pod that was named, its inside. */
+function printScript(topic: Topic, args: ListArgs, parts: readonly DumpPart[], context: CommandContext): void {
+  const part = parts.at(-1);
+  if (part === undefined || (args.pod !== undefined && part.pod === undefined)) return;
+  const options = {
+    topics: [topic],
+    hasStandIns: args['stand-ins'],
+    isWhole: [args.table, args.eni, args.family].every((filter) => filter === undefined),
+  };
+  context.stdout.write(renderIpScript({ ...part.facts, whole: part.whole }, namesIn(context, part.whole), options));
+}
+
+type Shown = { readonly facts: NodeFacts; readonly owners: OwnerIndex; readonly context: CommandContext };
+
+function tablesOf(topic: Topic, args: ListArgs, parts: readonly DumpPart[], { facts, owners, context }: Shown): string {
+  const { isColored } = context.stdout;
+  const options = {
+    isAll: args.all,
+    isColored,
+    tableNames: facts.host.tableNames,
+    ...(args.output === 'wide' ? {} : { width: context.stdout.columns() }),
+  };
+  return parts.map((part) => renderDumpTable(topic, part, namesIn(context, part.whole), owners, options)).join('\n');
 }
 
 /** Reads the node, and of Pods' insides only the one that was named. */

@@ -1,5 +1,4 @@
-import type { NetnsFacts } from '../node/node-facts.ts';
-import { findKernelMade, type ScriptFacts } from './find-kernel-made.ts';
+import { findKernelMade, type ScriptFacts, type ScriptInput } from './find-kernel-made.ts';
 import type { IpNames } from './ip-names.ts';
 import { renderAddressLine, renderNeighLine } from './render-address-line.ts';
 import type { Topic } from './render-dump-json.ts';
@@ -13,6 +12,8 @@ export type ScriptParts = {
   readonly topics: readonly Topic[];
   /** Makes interfaces, too: each as one end of a veth pair. */
   readonly hasStandIns: boolean;
+  /** False when only some objects were asked for: that a default rule is missing among them means nothing then. */
+  readonly isWhole: boolean;
   /** Script for nft -f. */
   readonly nft?: string;
 };
@@ -23,11 +24,7 @@ const ORDER: readonly Topic[] = ['links', 'addrs', 'routes', 'neigh', 'rules'];
  * Renders a shell script that makes the same again in an empty namespace: `ip -batch` lines, then `nft -f`. What the kernel
  * makes by itself is left out; what a line of `ip` cannot say becomes a comment. Pure. @see ip(8) -batch, nft(8) -f
  */
-export function renderIpScript(
-  facts: Omit<NetnsFacts, 'sysctls'> & { readonly allLinks: NetnsFacts['links'] },
-  names: IpNames,
-  parts: ScriptParts,
-): string {
+export function renderIpScript(facts: ScriptInput, names: IpNames, parts: ScriptParts): string {
   const made = findKernelMade(facts);
   const topics = ORDER.filter((topic) => parts.topics.includes(topic) || (topic === 'links' && parts.hasStandIns));
   const lines = topics.map((topic) => RENDERERS[topic](made, names, parts));
@@ -60,9 +57,9 @@ const RENDERERS: Readonly<Record<Topic, Renderer>> = {
     return { v4: renderRouteLines(ofFamily(true), names), v6: renderRouteLines(ofFamily(false), names) };
   },
   neigh: ({ neighs }, names) => byFamily(neighs, (neigh) => [renderNeighLine(neigh, names)]),
-  rules: ({ rules, hasAllRules, allRules }) => {
+  rules: ({ rules, allRules }, _names, { isWhole }) => {
     const { v4 = [], v6 = [] } = byFamily(rules, (rule) => [renderRuleLine(rule)]);
-    if (!hasAllRules) return { v4, v6 };
+    if (!isWhole) return { v4, v6 };
     return { v4: [...v4, ...renderDefaultRules(allRules, 4)], v6: [...v6, ...renderDefaultRules(allRules, 6)] };
   },
 };

@@ -21,8 +21,13 @@ export async function run(args: DumpArgs, context: CommandContext): Promise<Exit
   const names = namesIn(context, shown);
   const nft = pod === undefined ? await nftOf(args, context) : undefined;
   if (args.output === 'ip') {
-    const parts = { topics: TOPICS, hasStandIns: args['stand-ins'], ...(nft === undefined ? {} : { nft }) };
-    context.stdout.write(renderIpScript({ ...shown, allLinks: shown.links }, names, parts));
+    const parts = {
+      topics: TOPICS,
+      hasStandIns: args['stand-ins'],
+      isWhole: true,
+      ...(nft === undefined ? {} : { nft }),
+    };
+    context.stdout.write(renderIpScript({ ...shown, whole: shown }, names, parts));
     return EXIT.ok;
   }
   const view = {
@@ -30,7 +35,9 @@ export async function run(args: DumpArgs, context: CommandContext): Promise<Exit
     isOneTable: false,
     ...(pod === undefined ? { owners: ownersOf(facts) } : {}),
   };
-  const entries = TOPICS.map((topic) => [topic, renderDumpJson(topic, { pod, facts: shown }, names, view)] as const);
+  const entries = TOPICS.map(
+    (topic) => [topic, renderDumpJson(topic, { pod, facts: shown, whole: shown }, names, view)] as const,
+  );
   await printDocument({ ...Object.fromEntries(entries), nft: nft ?? null }, args.output, context.stdout);
   return EXIT.ok;
 }

@@ -33,7 +33,7 @@ function ours(topic: Topic, isDetailed: boolean, filter: { readonly all?: boolea
   const names = openIpNames('/', new Map(facts.links.map(({ ifindex, ifname }) => [ifindex, ifname])));
   const shown = filter.all === true ? facts : withoutKernelNeighs(facts);
   const rules = shown.rules.filter(({ family }) => filter.family === undefined || family === filter.family);
-  return renderDumpJson(topic, { pod: undefined, facts: { ...shown, rules } }, names, {
+  return renderDumpJson(topic, { pod: undefined, facts: { ...shown, rules }, whole: facts }, names, {
     isDetailed,
     isOneTable: false,
   });

@@ -16,7 +16,11 @@ type Json = Readonly<Record<string, unknown>>;
 function scriptOf(netns: TestNetns): string {
   const facts = readNetnsFacts(netns.netns, { sysctls: false });
   const names = openIpNames('/', new Map(facts.links.map(({ ifindex, ifname }) => [ifindex, ifname])));
-  return renderIpScript({ ...facts, allLinks: facts.links }, names, { topics: TOPICS, hasStandIns: true });
+  return renderIpScript({ ...facts, whole: facts }, names, {
+    topics: TOPICS,
+    hasStandIns: true,
+    isWhole: true,
+  });
 }
 
 /** What a script makes again, told by iproute2; without stand-ins' other ends and times that are left. */
