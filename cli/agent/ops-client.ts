@@ -77,6 +77,12 @@ export function isNoAgent(error: unknown): error is CliError {
   return error instanceof CliError && error.code === 'NO_AGENT';
 }
 
+/** Tells whether an agent answered that does not know the question. */
+export function isTooOld(error: CliError): boolean {
+  const { cause } = error;
+  return isServiceError(cause) && cause.code === UNIMPLEMENTED;
+}
+
 function checkSocket(socket: string): void {
   try {
     if (statSync(socket).isSocket()) return;

@@ -38,6 +38,10 @@ export async function run({ output }: BundleArgs, context: CommandContext): Prom
   const name = `tke-eni-bundle-${hostname()}-${stamp}`;
   const path = output ?? `${name}.tar.gz`;
   const parts = [...commandParts(context), ...agentParts(context), ...fileParts(global), ...toolParts(global)];
+  if (!context.isRoot) {
+    const text = 'not root: most of what helps is for root only, and will be missing';
+    stderr.write(renderWarning(text, stderr.isColored));
+  }
   const progress = openProgress(context);
   const collected: Collected[] = [];
   try {
@@ -55,7 +59,7 @@ export async function run({ output }: BundleArgs, context: CommandContext): Prom
   }
   const missing = collected.filter((part) => part.missing !== undefined);
   for (const part of missing) {
-    stderr.write(renderWarning(`left out: ${part.path}: ${part.missing}`, stderr.isColored));
+    stderr.write(renderWarning(`left out: ${part.path}: ${part.missing?.split('\n')[0]}`, stderr.isColored));
   }
   stdout.write(`${path}\n`);
   return missing.length === 0 ? EXIT.ok : EXIT.wrong;

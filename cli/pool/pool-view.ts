@@ -48,6 +48,8 @@ export type PoolView = {
   readonly source: 'agent' | 'journal';
   /** Of a view from the journal: why the agent was not asked. */
   readonly whyNoAgent?: string;
+  /** True where an agent runs that does not know the question. */
+  readonly isAgentOld?: boolean;
   readonly nodeName: string;
   readonly addresses: readonly AddressView[];
   readonly enis: readonly EniView[];

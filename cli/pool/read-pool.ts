@@ -1,4 +1,4 @@
-import { isNoAgent, openOpsClient } from '../agent/ops-client.ts';
+import { isNoAgent, isTooOld, openOpsClient } from '../agent/ops-client.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { ifKnown } from '../node/known.ts';
@@ -6,6 +6,9 @@ import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { findAgentPool } from './find-agent-pool.ts';
 import { findJournalPool } from './find-journal-pool.ts';
 import type { PoolView } from './pool-view.ts';
+
+/** What the mark of such a view says already. */
+const SILENT = /^the agent does not answer: /;
 
 /**
  * Reads the node's addresses and ENIs: from the agent, or, when none answers, from its journal.
@@ -25,6 +28,11 @@ export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>
     const { journal, node } = facts.value;
     const placed = ifKnown(node)?.enis ?? [];
     const view = findJournalPool(journal, placed, context.clock.bootMs());
-    return { ...view, nodeName: view.nodeName || (ifKnown(node)?.nodeName ?? ''), whyNoAgent: error.message };
+    return {
+      ...view,
+      nodeName: view.nodeName || (ifKnown(node)?.nodeName ?? ''),
+      whyNoAgent: error.message.replace(SILENT, ''),
+      isAgentOld: isTooOld(error),
+    };
   }
 }

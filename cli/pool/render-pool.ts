@@ -24,8 +24,10 @@ export function renderPool(view: PoolView, options: RenderOptions): string {
 }
 
 /** Says where a view comes from, when that is not the running agent. Pure. */
-export function sourceNotice({ source, whyNoAgent }: Pick<PoolView, 'source' | 'whyNoAgent'>): string | undefined {
-  return source === 'agent' ? undefined : `from the journal, agent not running: ${whyNoAgent ?? 'nobody was asked'}`;
+export function sourceNotice(view: Pick<PoolView, 'source' | 'whyNoAgent' | 'isAgentOld'>): string | undefined {
+  if (view.source === 'agent') return undefined;
+  const state = view.isAgentOld === true ? 'agent too old' : 'agent not running';
+  return `from the journal, ${state}: ${view.whyNoAgent ?? 'nobody was asked'}`;
 }
 
 type Line = { readonly text: string; readonly color?: Color | undefined };

@@ -28,7 +28,7 @@ function renderLine({ label, text, color }: Line, { width, isColored }: RenderOp
 function agentLines({ summary, pool }: NodeStatus): readonly Line[] {
   if (summary === undefined) {
     return [
-      { label: 'agent', text: 'NOT RUNNING', color: 'red' },
+      { label: 'agent', text: pool.isAgentOld === true ? 'TOO OLD' : 'NOT RUNNING', color: 'red' },
       { label: '', text: sourceNotice(pool) ?? pool.whyNoAgent ?? '' },
     ];
   }

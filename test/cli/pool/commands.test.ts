@@ -1,10 +1,16 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
+import { openJournal } from '../../../agent/journal/journal.ts';
 import { openOpsClient } from '../../../cli/agent/ops-client.ts';
+import { findPodRows, isPodMeant } from '../../../cli/pool/find-pod-rows.ts';
+import { renderPods } from '../../../cli/pool/render-pods.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { matchesGolden } from '../../support/golden.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 import { cliErrorOf, runCaptured } from '../agent/captured.ts';
 import { type FakeAgent, startFakeAgent } from '../agent/fake-agent.ts';
-import { POOL_SAMPLE, SUMMARY_SAMPLE } from '../agent/samples.ts';
+import { JOURNAL_SAMPLE, LEASE_SAMPLE, POOL_SAMPLE, SUMMARY_SAMPLE } from '../agent/samples.ts';
 
 const WIDTHS = [80, 160] as const;
 const COMMANDS = [['pool'], ['enis'], ['status', '--all-addresses']] as const;
@@ -111,4 +117,55 @@ test('openOpsClient: watch gives events as they come and ends with its signal', 
   agent.tell({ kind: 2, subject: 'default/web-0', text: 'second' });
   await watching;
   t.deepEqual(seen, ['first', 'second']);
+});
+
+/** A state folder as an agent leaves it. */
+function openStateDir(name: string): string {
+  const path = dir.join(name);
+  mkdirSync(path);
+  const journal = openJournal(join(path, 'journal.db'), { clock: systemClock });
+  for (const eni of JOURNAL_SAMPLE.enis) journal.putEni(eni);
+  if (JOURNAL_SAMPLE.supply !== undefined) journal.putSupply(JOURNAL_SAMPLE.supply);
+  journal.putLease(LEASE_SAMPLE);
+  journal.close();
+  return path;
+}
+
+for (const columns of WIDTHS) {
+  test(`pool, status: tell what the journal alone says, at ${columns} columns`, async (t) => {
+    const places = ['--socket', '/nonexistent/agent.sock', '--state-dir', openStateDir(`state-${columns}`)];
+    const pool = await runCaptured(['pool', ...places], { columns });
+    t.is(pool.code, 0);
+    matchesGolden(t, import.meta.url, `pool-journal-${columns}.txt`, pool.stdout);
+    const status = await runCaptured(['status', ...places], { columns });
+    t.is(status.code, 1);
+    matchesGolden(t, import.meta.url, `status-journal-${columns}.txt`, status.stdout);
+  });
+
+  test(`renderPods: fits ${columns} columns`, (t) => {
+    const unnamed = { ...LEASE_SAMPLE, containerId: 'ffee00112233445566', podNamespace: '', podName: '' };
+    const rows = findPodRows([LEASE_SAMPLE, { ...unnamed, state: 'releasing', ifName: 'net1' }], 7_201_000);
+    const text = renderPods(rows, { width: columns, isColored: false });
+    t.true(text.split('\n').every((line) => line.length <= columns));
+    matchesGolden(t, import.meta.url, `pods-${columns}.txt`, text);
+  });
+}
+
+test('status: calls an agent without the service too old, and tells what the journal says', async (t) => {
+  const old = await startFakeAgent(dir.join('older.sock'), {});
+  t.teardown(old.close);
+  const places = ['--socket', dir.join('older.sock'), '--state-dir', openStateDir('state-old')];
+  const { code, stdout } = await runCaptured(['status', ...places]);
+  t.is(code, 1);
+  t.regex(stdout, /^agent +TOO OLD$/m);
+  t.regex(stdout, /: 2 in use, 3 free$/m);
+});
+
+test('isPodMeant: by name, address, veth or the beginning of a container id', (t) => {
+  const [row] = findPodRows([LEASE_SAMPLE], 0);
+  if (row === undefined) return t.fail();
+  for (const word of ['web', 'default/web-0', '10.0.2.10', 'fd00:10:0:2::a', 'eni0123456789a', 'a1b2']) {
+    t.true(isPodMeant(row, word), word);
+  }
+  for (const word of ['a1b', '10.0.2.1', 'db', 'eni0123']) t.false(isPodMeant(row, word), word);
 });
