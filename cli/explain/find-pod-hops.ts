@@ -241,6 +241,13 @@ function neighFault(
       subjects,
     });
   }
+  if (expected !== undefined && neigh.lladdr !== expected && neigh.lladdr === view.lease?.hostVeth?.mac) {
+    return finding('veth-mac-changed', {
+      what: `${view.veth?.ifname} has MAC ${expected}; ${view.title} sends to ${neigh.lladdr}, which we gave it`,
+      fix: [REPAIR, `ip link set ${view.veth?.ifname} address ${neigh.lladdr}`],
+      subjects: [linkId(view.veth?.ifindex ?? 0), podId(view.pod.key)],
+    });
+  }
   if (expected !== undefined && neigh.lladdr !== expected) {
     const what = `${view.title} sends to ${neigh.lladdr} for ${gateway}; its host interface has ${expected}`;
     return finding('neigh-wrong-mac', { what, fix: [REPAIR, by], subjects });

@@ -102,7 +102,7 @@ export const POD_FAULTS: readonly NodeFault[] = [
     inject: (scene) => ip(scene, 'link', 'set', scene.hostVeth, 'address', '02:de:ad:be:ef:03'),
     isOurs: true,
     breaksPackets: true,
-    expects: { diff: 'veth-mac-changed', explain: 'neigh-wrong-mac', doctor: 'veth-mac-changed', repair: 'mends' },
+    expects: { diff: 'veth-mac-changed', explain: 'veth-mac-changed', doctor: 'veth-mac-changed', repair: 'mends' },
   },
   {
     name: "the Pod's host interface in the wrong group",
