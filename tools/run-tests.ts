@@ -28,6 +28,7 @@ const SUITES: readonly Suite[] = [
     commands: [
       ['biome', 'check', '.'],
       ['tsc', '--noEmit', '-p', '.'],
+      ['tsc', '--noEmit', '-p', 'cli/graph/page'],
       ['node', 'tools/check-layers.ts'],
       ['node', 'tools/check-docstrings.ts'],
       ['node', 'tools/gen-docs.ts', '--check'],

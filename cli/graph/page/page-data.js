@@ -15,27 +15,24 @@ for (const path of page.paths) {
   });
 }
 
-export const [drawing, view, pathLayer, panel, search, results] = [
-  'drawing',
-  'view',
-  'paths',
-  'panel',
-  'search',
-  'results',
-].map((id) => document.getElementById(id));
+export const [drawing, view, pathLayer, panel, results] = ['drawing', 'view', 'paths', 'panel', 'results'].map((id) =>
+  document.getElementById(id),
+);
+
+export const search = document.querySelector('input');
 
 /** Indexes of nodes by their ids. */
 export const byId = new Map(page.nodes.map((node, index) => [node.id, index]));
 
 /** Elements of the nodes, by index. */
 export const boxes = page.nodes.map(() => undefined);
-for (const box of drawing.querySelectorAll('.node')) boxes[byId.get(box.dataset.id)] = box;
+for (const box of drawing.querySelectorAll('.node')) boxes[byId.get(box.getAttribute('data-id'))] = box;
 
 export const bands = page.bands.map((band) => ({
   ...band,
   isFolded: page.isFolded && band.pods > 0,
   shift: 0,
-  element: [...drawing.querySelectorAll('.band')].find((one) => one.dataset.group === band.group),
+  element: [...drawing.querySelectorAll('.band')].find((one) => one.getAttribute('data-group') === band.group),
 }));
 
 export function bandOf(node) {

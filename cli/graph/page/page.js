@@ -6,7 +6,7 @@ import { foldAll, foldBand, pan, placeBands, showAll, zoom } from './view.js';
 
 function activate(target) {
   const box = target.closest('.node');
-  if (box !== null) return select(byId.get(box.dataset.id), { isSeen: true });
+  if (box !== null) return select(byId.get(box.getAttribute('data-id')), { isSeen: true });
   const header = target.closest('.band-header[tabindex]');
   if (header === null) return undefined;
   const band = bands.find(({ element }) => element.contains(header));
@@ -40,12 +40,12 @@ window.addEventListener('pointermove', (event) => {
   const { left, top } = drawing.getBoundingClientRect();
   zoom(apart() / (before || 1), { x: (one.x + two.x) / 2 - left, y: (one.y + two.y) / 2 - top });
 });
-for (const name of ['pointerup', 'pointercancel']) {
-  window.addEventListener(name, (event) => {
-    pointers.delete(event.pointerId);
-    drawing.classList.remove('is-dragged');
-  });
+function letGo(event) {
+  pointers.delete(event.pointerId);
+  drawing.classList.remove('is-dragged');
 }
+window.addEventListener('pointerup', letGo);
+window.addEventListener('pointercancel', letGo);
 drawing.addEventListener('click', (event) => {
   if (dragged <= 4) activate(event.target);
 });
@@ -82,7 +82,8 @@ const KEYS = {
   ArrowDown: () => pan(0, -STEP),
 };
 document.addEventListener('keydown', (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target === search || panel.contains(event.target)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target === search || event.composedPath().includes(panel))
+    return;
   const act = KEYS[event.key];
   if (act === undefined) return;
   event.preventDefault();
@@ -104,8 +105,11 @@ results.addEventListener('keydown', (event) => {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step === undefined) return;
   event.preventDefault();
+  // The drawing would pan.
+  event.stopPropagation();
   const buttons = [...results.querySelectorAll('button')];
-  (buttons[buttons.indexOf(document.activeElement) + step] ?? search).focus();
+  const here = buttons.indexOf(/** @type {HTMLButtonElement} */ (event.target));
+  (buttons[here + step] ?? search).focus();
 });
 document.getElementById('zoom-in').addEventListener('click', () => zoom(1.25));
 document.getElementById('zoom-out').addEventListener('click', () => zoom(0.8));

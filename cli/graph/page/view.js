@@ -74,7 +74,7 @@ export function placeBands() {
     shift -= shrunk;
   }
   for (const title of drawing.querySelectorAll('.lane-title')) {
-    title.setAttribute('transform', `translate(${title.dataset.lane === 'pods' ? 0 : side} 0)`);
+    title.setAttribute('transform', `translate(${title.getAttribute('data-lane') === 'pods' ? 0 : side} 0)`);
   }
   drawPaths();
 }

@@ -119,6 +119,18 @@ browserTest(title('the page: is used by keyboard alone'), async (t) => {
   await focus(page, '#drawing .node.table');
   await page.keyboard.press('Escape');
   t.regex(await panelOf(page), /What is wrong/);
+  const before = await page.$eval('#view', (view) => view.getAttribute('transform'));
+  await page.keyboard.press('/');
+  await page.keyboard.type('web-');
+  for (const key of ['ArrowDown', 'ArrowDown'] as const) await page.keyboard.press(key);
+  t.is(
+    await page.$eval('#view', (view) => view.getAttribute('transform')),
+    before,
+    'going through results moves nothing',
+  );
+  await page.keyboard.press('Enter');
+  t.regex(await panelOf(page), /default\/web-1/, 'the second of the results');
+  await page.keyboard.press('Escape');
   await focus(page, '.band-header[tabindex]');
   await page.keyboard.press(' ');
   t.is(await page.$eval('.band-header[tabindex]', (header) => header.getAttribute('aria-expanded')), 'false');
