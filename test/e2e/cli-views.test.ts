@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { buildExecutables } from '../../tools/build.ts';
 import { DIST_BIN_DIR } from '../support/agent-process.ts';
-import { run } from '../support/run.ts';
+import { run, tryRun } from '../support/run.ts';
 import { openTerminal } from '../support/terminal.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { placeOf } from './support/fault-trial.ts';
@@ -147,7 +147,8 @@ async function bundleOf(t: ExecutionContext, trial: Trial, name: string) {
   const folder = join(trial.dir.path, name);
   mkdirSync(folder);
   await run(['tar', '-xzf', path, '-C', folder, '--strip-components=1']);
-  return { made, read: (part: string) => run(['cat', join(folder, part)]) };
+  const { stdout } = await tryRun(['grep', '-rno', '.\\{0,60\\}\\[removed.\\{0,20\\}', folder]);
+  return { made, read: (part: string) => run(['cat', join(folder, part)]), removed: stdout };
 }
 
 test('bundle: of a well node and of a broken one without an agent', async (t) => {
@@ -159,6 +160,8 @@ test('bundle: of a well node and of a broken one without an agent', async (t) =>
     t.regex(await well.read('explain-broken-pods.txt'), /^1 Pods, 1 looked at, 0 broken/);
     t.regex(await well.read('node/journal.json'), new RegExp(pod.containerId));
     t.regex(await well.read('kernel/nft-ruleset.txt'), /table inet tke_eni/);
+
+    t.is(well.removed, '', 'nothing of a node without secrets is taken for one');
 
     await trial.killAgent();
     await trial.node.netns.ip('route', 'del', `${pod.ip}/32`, 'table', '3999');
