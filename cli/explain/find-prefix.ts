@@ -8,8 +8,8 @@ export function bitsOf(prefix: string | undefined): number {
 /** Tells whether a prefix holds an address; the absent one holds all, one of another family none. */
 export function holds(prefix: string | undefined, address: string): boolean {
   if (prefix === undefined) return true;
-  const bytes = parseIp(address);
-  const network = parseIp(prefix.slice(0, prefix.indexOf('/')));
+  const bytes = bytesOf(address);
+  const network = bytesOf(prefix.slice(0, prefix.indexOf('/')));
   if (bytes === undefined || network === undefined || bytes.length !== network.length) return false;
   const bits = bitsOf(prefix);
   for (let at = 0; at < bits; at += 8) {
@@ -18,4 +18,16 @@ export function holds(prefix: string | undefined, address: string): boolean {
     if ((((bytes[index] ?? 0) ^ (network[index] ?? 0)) & mask) !== 0) return false;
   }
   return true;
+}
+
+/** A node of 200 Pods has a thousand prefixes, and each is looked at for every packet. */
+const MAX_PARSED = 20_000;
+const parsed = new Map<string, Uint8Array | undefined>();
+
+function bytesOf(text: string): Uint8Array | undefined {
+  if (parsed.has(text)) return parsed.get(text);
+  if (parsed.size >= MAX_PARSED) parsed.clear();
+  const bytes = parseIp(text);
+  parsed.set(text, bytes);
+  return bytes;
 }

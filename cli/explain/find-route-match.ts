@@ -61,16 +61,23 @@ export function findInTable(
 /** Routes that hold the destination, the first to be tried first. */
 function candidates(routes: readonly RouteMessage[], table: number, flow: Flow): readonly RouteMessage[] {
   const family = addressFamily(flow.family);
-  const found = routes.filter(
+  const found = routesOf(routes, family, table).filter(
     (route) =>
-      route.family === family &&
-      route.table === table &&
       holds(route.dst, flow.dst) &&
       (bitsOf(route.src) === 0 || (flow.src !== undefined && holds(route.src, flow.src))) &&
       (family === AF_INET6 || route.tos === 0 || route.tos === ((flow.tos ?? 0) & IPV4_TOS_MASK)),
   );
   // A stable sort: among equals the kernel's own order, in which it told them, stays.
   return [...found].sort(family === AF_INET6 ? byIpv6Order(flow) : byIpv4Order);
+}
+
+/** Grouped once for each reading of a namespace: many packets are asked about. */
+const grouped = new WeakMap<readonly RouteMessage[], ReadonlyMap<string, readonly RouteMessage[]>>();
+
+function routesOf(routes: readonly RouteMessage[], family: number, table: number): readonly RouteMessage[] {
+  const groups = grouped.get(routes) ?? Map.groupBy(routes, (route) => `${route.family} ${route.table}`);
+  grouped.set(routes, groups);
+  return groups.get(`${family} ${table}`) ?? [];
 }
 
 function byIpv4Order(a: RouteMessage, b: RouteMessage): number {

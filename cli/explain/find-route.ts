@@ -53,8 +53,7 @@ const RULE_REFUSALS: Readonly<Record<number, RefusalCode>> = {
  */
 export function findRoute(fib: Fib, flow: Flow): Reading {
   const family = addressFamily(flow.family);
-  // The kernel tells them in their order; a stable sort keeps it within one priority.
-  const rules = fib.rules.filter((rule) => rule.family === family).sort((a, b) => a.priority - b.priority);
+  const rules = rulesOf(fib.rules, family);
   const passed: PassedRule[] = [];
   for (let at = 0; at < rules.length; at++) {
     const rule = rules[at];
@@ -78,6 +77,21 @@ export function findRoute(fib: Fib, flow: Flow): Reading {
     else if (answer.kind !== 'nothing') return { ...answer, rule, passed };
   }
   return { kind: 'refused', code: 'ENETUNREACH', passed };
+}
+
+/** Sorted once for each reading of a namespace: many packets are asked about. */
+const sorted = new WeakMap<readonly RuleMessage[], ReadonlyMap<number, readonly RuleMessage[]>>();
+
+function rulesOf(rules: readonly RuleMessage[], family: number): readonly RuleMessage[] {
+  // The kernel tells them in their order; a stable sort keeps it within one priority.
+  const groups =
+    sorted.get(rules) ??
+    Map.groupBy(
+      [...rules].sort((a, b) => a.priority - b.priority),
+      (rule) => rule.family,
+    );
+  sorted.set(rules, groups);
+  return groups.get(family) ?? [];
 }
 
 function passOf(fib: Fib, rule: RuleMessage, answer: TableAnswer): PassedRule | undefined {
