@@ -71,17 +71,19 @@ function findInside(
   const addresses = host.routes
     .filter(({ oif, dst }) => oif === pod.hostIfindex && dst !== undefined)
     .map(({ dst }) => dst?.split('/')[0]);
-  const found = named.find(({ facts }) => {
+  // Indexes count from one in each namespace: an equal number proves nothing without one more sign.
+  const candidates = named.flatMap(({ facts }) => {
     const link = facts.links.find(({ ifname, link: peer }) => ifname === ifName && peer === veth?.ifindex);
-    // Indexes count from one in each namespace: an equal number proves nothing without one more sign.
-    return (
-      link !== undefined &&
-      (facts.neighs.some(({ ifindex, lladdr }) => ifindex === link.ifindex && lladdr === veth?.address) ||
-        facts.addresses.some(
-          ({ ifindex, local, address }) => ifindex === link.ifindex && addresses.includes(local ?? address),
-        ))
-    );
+    return link === undefined ? [] : [{ facts, ifindex: link.ifindex }];
   });
+  const byGateway = candidates.find(({ facts, ifindex }) =>
+    facts.neighs.some((neigh) => neigh.ifindex === ifindex && neigh.lladdr === veth?.address),
+  );
+  const byAddress = candidates.filter(({ facts, ifindex }) =>
+    facts.addresses.some((own) => own.ifindex === ifindex && addresses.includes(own.local ?? own.address)),
+  );
+  // A MAC is random; an address may be another node's too, where several nodes live on one machine.
+  const found = byGateway ?? (byAddress.length === 1 ? byAddress[0] : undefined);
   return found === undefined
     ? unknown(
         'without a journal its namespace was not found in /run/netns',

@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { buildExecutables } from '../../tools/build.ts';
+import { DIST_BIN_DIR } from '../support/agent-process.ts';
 import type { JsonObject, NetnsView } from '../support/netns.ts';
 import { createPodNetns } from '../support/pod-netns.ts';
 import { type CliPlace, runCli } from './support/run-cli.ts';
@@ -175,4 +177,37 @@ test.serial('tke-eni links --pod: says which Pod is not there, and what to do', 
   t.is(code, 2);
   t.regex(stderr, /no-such-pod/);
   t.regex(stderr, /tke-eni pods/);
+});
+
+test.serial('tke-eni routes --pod: finds the inside of a Pod without a journal', async (t) => {
+  const { place, pods } = wired('compact');
+  for (const pod of pods) {
+    const blind = { ...place, stateDir: '/nonexistent' };
+    const { code, stdout, stderr } = await runCli(blind, 'routes', '--pod', pod.ip, '-o', 'json');
+    t.is(code, 0, stderr);
+    const routes: readonly JsonObject[] = JSON.parse(stdout);
+    const inside = routes.filter((route) => 'pod' in route).map(({ pod: _, ...route }) => route);
+    t.deepEqual(inside, await pod.netns.ipJson('route', 'show', 'table', 'all'));
+  }
+});
+
+test.serial('tke-eni: tells everybody what needs no root, and what does', async (t) => {
+  const { place, pods, trial } = wired('compact');
+  const asNobody = (...args: readonly string[]) =>
+    place.netns.tryRun([
+      ...['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups'],
+      ...[join(DIST_BIN_DIR, 'tke-eni'), ...args, '--state-dir', place.stateDir, '--host-root', '/'],
+    ]);
+  const routes = await asNobody('routes', '-o', 'wide');
+  t.is(routes.code, 0, routes.stderr);
+  t.regex(routes.stdout, /ENI \(eth1, table \d+\)/);
+  const inside = await asNobody('routes', '--pod', pods[0]?.ip ?? '');
+  t.is(inside.code, 2);
+  t.regex(inside.stderr, /root/);
+  const dump = await asNobody('dump');
+  t.is(dump.code, 2);
+  t.regex(dump.stderr, /root.*\n.*CAP_NET_ADMIN/);
+  const elsewhere = await asNobody('rules', '--netns', trial.node.netns.name);
+  t.is(elsewhere.code, 2);
+  t.regex(elsewhere.stderr, /CAP_SYS_ADMIN/);
 });
