@@ -1,10 +1,20 @@
-import test from 'ava';
+import { writeFileSync } from 'node:fs';
+import test, { type ExecutionContext } from 'ava';
+import { openJournal } from '../../../agent/journal/journal.ts';
 import { findClusterRows } from '../../../cli/events/find-cluster-rows.ts';
+import { eventObject, type InvolvedObject } from '../../../kube/events/event-object.ts';
+import { openKubeClient } from '../../../kube/open-client.ts';
+import { EVENTS as KUBE_EVENTS } from '../../../kube/resource-types.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { silentLogger } from '../../../runtime/log.ts';
+import { renderKubeconfig } from '../../kube-api/kubeconfig.ts';
+import { startKubeApi } from '../../kube-api/start-kube-api.ts';
 import { matchesGolden } from '../../support/golden.ts';
-import { createTempDir } from '../../support/temp-dir.ts';
+import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { runCaptured } from '../agent/captured.ts';
 import { startFakeAgent } from '../agent/fake-agent.ts';
+import { JOURNAL_SAMPLE, LEASE_SAMPLE } from '../agent/samples.ts';
 
 const AT = Date.UTC(2026, 0, 2, 3, 4, 5);
 const PODS = [
@@ -133,4 +143,72 @@ test('findClusterRows: keeps what concerns this node’s network, and stands mal
   );
   t.is(rows[0]?.count, 3);
   t.is(rows[0]?.atMs, AT);
+});
+
+/** Writes events by the program's own way of writing them, and gives a kubeconfig that may list them, or may not. */
+async function openCluster(t: ExecutionContext, dir: TempDir, authorization: 'all' | 'rbac') {
+  const api = await startKubeApi({ authorization });
+  t.teardown(api.close);
+  const token = api.addToken({ username: 'nobody', groups: [] });
+  const kubeconfig = dir.join('kubeconfig');
+  writeFileSync(kubeconfig, renderKubeconfig({ url: api.url, token }));
+  if (authorization === 'rbac') return kubeconfig;
+  const common = { env: {}, clock: systemClock, log: silentLogger, qps: 50, burst: 50, userAgent: 'test' };
+  const client = openKubeClient({ ...common, kubeconfig });
+  t.teardown(client.close);
+  const write = (name: string, involved: InvolvedObject, component: string) => {
+    const times = { count: 2, firstTime: '2026-01-02T03:04:00Z', lastTime: '2026-01-02T03:04:06Z' };
+    const event = eventObject(
+      name,
+      { involved, type: 'Warning', reason: `By${name}`, message: 'm' },
+      { component },
+      times,
+    );
+    return client.create(KUBE_EVENTS, event);
+  };
+  const node = { apiVersion: 'v1', kind: 'Node' } as const;
+  const pod = { apiVersion: 'v1', kind: 'Pod', namespace: 'default' } as const;
+  await write('a', { ...node, name: 'node-1' }, 'tke-eni-agent');
+  await write('b', { ...node, name: 'node-2' }, 'tke-eni-agent');
+  await write('c', { ...pod, name: 'web-0' }, 'tke-eni-ipamd');
+  await write('d', { ...pod, name: 'web-0' }, 'default-scheduler');
+  return kubeconfig;
+}
+
+/** A state folder that tells which node and Pods these are. */
+function writeState(dir: TempDir): string {
+  const journal = openJournal(dir.join('journal.db'), { clock: systemClock });
+  if (JOURNAL_SAMPLE.supply !== undefined) journal.putSupply(JOURNAL_SAMPLE.supply);
+  journal.putLease(LEASE_SAMPLE);
+  journal.close();
+  return dir.path;
+}
+
+test('events: with a kubeconfig tells what Kubernetes was told of this node, too', async (t) => {
+  const dir = createTempDir('events');
+  t.teardown(dir.close);
+  const agent = await startFakeAgent(dir.join('a.sock'), { recorder: () => ({ pods: PODS }) });
+  t.teardown(agent.close);
+  const kubeconfig = await openCluster(t, dir, 'all');
+  const places = ['--socket', dir.join('a.sock'), '--state-dir', writeState(dir), '--kubeconfig', kubeconfig];
+  const { stdout, stderr, code } = await runCaptured(['events', '-o', 'json', ...places]);
+  t.is(code, 0, stderr);
+  t.is(stderr, '');
+  t.deepEqual(
+    JSON.parse(stdout).map(({ kind, source }: Record<string, unknown>) => `${source} ${kind}`),
+    ['agent ADD', 'tke-eni-agent Bya', 'tke-eni-ipamd Byc', 'agent ADD', 'agent DEL'],
+  );
+});
+
+test('events: where the cluster may not be asked, the recorder is told all the same', async (t) => {
+  const dir = createTempDir('events');
+  t.teardown(dir.close);
+  const agent = await startFakeAgent(dir.join('a.sock'), { recorder: () => ({ pods: PODS }) });
+  t.teardown(agent.close);
+  const kubeconfig = await openCluster(t, dir, 'rbac');
+  const places = ['--socket', dir.join('a.sock'), '--state-dir', dir.path, '--kubeconfig', kubeconfig];
+  const { stdout, stderr, code } = await runCaptured(['events', '-o', 'json', ...places]);
+  t.is(code, 0);
+  t.is(JSON.parse(stdout).length, 3);
+  t.regex(stderr, /forbidden|FORBIDDEN|403/i);
 });
