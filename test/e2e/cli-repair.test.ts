@@ -6,6 +6,7 @@ import { buildExecutables } from '../../tools/build.ts';
 import { readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
 import { changesBetween, kernelImage } from './support/kernel-image.ts';
+import { NODE_FAULTS } from './support/node-faults.ts';
 import { askCli, listOf, runCli } from './support/run-cli.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
@@ -53,6 +54,29 @@ test.serial('tke-eni repair: has the running agent mend the host, and mends Pods
     t.true(words.includes('sysctl -w net.ipv4.ip_forward=1'), 'it was the agent that wrote');
     t.false(words.includes('169.254.1.1'), 'the Pod was not the agent’s');
     t.is((await runCli(place, 'check', '--quiet')).code, 0);
+  });
+});
+
+test.serial('tke-eni repair: beside a running agent refuses what is foreign, and removes a leaked veth', async (t) => {
+  t.timeout(120_000);
+  await onNode(async (trial, pod) => {
+    const place = placeOf(trial);
+    const scene = await readFaultScene(trial, pod);
+    const faults = NODE_FAULTS.filter(({ expects }) =>
+      ['foreign-rule-above-ours', 'veth-leaked', 'pod-without-lease'].includes(expects.diff),
+    );
+    t.is(faults.length, 3);
+    for (const fault of faults) {
+      await fault.inject(scene);
+      const { code, document } = await askCli(place, 'repair');
+      const left = listOf(document, 'left').map(({ id }) => id);
+      t.is(document['writer'], 'agent', fault.name);
+      t.is(code, fault.expects.repair === 'mends' ? 0 : 1, `${fault.name}: ${JSON.stringify(document)}`);
+      t.is(left.includes(fault.expects.diff), fault.expects.repair === 'refuses', fault.name);
+      await fault.undo?.(scene);
+    }
+    t.is((await runCli(place, 'diff')).code, 0);
+    await trial.settle('after repairs beside the agent');
   });
 });
 
