@@ -9,6 +9,13 @@ export const POD_FINDINGS = {
     severity: 'error',
     isOurs: false,
   },
+  'lease-without-sandbox': {
+    title: 'The agent holds an address for a sandbox that is gone',
+    why: 'Nobody else can have the address until the lease ends.',
+    cure: 'Start the agent: it does DELs that were left for it, and collects what the runtime does not list any more.',
+    severity: 'warning',
+    isOurs: false,
+  },
   'veth-leaked': {
     title: 'A host interface of ours belongs to no Pod that lives',
     why: "It holds routes and memory, and with a plain veth pair its Pod address may be another Pod's already.",

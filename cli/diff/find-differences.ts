@@ -19,6 +19,8 @@ export type NodeSight = {
   readonly pods: readonly PodSight[];
   /** By the ifindex of the host veth: of those that bear our alias and have no lease. */
   readonly peers: ReadonlyMap<number, LostPeer>;
+  /** Keys of leases whose network namespace is not there. */
+  readonly deadSandboxes: ReadonlySet<string>;
   /** What could not be looked at. */
   readonly unseen: readonly Unjudged[];
   /** The look before, of a node that was never quiet: what only one of the two shows came and went. */
@@ -45,7 +47,7 @@ function diffOnce(sight: NodeSight): NodeDifferences {
   const { agent, facts, desired } = sight;
   const names = namesOf(agent, desired);
   const pods = sight.pods.flatMap((pod) => findPodDifferences(pod, names));
-  const links = findLinkDifferences(desired, facts, agent, sight.peers, names);
+  const links = findLinkDifferences(sight, names);
   const differences: readonly Difference[] = [
     ...findEniDifferences(desired, agent, facts.host, names),
     ...findHostDifferences(desired, sight.host, names),

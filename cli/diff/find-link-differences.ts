@@ -60,16 +60,22 @@ function connected(eni: DesiredNode['enis'][number], host: NodeFacts['host'], na
     });
 }
 
+/** What links and leases are compared by. */
+export type LinkSight = {
+  readonly desired: DesiredNode;
+  readonly facts: NodeFacts;
+  readonly agent: AgentFacts;
+  readonly peers: ReadonlyMap<number, LostPeer>;
+  readonly deadSandboxes: ReadonlySet<string>;
+};
+
 /** Finds leases without a link or a sandbox, links of ours without a lease, and addresses that two have. Pure. */
 export function findLinkDifferences(
-  desired: DesiredNode,
-  facts: NodeFacts,
-  agent: AgentFacts,
-  peers: ReadonlyMap<number, LostPeer>,
+  { desired, facts, agent, peers, deadSandboxes }: LinkSight,
   names: Names,
 ): readonly Difference[] {
   return [
-    ...desired.unplanned.map((lost) => unplanned(lost, names)),
+    ...desired.unplanned.map((lost) => unplanned(lost, deadSandboxes.has(lost.key), names)),
     ...lostVeths(facts, agent).flatMap((link) => lostVeth(link, peers.get(link.ifindex))),
     ...addressOwners(desired, facts, names),
     ...[...desired.networks].flatMap(([key, pod]) => [
@@ -124,7 +130,7 @@ export function lostVeths(
   });
 }
 
-function unplanned({ key, lease, cause }: DesiredNode['unplanned'][number], names: Names): Difference {
+function unplanned({ key, lease, cause }: DesiredNode['unplanned'][number], isDead: boolean, names: Names): Difference {
   const owner: Owner = { kind: 'pod', key };
   const subjects = [podId(key)];
   const name = lease.hostVeth?.name ?? 'its host interface';
@@ -133,10 +139,14 @@ function unplanned({ key, lease, cause }: DesiredNode['unplanned'][number], name
     const fix = ['look at the ENI in the cloud; if it is gone, delete the Pod'];
     return { ...finding('eni-detached', { what, fix, subjects }), whose: names.text(owner), owner, changes: [] };
   }
-  const what = `${name} of ${names.text(owner)} is gone: its sandbox died without a DEL, or somebody deleted the link`;
-  const fix = [
-    'delete the Pod if it still runs; a sandbox that is dead the agent collects (tke-eni-agent --gc-interval)',
-  ];
+  if (isDead) {
+    const what = `${lease.netns} of ${names.text(owner)} is gone, and its lease is still held`;
+    const fix = ['start the agent: it does the DELs that were left for it, and collects leases of dead sandboxes'];
+    const parts = { what, fix, subjects };
+    return { ...finding('lease-without-sandbox', parts), whose: names.text(owner), owner, changes: [] };
+  }
+  const what = `${name} of ${names.text(owner)} is gone, and its sandbox is still there`;
+  const fix = ['delete the Pod: its interface cannot be made anew under a running container'];
   return { ...finding('veth-missing', { what, fix, subjects }), whose: names.text(owner), owner, changes: [] };
 }
 

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { leaseKey } from '../../agent/journal/lease.ts';
 import { openNft } from '../../dataplane/nft.ts';
 import { NftError } from '../../dataplane/nft-error.ts';
 import { observeNetns, observeNft } from '../../dataplane/observe.ts';
@@ -75,8 +77,14 @@ async function lookOnce(context: NodeContext): Promise<NodeSight> {
     host,
     pods: pods.flatMap((pod) => ('sight' in pod ? [pod.sight] : [])),
     peers: findPeers(context.global, facts.host.links, lostVeths(facts, agent)),
+    deadSandboxes: deadSandboxes(context, agent),
     unseen: [...unseen, ...pods.flatMap((pod) => ('unseen' in pod ? [pod.unseen] : []))],
   };
+}
+
+function deadSandboxes({ global }: NodeContext, { journal }: AgentFacts): ReadonlySet<string> {
+  const dead = journal.leases.filter(({ netns }) => !existsSync(resolveHostPath(global.hostRoot, netns)));
+  return new Set(dead.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
 }
 
 /** Stands for a table that could not be read: the plan's own is taken out, so that it is not told to be missing. */

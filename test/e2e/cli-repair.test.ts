@@ -157,10 +157,10 @@ test.serial('tke-eni diff: names a Pod whose sandbox died without a DEL', async 
     await pod.netns.close();
     const { code, document } = await askCli(place, 'diff');
     t.is(code, 1);
-    const found = listOf(document, 'differences').find(({ id }) => id === 'veth-missing');
+    const found = listOf(document, 'differences').find(({ id }) => id === 'lease-without-sandbox');
     t.is(found?.['whose'], `Pod ${pod.namespace}/${pod.name}`);
     const repair = await askCli(place, 'repair');
     t.is(repair.code, 1, 'a sandbox is not ours to bring back');
-    t.true(listOf(repair.document, 'left').some(({ id }) => id === 'veth-missing'));
+    t.true(listOf(repair.document, 'left').some(({ id }) => id === 'lease-without-sandbox'));
   });
 });

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { desiredOf } from '../../../cli/desired/desired-of.ts';
 import type { Change } from '../../../cli/diff/change.ts';
 import { type Difference, isDifferent } from '../../../cli/diff/difference.ts';
 import { diffNode, type NodeSight } from '../../../cli/diff/find-differences.ts';
@@ -12,7 +13,7 @@ import type { Operation } from '../../../dataplane/operation.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import type { RuleMessage } from '../../../netlink/rule-message.ts';
 import { applyToModel } from '../../dataplane/kernel-model.ts';
-import { ENIS, healthySight, leaseOf, linkOf } from './sight-fixture.ts';
+import { asPlanned, ENIS, healthySight, leaseOf, linkOf } from './sight-fixture.ts';
 
 const HEALTHY = healthySight();
 const POD_IP = '10.0.5.10';
@@ -296,6 +297,18 @@ test('diffNode: names an address that the host, or another Pod, has as well', (t
   t.deepEqual(idsOf(inOther), ['address-two-owners']);
   const inItself = { ...HEALTHY, facts: { ...HEALTHY.facts, pods: [{ ...first, inside: known(inside) }, second] } };
   t.deepEqual(idsOf(inItself), []);
+});
+
+test('diffNode: parts a Pod that lost its link from a sandbox that is gone', (t) => {
+  const links = HEALTHY.facts.host.links.filter(({ ifname }) => ifname !== VETH);
+  const facts = { ...HEALTHY.facts, host: { ...HEALTHY.facts.host, links } };
+  const desired = desiredOf(HEALTHY.agent, links);
+  const lost = { ...HEALTHY, facts, desired, host: { ...HEALTHY.host, ...asPlanned(desired.host) }, pods: [] };
+  t.deepEqual(idsOf({ ...lost, host: { ...lost.host, nft: HEALTHY.host.nft } }), ['veth-missing']);
+  t.deepEqual(
+    idsOf({ ...lost, host: { ...lost.host, nft: HEALTHY.host.nft }, deadSandboxes: new Set(['c510/eth0']) }),
+    ['lease-without-sandbox'],
+  );
 });
 
 test('diffNode: tells nothing of what a lease in transit has in the kernel', (t) => {

@@ -92,6 +92,7 @@ export function healthySight(leases: readonly Lease[] = [leaseOf(5, 10), leaseOf
       return network === undefined ? [] : [{ key, netns, network, desired: state, observed: asPlanned(state) }];
     }),
     peers: new Map(),
+    deadSandboxes: new Set(),
     unseen: [],
   };
 }
