@@ -1,12 +1,9 @@
 import type { BackgroundDeletes } from './background-deletes.ts';
-import type { ByteView } from './byte-view.ts';
-import { ifName } from './codec.ts';
 import type { Conn, Question } from './conn.ts';
 import { addLink, change, failureOf, linkQuestion } from './exchange.ts';
 import { LINK, type LinkChange, type LinkMessage, type LinkRef, type LinkSpec } from './link-message.ts';
 import { isNetlinkError } from './netlink-error.ts';
-import { IFLA_IFNAME, RTEXT_FILTER_SKIP_STATS } from './uapi/if-link.ts';
-import { NLA_HDRLEN } from './uapi/netlink.ts';
+import { RTEXT_FILTER_SKIP_STATS } from './uapi/if-link.ts';
 import { RTM_GETLINK, RTM_NEWLINK } from './uapi/rtnetlink.ts';
 
 /** Narrows a list of links; `kind` and `master` are filtered by the kernel where it can. */
@@ -30,8 +27,6 @@ export type LinkService = {
   get(ref: LinkRef): LinkMessage | undefined;
   /** Lists links without their statistics. @throws NetlinkError */
   list(filter?: LinkFilter): readonly LinkMessage[];
-  /** Reads the names of all links and nothing else of them: a tenth of the work. @throws NetlinkError */
-  names(): ReadonlyMap<number, string>;
 };
 
 /** Makes the link service of a connection. */
@@ -73,30 +68,5 @@ export function createLinkService(conn: Conn, deletes: BackgroundDeletes): LinkS
             (group === undefined || link.group === group),
         );
     },
-    names() {
-      const { messages } = conn.dump({
-        type: RTM_GETLINK,
-        answerType: RTM_NEWLINK,
-        codec: { ...LINK, read: readLinkName },
-        body: { extMask: RTEXT_FILTER_SKIP_STATS },
-        fail: failureOf({ object: 'link', verb: 'list', spec: {} }),
-      });
-      return new Map(messages);
-    },
   };
-}
-
-/** Of struct ifinfomsg: where the index is, and where attributes begin. */
-const IFI_INDEX = 4;
-const IFINFOMSG_BYTES = 16;
-
-function readLinkName(view: ByteView, start: number, end: number): readonly [ifindex: number, ifname: string] {
-  let found: string | undefined;
-  for (let at = start + IFINFOMSG_BYTES; found === undefined && at + NLA_HDRLEN <= end; ) {
-    const length = view.readU16(at);
-    if (length < NLA_HDRLEN) break;
-    if (view.readU16(at + 2) === IFLA_IFNAME) found = ifName.read(view, at + NLA_HDRLEN, length - NLA_HDRLEN);
-    at += (length + 3) & ~3;
-  }
-  return [view.readU32(start + IFI_INDEX), found ?? ''];
 }

@@ -36,7 +36,7 @@ const BUILT_IN: Readonly<Record<string, Readonly<Record<number, string>>>> = {
 };
 
 /** Opens the names as iproute2 on this host would print them. @param linkNames of the namespace that is shown */
-export function openIpNames(hostRoot: string, linkNames: ReadonlyMap<number, string>): IpNames {
+export function openIpNames(hostRoot: string, linkNames: Pick<ReadonlyMap<number, string>, 'get'>): IpNames {
   const lists = new Map<string, NumberNames>();
   const listed = (list: string, read: () => NumberNames): NumberNames => {
     const names = lists.get(list) ?? read();

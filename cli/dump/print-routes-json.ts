@@ -1,3 +1,5 @@
+import { openLinkNames } from '../../netlink/link-names.ts';
+import { withNetns } from '../../netlink/netns.ts';
 import { openRtnetlink, openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { RT_TABLE_MAIN } from '../../netlink/uapi/rtnetlink.ts';
@@ -30,7 +32,9 @@ export function printRoutesJson(
   stdout.write(
     withNodeNetns(global, (netns) => {
       using rtnetlink = netns === undefined ? openRtnetlink() : openRtnetlinkIn(netns);
-      const names = openIpNames(hostRoot, rtnetlink.link.names());
+      // Of many interfaces a table may use few, and of each only its name is wanted.
+      using links = netns === undefined ? openLinkNames() : withNetns(netns, openLinkNames);
+      const names = openIpNames(hostRoot, { get: links.nameOf });
       const view = { isDetailed: question.details, isOneTable: table !== undefined };
       const { family } = question;
       const families = [...(family === '6' ? [] : [AF_INET]), ...(family === '4' ? [] : [AF_INET6])];

@@ -5,7 +5,8 @@ import { openIpNames } from '../../../cli/dump/open-ip-names.ts';
 import { renderDumpJson, type Topic } from '../../../cli/dump/render-dump-json.ts';
 import { RouteJsonWriter } from '../../../cli/dump/route-json-writer.ts';
 import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
-import { warmThreadPool } from '../../../netlink/netns.ts';
+import { openLinkNames } from '../../../netlink/link-names.ts';
+import { warmThreadPool, withNetns } from '../../../netlink/netns.ts';
 import { AF_INET, AF_INET6 } from '../../../netlink/uapi/netlink.ts';
 import type { TestNetns } from '../netlink/support/test-netns.ts';
 import { openRichNetns } from './rich-netns.ts';
@@ -93,7 +94,8 @@ for (const isDetailed of [false, true]) {
   });
   for (const table of [undefined, 3999, 4003, 100, 254]) {
     test.serial(`RouteJsonWriter: writes what ${title} route show table ${table ?? 'all'} prints`, (t) => {
-      const names = openIpNames('/', netns.rtnl.link.names());
+      using links = withNetns(netns.netns, openLinkNames);
+      const names = openIpNames('/', { get: links.nameOf });
       const writer = new RouteJsonWriter(names, { isDetailed, isOneTable: table !== undefined }, table);
       for (const family of [AF_INET, AF_INET6]) {
         const filter = { family, ...(table === undefined ? {} : { table }) };
@@ -105,3 +107,9 @@ for (const isDetailed of [false, true]) {
     });
   }
 }
+
+test.serial('openLinkNames: names interfaces, and knows none of an index that is not there', (t) => {
+  using links = withNetns(netns.netns, openLinkNames);
+  for (const { ifindex, ifname } of netns.rtnl.link.list()) t.is(links.nameOf(ifindex), ifname);
+  t.is(links.nameOf(2 ** 30), undefined);
+});
