@@ -23,6 +23,13 @@ export const POD_FINDINGS = {
     severity: 'warning',
     isOurs: true,
   },
+  'veth-foreign-address': {
+    title: "A Pod's host interface has an IPv4 address",
+    why: 'Strict reverse path filtering holds only on an interface without one: the Pod can send with addresses of others.',
+    cure: '`ip address del`, and keep what adds it (networkd, NetworkManager, a DHCP client) off interfaces called eni*.',
+    severity: 'warning',
+    isOurs: false,
+  },
   'veth-down': {
     title: 'The host interface of a Pod is down',
     why: 'The Pod is cut off, and the kernel has removed its host route.',

@@ -27,7 +27,7 @@ export function findHostDifferences(desired: DesiredNode, observed: ObservedHost
     if (old !== undefined) moved.set(operation, old);
   }
   const told = new Set(moved.values());
-  return operations
+  const ours = operations
     .filter((operation) => !told.has(operation))
     .flatMap((operation): readonly Difference[] => {
       const before = moved.get(operation);
@@ -35,6 +35,19 @@ export function findHostDifferences(desired: DesiredNode, observed: ObservedHost
       return tell(operation, before, observed, names).map(({ id, owner, what, subject }) =>
         differenceOf(id, { owner, what, subjects: [subject], changes }, names),
       );
+    });
+  return [...ours, ...missingSettings(desired, observed, names)];
+}
+
+/** Settings that this kernel does not have: one booted without IPv6. */
+function missingSettings(desired: DesiredNode, observed: ObservedHost, names: Names): readonly Difference[] {
+  const owner: Owner = { kind: 'node' };
+  return diffHost(desired.host, observed)
+    .conflicts.filter(({ kind }) => kind === 'sysctl')
+    .map(({ message }) => {
+      const fix = ['take ipv6.disable=1 off the kernel command line, or give the node no IPv6 addresses'];
+      const parts = { what: message, fix, subjects: [], isOurs: false };
+      return { ...finding('ipv6-disabled', parts), whose: names.text(owner), owner, changes: [] };
     });
 }
 

@@ -1,5 +1,6 @@
 import { leaseKey } from '../../agent/journal/lease.ts';
 import type { PodNetwork } from '../../dataplane/network.ts';
+import { AF_INET } from '../../netlink/uapi/netlink.ts';
 import { finding } from '../catalogue.ts';
 import type { DesiredNode } from '../desired/desired-of.ts';
 import { isGoneEni } from '../desired/place-recorded-enis.ts';
@@ -44,7 +45,7 @@ export function findEniDifferences(
 
 function connected(eni: DesiredNode['enis'][number], host: NodeFacts['host'], names: Names): readonly Difference[] {
   return host.addresses
-    .filter(({ ifindex, family, prefixlen }) => ifindex === eni.ifindex && family === 2 && prefixlen < 32)
+    .filter(({ ifindex, family, prefixlen }) => ifindex === eni.ifindex && family === AF_INET && prefixlen < 32)
     .map((address): Difference => {
       const owner: Owner = { kind: 'eni', eniId: eni.eniId };
       const prefix = `${address.local ?? address.address}/${address.prefixlen}`;
@@ -81,6 +82,7 @@ export function findLinkDifferences(
     ...[...desired.networks].flatMap(([key, pod]) => [
       ...changedMac(key, pod, facts.host, names),
       ...tooLargeMtu(key, pod, desired, names),
+      ...foreignAddresses(key, pod, facts.host, names),
     ]),
   ];
 }
@@ -100,6 +102,25 @@ function changedMac(
   const what = `MAC of ${link.ifname} is ${link.address}, should be ${mac}: its Pod sends to that one`;
   const parts = { what, fix: [renderChange(change)], subjects: [linkId(link.ifindex), ...subjectOf(owner)] };
   return [{ ...finding('veth-mac-changed', parts), whose: names.text(owner), owner, changes: [change] }];
+}
+
+function foreignAddresses(
+  key: string,
+  { kind, hostVeth }: PodNetwork,
+  host: NodeFacts['host'],
+  names: Names,
+): readonly Difference[] {
+  if (kind === 'ipam') return [];
+  return host.addresses
+    .filter(({ ifindex, family }) => ifindex === hostVeth.ifindex && family === AF_INET)
+    .map((address): Difference => {
+      const owner: Owner = { kind: 'pod', key };
+      const prefix = `${address.local ?? address.address}/${address.prefixlen}`;
+      const what = `${hostVeth.name} of ${names.text(owner)} has the IPv4 address ${prefix}`;
+      const fix = [`ip address del ${prefix} dev ${hostVeth.name}`, 'find out what adds it there'];
+      const parts = { what, fix, subjects: [linkId(address.ifindex), ...subjectOf(owner)] };
+      return { ...finding('veth-foreign-address', parts), whose: names.text(owner), owner, changes: [] };
+    });
 }
 
 /** An ENI may have got a smaller MTU for good; the Pods that were there before do not know it. */

@@ -299,6 +299,13 @@ test('diffNode: names an address that the host, or another Pod, has as well', (t
   t.deepEqual(idsOf(inItself), []);
 });
 
+test('diffNode: names what a kernel without IPv6 lacks, where it is wanted', (t) => {
+  const wanted = { key: { path: ['net', 'ipv6', 'conf', 'all', 'forwarding'] }, value: '1' };
+  const { host } = HEALTHY.desired;
+  const desired = { ...HEALTHY.desired, host: { ...host, sysctls: [...host.sysctls, wanted] } };
+  t.deepEqual(idsOf({ ...HEALTHY, desired }), ['ipv6-disabled']);
+});
+
 test('diffNode: parts a Pod that lost its link from a sandbox that is gone', (t) => {
   const links = HEALTHY.facts.host.links.filter(({ ifname }) => ifname !== VETH);
   const facts = { ...HEALTHY.facts, host: { ...HEALTHY.facts.host, links } };

@@ -125,6 +125,14 @@ export const POD_FAULTS: readonly NodeFault[] = [
     },
   },
   {
+    name: "an IPv4 address on the Pod's host interface",
+    inject: (scene) => ip(scene, 'address', 'add', '192.0.2.1/32', 'dev', scene.hostVeth),
+    undo: (scene) => ip(scene, 'address', 'del', '192.0.2.1/32', 'dev', scene.hostVeth),
+    isOurs: false,
+    breaksPackets: false,
+    expects: { diff: 'veth-foreign-address', doctor: 'veth-foreign-address', repair: 'refuses' },
+  },
+  {
     name: 'leaked veth: of ours, without lease and without a sandbox',
     inject: async (scene) => {
       await ip(scene, 'link', 'add', LEAKED.name, 'type', 'veth', 'peer', 'name', 'leaked0');
