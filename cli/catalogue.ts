@@ -1,5 +1,6 @@
 import { AGENT_FINDINGS } from './catalogue/agent-findings.ts';
 import type { CatalogueEntry } from './catalogue/catalogue-entry.ts';
+import { CLUSTER_FINDINGS } from './catalogue/cluster-findings.ts';
 import { ENI_FINDINGS } from './catalogue/eni-findings.ts';
 import { HOST_FINDINGS } from './catalogue/host-findings.ts';
 import { POD_FINDINGS } from './catalogue/pod-findings.ts';
@@ -8,7 +9,7 @@ import type { Finding } from './finding.ts';
 import type { ElementId } from './node/element-id.ts';
 
 /**
- * Every kind of finding by its id: what doctor, explain, diff, check, graph and bundle can say. docs/reference/findings.md
+ * Every kind of finding by its id: what doctor, explain, diff, check, graph, cluster and bundle can say. docs/reference/findings.md
  * is made of it.
  */
 export const CATALOGUE = {
@@ -17,6 +18,7 @@ export const CATALOGUE = {
   ...ENI_FINDINGS,
   ...AGENT_FINDINGS,
   ...HOST_FINDINGS,
+  ...CLUSTER_FINDINGS,
 } as const satisfies Readonly<Record<string, CatalogueEntry>>;
 
 /** Id of a kind of finding: stable, kebab-case. */

@@ -1,5 +1,6 @@
 import { AGENT_FINDINGS } from '../cli/catalogue/agent-findings.ts';
 import type { CatalogueEntry } from '../cli/catalogue/catalogue-entry.ts';
+import { CLUSTER_FINDINGS } from '../cli/catalogue/cluster-findings.ts';
 import { ENI_FINDINGS } from '../cli/catalogue/eni-findings.ts';
 import { HOST_FINDINGS } from '../cli/catalogue/host-findings.ts';
 import { POD_FINDINGS } from '../cli/catalogue/pod-findings.ts';
@@ -11,7 +12,7 @@ export function renderFindingDocs(): string {
     '<!-- Written by `make gen` from cli/catalogue/. -->',
     '# Findings',
     '',
-    'What `tke-eni doctor`, `explain`, `diff`, `check`, `graph` and `bundle` can find. Ids do not change: `-o json` has them as',
+    'What `tke-eni doctor`, `explain`, `diff`, `check`, `graph`, `cluster` and `bundle` can find. Ids do not change: `-o json` has them as',
     '`id`, and `doctor --only` and `--skip` take them. A finding of one case has its own names, numbers and commands.',
     '',
     '**error**: packets are lost or Pods fail; **warning**: it will bite; **info**: worth knowing. The weight here is the usual',
@@ -22,6 +23,7 @@ export function renderFindingDocs(): string {
     ...section('ENIs and MTU', ENI_FINDINGS),
     ...section('Agent and CNI', AGENT_FINDINGS),
     ...section('The node', HOST_FINDINGS),
+    ...section('The cluster', CLUSTER_FINDINGS),
   ].join('\n');
 }
 

@@ -1,4 +1,5 @@
 import type { Finding } from '../finding.ts';
+import { cutText, plainText } from '../output/cell-text.ts';
 import { type Color, paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
 import { type ClusterTotals, type NodeRow, totalsOf } from './find-node-rows.ts';
@@ -22,14 +23,27 @@ const COLUMNS: readonly Column<NodeRow>[] = [
   { title: 'WANTED', text: ({ desired }) => countText(desired), align: 'right', priority: 9 },
   { title: 'MOST', text: mostText, align: 'right', priority: 8 },
   { title: 'SET', text: ({ settings }) => settings.join(' '), priority: 1 },
-  { title: 'PROBLEM', text: problemText, color: ({ problems }) => problems[0] && COLORS[problems[0].severity] },
 ];
+
+/** A long text must not drive the numbers of every node out of sight. */
+function problemColumn(width: number): Column<NodeRow> {
+  const room = width === Number.POSITIVE_INFINITY ? width : Math.max(LEAST_PROBLEM, Math.floor(width * PROBLEM_SHARE));
+  return {
+    title: 'PROBLEM',
+    text: (row) => cutText(plainText(problemText(row)), room),
+    color: ({ problems: [first] }) => (first === undefined ? undefined : COLORS[first.severity]),
+  };
+}
+
+const LEAST_PROBLEM = 24;
+const PROBLEM_SHARE = 0.35;
 
 /** Renders a line for each node, then what they have together. Pure. */
 export function renderNodes(rows: readonly NodeRow[], layout: ClusterLayout): string {
   if (rows.length === 0) return 'the cluster has no NodeENIConfig\n';
   // A column that says nothing of any node takes no room.
-  const columns = COLUMNS.filter(({ title, text }) => title === 'NODE' || rows.some((row) => text(row) !== ''));
+  const all = [...COLUMNS, problemColumn(layout.width)];
+  const columns = all.filter(({ title, text }) => title === 'NODE' || rows.some((row) => text(row) !== ''));
   return `${renderTable(rows, columns, layout)}${renderTotals(totalsOf(rows), layout)}`;
 }
 

@@ -7,11 +7,13 @@ import { printView } from '../pool/print-view.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import type { ClusterArgs } from './command.ts';
 import { findEniRows } from './find-eni-rows.ts';
+import { findLeaks, seenTwice } from './find-leaks.ts';
 import { findNodeRows, totalsOf } from './find-node-rows.ts';
 import { findSubnetRows } from './find-subnet-rows.ts';
 import { lookAtCluster } from './look-at-cluster.ts';
 import { openCluster } from './open-cluster.ts';
 import { renderEnis } from './render-enis.ts';
+import { renderLeaks } from './render-leaks.ts';
 import { renderNodes } from './render-nodes.ts';
 import { renderSubnets } from './render-subnets.ts';
 
@@ -56,10 +58,28 @@ const showEnis: View = async ({ output }, context) => {
   return EXIT.ok;
 };
 
+/** Longer than a record waits after something happened on its node (--record-delay of ipamd, 10 s). */
+const LEAKS_APART_S = 30;
+
+const showLeaks: View = async ({ output, sample = LEAKS_APART_S, grace }, context) => {
+  const graceMs = grace * 1_000;
+  const before = sample === 0 ? undefined : findLeaks(await lookAndWait(context, sample), graceMs);
+  const facts = await context.look();
+  const last = findLeaks(facts, graceMs);
+  const leaks = before === undefined ? last : seenTwice(before, last);
+  warn(context, [facts.nodes, facts.pods, facts.vips, facts.claims, facts.venis, facts.eips, facts.cloud]);
+  const apartMs = before === undefined ? undefined : sample * 1_000;
+  const terms = { apartMs, graceMs, wasCloudAsked: facts.cloud !== undefined };
+  await printView(output, context, { ...terms, ...leaks }, (layout) => renderLeaks(leaks, terms, layout));
+  if (leaks.findings.some(({ severity }) => severity !== 'info')) return EXIT.wrong;
+  return leaks.unseen.length > 0 ? EXIT.failed : EXIT.ok;
+};
+
 const VIEWS: Readonly<Record<string, View>> = {
   nodes: showNodes,
   subnets: showSubnets,
   enis: showEnis,
+  leaks: showLeaks,
 };
 
 /** Looks, then waits: what is seen in the next look is compared with it. */

@@ -1,8 +1,10 @@
 import test from 'ava';
 import { findEniRows } from '../../../cli/cluster/find-eni-rows.ts';
+import { findLeaks } from '../../../cli/cluster/find-leaks.ts';
 import { findNodeRows } from '../../../cli/cluster/find-node-rows.ts';
 import { findSubnetRows } from '../../../cli/cluster/find-subnet-rows.ts';
 import { renderEnis } from '../../../cli/cluster/render-enis.ts';
+import { renderLeaks } from '../../../cli/cluster/render-leaks.ts';
 import { type ClusterLayout, renderNodes } from '../../../cli/cluster/render-nodes.ts';
 import { renderSubnets } from '../../../cli/cluster/render-subnets.ts';
 import { matchesGolden } from '../../support/golden.ts';
@@ -20,14 +22,19 @@ const VIEWS: Readonly<Record<string, (layout: ClusterLayout) => string>> = {
   nodes: (layout) => renderNodes(findNodeRows(FACTS), layout),
   subnets: (layout) => renderSubnets(findSubnetRows(FACTS), layout),
   enis: (layout) => renderEnis(findEniRows(FACTS), layout),
+  leaks: (layout) =>
+    renderLeaks(findLeaks(FACTS, 600_000), { apartMs: 30_000, graceMs: 600_000, wasCloudAsked: true }, layout),
 };
+
+const COMMAND = ' '.repeat(11);
 
 for (const [name, render] of Object.entries(VIEWS)) {
   for (const width of [80, 160]) {
     test(`cluster ${name}: fits ${width} columns`, (t) => {
       const text = render({ width, isColored: false });
       t.deepEqual(
-        text.split('\n').filter((line) => line.length > width),
+        // Commands are never broken: they can be pasted.
+        text.split('\n').filter((line) => line.length > width && !line.startsWith(COMMAND)),
         [],
       );
       matchesGolden(t, import.meta.url, `${name}-${width}.txt`, text);

@@ -27,6 +27,8 @@ export type NecParts = {
   readonly status?: object;
   readonly metadata?: object;
   readonly addresses?: readonly object[];
+  /** Of its subnet; default a /24 of its own. */
+  readonly cidr?: string;
 };
 
 /** Makes the NodeENIConfig of node `n<index>`: one ENI with the addresses 10.0.<index>.10 and so on. */
@@ -51,7 +53,7 @@ export function necObject(index: number, ips: readonly string[], parts: NecParts
           primaryIP: `10.0.${index}.2`,
           gateway: `10.0.${index}.1`,
           subnetID: `subnet-${index}`,
-          subnetCIDR: `10.0.${index}.0/24`,
+          subnetCIDR: parts.cidr ?? `10.0.${index}.0/24`,
           deviceIndex: 1,
           state: 'Attached',
           addresses: parts.addresses ?? ips.map((ip) => addressOf(ip)),

@@ -1,0 +1,118 @@
+import { BlockList } from 'node:net';
+import { familyOf, prefixLength } from '../../dataplane/ip-prefix.ts';
+import { finding } from '../catalogue.ts';
+import type { Finding } from '../finding.ts';
+import { ifKnown } from '../node/known.ts';
+import type { ClusterFacts, ClusterPod } from './cluster-facts.ts';
+import type { Holding } from './find-addresses.ts';
+
+type Index = ReadonlyMap<string, readonly Holding[]>;
+
+/** Finds addresses on two ENIs or of two Pods, and Pods whose address is nobody's or another node's. Pure. */
+export function findDoubles(facts: ClusterFacts, index: Index): readonly Finding[] {
+  return [...doubleHoldings(index), ...podFindings(facts, index)];
+}
+
+function doubleHoldings(index: Index): readonly Finding[] {
+  return [...index].flatMap(([ip, holdings]) => {
+    const [first, ...others] = holdings;
+    if (first === undefined || others.length === 0) return [];
+    const places = holdings.map(
+      ({ nodeName, eniId, isReleasing }) => `${eniId} of ${nodeName}${isReleasing ? ' (releasing)' : ''}`,
+    );
+    const firm = holdings.filter(({ isReleasing }) => !isReleasing);
+    return [
+      finding('address-on-two-enis', {
+        what: `${ip} is on ${places.join(' and ')}, by their NodeENIConfigs`,
+        // On its way from one to the other it stands in both for a while.
+        severity: firm.length > 1 ? 'error' : 'warning',
+        fix: [`tke-eni cluster leaks --cloud says which ENI the cloud leads ${ip} to`],
+        subjects: [`address:${ip}`],
+      }),
+    ];
+  });
+}
+
+function podFindings(facts: ClusterFacts, index: Index): readonly Finding[] {
+  const pods = ifKnown(facts.pods);
+  if (pods === undefined) return [];
+  const isOurs = ourNetworks(facts);
+  const byIp = new Map<string, ClusterPod[]>();
+  const findings: Finding[] = [];
+  for (const pod of pods) {
+    for (const ip of pod.ips) {
+      const holdings = index.get(ip)?.filter(({ role }) => role !== 'own');
+      if ((holdings === undefined || holdings.length === 0) && !isOurs(ip)) continue;
+      const there = byIp.get(ip);
+      if (there === undefined) byIp.set(ip, [pod]);
+      else there.push(pod);
+      findings.push(...placeFindings(pod, ip, holdings ?? []));
+    }
+  }
+  return [...findings, ...[...byIp].flatMap(([ip, owners]) => sharedAddress(ip, owners))];
+}
+
+function placeFindings(pod: ClusterPod, ip: string, holdings: readonly Holding[]): readonly Finding[] {
+  const subjects = [`pod:${pod.key}`, `address:${ip}`];
+  const [namespace = '', name = ''] = pod.key.split('/');
+  const again = `kubectl -n ${namespace} delete pod ${name}`;
+  if (holdings.length === 0) {
+    const what = `Pod ${pod.key} on ${pod.nodeName} has ${ip}, which no NodeENIConfig has`;
+    return [finding('pod-address-unlisted', { what, fix: [`kubectl describe nec ${pod.nodeName}`, again], subjects })];
+  }
+  if (holdings.some(({ nodeName }) => nodeName === pod.nodeName)) return [];
+  const places = holdings.map(({ nodeName, eniId }) => `${eniId} of ${nodeName}`).join(' and ');
+  const what = `Pod ${pod.key} is on ${pod.nodeName}, its address ${ip} is on ${places}`;
+  return [finding('pod-address-elsewhere', { what, fix: [again], subjects })];
+}
+
+function sharedAddress(ip: string, owners: readonly ClusterPod[]): readonly Finding[] {
+  if (owners.length < 2) return [];
+  const living = owners.filter(({ leavingSinceMs }) => leavingSinceMs === undefined);
+  const names = owners.map(
+    ({ key, nodeName, leavingSinceMs }) => `${key} on ${nodeName}${leavingSinceMs === undefined ? '' : ' (leaving)'}`,
+  );
+  const youngest = owners.toSorted((a, b) => b.createdMs - a.createdMs)[0];
+  const [namespace = '', name = ''] = (youngest?.key ?? '').split('/');
+  return [
+    finding('address-of-two-pods', {
+      what: `${ip} is the address of ${names.join(' and ')}`,
+      // A Pod of a node that is gone keeps its address in its status until somebody removes it.
+      severity: living.length > 1 ? 'error' : 'warning',
+      fix: [`kubectl -n ${namespace} delete pod ${name}`],
+      subjects: [`address:${ip}`, ...owners.map(({ key }) => `pod:${key}`)],
+    }),
+  ];
+}
+
+/**
+ * Tells whether an address is one of ours although no NodeENIConfig has it: it is in a subnet of our ENIs and not of the
+ * node's own bridge, or somebody wrote a record of it. Others on the same nodes may have networks of their own.
+ */
+function ourNetworks(facts: ClusterFacts): (ip: string) => boolean {
+  const subnets = new BlockList();
+  const bridges = new BlockList();
+  const infos = facts.necs.flatMap(({ status }) => status.eniInfos ?? []);
+  const ofCloud = facts.cloud === undefined ? [] : (ifKnown(facts.cloud)?.subnets ?? []);
+  const cidrs = [
+    ...infos.flatMap(({ subnetCIDR, subnetIPv6CIDR }) => [subnetCIDR, subnetIPv6CIDR]),
+    ...ofCloud.flatMap(({ cidr, cidrV6 }) => [cidr, cidrV6]),
+  ];
+  addAll(subnets, cidrs);
+  addAll(
+    bridges,
+    (ifKnown(facts.nodes) ?? []).flatMap(({ podCidrs }) => podCidrs),
+  );
+  const recorded = new Set((ifKnown(facts.vips) ?? []).filter(({ isEnis }) => !isEnis).map(({ ip }) => ip));
+  return (ip) => {
+    const type = familyOf(ip) === 6 ? 'ipv6' : 'ipv4';
+    return !bridges.check(ip, type) && (subnets.check(ip, type) || recorded.has(ip));
+  };
+}
+
+function addAll(list: BlockList, cidrs: readonly (string | undefined)[]): void {
+  for (const cidr of new Set(cidrs.filter((one) => one !== undefined && one !== ''))) {
+    const [network = ''] = (cidr ?? '').split('/');
+    list.addSubnet(network, prefixLength(cidr ?? ''), familyOf(network) === 6 ? 'ipv6' : 'ipv4');
+  }
+}

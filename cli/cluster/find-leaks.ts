@@ -1,0 +1,58 @@
+import type { Finding } from '../finding.ts';
+import type { Known } from '../node/node-facts.ts';
+import type { ClusterFacts } from './cluster-facts.ts';
+import { indexHoldings } from './find-addresses.ts';
+import { findCloudLeaks } from './find-cloud-leaks.ts';
+import { findDoubles } from './find-doubles.ts';
+import { findStrayRecords } from './find-stray-records.ts';
+import { findStuckWork } from './find-stuck-work.ts';
+
+/** What leaked or is double, and what could not be looked at. */
+export type Leaks = {
+  /** Errors first. */
+  readonly findings: readonly Finding[];
+  readonly unseen: readonly Unseen[];
+};
+
+/** Something that could not be looked at, so that nothing is said of it. */
+export type Unseen = { readonly what: string; readonly why: string; readonly next: string };
+
+const WEIGHT: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, info: 2 };
+
+/**
+ * Finds what one look shows. What has an age of its own and is younger than `graceMs` is work under way. What others do
+ * meanwhile shows as well: compare with a second look (`seenTwice`). Pure.
+ */
+export function findLeaks(facts: ClusterFacts, graceMs: number): Leaks {
+  const index = indexHoldings(facts.necs);
+  const findings = [
+    ...findDoubles(facts, index),
+    ...findCloudLeaks(facts, index, graceMs),
+    ...findStrayRecords(facts, index, graceMs),
+    ...findStuckWork(facts, graceMs),
+  ];
+  return { findings: findings.toSorted((a, b) => WEIGHT[a.severity] - WEIGHT[b.severity]), unseen: unseenOf(facts) };
+}
+
+/** Keeps of the later look what the earlier one saw of the same things: the rest was work under way. Pure. */
+export function seenTwice(earlier: Leaks, later: Leaks): Leaks {
+  const before = new Set(earlier.findings.map(identityOf));
+  return { ...later, findings: later.findings.filter((finding) => before.has(identityOf(finding))) };
+}
+
+function identityOf({ id, subjects }: Finding): string {
+  return `${id} ${subjects.join(' ')}`;
+}
+
+function unseenOf(facts: ClusterFacts): readonly Unseen[] {
+  const parts: readonly (readonly [string, Known<unknown> | undefined])[] = [
+    ['Nodes', facts.nodes],
+    ['Pods', facts.pods],
+    ['VpcIPs', facts.vips],
+    ['VpcIPClaims', facts.claims],
+    ['VpcENIs', facts.venis],
+    ['EIPClaims', facts.eips],
+    ['the cloud', facts.cloud],
+  ];
+  return parts.flatMap(([what, fact]) => (fact?.kind === 'unknown' ? [{ what, why: fact.why, next: fact.next }] : []));
+}

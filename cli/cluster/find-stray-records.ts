@@ -1,0 +1,136 @@
+import { finding } from '../catalogue.ts';
+import type { Finding } from '../finding.ts';
+import { eniId as eniSubject } from '../node/element-id.ts';
+import { ifKnown } from '../node/known.ts';
+import type { ClusterFacts, ClusterPod, ClusterVip } from './cluster-facts.ts';
+import type { Holding } from './find-addresses.ts';
+
+/** Finds records of addresses, ENIs and nodes that are not there, and records that place an address wrong. Pure. */
+export function findStrayRecords(
+  facts: ClusterFacts,
+  index: ReadonlyMap<string, readonly Holding[]>,
+  graceMs: number,
+): readonly Finding[] {
+  const isOld = (createdMs: number) => facts.takenAtMs - createdMs >= graceMs;
+  const vips = (ifKnown(facts.vips) ?? []).filter(({ isEnis, createdMs }) => !isEnis && isOld(createdMs));
+  return [
+    ...vips.flatMap((vip) => misplaced(vip, index.get(vip.ip) ?? [])),
+    ...(facts.pods.kind === 'known' ? strayOfPods(facts, facts.pods.value, vips, isOld) : []),
+    ...(facts.nodes.kind === 'known'
+      ? strayOfNodes(facts, new Set(facts.nodes.value.map(({ key }) => key)), isOld)
+      : []),
+  ];
+}
+
+function misplaced(vip: ClusterVip, holdings: readonly Holding[]): readonly Finding[] {
+  const isRight = holdings.length === 0 || vip.eniId === '' || holdings.some(({ eniId }) => eniId === vip.eniId);
+  if (isRight) return [];
+  const places = holdings.map(({ eniId, nodeName }) => `${eniId} of ${nodeName}`).join(' and ');
+  return [
+    finding('record-disagrees', {
+      what: `VpcIP ${vip.key} places ${vip.ip} on ${vip.eniId}, the NodeENIConfig on ${places}`,
+      fix: [`kubectl describe vip ${vip.key}`],
+      subjects: [`vip:${vip.key}`],
+    }),
+  ];
+}
+
+function strayOfPods(
+  facts: ClusterFacts,
+  pods: readonly ClusterPod[],
+  vips: readonly ClusterVip[],
+  isOld: (createdMs: number) => boolean,
+): readonly Finding[] {
+  const byKey = new Map(pods.map((pod) => [pod.key, pod]));
+  const claims = ifKnown(facts.claims);
+  const claimed = claims === undefined ? undefined : new Set(claims.map(({ key }) => key));
+  const isGone = (key: string, uid: string) => {
+    const pod = byKey.get(key);
+    return pod === undefined || (uid !== '' && pod.uid !== uid);
+  };
+  return [
+    ...vips.flatMap((vip) => vipFindings(vip, byKey.get(vip.podKey), claimed)),
+    ...(claims ?? [])
+      .filter((claim) => !claim.isKept && isOld(claim.createdMs) && isGone(claim.key, claim.podUid))
+      .map(({ key }) => strayObject('VpcIPClaim', 'vipc', key)),
+    ...(ifKnown(facts.eips) ?? [])
+      .filter((eip) => !eip.isKept && isOld(eip.createdMs) && isGone(eip.key, ''))
+      .map(({ key }) => strayObject('EIPClaim', 'eipc', key)),
+    ...(ifKnown(facts.venis) ?? [])
+      .filter(({ podKey, isKept, createdMs }) => podKey !== '' && !isKept && isOld(createdMs) && isGone(podKey, ''))
+      .map(({ key, podKey, eniId }) =>
+        finding('eni-object-stray', {
+          what: `VpcENI ${key} keeps ${eniId === '' ? 'an ENI' : eniId} for Pod ${podKey}, which is not there`,
+          fix: [`kubectl describe veni ${key}`],
+          subjects: [`veni:${key}`],
+        }),
+      ),
+  ];
+}
+
+function vipFindings(
+  vip: ClusterVip,
+  pod: ClusterPod | undefined,
+  claimed: ReadonlySet<string> | undefined,
+): readonly Finding[] {
+  if (vip.podKey === '') return [];
+  // Kept for a Pod that is to come: its claim says for how long.
+  if (vip.podUid === '')
+    return claimed === undefined || claimed.has(vip.podKey) ? [] : [strayVip(vip, 'it is kept for')];
+  if (pod === undefined) return [strayVip(vip, 'it is of')];
+  if (pod.uid !== vip.podUid) return [strayVip(vip, 'it is of an earlier')];
+  if (pod.ips.length === 0 || pod.ips.includes(vip.ip)) return [];
+  return [
+    finding('record-disagrees', {
+      what: `VpcIP ${vip.key} gives ${vip.ip} to Pod ${vip.podKey}, which has ${pod.ips.join(', ')}`,
+      fix: [`kubectl describe vip ${vip.key}`],
+      subjects: [`vip:${vip.key}`],
+    }),
+  ];
+}
+
+function strayVip(vip: ClusterVip, how: string): Finding {
+  return finding('record-without-pod', {
+    what: `VpcIP ${vip.key} holds ${vip.ip}: ${how} Pod ${vip.podKey}, which is not there`,
+    fix: [`kubectl describe vip ${vip.key}`, `kubectl delete vip ${vip.key}`],
+    subjects: [`vip:${vip.key}`],
+  });
+}
+
+function strayObject(kind: string, short: string, key: string): Finding {
+  const [namespace = '', name = ''] = key.split('/');
+  return finding('record-without-pod', {
+    what: `${kind} ${key} is of a Pod that is not there`,
+    fix: [`kubectl -n ${namespace} describe ${short} ${name}`, `kubectl -n ${namespace} delete ${short} ${name}`],
+    subjects: [`${short}:${key}`],
+  });
+}
+
+function strayOfNodes(
+  facts: ClusterFacts,
+  nodes: ReadonlySet<string>,
+  isOld: (createdMs: number) => boolean,
+): readonly Finding[] {
+  return [
+    ...facts.necs
+      .filter(
+        ({ key, createdMs, leavingSinceMs }) => !nodes.has(key) && leavingSinceMs === undefined && isOld(createdMs),
+      )
+      .map(({ key, status }) =>
+        finding('node-config-stray', {
+          what: `NodeENIConfig ${key} has ${status.eniInfos?.length ?? 0} ENIs, and there is no Node ${key}`,
+          fix: [`kubectl describe nec ${key}`],
+          subjects: [`nec:${key}`],
+        }),
+      ),
+    ...(ifKnown(facts.venis) ?? [])
+      .filter(({ nodeName, createdMs }) => nodeName !== '' && !nodes.has(nodeName) && isOld(createdMs))
+      .map(({ key, nodeName, eniId }) =>
+        finding('eni-object-stray', {
+          what: `VpcENI ${key} is on node ${nodeName}, which is not there`,
+          fix: [`kubectl describe veni ${key}`],
+          subjects: [`veni:${key}`, ...(eniId === '' ? [] : [eniSubject(eniId)])],
+        }),
+      ),
+  ];
+}

@@ -1,0 +1,62 @@
+import type { Finding } from '../finding.ts';
+import { plainText } from '../output/cell-text.ts';
+import { type Color, paint } from '../output/color.ts';
+import { wrapText } from '../output/render-text.ts';
+import type { Leaks } from './find-leaks.ts';
+import type { ClusterLayout } from './render-nodes.ts';
+import { spanText } from './render-span.ts';
+
+/** How the look was made: what the answer rests on. */
+export type LookTerms = {
+  /** Milliseconds between the two looks; undefined: one look. */
+  readonly apartMs: number | undefined;
+  readonly graceMs: number;
+  readonly wasCloudAsked: boolean;
+};
+
+const COLORS: Readonly<Record<Finding['severity'], Color>> = { error: 'red', warning: 'yellow', info: 'cyan' };
+/** Width of the word for the weight, with a gap. */
+const INDENT = 9;
+/** Findings of one kind that are told in full where the width is that of a terminal. */
+const SHOWN_ALIKE = 3;
+
+/** Renders findings with their cures, those alike together, then what the answer rests on. Pure. */
+export function renderLeaks({ findings, unseen }: Leaks, terms: LookTerms, layout: ClusterLayout): string {
+  const groups = Map.groupBy(findings, ({ severity, id }) => `${severity} ${id}`);
+  const blocks = [...groups.values()].map((alike) => renderAlike(alike, layout));
+  const skips = unseen.map(({ what, why }) =>
+    paint(`skipped  ${plainText(`${what}: ${why}`)}`, 'dim', layout.isColored),
+  );
+  return `${[...blocks, ...skips, renderSum(findings, terms, layout)].join('\n')}\n`;
+}
+
+function renderAlike(alike: readonly Finding[], layout: ClusterLayout): string {
+  const [first] = alike;
+  if (first === undefined) return '';
+  const { width, isColored } = layout;
+  const room = Math.min(width, MOST_WIDTH);
+  const shown = width === Number.POSITIVE_INFINITY ? alike : alike.slice(0, SHOWN_ALIKE);
+  const margin = ' '.repeat(INDENT);
+  const head = `${paint(first.severity.padEnd(INDENT), COLORS[first.severity], isColored)}${first.id}`;
+  const why = wrapText(first.why, room, INDENT).map((line) => paint(line, 'dim', isColored));
+  const cases = shown.flatMap(({ what, fix }) => [
+    ...wrapText(plainText(what), room, INDENT),
+    ...fix.map((line) => `${margin}  ${plainText(line)}`),
+  ]);
+  const more = alike.length - shown.length;
+  const rest = more === 0 ? [] : [`${margin}${more} more; -o wide and -o json have all`];
+  return [head, ...why, ...cases, ...rest, ''].join('\n');
+}
+
+/** Prose is not read across a whole screen. */
+const MOST_WIDTH = 120;
+
+function renderSum(findings: readonly Finding[], terms: LookTerms, { isColored }: ClusterLayout): string {
+  const errors = findings.filter(({ severity }) => severity === 'error').length;
+  const counts =
+    findings.length === 0 ? 'nothing leaked, nothing double' : `${findings.length} found, ${errors} of them errors`;
+  const color: Color = errors > 0 ? 'red' : findings.length > 0 ? 'yellow' : 'green';
+  const looks = terms.apartMs === undefined ? 'one look' : `in two looks ${spanText(terms.apartMs)} apart`;
+  const cloud = terms.wasCloudAsked ? '' : '; the cloud was not asked (--cloud)';
+  return `${paint(counts, color, isColored)}: ${looks}, nothing younger than ${spanText(terms.graceMs)}${cloud}`;
+}
