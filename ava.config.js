@@ -5,5 +5,6 @@ export default {
   extensions: ['ts'],
   files: ['test/**/*.test.ts'],
   workerThreads: false,
+  require: ['./tools/record-cost.ts'],
   timeout: '2m',
 };

@@ -4,14 +4,19 @@
  * no test; 2 when a suite cannot be run here.
  */
 import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describeMissing, findKubeAssets } from '../test/cluster/kube-assets.ts';
 import { parseTapLine, type TapTotals } from './tap.ts';
+import { parseCosts, renderCosts } from './test-cost.ts';
 
 type Suite = { readonly name: string; readonly commands: readonly (readonly string[])[]; readonly tap: boolean };
 
 const ROOT_ONLY = ['kernel', 'e2e', 'cluster'];
 const SERIAL = '--concurrency=1';
+const ROOT = new URL('..', import.meta.url).href;
 
 /** Without KUBE_ASSETS they skip themselves; the unit suite runs them too where it is set. */
 const REAL_API_TESTS = [
@@ -84,8 +89,11 @@ function run(command: readonly string[]): Promise<number> {
 }
 
 /** Runs one command that speaks TAP; prints a line for each test. Resolves to what it counted. */
-async function runTap(command: readonly string[]): Promise<TapTotals> {
-  const child = spawn(command[0] ?? '', command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
+async function runTap(command: readonly string[], costsFile: string): Promise<TapTotals> {
+  const child = spawn(command[0] ?? '', command.slice(1), {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, TKE_ENI_TEST_COSTS: costsFile },
+  });
   const exited = new Promise<number>((resolve, reject) => {
     child.on('error', reject);
     child.on('exit', (code) => resolve(code ?? 1));
@@ -105,14 +113,24 @@ async function runTap(command: readonly string[]): Promise<TapTotals> {
   return totals;
 }
 
-/** Runs one suite. Prints what it cost. */
+/** Runs one suite. Prints what it cost, and the files that took longest. */
 async function runSuite(suite: Suite): Promise<TapTotals> {
+  const folder = mkdtempSync(join(tmpdir(), 'tke-eni-costs-'));
+  try {
+    return await runCommands(suite, join(folder, 'costs.jsonl'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function runCommands(suite: Suite, costsFile: string): Promise<TapTotals> {
   console.log(`== ${suite.name}`);
+  writeFileSync(costsFile, '');
   const startedMs = performance.now();
   const totals = { passed: 0, failed: 0, skipped: 0 };
   for (const command of suite.commands) {
     if (suite.tap) {
-      const counted = await runTap(command);
+      const counted = await runTap(command, costsFile);
       totals.passed += counted.passed;
       totals.failed += counted.failed;
       totals.skipped += counted.skipped;
@@ -126,6 +144,7 @@ async function runSuite(suite: Suite): Promise<TapTotals> {
     console.log(`  FAIL ${suite.name}: no test passed; a suite that runs nothing proves nothing`);
     totals.failed += 1;
   }
+  for (const line of renderCosts(parseCosts(readFileSync(costsFile, 'utf8')), ROOT)) console.log(line);
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
   console.log(
     `== ${suite.name}: ${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped, ${seconds} s`,
