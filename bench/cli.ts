@@ -60,8 +60,8 @@ async function measure(folder: string, netns: string, ours: string): Promise<rea
     for ((n = 0; n < rounds; n++)); do
       one ours "$ours" --netns "$netns" routes --table ${TABLE} -o json
       one ip ip -n "$netns" -j route show table ${TABLE}
-      one oursEmpty "$ours" --netns "$netns" routes --table main -o json
-      one ipEmpty ip -n "$netns" -j route show table main
+      one oursEmpty "$ours" --netns "$netns" routes --family 4 --table main -o json
+      one ipEmpty ip -n "$netns" -4 -j route show table main
       one version "$ours" version
     done`;
   const env = { PATH: process.env['PATH'], LC_ALL: 'C', out: join(folder, 'out'), ours, netns };
