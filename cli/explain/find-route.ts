@@ -7,6 +7,7 @@ import {
   FR_ACT_TO_TBL,
   FR_ACT_UNREACHABLE,
 } from '../../netlink/uapi/fib-rules.ts';
+import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
 import { bitsOf } from './find-prefix.ts';
 import { findInTable, type NextHop, type RefusalCode, type TableAnswer } from './find-route-match.ts';
@@ -107,6 +108,7 @@ function passOf(fib: Fib, rule: RuleMessage, answer: TableAnswer): PassedRule | 
 function isSuppressed(fib: Fib, rule: RuleMessage, { route, nexthops }: TableAnswer & { kind: 'route' }): boolean {
   if (rule.suppressPrefixlength !== undefined && bitsOf(route.dst) <= rule.suppressPrefixlength) return true;
   if (rule.suppressIfgroup === undefined) return false;
-  const link = fib.links.find(({ ifindex }) => ifindex === nexthops[0]?.oif);
-  return link?.group === rule.suppressIfgroup;
+  // IPv4 looks at the first next hop; IPv6 has chosen one by a hash by then, so what is said of it holds where all are alike.
+  const judged = route.family === AF_INET6 ? nexthops : nexthops.slice(0, 1);
+  return judged.every(({ oif }) => fib.links.find(({ ifindex }) => ifindex === oif)?.group === rule.suppressIfgroup);
 }

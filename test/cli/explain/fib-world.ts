@@ -59,7 +59,10 @@ function rule(family: 4 | 6): fc.Arbitrary<string> {
         .tuple(fc.constantFrom(...TABLES), fc.constantFrom(0, 8, 16, 24))
         .map(([table, length]) => `lookup ${table} suppress_prefixlength ${length}`),
     },
-    { weight: 1, arbitrary: fc.constantFrom(...TABLES).map((table) => `lookup ${table} suppress_ifgroup 7`) },
+    // With several next hops IPv6 judges the one that a hash of the packet chose: nobody can say which.
+    ...(family === 4
+      ? [{ weight: 1, arbitrary: fc.constantFrom(...TABLES).map((table) => `lookup ${table} suppress_ifgroup 7`) }]
+      : []),
     { weight: 1, arbitrary: fc.constantFrom(...GOTO_TARGETS).map((target) => `goto ${target}`) },
     { weight: 1, arbitrary: fc.constantFrom('nop', 'blackhole', 'unreachable', 'prohibit') },
   );
@@ -93,7 +96,7 @@ function rule(family: 4 | 6): fc.Arbitrary<string> {
 }
 
 function route(family: 4 | 6): fc.Arbitrary<string> {
-  const gateway = family === 4 ? '10.77.0.9' : 'fd77::9';
+  const gateway = family === 4 ? '10.77.0.9' : 'fe80::9';
   const hop = fc
     .tuple(fc.constantFrom(...LINKS), fc.boolean())
     .map(([link, hasGateway]) => (hasGateway ? `via ${gateway} dev ${link} onlink` : `dev ${link}`));

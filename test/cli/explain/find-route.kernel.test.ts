@@ -147,7 +147,7 @@ test('findSourceCheck: drops what the kernel drops', (t) => {
     fc.property(world(4), settings, (input, chosen) => {
       drops.push(...dropsAlike(netns, input, chosen));
     }),
-    { numRuns: WORLDS },
+    { numRuns: WORLDS, endOnFailure: true },
   );
   if (result.failed) t.log(result.errorInstance, fc.defaultReportMessage(result));
   t.false(result.failed);
@@ -161,7 +161,7 @@ function check(t: ExecutionContext, family: 4 | 6, linkdown: string): void {
   execFileSync('ip', ['netns', 'exec', netns.name, 'sh', '-c', `echo ${linkdown} > ${scope}`]);
   const result = fc.check(
     fc.property(world(family), (input) => agree(netns, input)),
-    { numRuns: WORLDS },
+    { numRuns: WORLDS, endOnFailure: true },
   );
   if (result.failed) t.log(result.errorInstance, fc.defaultReportMessage(result));
   t.false(result.failed);
