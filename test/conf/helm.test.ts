@@ -35,6 +35,7 @@ const CASES: readonly Case[] = [
     values: { agent: { leastPrivilege: true }, monitoring: { enabled: true } },
   },
   { title: 'with the policy', components: ['agent-own-node-only'], values: { agent: { ownNodeOnly: true } } },
+  { title: 'with the role of viewers', components: ['viewer'], values: { viewer: true } },
 ];
 
 for (const { title, components, values } of CASES) {

@@ -108,6 +108,12 @@ export const TEMPLATES: readonly Template[] = [
     changes: [NAMESPACE],
     when: '.Values.agent.ownNodeOnly',
   },
+  {
+    from: 'conf/kubernetes/components/viewer/cluster-role.yaml',
+    to: 'viewer.yaml',
+    changes: [],
+    when: '.Values.viewer',
+  },
 ];
 
 /**

@@ -40,6 +40,7 @@ const RULES: Readonly<Record<string, Schema>> = {
   'ipamd.replicas': { type: 'integer', minimum: 1, maximum: 9 },
   'ipamd.settings': settingsSchema(IPAMD_PROGRAM, TAKEN.ipamd),
   'ipamd.resources': RESOURCES,
+  viewer: { type: 'boolean' },
   'monitoring.enabled': { type: 'boolean' },
   'monitoring.labels': { type: 'object', additionalProperties: { type: 'string' } },
 };
