@@ -24,7 +24,8 @@ export async function run(args: BenchArgs, context: CommandContext): Promise<Exi
   checkNumber('--count', count, MAX_COUNT);
   checkNumber('--reserve', reserve, Number.MAX_SAFE_INTEGER);
   checkNumber('--routes', routes, MAX_ROUTES);
-  if (!context.isRoot) throw new CliError('FORBIDDEN', 'bench makes network namespaces', 'run as root');
+  if (!context.isRoot)
+    throw new CliError('FORBIDDEN', 'bench makes network namespaces, which is for root only', 'run as root');
   await warmThreadPool();
   using client = await openOpsClient(context.global.socket);
   const swept = await sweepLeftovers(client, context);

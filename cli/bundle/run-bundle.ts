@@ -37,7 +37,7 @@ export async function run({ output }: BundleArgs, context: CommandContext): Prom
   const stamp = at.toISOString().replace(/[-:]/g, '').slice(0, 15);
   const name = `tke-eni-bundle-${hostname()}-${stamp}`;
   const path = output ?? `${name}.tar.gz`;
-  const parts = [...commandParts(context), ...agentParts(context), ...fileParts(global), ...toolParts(global)];
+  const parts = [...commandParts(context), ...fileParts(global), ...toolParts(global)];
   if (!context.isRoot) {
     const text = 'not root: most of what helps is for root only, and will be missing';
     stderr.write(renderWarning(text, stderr.isColored));
@@ -45,6 +45,11 @@ export async function run({ output }: BundleArgs, context: CommandContext): Prom
   const progress = openProgress(context);
   const collected: Collected[] = [];
   try {
+    progress.show(`1/${parts.length} the agent`);
+    // All at once: of an agent that hangs each question takes its whole time. And alone: what comes next keeps the process
+    // busy, and an answer that waits for it would be late.
+    collected.push(...(await Promise.all(agentParts(context).map((part) => collect(part, context)))));
+    signal.throwIfAborted();
     for (const part of parts) {
       progress.show(`${collected.length + 1}/${parts.length} ${part.path}`);
       collected.push(await collect(part, context));

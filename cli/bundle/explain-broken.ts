@@ -1,0 +1,42 @@
+import type { CommandContext } from '../command.ts';
+import type { Explanation } from '../explain/explanation.ts';
+import { findExplanation } from '../explain/find-explanation.ts';
+import { findSituation } from '../explain/find-situation.ts';
+import { openKernelQuestions } from '../explain/open-kernel-questions.ts';
+import { renderExplanation } from '../explain/render-explanation.ts';
+import { wantedNft } from '../explain/run-explain.ts';
+import { readNodeFacts } from '../node/read-node-facts.ts';
+import { type PartContent, textPart } from './bundle-part.ts';
+
+/** Of a node with very many Pods those that are looked at in this time; the archive says how many were not. */
+const EXPLAIN_MS = 20_000;
+const WIDTH = 160;
+
+/** Explains every Pod of the node, as `tke-eni explain` would, and tells of those with a broken hop. @throws CliError */
+export async function explainBroken(
+  context: Pick<CommandContext, 'global' | 'clock'>,
+  signal: AbortSignal,
+): Promise<PartContent> {
+  const facts = await readNodeFacts(context);
+  using kernel = openKernelQuestions(context, facts);
+  const situation = findSituation(facts, await wantedNft(facts), kernel.ask);
+  const endMs = context.clock.monotonicMs() + EXPLAIN_MS;
+  const broken: string[] = [];
+  let looked = 0;
+  for (const { key } of facts.pods) {
+    if (signal.aborted || context.clock.monotonicMs() > endMs) break;
+    const explanation = findExplanation(situation, { subject: key, to: undefined, from: undefined });
+    looked += 1;
+    if (isBroken(explanation)) {
+      broken.push(`===== ${key}\n${renderExplanation(explanation, { width: WIDTH, isColored: false })}`);
+    }
+    // All of it is synchronous: an interrupt must be heard in between.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const head = `${facts.pods.length} Pods, ${looked} looked at, ${broken.length} broken`;
+  return textPart(`${head}\n\n${broken.join('\n')}`);
+}
+
+function isBroken({ paths }: Explanation): boolean {
+  return paths.some(({ hops }) => hops.some(({ verdict }) => verdict === 'broken'));
+}
