@@ -12,7 +12,7 @@ help: ## list the targets
 demo: packages build ## the whole system on this machine, and three things that go wrong: see it recover (about a minute)
 	@node test/e2e/demo.ts
 
-test: packages packages-browser build ## everything that needs no Kubernetes binaries: checks, unit, kernel, end to end
+test: packages packages-browser node_modules/.installed ## everything that needs no Kubernetes binaries: checks, unit, kernel, end to end
 	@node tools/run-tests.ts check unit kernel e2e --without=cluster
 
 check: node_modules/.installed ## format, lint, layers, types, docs; no test
@@ -24,7 +24,7 @@ unit: node_modules/.installed ## tests that need neither root nor kernel
 kernel: packages node_modules/.installed ## netlink, sysctl and data plane against the real kernel, in network namespaces
 	@node tools/run-tests.ts kernel
 
-e2e: packages build ## packaged executables and agent in a small VPC of network namespaces
+e2e: packages node_modules/.installed ## packaged executables and agent in a small VPC of network namespaces
 	@node tools/run-tests.ts e2e
 
 e2e-cluster: packages-cluster build ## a real cluster of kubelets, deployed into and broken; KUBE_ASSETS=<folder with Kubernetes' server binaries>

@@ -61,21 +61,37 @@ type ExecutableSource = {
 /** Is the name of one executable. */
 export type ExecutableName = keyof typeof EXECUTABLES;
 
-/** Builds the named executables where they are out of date. Safe to call from several processes at once. */
+/**
+ * Builds the named executables where they are out of date; looks once in the life of a process, for a look costs as much
+ * as bundling, and not at all where BUILT_VARIABLE is set. Safe to call from several processes at once.
+ */
 export async function buildExecutables(
   names: readonly ExecutableName[],
   report: (line: string) => void = () => {},
 ): Promise<{ readonly binDir: string }> {
+  if (process.env[BUILT_VARIABLE] !== undefined) return { binDir: BIN_DIR };
   return withLock(join(CACHE_DIR, 'lock.db'), async () => {
-    for (const name of names) {
+    for (const name of names.filter((candidate) => !built.has(candidate))) {
       const startedMs = performance.now();
       const release = await build(name);
+      built.add(name);
       const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
       report(`${join(BIN_DIR, name)}: ${release}, ${seconds} s`);
     }
     return { binDir: BIN_DIR };
   });
 }
+
+/** Builds all executables that are out of date. @see buildExecutables */
+export async function buildAll(): Promise<void> {
+  await buildExecutables(NAMES);
+}
+
+/** Names the variable by which a program that built all tells those it starts that there is nothing to build. */
+export const BUILT_VARIABLE = 'TKE_ENI_BUILT';
+
+const NAMES = Object.keys(EXECUTABLES) as readonly ExecutableName[];
+const built = new Set<ExecutableName>();
 
 const ROOT = join(import.meta.dirname, '..');
 const BIN_DIR = join(ROOT, 'dist', 'bin');
@@ -150,12 +166,11 @@ async function putFile(source: string, target: string): Promise<void> {
 
 if (import.meta.main) {
   const wanted = process.argv.slice(2);
-  const known = Object.keys(EXECUTABLES) as ExecutableName[];
-  const unknown = wanted.filter((name) => !known.some((candidate) => candidate === name));
+  const unknown = wanted.filter((name) => !NAMES.some((candidate) => candidate === name));
   if (unknown.length > 0) {
-    console.error(`nothing to build of the name ${unknown.join(', ')}; there are ${known.join(', ')}`);
+    console.error(`nothing to build of the name ${unknown.join(', ')}; there are ${NAMES.join(', ')}`);
     process.exit(2);
   }
-  const names = wanted.length === 0 ? known : known.filter((name) => wanted.includes(name));
+  const names = wanted.length === 0 ? NAMES : NAMES.filter((name) => wanted.includes(name));
   await buildExecutables(names, (line) => console.error(line));
 }

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describeMissing, findKubeAssets } from '../test/cluster/kube-assets.ts';
+import { BUILT_VARIABLE, buildAll } from './build.ts';
 import { parseTapLine, type TapTotals } from './tap.ts';
 import { parseCosts, renderCosts } from './test-cost.ts';
 
@@ -185,6 +186,11 @@ if (import.meta.main) {
   }
   // The usual folder needs no variable; the tests of the API server alone know only the variable.
   if (wanted.includes('cluster')) process.env['KUBE_ASSETS'] = assets.dir;
+  // Once for all, rather than by each test file: to see that nothing changed takes as long as to bundle.
+  if (wanted.some((name) => ROOT_ONLY.includes(name))) {
+    await buildAll();
+    process.env[BUILT_VARIABLE] = '1';
+  }
   const all: TapTotals[] = [];
   for (const suite of SUITES.filter((candidate) => wanted.includes(candidate.name))) all.push(await runSuite(suite));
   all.push(...skipped.map(skipSuite));
