@@ -1,13 +1,6 @@
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
-import {
-  RTN_BLACKHOLE,
-  RTN_PROHIBIT,
-  RTN_THROW,
-  RTN_UNREACHABLE,
-  RTNH_F_DEAD,
-  RTNH_F_LINKDOWN,
-} from '../../netlink/uapi/rtnetlink.ts';
+import { RTN_BLACKHOLE, RTN_PROHIBIT, RTN_THROW, RTN_UNREACHABLE, RTNH_F_DEAD } from '../../netlink/uapi/rtnetlink.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
 import { bitsOf, holds } from './find-prefix.ts';
 import { IPV4_TOS_MASK } from './find-rule-match.ts';
@@ -40,19 +33,16 @@ const PREFERENCES: Readonly<Record<number, number>> = { 0: 2, 1: 3, 3: 1 };
 
 /**
  * Finds what a table answers for a packet: the longest prefix, then for IPv4 the TOS, then the metric; next hops that
- * are dead do not count. Neighbours do not either, although an IPv6 host (not a router) prefers routers that answer.
- * @see net/ipv4/fib_trie.c fib_table_lookup, net/ipv6/route.c fib6_table_lookup
+ * are dead do not count. The kernel tells those without carrier as dead too where ignore_routes_with_linkdown is set.
+ * Neighbours do not count, although an IPv6 host (not a router) prefers routers that answer.
+ * @see net/ipv4/fib_trie.c fib_table_lookup, net/ipv6/route.c fib6_table_lookup, net/ipv4/fib_semantics.c fib_nexthop_info
  */
-export function findInTable(
-  facts: Pick<NetnsFacts, 'routes' | 'sysctls' | 'links'>,
-  table: number,
-  flow: Flow,
-): TableAnswer {
+export function findInTable(facts: Pick<NetnsFacts, 'routes'>, table: number, flow: Flow): TableAnswer {
   for (const route of candidates(facts.routes, table, flow)) {
     if (route.type === RTN_THROW) return { kind: 'nothing', route };
     const code = REFUSALS[route.type];
     if (code !== undefined) return { kind: 'refused', route, code };
-    const nexthops = usableHops(facts, route, flow);
+    const nexthops = usableHops(route, flow);
     if (nexthops.length > 0) return { kind: 'route', route, nexthops };
   }
   return { kind: 'nothing' };
@@ -111,10 +101,9 @@ function hopOf(oif: number, gateway: string | undefined, flags: number): Flagged
   return { oif, flags, ...(gateway === undefined ? {} : { gateway }) };
 }
 
-function usableHops(facts: Pick<NetnsFacts, 'sysctls' | 'links'>, route: RouteMessage, flow: Flow): readonly NextHop[] {
+function usableHops(route: RouteMessage, flow: Flow): readonly NextHop[] {
   return hopsOf(route)
     .filter(({ flags }) => (flags & RTNH_F_DEAD) === 0)
-    .filter(({ flags, oif }) => (flags & RTNH_F_LINKDOWN) === 0 || !ignoresLinkdown(facts, flow.family, oif))
     .filter(({ oif }) => isBound(route, oif, flow))
     .map(({ flags: _flags, ...hop }) => hop);
 }
@@ -122,11 +111,4 @@ function usableHops(facts: Pick<NetnsFacts, 'sysctls' | 'links'>, route: RouteMe
 /** A sender bound to a link gets only routes by it; for IPv6 such routes are merely preferred. */
 function isBound(route: RouteMessage, oif: number, flow: Flow): boolean {
   return flow.oif === undefined || route.family === AF_INET6 || oif === flow.oif;
-}
-
-function ignoresLinkdown(facts: Pick<NetnsFacts, 'sysctls' | 'links'>, family: 4 | 6, oif: number): boolean {
-  const ifname = facts.links.find(({ ifindex }) => ifindex === oif)?.ifname;
-  return ['all', ifname].some(
-    (scope) => facts.sysctls.get(`net.ipv${family}.conf.${scope}.ignore_routes_with_linkdown`) === '1',
-  );
 }

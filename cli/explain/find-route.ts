@@ -15,7 +15,7 @@ import { isRuleMatch } from './find-rule-match.ts';
 import { addressFamily, type Flow } from './flow.ts';
 
 /** What routing is read from. */
-export type Fib = Pick<NetnsFacts, 'rules' | 'routes' | 'links' | 'sysctls'>;
+export type Fib = Pick<NetnsFacts, 'rules' | 'routes' | 'links'>;
 
 /** A rule that applied to the packet and decided nothing. */
 export type PassedRule = {

@@ -167,7 +167,32 @@ function check(t: ExecutionContext, family: 4 | 6, linkdown: string): void {
   t.false(result.failed);
 }
 
+/** One destination by a link without carrier and, with a worse metric, by one with carrier. */
+function oifWithLinkdown(netns: TestNetns, family: 4 | 6, ignores: 0 | 1): string | undefined {
+  const dst = family === 4 ? '198.51.100.0/24' : 'fd99::/64';
+  const scope = `/proc/sys/net/ipv${family}/conf/all/ignore_routes_with_linkdown`;
+  execFileSync('ip', ['netns', 'exec', netns.name, 'sh', '-c', `echo ${ignores} > ${scope}`]);
+  for (const [metric, dev] of [
+    ['10', 'v3'],
+    ['20', 'v0'],
+  ] as const) {
+    execFileSync('ip', ['-n', netns.name, `-${family}`, 'route', 'replace', dst, 'dev', dev, 'metric', metric]);
+  }
+  const facts = readNetnsFacts(netns.netns);
+  const flow: Flow = { family, dst: family === 4 ? '198.51.100.7' : 'fd99::7', mark: 0 };
+  const reading = findRoute(facts, flow);
+  deepStrictEqual(readingVerdict(reading, flow), kernelVerdict(netns, flow));
+  const oif = reading.kind === 'route' ? reading.nexthops[0]?.oif : undefined;
+  return facts.links.find(({ ifindex }) => ifindex === oif)?.ifname;
+}
+
 for (const family of [4, 6] as const) {
+  test(`findRoute: passes over a link without carrier only where the kernel is told to, IPv${family}`, (t) => {
+    using netns = new TestNetns();
+    buildLinks(netns.name);
+    t.is(oifWithLinkdown(netns, family, 0), 'v3');
+    t.is(oifWithLinkdown(netns, family, 1), 'v0');
+  });
   test(`findRoute: answers as the kernel does, IPv${family}`, (t) => check(t, family, '0'));
   test(`findRoute: leaves routes without carrier out where the kernel does, IPv${family}`, (t) =>
     check(t, family, '1'));
