@@ -17,6 +17,7 @@ import {
   NUD_REACHABLE,
 } from '../../netlink/uapi/neighbour.ts';
 import type { IpNames } from './ip-names.ts';
+import { batchWord } from './render-batch-line.ts';
 
 const FOREVER = 0xffffffff;
 
@@ -25,6 +26,7 @@ export function renderAddressLine(address: AddressMessage, names: IpNames): stri
   const { flags, cacheinfo } = address;
   const local = address.local ?? address.address;
   const dev = names.link(address.ifindex);
+  const label = address.label === undefined ? undefined : batchWord(address.label);
   const isPeer = address.address !== local && address.address !== '';
   // One without end may be deprecated all the same: preferred for no time.
   const isLimited = cacheinfo !== undefined && (cacheinfo.valid !== FOREVER || cacheinfo.preferred !== FOREVER);
@@ -34,7 +36,7 @@ export function renderAddressLine(address: AddressMessage, names: IpNames): stri
     pair('broadcast', address.broadcast),
     'dev',
     dev,
-    pair('label', address.label === dev ? undefined : address.label),
+    pair('label', label === dev ? undefined : label),
     pair('scope', names.scope(address.scope)),
     pair('metric', address.priority),
     isLimited ? ['valid_lft', lifetime(cacheinfo.valid), 'preferred_lft', lifetime(cacheinfo.preferred)] : [],

@@ -1,6 +1,7 @@
 import { findKernelMade, type ScriptFacts, type ScriptInput } from './find-kernel-made.ts';
 import type { IpNames } from './ip-names.ts';
 import { renderAddressLine, renderNeighLine } from './render-address-line.ts';
+import { batchWord, renderBatchLine } from './render-batch-line.ts';
 import type { Topic } from './render-dump-json.ts';
 import { renderLinkLines } from './render-link-lines.ts';
 import { renderRouteLines } from './render-route-line.ts';
@@ -27,10 +28,11 @@ const ORDER: readonly Topic[] = ['links', 'addrs', 'routes', 'neigh', 'rules'];
 export function renderIpScript(facts: ScriptInput, names: IpNames, parts: ScriptParts): string {
   const made = findKernelMade(facts);
   const topics = ORDER.filter((topic) => parts.topics.includes(topic) || (topic === 'links' && parts.hasStandIns));
-  const lines = topics.map((topic) => RENDERERS[topic](made, names, parts));
-  const links = lines.flatMap((each) => each.links ?? []);
-  const v4 = lines.flatMap((each) => each.v4 ?? []);
-  const v6 = lines.flatMap((each) => each.v6 ?? []);
+  const spelled: IpNames = { ...names, link: (ifindex) => batchWord(names.link(ifindex)) };
+  const lines = topics.map((topic) => RENDERERS[topic](made, spelled, parts));
+  const links = lines.flatMap((each) => each.links ?? []).map(renderBatchLine);
+  const v4 = lines.flatMap((each) => each.v4 ?? []).map(renderBatchLine);
+  const v6 = lines.flatMap((each) => each.v6 ?? []).map(renderBatchLine);
   return [
     '#!/bin/sh\n# Made by tke-eni: makes the same again in an empty network namespace.\nset -e\n',
     hereDocument('ip -batch -', links, 'LINKS'),
@@ -74,6 +76,9 @@ function byFamily<M extends { readonly family: number }>(
   };
 }
 
+/** Its last line is one that is not among `lines`: a comment of nftables may span several. */
 function hereDocument(command: string, lines: readonly string[], name: string): string {
-  return lines.length === 0 ? '' : `${command} <<'END_OF_${name}'\n${lines.join('\n')}\nEND_OF_${name}\n`;
+  let end = `END_OF_${name}`;
+  while (lines.includes(end)) end += '_';
+  return lines.length === 0 ? '' : `${command} <<'${end}'\n${lines.join('\n')}\n${end}\n`;
 }

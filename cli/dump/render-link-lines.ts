@@ -10,6 +10,7 @@ import {
 } from '../../netlink/uapi/if-link.ts';
 import type { ScriptFacts } from './find-kernel-made.ts';
 import type { IpNames } from './ip-names.ts';
+import { batchWord, isSayable } from './render-batch-line.ts';
 
 /** Name of the other end of a stand-in: an interface that nothing else uses. */
 const STAND_IN_PREFIX = 'tke-si-';
@@ -28,15 +29,15 @@ export function renderLinkLines(facts: ScriptFacts, names: IpNames, hasStandIns:
   return [
     ...bridges.map(renderBridge),
     ...others.flatMap((link) => (hasStandIns ? renderStandIn(link) : renderMaking(link))),
-    ...links.map((link) => renderSettings(link, names, facts.withLinkLocal.has(link.ifindex))),
-    ...loopbacks.map(({ ifname }) => `link set dev ${ifname} up`),
+    ...links.flatMap((link) => renderSettings(link, names, facts.withLinkLocal.has(link.ifindex))),
+    ...loopbacks.map(({ ifname }) => `link set dev ${batchWord(ifname)} up`),
   ];
 }
 
 function renderBridge({ ifname, address, bridge }: LinkMessage): string {
   return line(
     'link add name',
-    ifname,
+    batchWord(ifname),
     pair('address', address),
     'type bridge',
     pair('forward_delay', bridge?.forwardDelay),
@@ -53,7 +54,7 @@ function renderStandIn({ ifname, ifindex, flags, address }: LinkMessage): readon
   const other = `${STAND_IN_PREFIX}${ifindex}`;
   const mac = address !== undefined && MAC.test(address) ? address : undefined;
   return [
-    line('link add name', ifname, pair('address', mac), 'type veth peer name', other),
+    line('link add name', batchWord(ifname), pair('address', mac), 'type veth peer name', other),
     `link set dev ${other} addrgenmode none`,
     ...((flags & IFF_LOWER_UP) === 0 ? [] : [`link set dev ${other} up`]),
   ];
@@ -63,22 +64,25 @@ function renderStandIn({ ifname, ifindex, flags, address }: LinkMessage): readon
 const SIMPLE_KINDS: readonly (string | undefined)[] = ['dummy', 'ifb'];
 
 function renderMaking({ ifname, kind, address }: LinkMessage): readonly string[] {
-  if (SIMPLE_KINDS.includes(kind)) return [line('link add name', ifname, pair('address', address), 'type', kind)];
+  if (SIMPLE_KINDS.includes(kind))
+    return [line('link add name', batchWord(ifname), pair('address', address), 'type', kind)];
   const what = kind === undefined ? 'a network card' : kind === 'veth' ? 'one end of a veth pair' : `of kind ${kind}`;
   return [`# ${ifname} is ${what}: it must be there before (or use --stand-ins)`];
 }
 
-function renderSettings(link: LinkMessage, names: IpNames, hasLinkLocal: boolean): string {
+function renderSettings(link: LinkMessage, names: IpNames, hasLinkLocal: boolean): readonly string[] {
   const { flags, master, ifalias } = link;
   const isUp = (flags & IFF_UP) !== 0;
-  return line(
+  const alias = ifalias === undefined ? undefined : quoted(ifalias);
+  const isKept = alias === undefined || isSayable(alias);
+  const settings = line(
     'link set dev',
-    link.ifname,
+    batchWord(link.ifname),
     pair('mtu', link.mtu),
     pair('group', link.group),
     pair('txqueuelen', link.txqlen),
     pair('master', master === undefined || master === 0 ? undefined : names.link(master)),
-    pair('alias', ifalias === undefined || ifalias.includes('#') ? undefined : quoted(ifalias)),
+    pair('alias', isKept ? alias : undefined),
     // One that is up and has no link-local address shall not get one.
     isUp && !hasLinkLocal ? ['addrgenmode', 'none'] : [],
     (flags & IFF_NOARP) === 0 ? [] : ['arp', 'off'],
@@ -86,9 +90,10 @@ function renderSettings(link: LinkMessage, names: IpNames, hasLinkLocal: boolean
     (flags & IFF_PROMISC) === 0 || master !== undefined ? [] : ['promisc', 'on'],
     isUp ? 'up' : 'down',
   );
+  return isKept ? [settings] : [settings, `# left out, no line of ip can say it: alias ${alias}`];
 }
 
-/** `ip -batch` takes words in quotes. A number sign begins a comment even there. */
+/** An alias is for people to read: of one with both kinds of quotes one kind is kept. */
 function quoted(text: string): string {
-  return /[\s'"\\]/.test(text) ? `"${text.replaceAll('"', "'")}"` : text;
+  return batchWord(text.includes("'") ? text.replaceAll('"', "'") : text);
 }

@@ -10,6 +10,7 @@ import {
   FR_ACT_UNREACHABLE,
 } from '../../netlink/uapi/fib-rules.ts';
 import { DEFAULT_PRIORITIES } from './find-kernel-made.ts';
+import { batchWord } from './render-batch-line.ts';
 
 /** Renders the `ip -batch` line that makes a rule. Pure. @see ip-rule(8) */
 export function renderRuleLine(rule: RuleMessage): string {
@@ -22,8 +23,8 @@ export function renderRuleLine(rule: RuleMessage): string {
     pair('to', rule.dst),
     pair('tos', rule.tos === 0 ? undefined : hex(rule.tos)),
     pair('fwmark', mark === undefined || rule.fwmask === undefined ? mark : `${mark}/${hex(rule.fwmask)}`),
-    pair('iif', rule.iifname),
-    pair('oif', rule.oifname),
+    pair('iif', nameWord(rule.iifname)),
+    pair('oif', nameWord(rule.oifname)),
     pair('pref', rule.priority),
     pair('protocol', rule.protocol === 0 ? undefined : rule.protocol),
     pair('uidrange', range(rule.uidRange)),
@@ -49,6 +50,11 @@ export function renderDefaultRules(rules: readonly RuleMessage[], family: 4 | 6)
   return DEFAULT_PRIORITIES[family]
     .filter((priority) => !priorities.has(priority))
     .map((priority) => `rule del pref ${priority}`);
+}
+
+/** The kernel takes any text for the name of an interface that is not there yet. */
+function nameWord(ifname: string | undefined): Word {
+  return ifname === undefined ? undefined : batchWord(ifname);
 }
 
 function range(value: NumberRange | undefined): Word {

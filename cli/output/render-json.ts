@@ -1,4 +1,15 @@
-/** Renders one JSON document: indented for people, compact for programs; ends with a newline. Pure. */
+/**
+ * Renders one JSON document: indented for people, compact for programs; ends with a newline. For a terminal, control
+ * characters that JSON may hold as they are, are escaped: some terminals obey them. Pure.
+ */
 export function renderJson(value: unknown, isTerminal: boolean): string {
-  return `${isTerminal ? JSON.stringify(value, null, 2) : JSON.stringify(value)}\n`;
+  if (!isTerminal) return `${JSON.stringify(value)}\n`;
+  return `${JSON.stringify(value, null, 2).replace(CONTROLS, escapeUnit)}\n`;
+}
+
+/** DEL and the C1 set; JSON.stringify escapes the others. @see RFC 8259, section 7 */
+const CONTROLS = /[\u007f-\u009f]/g;
+
+function escapeUnit(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

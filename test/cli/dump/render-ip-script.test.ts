@@ -1,4 +1,5 @@
 import test from 'ava';
+import { assert as check, constantFrom, oneof, property, string, tuple } from 'fast-check';
 import { findDump } from '../../../cli/dump/find-dump.ts';
 import { openIpNames } from '../../../cli/dump/open-ip-names.ts';
 import { renderIpScript } from '../../../cli/dump/render-ip-script.ts';
@@ -46,4 +47,67 @@ test('renderIpScript: is empty but for its head when there is nothing to make', 
       .join(),
     'set -e',
   );
+});
+
+/** What a shell runs of a script, and what it hands to the commands: here-documents read as sh(1) does. */
+function readScript(script: string): { readonly run: readonly string[]; readonly given: readonly string[] } {
+  const run: string[] = [];
+  const given: string[] = [];
+  let end: string | undefined;
+  for (const line of script.trimEnd().split('\n')) {
+    if (end === undefined) {
+      run.push(line);
+      end = /<<'(\w+)'$/.exec(line)?.[1];
+    } else if (line === end) end = undefined;
+    else given.push(line);
+  }
+  return { run, given };
+}
+
+test('renderIpScript: runs nothing that a Pod or anybody else wrote into an alias, a label, a rule or a comment', (t) => {
+  const hostile = oneof(
+    string(),
+    string({ unit: 'grapheme' }),
+    constantFrom('x\nEND_OF_LINKS\nreboot', 'END_OF_NFT', '\nEND_OF_IPV4\n', 'a"\'b c', "it's", '#', '\\', '"q', ''),
+  );
+  const [link] = NODE.host.links.filter(({ ifname }) => ifname === 'eth1');
+  const [address] = NODE.host.addresses.filter(({ ifindex }) => ifindex === link?.ifindex);
+  const [rule] = NODE.host.rules;
+  if (link === undefined || address === undefined || rule === undefined) return t.fail();
+  check(
+    property(tuple(hostile, hostile, hostile, hostile, hostile), ([ifname, ifalias, label, iifname, nft]) => {
+      const links = [{ ...link, ifname, ifalias }];
+      const facts = {
+        links,
+        addresses: [{ ...address, label }],
+        routes: [],
+        rules: [{ ...rule, iifname }],
+        neighs: [],
+      };
+      const names = openIpNames('/nonexistent', new Map([[link.ifindex, ifname]]));
+      const parts = { topics: TOPICS, hasStandIns: true, isWhole: false, nft };
+      const { run, given } = readScript(renderIpScript({ ...facts, whole: facts }, names, parts));
+      t.deepEqual(
+        run.filter(
+          (line) => !/^(#!\/bin\/sh|# Made by .*|set -e|ip( -[46])? -batch - <<'\w+'|nft -f - <<'\w+')$/.test(line),
+        ),
+        [],
+      );
+      const batch = given.slice(0, given.length - nft.trimEnd().split('\n').length);
+      t.deepEqual(
+        batch.filter((line) => !/^(# |(link|address|route|neigh|rule) )[\P{Cc}]*$/u.test(line)),
+        [],
+      );
+    }),
+  );
+});
+
+test('renderIpScript: keeps a link whose alias cannot be said, and says so', (t) => {
+  const links = NODE.host.links
+    .filter(({ ifname }) => ifname === 'eth1')
+    .map((link) => ({ ...link, ifalias: 'rack #7' }));
+  const facts = { links, addresses: [], routes: [], rules: [], neighs: [], whole: { links, addresses: [] } };
+  const script = renderIpScript(facts, NAMES, { topics: ['links'], hasStandIns: false, isWhole: false });
+  t.regex(script, /^link set dev eth1 .* up$/m);
+  t.regex(script, /^# left out, .*alias "rack #7"$/m);
 });
