@@ -1,4 +1,5 @@
 import type { Finding } from '../finding.ts';
+import { ifKnown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import { indexHoldings } from './find-addresses.ts';
@@ -34,10 +35,14 @@ export function findLeaks(facts: ClusterFacts, graceMs: number): Leaks {
   return { findings: findings.toSorted((a, b) => WEIGHT[a.severity] - WEIGHT[b.severity]), unseen: unseenOf(facts) };
 }
 
-/** Keeps of the later look what the earlier one saw of the same things: the rest was work under way. Pure. */
+/** Keeps of the later look what the earlier one saw of the same things: the rest was work under way. What one of them could not see is unseen. Pure. */
 export function seenTwice(earlier: Leaks, later: Leaks): Leaks {
   const before = new Set(earlier.findings.map(identityOf));
-  return { ...later, findings: later.findings.filter((finding) => before.has(identityOf(finding))) };
+  const unseen = new Map([...earlier.unseen, ...later.unseen].map((one) => [one.what, one]));
+  return {
+    findings: later.findings.filter((finding) => before.has(identityOf(finding))),
+    unseen: [...unseen.values()],
+  };
 }
 
 function identityOf({ id, subjects }: Finding): string {
@@ -54,5 +59,11 @@ function unseenOf(facts: ClusterFacts): readonly Unseen[] {
     ['EIPClaims', facts.eips],
     ['the cloud', facts.cloud],
   ];
-  return parts.flatMap(([what, fact]) => (fact?.kind === 'unknown' ? [{ what, why: fact.why, next: fact.next }] : []));
+  const unread = parts.flatMap(([what, fact]) =>
+    fact?.kind === 'unknown' ? [{ what, why: fact.why, next: fact.next }] : [],
+  );
+  const cloud = facts.cloud === undefined ? undefined : ifKnown(facts.cloud);
+  if (cloud === undefined || cloud.clusterId !== undefined) return unread;
+  const why = 'no ENI of a NodeENIConfig carries the tag of a cluster';
+  return [...unread, { what: 'orphaned ENIs', why, next: 'give --cluster-id' }];
 }

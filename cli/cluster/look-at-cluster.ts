@@ -7,7 +7,7 @@ import type { Progress } from '../output/progress.ts';
 import type { CloudFacts, ClusterFacts } from './cluster-facts.ts';
 import type { ClusterArgs } from './command.ts';
 import { readCloudFacts } from './read-cloud-facts.ts';
-import { readCluster } from './read-cluster.ts';
+import { type ClusterPart, readCluster } from './read-cluster.ts';
 
 /** Looks at the cluster once, and at the cloud after it where that is asked for. @throws CliError NO_CLUSTER, FORBIDDEN */
 export async function lookAtCluster(
@@ -15,17 +15,14 @@ export async function lookAtCluster(
   context: CommandContext,
   client: Pick<KubeClient, 'listPage'>,
   progress: Progress,
+  parts: readonly ClusterPart[],
 ): Promise<ClusterFacts> {
   const counts = new Map<string, number>();
-  const facts = await readCluster({
-    client,
-    clock: context.clock,
-    signal: context.signal,
-    onProgress: (plural, count) => {
-      counts.set(plural, count);
-      progress.show([...counts].map(([name, read]) => `${read} ${name}`).join(', '));
-    },
-  });
+  const onProgress = (plural: string, count: number): void => {
+    counts.set(plural, count);
+    progress.show([...counts].map(([name, read]) => `${read} ${name}`).join(', '));
+  };
+  const facts = await readCluster({ client, clock: context.clock, signal: context.signal, onProgress }, parts);
   if (!args.cloud) return { ...facts, cloud: undefined };
   progress.show('asking the cloud');
   return { ...facts, cloud: await askCloud(args, context, facts) };

@@ -22,31 +22,40 @@ export type ClusterReader = {
   readonly onProgress: (plural: string, count: number) => void;
 };
 
+/** A list that a view may do without. */
+export type ClusterPart = 'nodes' | 'pods' | 'vips' | 'claims' | 'venis' | 'eips';
+
 /** As kubectl's: small enough for the API server, and only one page is held whole. */
 const PAGE = 500;
 /** A list whose token grew too old begins anew so often. */
 const TRIES = 3;
 
 /**
- * Lists what the views need, page by page, and keeps a few hundred bytes of each object. All kinds at once: the looks at
- * them are close together. @throws CliError NO_CLUSTER, FORBIDDEN when not even the NodeENIConfigs can be read
+ * Lists the NodeENIConfigs and what else a view needs, page by page, and keeps a few hundred bytes of each object. All at
+ * once: the looks at them are close together. @throws CliError NO_CLUSTER, FORBIDDEN when not even the NodeENIConfigs can be read
  */
-export async function readCluster(reader: ClusterReader): Promise<Omit<ClusterFacts, 'cloud'>> {
+export async function readCluster(
+  reader: ClusterReader,
+  parts: readonly ClusterPart[],
+): Promise<Omit<ClusterFacts, 'cloud'>> {
   const takenAtMs = reader.clock.nowMs();
-  const read = <T>(type: ResourceType, decode: (object: KubeObject) => T | undefined) => readList(reader, type, decode);
+  const read = <T>(part: ClusterPart, type: ResourceType, decode: (object: KubeObject) => T | undefined) =>
+    parts.includes(part) ? readList(reader, type, decode) : NOT_NEEDED;
   const [necs, nodes, pods, vips, claims, venis, eips] = await Promise.all([
-    read(resourceTypeOf(NODE_ENI_CONFIG_KIND), decodeNec),
-    read(NODES, decodeNode),
-    read(PODS, decodePod),
-    read(resourceTypeOf(VPC_IP_KIND), decodeVip),
-    read(resourceTypeOf(VPC_IP_CLAIM_KIND), decodeClaim),
-    read(resourceTypeOf(VPC_ENI_KIND), decodeVeni),
-    read(resourceTypeOf(EIP_CLAIM_KIND), decodeEip),
+    readList(reader, resourceTypeOf(NODE_ENI_CONFIG_KIND), decodeNec),
+    read('nodes', NODES, decodeNode),
+    read('pods', PODS, decodePod),
+    read('vips', resourceTypeOf(VPC_IP_KIND), decodeVip),
+    read('claims', resourceTypeOf(VPC_IP_CLAIM_KIND), decodeClaim),
+    read('venis', resourceTypeOf(VPC_ENI_KIND), decodeVeni),
+    read('eips', resourceTypeOf(EIP_CLAIM_KIND), decodeEip),
   ]);
   // Nothing can be said without them; of the others each view says what it lacks.
   if (necs.kind === 'unknown') throw new CliError('FORBIDDEN', necs.why, necs.next);
   return { takenAtMs, necs: necs.value, nodes, pods, vips, claims, venis, eips };
 }
+
+const NOT_NEEDED = unknown('it was not read: this view does not need it', '');
 
 async function readList<T>(
   reader: ClusterReader,

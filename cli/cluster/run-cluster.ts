@@ -1,3 +1,4 @@
+import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import type { Known } from '../node/node-facts.ts';
@@ -12,6 +13,7 @@ import { findNodeRows, totalsOf } from './find-node-rows.ts';
 import { findSubnetRows } from './find-subnet-rows.ts';
 import { lookAtCluster } from './look-at-cluster.ts';
 import { openCluster } from './open-cluster.ts';
+import type { ClusterPart } from './read-cluster.ts';
 import { renderEnis } from './render-enis.ts';
 import { renderLeaks } from './render-leaks.ts';
 import { renderNodes } from './render-nodes.ts';
@@ -19,9 +21,10 @@ import { renderSubnets } from './render-subnets.ts';
 
 /** Shows a view of the cluster; changes nothing. @throws CliError NO_CLUSTER, FORBIDDEN, NO_CLOUD, USAGE */
 export async function run(args: ClusterArgs, context: CommandContext): Promise<ExitCode> {
+  refuseNegative(args);
   const progress = openProgress(context);
   const client = await openCluster(context);
-  const look = () => lookAtCluster(args, context, client, progress);
+  const look: ViewContext['look'] = (parts) => lookAtCluster(args, context, client, progress, parts);
   try {
     return await (VIEWS[args.view ?? 'nodes'] ?? showNodes)(args, { ...context, look, progress });
   } finally {
@@ -30,11 +33,22 @@ export async function run(args: ClusterArgs, context: CommandContext): Promise<E
   }
 }
 
-type ViewContext = CommandContext & { readonly look: () => Promise<ClusterFacts>; readonly progress: Progress };
+/** @throws CliError USAGE naming every number that is none of seconds */
+function refuseNegative({ sample = 0, grace }: ClusterArgs): void {
+  const wrong = [['--sample', sample] as const, ['--grace', grace] as const].filter(([, value]) => !(value >= 0));
+  if (wrong.length === 0) return;
+  const text = wrong.map(([name, value]) => `${name}: expected seconds, 0 or more, got ${value}`).join('; ');
+  throw new CliError('USAGE', text, 'see tke-eni cluster --help');
+}
+
+type ViewContext = CommandContext & {
+  readonly look: (parts: readonly ClusterPart[]) => Promise<ClusterFacts>;
+  readonly progress: Progress;
+};
 type View = (args: ClusterArgs, context: ViewContext) => Promise<ExitCode>;
 
 const showNodes: View = async ({ output }, context) => {
-  const facts = await context.look();
+  const facts = await context.look(['nodes', 'pods']);
   const rows = findNodeRows(facts);
   warn(context, [facts.nodes, facts.pods]);
   await printView(output, context, { totals: totalsOf(rows), nodes: rows }, (layout) => renderNodes(rows, layout));
@@ -42,8 +56,8 @@ const showNodes: View = async ({ output }, context) => {
 };
 
 const showSubnets: View = async ({ output, sample }, context) => {
-  const before = sample === undefined ? undefined : await lookAndWait(context, sample);
-  const facts = await context.look();
+  const before = sample === undefined ? undefined : await lookAndWait(context, sample, []);
+  const facts = await context.look(before === undefined ? ['vips', 'pods'] : []);
   const rows = findSubnetRows(facts, before);
   warn(context, [facts.cloud, ...(before === undefined ? [facts.vips] : [])]);
   await printView(output, context, { subnets: rows }, (layout) => renderSubnets(rows, layout));
@@ -51,7 +65,7 @@ const showSubnets: View = async ({ output, sample }, context) => {
 };
 
 const showEnis: View = async ({ output }, context) => {
-  const facts = await context.look();
+  const facts = await context.look(['pods', 'venis']);
   const rows = findEniRows(facts);
   warn(context, [facts.pods, facts.cloud]);
   await printView(output, context, { enis: rows }, (layout) => renderEnis(rows, layout));
@@ -61,10 +75,12 @@ const showEnis: View = async ({ output }, context) => {
 /** Longer than a record waits after something happened on its node (--record-delay of ipamd, 10 s). */
 const LEAKS_APART_S = 30;
 
+const ALL: readonly ClusterPart[] = ['nodes', 'pods', 'vips', 'claims', 'venis', 'eips'];
+
 const showLeaks: View = async ({ output, sample = LEAKS_APART_S, grace }, context) => {
   const graceMs = grace * 1_000;
-  const before = sample === 0 ? undefined : findLeaks(await lookAndWait(context, sample), graceMs);
-  const facts = await context.look();
+  const before = sample === 0 ? undefined : findLeaks(await lookAndWait(context, sample, ALL), graceMs);
+  const facts = await context.look(ALL);
   const last = findLeaks(facts, graceMs);
   const leaks = before === undefined ? last : seenTwice(before, last);
   warn(context, [facts.nodes, facts.pods, facts.vips, facts.claims, facts.venis, facts.eips, facts.cloud]);
@@ -83,8 +99,12 @@ const VIEWS: Readonly<Record<string, View>> = {
 };
 
 /** Looks, then waits: what is seen in the next look is compared with it. */
-async function lookAndWait({ look, progress, clock, signal }: ViewContext, seconds: number): Promise<ClusterFacts> {
-  const before = await look();
+async function lookAndWait(
+  { look, progress, clock, signal }: ViewContext,
+  seconds: number,
+  parts: readonly ClusterPart[],
+): Promise<ClusterFacts> {
+  const before = await look(parts);
   progress.show(`looking again in ${seconds} s`);
   await clock.sleep(seconds * 1_000, signal);
   return before;

@@ -298,6 +298,21 @@ test('seenTwice: keeps what both looks saw of the same thing', (t) => {
   );
 });
 
+test('findLeaks: cannot tell orphans when nobody says which cluster this is', (t) => {
+  const { findings, unseen } = findLeaks(factsOf(SAMPLE, cloudOf(HEALTHY_CLOUD, { clusterId: undefined })), GRACE_MS);
+  t.deepEqual(findings, []);
+  t.like(unseen, [{ what: 'orphaned ENIs', next: 'give --cluster-id' }]);
+});
+
+test('seenTwice: does not call clean what the first look could not see', (t) => {
+  const blind = findLeaks({ ...factsOf(SAMPLE), vips: unknown('may not list vpcips', '') }, GRACE_MS);
+  const whole = findLeaks(factsOf(SAMPLE), GRACE_MS);
+  t.deepEqual(
+    seenTwice(blind, whole).unseen.map(({ what }) => what),
+    ['VpcIPs'],
+  );
+});
+
 test('ENI_TAG: is what ipamd marks its ENIs with', (t) => {
   t.deepEqual(ENI_TAG, { cluster: TAGS_OF_IPAMD.cluster, created: TAGS_OF_IPAMD.created, node: TAGS_OF_IPAMD.node });
 });
