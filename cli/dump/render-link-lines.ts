@@ -53,8 +53,11 @@ function renderBridge({ ifname, address, bridge }: LinkMessage): string {
 function renderStandIn({ ifname, ifindex, flags, address }: LinkMessage): readonly string[] {
   const other = `${STAND_IN_PREFIX}${ifindex}`;
   const mac = address !== undefined && MAC.test(address) ? address : undefined;
+  const making = line('link add name', batchWord(ifname), pair('address', mac), 'type veth peer name', other);
+  // Left out as a whole, then.
+  if (!isSayable(making)) return [making];
   return [
-    line('link add name', batchWord(ifname), pair('address', mac), 'type veth peer name', other),
+    making,
     `link set dev ${other} addrgenmode none`,
     ...((flags & IFF_LOWER_UP) === 0 ? [] : [`link set dev ${other} up`]),
   ];
