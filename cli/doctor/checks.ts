@@ -3,6 +3,7 @@ import { AGENT_CHECK, CNI_CHECK, STATE_CHECK } from './find-agent.ts';
 import { CLOUD_INIT_CHECK } from './find-cloud-init.ts';
 import { DIFFERENCES_CHECK } from './find-differences.ts';
 import { DEFAULT_ROUTES_CHECK, ENIS_CHECK } from './find-enis.ts';
+import { FORWARD_CHECK } from './find-forward.ts';
 import { FORWARDING_CHECK } from './find-forwarding.ts';
 import { IPTABLES_CHECK, KUBE_PROXY_CHECK } from './find-iptables.ts';
 import { BRIDGE_CHECK, CONNTRACK_CHECK, INOTIFY_CHECK, KERNEL_CHECK, NEIGH_CHECK } from './find-kernel.ts';
@@ -31,6 +32,7 @@ export const CHECKS: readonly Check[] = [
   MTU_CHECK,
   FORWARDING_CHECK,
   RP_FILTER_CHECK,
+  FORWARD_CHECK,
   IPTABLES_CHECK,
   KUBE_PROXY_CHECK,
   BRIDGE_CHECK,

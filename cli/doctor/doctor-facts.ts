@@ -15,6 +15,8 @@ export type NetworkdFacts = {
   readonly networks: readonly ConfFile[];
   /** .link files; the first that matches a link counts. */
   readonly links: readonly ConfFile[];
+  /** Drivers of the NICs, by interface name. */
+  readonly drivers: ReadonlyMap<string, string>;
 };
 
 /** NetworkManager. */

@@ -1,5 +1,5 @@
 import { finding } from '../catalogue.ts';
-import { type Check, done, skipped, whenKnown } from './check.ts';
+import { type Check, done, whenKnown } from './check.ts';
 
 const AGENT_PODS = 'kubectl -n kube-system get pods -l k8s-app=tke-eni-agent -o wide';
 
@@ -103,7 +103,7 @@ function spooled(path: string, waiting: number, rejected: number) {
 }
 
 /** First file in the CNI folder that a runtime could use. */
-const OUR_TYPES = /"type"\s*:\s*"(tke-route-eni|tke-direct-eni|tke-eni-ipamc|tke-cni|multus)"/;
+const OUR_TYPES = /"type"\s*:\s*"(tke-route-eni|tke-direct-eni|tke-eni-ipamc|tke-cni|multus|multus-shim)"/;
 
 /** Looks at what the container runtime reads: configuration first in its folder, executables in place. */
 export const CNI_CHECK: Check = {
@@ -112,13 +112,15 @@ export const CNI_CHECK: Check = {
   finds: ['cni-conf-missing', 'cni-conf-not-first', 'plugin-missing'],
   judge: ({ cni }) =>
     whenKnown(cni, ({ confDir, binDir, confs, executables }) => {
-      const ours = confs.findIndex(({ text }) => OUR_TYPES.test(text));
-      const conf = confs[ours];
+      // Runtimes pass over what they cannot read.
+      const readable = confs.filter(({ text }) => typesOf(text).length > 0);
+      const ours = readable.findIndex(({ text }) => OUR_TYPES.test(text));
+      const conf = readable[ours];
       if (conf === undefined) {
         const what = `none of the ${confs.length} files in ${confDir} names a plugin of ours`;
         return done([finding('cni-conf-missing', { what, fix: [AGENT_PODS, `ls -l ${confDir}`], subjects: [] })]);
       }
-      const [first] = confs;
+      const [first] = readable;
       const notFirst =
         ours === 0 || first === undefined
           ? []
@@ -137,7 +139,6 @@ export const CNI_CHECK: Check = {
           subjects: [],
         }),
       );
-      if (typesOf(conf.text).length === 0) return skipped(`${conf.path} is no JSON`);
       return done([...notFirst, ...plugins], [`${conf.path} counts`]);
     }),
 };

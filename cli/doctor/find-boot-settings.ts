@@ -1,4 +1,4 @@
-import { matchesGlob } from 'node:path';
+import { basename, matchesGlob } from 'node:path';
 import type { ConfFile } from './read-conf-files.ts';
 
 /** What a file sets a kernel setting to at boot. */
@@ -22,6 +22,17 @@ export function findBootSetting(files: readonly ConfFile[], name: string): BootS
     } else if (/[*?[]/.test(key) && matchesGlob(wanted, key)) byGlob = setting;
   }
   return exact ?? (isExcluded ? undefined : byGlob);
+}
+
+/** Where the cures write settings. */
+export const OUR_SYSCTL_FILE = '/etc/sysctl.d/99-tke-eni.conf';
+
+/** Returns the command that takes a setting out of a file that counts for more than ours; none where ours counts for more. */
+export function removeLater({ path, key }: BootSetting): readonly string[] {
+  const isEarlier = path !== '/etc/sysctl.conf' && basename(path) < basename(OUR_SYSCTL_FILE);
+  if (isEarlier || path === OUR_SYSCTL_FILE) return [];
+  const pattern = key.replaceAll(/[.*[\]?\\^$|]/g, '\\$&');
+  return [`sed -i --follow-symlinks 's|^[- ]*${pattern}[ \\t]*=|# &|' ${path}`];
 }
 
 function settingsOf({ path, text }: ConfFile): readonly BootSetting[] {

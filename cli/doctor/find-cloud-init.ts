@@ -24,7 +24,11 @@ export const CLOUD_INIT_CHECK: Check = {
         "printf 'updates:\\n  network:\\n    when: [boot-new-instance]\\n' >/etc/cloud/cloud.cfg.d/99-tke-eni.cfg",
         ...(hotplugRule === undefined
           ? []
-          : ['systemctl disable --now cloud-init-hotplugd.socket', `rm ${hotplugRule}`]),
+          : [
+              'systemctl disable --now cloud-init-hotplugd.socket',
+              // The package's own file is put back by the next update, and does nothing without the socket.
+              ...(hotplugRule.startsWith('/etc/') || hotplugRule.startsWith('/run/') ? [`rm ${hotplugRule}`] : []),
+            ]),
         'udevadm control --reload',
       ];
       return done([finding('cloud-init-hotplug', { what, fix, subjects: [] })]);
@@ -43,7 +47,7 @@ function lastOf(
 
 function documentOf(text: string): unknown {
   try {
-    return parse(text);
+    return parse(text, { logLevel: 'error' });
   } catch {
     // cloud-init leaves such a file out, too.
     return undefined;

@@ -22,6 +22,7 @@ export const DIFFERENCES_CHECK: Check = {
     'neigh-wrong-mac',
     'nft-table-missing',
     'nft-table-changed',
+    'veth-foreign-address',
     'pod-link-down',
     'pod-address-missing',
     'pod-foreign-address',

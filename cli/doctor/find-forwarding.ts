@@ -3,7 +3,7 @@ import type { Finding } from '../finding.ts';
 import { sysctlId } from '../node/element-id.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
-import { findBootSetting } from './find-boot-settings.ts';
+import { findBootSetting, OUR_SYSCTL_FILE, removeLater } from './find-boot-settings.ts';
 import { findOutline } from './find-outline.ts';
 
 const IPV4 = 'net.ipv4.ip_forward';
@@ -39,7 +39,11 @@ function offAtBoot({ sysctlFiles }: DoctorFacts, name: string): readonly Finding
     const setting = findBootSetting(sysctlFiles.value, each);
     if (setting?.value !== '0') return [];
     const what = `${setting.path} sets ${setting.key} to 0 at boot`;
-    const fix = [`sed -i 's|^[- ]*${setting.key}.*|${setting.key} = 1|' ${setting.path}`];
+    const fix = [
+      ...removeLater(setting),
+      `printf '${each} = 1\\n' >>${OUR_SYSCTL_FILE}`,
+      `sysctl -p ${OUR_SYSCTL_FILE}`,
+    ];
     return [finding('ip-forward-at-boot', { what, fix, subjects: [sysctlId(each)] })];
   });
 }

@@ -1,16 +1,14 @@
 import { finding } from '../catalogue.ts';
-import { holds } from '../explain/find-prefix.ts';
 import type { Finding } from '../finding.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
-import { findIptablesRules, type IptablesRule, type IptablesRules, optionOf } from './find-iptables-rules.ts';
-import { findOutline } from './find-outline.ts';
+import { findIptablesRules, type IptablesRules } from './find-iptables-rules.ts';
 
-/** Looks at iptables: one backend, and forwarding not dropped by default. */
+/** Looks at iptables: rules in one backend. */
 export const IPTABLES_CHECK: Check = {
   id: 'iptables',
-  looksAt: 'iptables rules stand in one backend, the FORWARD chain lets Pods through',
-  finds: ['iptables-mix', 'forward-policy-drop'],
+  looksAt: 'iptables rules stand in one backend',
+  finds: ['iptables-mix'],
   judge: ({ node, iptables }) =>
     whenKnown(iptables, (facts) => {
       const found = findIptablesRules(facts, nftObjects(node));
@@ -21,10 +19,7 @@ export const IPTABLES_CHECK: Check = {
           : `${counts.legacy} rules in legacy`,
         `${counts.nft} rules in nft${facts.nft.kind === 'unknown' ? `, what they do was not read: ${facts.nft.why}` : ''}`,
       ];
-      const ips = findOutline(node).pods.flatMap((pod) => pod.ips);
-      // Rules whose words are not known may accept.
-      const drops = facts.nft.kind === 'known' ? dropped(found, ips) : [];
-      return done([...mix(counts), ...drops], notes);
+      return done(mix(found, counts), notes);
     }),
 };
 
@@ -36,42 +31,39 @@ function countOf({ rules }: IptablesRules, backend: 'legacy' | 'nft'): number {
   return rules.filter((rule) => rule.backend === backend).length;
 }
 
-function mix(counts: { readonly legacy: number; readonly nft: number }): readonly Finding[] {
+type Backend = 'legacy' | 'nft';
+
+/** The one in which kube-proxy works; where both have or lack it, the one that is there to stay. */
+function keptBackend({ chains }: IptablesRules): Backend {
+  const hasServices = (backend: Backend) =>
+    chains.some((chain) => chain.backend === backend && chain.chain === 'KUBE-SERVICES');
+  return hasServices('legacy') && !hasServices('nft') ? 'legacy' : 'nft';
+}
+
+function mix(found: IptablesRules, counts: { readonly legacy: number; readonly nft: number }): readonly Finding[] {
   if (counts.legacy === 0 || counts.nft === 0) return [];
+  const kept = keptBackend(found);
   const what = `iptables-legacy has ${counts.legacy} rules and iptables-nft ${counts.nft}`;
-  const fix = [
-    'iptables-legacy-save; iptables-nft-save',
-    'update-alternatives --set iptables /usr/sbin/iptables-nft',
-    'iptables-legacy -F; iptables-legacy -t nat -F; iptables-legacy -t mangle -F',
-  ];
+  const fix = [`update-alternatives --set iptables /usr/sbin/iptables-${kept}`, ...emptied(found, kept)];
   return [finding('iptables-mix', { what, fix, subjects: [] })];
 }
 
-function dropped({ chains, rules }: IptablesRules, ips: readonly string[]): readonly Finding[] {
-  return chains
-    .filter(({ table, chain, policy }) => table === 'filter' && chain === 'FORWARD' && policy === 'DROP')
-    .filter(({ backend }) => ips.length > 0 && !rules.some((rule) => rule.backend === backend && accepts(rule, ips)))
-    .slice(0, 1)
-    .map(({ backend }) =>
-      finding('forward-policy-drop', {
-        what: `the policy of FORWARD (iptables-${backend}) is DROP, and no rule there accepts the addresses of Pods`,
-        fix: [`iptables-${backend} -P FORWARD ACCEPT`],
-        subjects: [],
-      }),
-    );
-}
-
-/** Rules that let packets of Pods through whatever state they are in; what custom chains do is not followed. */
-function accepts({ table, chain, words }: IptablesRule, ips: readonly string[]): boolean {
-  if (table !== 'filter' || chain !== 'FORWARD' || optionOf(words, '-j') !== 'ACCEPT') return false;
-  if (words.includes('!') || words.includes('-m') || words.includes('-p')) return false;
-  const [src, dst] = [optionOf(words, '-s'), optionOf(words, '-d')];
-  const [iif, oif] = [optionOf(words, '-i'), optionOf(words, '-o')];
-  const isAnyLink = [iif, oif].every((name) => name === undefined || name === 'eni+');
-  return (
-    (isAnyLink && ips.some((ip) => holds(src, ip) && holds(dst, ip))) ||
-    (isAnyLink && src !== undefined && ips.some((ip) => holds(src, ip)))
-  );
+/** Saves the other backend and empties it: without its rules a policy of DROP would drop everything, people's way in first of all. */
+function emptied({ chains, rules }: IptablesRules, kept: Backend): readonly string[] {
+  const other = kept === 'nft' ? 'legacy' : 'nft';
+  return ([4, 6] as const).flatMap((family) => {
+    const program = `${family === 4 ? 'iptables' : 'ip6tables'}-${other}`;
+    const isOther = (item: { readonly backend: Backend; readonly family: 4 | 6 }): boolean =>
+      item.backend === other && item.family === family;
+    const tables = new Set(rules.filter(isOther).map(({ table }) => table));
+    if (tables.size === 0) return [];
+    const dropping = chains.filter((chain) => isOther(chain) && chain.policy === 'DROP');
+    return [
+      `${program}-save >/root/${program}.saved`,
+      ...dropping.map(({ table, chain }) => `${program} -t ${table} -P ${chain} ACCEPT`),
+      ...[...tables].map((table) => `${program} -t ${table} -F`),
+    ];
+  });
 }
 
 /** Looks how Services are done on this node, and whether leftovers of another way are there. */

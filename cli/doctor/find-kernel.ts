@@ -131,6 +131,9 @@ export const INOTIFY_CHECK: Check = {
     }),
 };
 
+/** Bridges of engines that run containers or machines beside Kubernetes: no Service is asked for there. */
+const NOT_OF_PODS = /^(docker|br-[0-9a-f]{12}$|virbr|lxcbr|lxdbr|incusbr|podman|nerdctl)/;
+
 /** Looks whether packets between Pods of a bridge pass iptables, where there is a bridge with Pods. */
 export const BRIDGE_CHECK: Check = {
   id: 'br-netfilter',
@@ -138,8 +141,10 @@ export const BRIDGE_CHECK: Check = {
   finds: ['br-netfilter'],
   judge: ({ node, kernel }: DoctorFacts) => {
     const bridges = node.host.links.filter(
-      ({ kind, ifindex }) =>
-        kind === 'bridge' && node.host.links.some((link) => link.kind === 'veth' && link.master === ifindex),
+      ({ kind, ifindex, ifname }) =>
+        kind === 'bridge' &&
+        !NOT_OF_PODS.test(ifname) &&
+        node.host.links.some((link) => link.kind === 'veth' && link.master === ifindex),
     );
     const [bridge] = bridges;
     if (bridge === undefined) return skipped('no bridge here has Pods');

@@ -8,14 +8,16 @@ export type MatchedLink = {
   readonly mac: string | undefined;
   /** 'veth', 'bridge'; undefined for hardware. */
   readonly kind: string | undefined;
+  /** 'virtio_net'; undefined when it is not known. */
+  readonly driver?: string | undefined;
 };
 
 /** Keys of [Match] that this decides; a file with another one is taken for one that does not match. */
-const KNOWN_KEYS = new Set(['Name', 'OriginalName', 'MACAddress', 'PermanentMACAddress', 'Kind', 'Type']);
+const KNOWN_KEYS = new Set(['Name', 'OriginalName', 'MACAddress', 'PermanentMACAddress', 'Kind', 'Type', 'Driver']);
 
 /**
  * Finds the first file that matches a link, as networkd and udev take it; files that match by what is not known here
- * (driver, path, virtualization) are passed over. A file without [Match] matches nothing of networkd's.
+ * (path, virtualization) are passed over. A file without [Match] matches nothing of networkd's.
  * @see systemd.network(5), systemd.link(5)
  */
 export function findLinkFile(
@@ -35,7 +37,7 @@ export function lastValue(entries: readonly IniEntry[], section: string, key: st
   return entries.findLast((entry) => entry.section === section && entry.key === key)?.value;
 }
 
-function isMatch({ key, value }: IniEntry, { ifname, mac, kind }: MatchedLink): boolean {
+function isMatch({ key, value }: IniEntry, { ifname, mac, kind, driver }: MatchedLink): boolean {
   if (!KNOWN_KEYS.has(key)) return false;
   const words = value.split(/\s+/);
   // One exclamation mark in front turns the whole list around.
@@ -49,6 +51,9 @@ function isMatch({ key, value }: IniEntry, { ifname, mac, kind }: MatchedLink): 
       return fits(ifname) !== isInverted;
     case 'Kind':
       return fits(kind) !== isInverted;
+    case 'Driver':
+      // Of a virtual link the kernel calls the driver as the kind.
+      return (driver ?? kind) !== undefined && fits(driver ?? kind) !== isInverted;
     case 'Type':
       return fits('ether') !== isInverted;
     default:

@@ -23,7 +23,7 @@ export const MTU_CHECK: Check = {
         : [
             finding('mtu-path', {
               what: `${different.map(({ ifname, mtu }) => `${ifname} has MTU ${mtu}`).join(', ')}, the primary ${primary.ifname} ${primary.mtu}`,
-              fix: [`ip link set ${different[0]?.ifname} mtu ${primary.mtu}`],
+              fix: different.map(({ ifname }) => `ip link set ${ifname} mtu ${primary.mtu}`),
               subjects: [primary, ...different].map(({ ifindex }) => linkId(ifindex)),
             }),
           ];

@@ -28,7 +28,7 @@ export const NETWORK_MANAGER_CHECK: Check = {
       const what = `NetworkManager manages ${names}${connection === undefined ? '' : ` (connection ${connection})`}`;
       const macs = enis.flatMap(({ mac }) => (mac === undefined ? [] : [`;mac:${mac}`])).join('');
       const fix = [
-        `printf '[keyfile]\\nunmanaged-devices+=interface-name:eni*${macs}\\n' >/etc/NetworkManager/conf.d/10-tke-eni.conf`,
+        `printf '[keyfile]\\nunmanaged-devices+=interface-name:eni*${macs}\\n' >/etc/NetworkManager/conf.d/99-tke-eni.conf`,
         'systemctl reload NetworkManager',
       ];
       const severity = connection === undefined ? 'warning' : 'error';

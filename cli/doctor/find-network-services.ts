@@ -48,21 +48,25 @@ function removes({ conf, version }: NetworkdFacts): readonly Finding[] {
   return [finding('networkd', { what, fix, subjects: [] })];
 }
 
-function manages({ networks }: NetworkdFacts, { enis, pods }: Outline): readonly Finding[] {
+function manages({ networks, drivers }: NetworkdFacts, { enis, pods }: Outline): readonly Finding[] {
   const links = [
-    ...enis.flatMap(({ link, title }) => (link === undefined ? [] : [{ link, title }])),
+    ...enis.flatMap(({ link, title }) => (link === undefined ? [] : [{ link, title, isPods: false }])),
     // One Pod stands for all: what matches one name of ours matches the next.
     ...pods
-      .flatMap(({ link, title }) => (link === undefined ? [] : [{ link, title: `${link.ifname} of ${title}` }]))
+      .flatMap(({ link, title }) =>
+        link === undefined ? [] : [{ link, title: `${link.ifname} of ${title}`, isPods: true }],
+      )
       .slice(0, 1),
   ];
-  return links.flatMap(({ link, title }): readonly Finding[] => {
-    const file = findLinkFile(networks, { ifname: link.ifname, mac: link.address, kind: link.kind });
+  return links.flatMap(({ link, title, isPods }): readonly Finding[] => {
+    const { ifname, address: mac, kind } = link;
+    const file = findLinkFile(networks, { ifname, mac, kind, driver: drivers.get(ifname) });
     if (file === undefined || iniBoolean(lastValue(file.entries, 'Link', 'Unmanaged')) === true) return [];
     const dhcp = lastValue(file.entries, 'Network', 'DHCP') ?? 'no';
     const what = `${file.path} matches ${title}: networkd configures it (DHCP=${dhcp})`;
-    const unmanaged = '/etc/systemd/network/00-tke-eni.network';
-    const match = link.kind === 'veth' ? 'Name=eni*' : `MACAddress=${link.address ?? ''}`;
+    // A file for each, so that what cures one undoes no other.
+    const unmanaged = `/etc/systemd/network/00-tke-eni-${isPods ? 'pods' : ifname}.network`;
+    const match = isPods ? 'Name=eni*' : `MACAddress=${mac ?? ''}`;
     const fix = [`printf '[Match]\\n${match}\\n\\n[Link]\\nUnmanaged=yes\\n' >${unmanaged}`, 'networkctl reload'];
     return [finding('networkd-manages-eni', { what, fix, subjects: [linkId(link.ifindex)] })];
   });

@@ -5,7 +5,7 @@ import { ifKnown } from '../node/known.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
-import { findBootSetting } from './find-boot-settings.ts';
+import { findBootSetting, OUR_SYSCTL_FILE, removeLater } from './find-boot-settings.ts';
 import { findOutline, type PodOutline } from './find-outline.ts';
 
 const ALL = 'net.ipv4.conf.all.rp_filter';
@@ -84,6 +84,10 @@ function strictAtBoot({ sysctlFiles }: DoctorFacts, names: readonly string[]): r
   const { path, key } = first.setting;
   const what = `${path} sets ${key} to 1 (strict) at boot, for ${atBoot.map(({ ifname }) => ifname).join(', ')}`;
   const lines = atBoot.map(({ ifname }) => `${nameOf(ifname)} = 2`).join('\\n');
-  const fix = [`printf '${lines}\\n' >/etc/sysctl.d/99-tke-eni.conf`, 'sysctl --system'];
+  const fix = [
+    ...atBoot.flatMap(({ setting }) => removeLater(setting)),
+    `printf '${lines}\\n' >>${OUR_SYSCTL_FILE}`,
+    `sysctl -p ${OUR_SYSCTL_FILE}`,
+  ];
   return [finding('rp-filter-at-boot', { what, fix, subjects: atBoot.map(({ ifname }) => sysctlId(nameOf(ifname))) })];
 }

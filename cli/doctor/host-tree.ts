@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, readdirSync, readlinkSync, readSync, statSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 import { known, unknown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
@@ -6,11 +7,13 @@ import type { Known } from '../node/node-facts.ts';
 /** The host's files below a root folder, as a process of the host sees them. */
 export type HostTree = {
   readonly root: string;
-  /** Text of a file; undefined when it is not there. @throws Error when it may not be read */
+  /** Text of a file, of a huge one the beginning; undefined when it is not there. @throws Error when it may not be read */
   text(path: string): string | undefined;
   /** Names in a folder, sorted; none when it is not there. @throws Error when it may not be read */
   names(path: string): readonly string[];
   has(path: string): boolean;
+  /** Last part of what a link leads to; undefined when there is no link. @throws Error when it may not be read */
+  linkName(path: string): string | undefined;
 };
 
 /** Opens the tree of files below `root`; absolute links lead to places below it. */
@@ -18,9 +21,10 @@ export function openHostTree(root: string): HostTree {
   const at = (path: string) => resolveHostPath(root, path);
   return {
     root,
-    text: (path) => unlessMissing(() => readFileSync(at(path), 'utf8')),
+    text: (path) => unlessMissing(() => readText(at(path))),
     names: (path) => unlessMissing(() => readdirSync(at(path)).sort()) ?? [],
     has: (path) => existsSync(at(path)),
+    linkName: (path) => unlessMissing(() => basename(readlinkSync(`${at(dirname(path))}/${basename(path)}`))),
   };
 }
 
@@ -40,8 +44,32 @@ function deniedPath(error: unknown): string {
   return error instanceof Error && 'path' in error ? String(error.path) : 'it';
 }
 
-/** A folder that another process removes meanwhile, or a file in the place of one, is as good as missing. */
-const MISSING = new Set(['ENOENT', 'ENOTDIR', 'ESRCH', 'EINVAL', 'EISDIR']);
+/** No program's configuration is larger; a log that somebody put there by mistake is. */
+const MOST_BYTES = 1 << 20;
+
+/** Reads a regular file; of anything else (a pipe that nobody writes to, /dev/null as a mask) there is no text. */
+function readText(path: string): string | undefined {
+  const stat = statSync(path);
+  if (!stat.isFile()) return stat.isDirectory() ? undefined : '';
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    // Files of /proc say that they are empty.
+    const bytes = Buffer.alloc(MOST_BYTES);
+    let end = 0;
+    for (let count = -1; count !== 0 && end < MOST_BYTES; end += count) {
+      count = readSync(fd, bytes, end, MOST_BYTES - end, null);
+    }
+    return bytes.toString('utf8', 0, end);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * A folder that another process removes meanwhile, a file in the place of one, or a link that leads in a circle is as good
+ * as missing.
+ */
+const MISSING = new Set(['ENOENT', 'ENOTDIR', 'ESRCH', 'EINVAL', 'EISDIR', 'ELOOP', 'ENXIO', 'ENAMETOOLONG']);
 
 function unlessMissing<T>(read: () => T): T | undefined {
   try {

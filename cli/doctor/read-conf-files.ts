@@ -27,9 +27,17 @@ export function systemdFolders(name: string): readonly string[] {
   );
 }
 
-/** Tells whether systemd has a unit running, by the link that it keeps for each. @see systemd source: unit_export_invocation_id */
+/** Where the control groups of services are, by version. */
+const SERVICE_GROUPS = ['/sys/fs/cgroup/system.slice', '/sys/fs/cgroup/systemd/system.slice'];
+
+/**
+ * Tells whether systemd has a unit running, by the link that it keeps for each; releases before 239 have no links, and a
+ * control group.
+ * @see systemd source: unit_export_invocation_id
+ */
 export function isUnitActive(tree: HostTree, unit: string): boolean {
-  return tree.names('/run/systemd/units').includes(`invocation:${unit}`);
+  if (tree.has('/run/systemd/units')) return tree.names('/run/systemd/units').includes(`invocation:${unit}`);
+  return hasSystemd(tree) && SERVICE_GROUPS.some((folder) => tree.has(`${folder}/${unit}`));
 }
 
 /** Tells whether systemd runs the host of this tree. @see sd_booted(3) */

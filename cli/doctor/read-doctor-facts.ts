@@ -34,8 +34,7 @@ export async function readDoctorFacts(
   const tree = openHostTree(global.hostRoot);
   const proc = knownFrom(() => withNodeNetns(global, (netns) => (netns ? withNetns(netns, readProc) : readProc())));
   const netnsPath = global.netns === undefined ? undefined : netnsPathOf(global);
-  const socket = await readSocket(global.socket);
-  const isAnswering = socket.kind === 'known' && socket.value.problem === undefined;
+  const agent = await readAgent(global.socket);
   return {
     node,
     networkd: knownFrom(() => readNetworkd(tree)),
@@ -46,12 +45,21 @@ export async function readDoctorFacts(
     kernel: proc.kind === 'known' ? known(proc.value.kernel) : proc,
     inotify: knownFrom(readInotify),
     dhcpClients: knownFrom(() => readDhcpClients(netnsPath ?? '/proc/self/ns/net')),
-    socket,
-    status: isAnswering ? await askStatus(global.socket) : unknown('no agent answers', 'see agent-dead'),
+    ...agent,
     differences: await readDifferences(global),
     stateDir: knownFrom(() => readStateDir(global.stateDir)),
     cni: knownFrom(() => readCni(tree, folders.confDir, folders.binDir)),
   };
+}
+
+async function readAgent(path: string): Promise<Pick<DoctorFacts, 'socket' | 'status'>> {
+  const socket = await readSocket(path);
+  const silent = unknown('no agent answers', 'see agent-dead');
+  if (socket.kind === 'unknown' || socket.value.problem !== undefined) return { socket, status: silent };
+  const answer = await askStatus(path);
+  return answer.problem === undefined
+    ? { socket, status: answer.status }
+    : { socket: known({ path, problem: answer.problem }), status: silent };
 }
 
 async function iptablesOf(proc: Known<ProcFacts>, netnsPath: string | undefined): Promise<DoctorFacts['iptables']> {

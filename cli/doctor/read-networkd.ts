@@ -1,6 +1,7 @@
+import { basename } from 'node:path';
 import type { NetworkdFacts } from './doctor-facts.ts';
 import type { HostTree } from './host-tree.ts';
-import { hasSystemd, isUnitActive, readConfFiles, systemdFolders } from './read-conf-files.ts';
+import { type ConfFile, hasSystemd, isUnitActive, readConfFiles, systemdFolders } from './read-conf-files.ts';
 
 /** Reads what there is of systemd-networkd and of udev's link files. @throws Error when it may not be read */
 export function readNetworkd(tree: HostTree): NetworkdFacts {
@@ -13,9 +14,30 @@ export function readNetworkd(tree: HostTree): NetworkdFacts {
     isActive: isUnitActive(tree, 'systemd-networkd.service'),
     version: systemdVersion(tree),
     conf: [...main.slice(0, 1), ...readConfFiles(tree, systemdFolders('networkd.conf.d'), '.conf')],
-    networks: readConfFiles(tree, systemdFolders('network'), '.network'),
-    links: readConfFiles(tree, systemdFolders('network'), '.link'),
+    networks: withDropIns(tree, '.network'),
+    links: withDropIns(tree, '.link'),
+    drivers: readDrivers(tree),
   };
+}
+
+/** What drop-ins say comes after what the file says. */
+function withDropIns(tree: HostTree, suffix: string): readonly ConfFile[] {
+  const folders = systemdFolders('network');
+  const extended = new Set(folders.flatMap((folder) => tree.names(folder)).filter((name) => name.endsWith('.d')));
+  return readConfFiles(tree, folders, suffix).map(({ path, text }) => {
+    const name = `${basename(path)}.d`;
+    const dropIns = extended.has(name) ? readConfFiles(tree, systemdFolders(`network/${name}`), '.conf') : [];
+    return { path, text: [text, ...dropIns.map((file) => file.text)].join('\n') };
+  });
+}
+
+/** NICs have one; virtual interfaces have no device. */
+function readDrivers(tree: HostTree): ReadonlyMap<string, string> {
+  const drivers = tree.names('/sys/class/net').flatMap((ifname) => {
+    const driver = tree.linkName(`/sys/class/net/${ifname}/device/driver`);
+    return driver === undefined ? [] : [[ifname, driver] as const];
+  });
+  return new Map(drivers);
 }
 
 /** By the name of the library that systemd's programs share: it bears the version. */

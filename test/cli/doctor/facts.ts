@@ -12,7 +12,15 @@ import { type FixtureNode, nodeFixture } from '../graph/node-fixture.ts';
 export function doctorFacts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
   return {
     node: healthyNode(),
-    networkd: known({ hasSystemd: true, isActive: false, version: 257, conf: [], networks: [], links: [] }),
+    networkd: known({
+      hasSystemd: true,
+      isActive: false,
+      version: 257,
+      conf: [],
+      networks: [],
+      links: [],
+      drivers: new Map(),
+    }),
     networkManager: known({ hasSystemd: true, isActive: false, conf: [], devices: new Map() }),
     cloudInit: known({ isInstalled: false, isDisabled: false, conf: [], hotplugRule: undefined }),
     sysctlFiles: known([]),

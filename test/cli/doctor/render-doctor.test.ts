@@ -21,7 +21,15 @@ function sickFacts(): DoctorFacts {
   );
   return doctorFacts({
     node,
-    networkd: known({ hasSystemd: true, isActive: true, version: 249, conf: [], networks: [], links: [] }),
+    networkd: known({
+      hasSystemd: true,
+      isActive: true,
+      version: 249,
+      conf: [],
+      networks: [],
+      links: [],
+      drivers: new Map(),
+    }),
     kernel: known({
       release: '5.10.0-18-amd64',
       hasIpv6: true,

@@ -1,0 +1,133 @@
+import { NFT_TABLE } from '../../dataplane/numbers.ts';
+import { finding } from '../catalogue.ts';
+import type { Finding } from '../finding.ts';
+import { linkId } from '../node/element-id.ts';
+import { ifKnown } from '../node/known.ts';
+import { type Check, done, skipped } from './check.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
+import { findFate, type Packet, type Step } from './find-fate.ts';
+import { findIptablesRules } from './find-iptables-rules.ts';
+import { findIptablesSteps } from './find-iptables-steps.ts';
+import { findNftChains, type NftChain } from './find-nft-chains.ts';
+import { findNftSteps } from './find-nft-steps.ts';
+import { findOutline, type Outline } from './find-outline.ts';
+
+/** Looks whether a firewall of the node drops what is forwarded for Pods. */
+export const FORWARD_CHECK: Check = {
+  id: 'forward',
+  looksAt: 'no firewall drops what is forwarded for Pods: iptables, firewalld, nftables',
+  finds: ['forward-policy-drop'],
+  judge: (facts) => {
+    const { node, iptables } = facts;
+    if (iptables.kind === 'unknown' && node.host.nft.kind === 'unknown') return skipped(iptables.why);
+    const trips = findTrips(findOutline(node));
+    if (trips.length === 0) return skipped('there is no Pod with a host interface');
+    const gates = [...iptablesGates(facts), ...nftGates(facts)];
+    const findings = gates.flatMap((gate) => {
+      const lost = trips.filter((trip) => gate.families.includes(trip.packet.family) && gate.drops(trip.packet));
+      return lost.length === 0 ? [] : [told(gate, lost)];
+    });
+    return done(findings, [gates.length === 0 ? 'no chain forwards' : gates.map(({ place }) => place).join(', ')]);
+  },
+};
+
+/** A way of a first packet: from a Pod, or to one. */
+type Trip = { readonly what: string; readonly packet: Packet; readonly ifindex: number };
+
+/** A base chain at the hook forward. */
+type Gate = {
+  readonly place: string;
+  readonly families: readonly (4 | 6)[];
+  drops(packet: Packet): boolean;
+  readonly fix: readonly string[];
+};
+
+/** One Pod of each family stands for all. */
+function findTrips({ primary, enis, pods }: Outline): readonly Trip[] {
+  const ways = [primary, ...enis.map(({ link }) => link)].flatMap((link) => (link === undefined ? [] : [link.ifname]));
+  return ([4, 6] as const).flatMap((family): readonly Trip[] => {
+    const isOf = (ip: string): boolean => ip.includes(':') === (family === 6);
+    const pod = pods.find(({ link, ips }) => link !== undefined && ips.some(isOf));
+    const ip = pod?.ips.find(isOf);
+    if (pod?.link === undefined || ip === undefined) return [];
+    const { ifindex, ifname } = pod.link;
+    return [
+      { what: `from ${ip}`, packet: { family, src: ip, iifs: [ifname], oifs: ways }, ifindex },
+      { what: `to ${ip}`, packet: { family, dst: ip, iifs: ways, oifs: [ifname] }, ifindex },
+    ];
+  });
+}
+
+function told({ place, fix }: Gate, lost: readonly Trip[]): Finding {
+  const what = `${place} drops new connections of Pods: ${lost.map((trip) => trip.what).join(', ')}`;
+  const subjects = [...new Set(lost.map(({ ifindex }) => linkId(ifindex)))];
+  return finding('forward-policy-drop', { what, fix, subjects });
+}
+
+const POD_LINKS = ['-i', '-o'] as const;
+
+function iptablesGates({ iptables }: DoctorFacts): readonly Gate[] {
+  if (iptables.kind === 'unknown') return [];
+  const { chains, rules } = findIptablesRules(iptables.value, []);
+  return chains
+    .filter(({ table, chain }) => table === 'filter' && chain === 'FORWARD')
+    .map(({ backend, family, policy }): Gate => {
+      const program = `${family === 4 ? 'iptables' : 'ip6tables'}-${backend}`;
+      const byChain = Map.groupBy(
+        rules.filter((rule) => rule.backend === backend && rule.family === family && rule.table === 'filter'),
+        ({ chain }) => chain,
+      );
+      return {
+        place: `the chain FORWARD of ${program} (policy ${policy})`,
+        families: [family],
+        drops: (packet) =>
+          isDropped('FORWARD', policy === 'DROP', (chain) => findIptablesSteps(byChain.get(chain) ?? [], packet)),
+        fix: POD_LINKS.map((option) => `${program} -I FORWARD ${option} eni+ -j ACCEPT`),
+      };
+    });
+}
+
+function isDropped(base: string, isDropPolicy: boolean, stepsOf: (chain: string) => readonly Step[]): boolean {
+  const fate = findFate(stepsOf, base);
+  return fate === 'dropped' || (fate === 'through' && isDropPolicy);
+}
+
+/** Tables of iptables-nft, which iptables reads better where it is there. */
+const IPTABLES_TABLES = new Set(['filter', 'nat', 'mangle', 'raw', 'security']);
+
+function nftGates({ node, iptables }: DoctorFacts): readonly Gate[] {
+  const objects = ifKnown(node.host.nft)?.objects ?? [];
+  const isReadOtherwise = iptables.kind === 'known' && iptables.value.nft.kind === 'known';
+  const chains = findNftChains(objects);
+  const isIptables = ({ family, table }: NftChain): boolean => family !== 'inet' && IPTABLES_TABLES.has(table);
+  return chains
+    .filter(({ hook, type }) => hook === 'forward' && type === 'filter')
+    .filter(({ family, table }) => !(family === 'inet' && table === NFT_TABLE))
+    .filter((chain) => !(isReadOtherwise && isIptables(chain)))
+    .map((base): Gate => {
+      const { family, table, name, policy } = base;
+      const ofTable = new Map(
+        chains.filter((chain) => chain.family === family && chain.table === table).map((chain) => [chain.name, chain]),
+      );
+      return {
+        place: `the chain ${name} of the nftables table ${family} ${table} (policy ${policy})`,
+        families: family === 'inet' ? [4, 6] : [family === 'ip' ? 4 : 6],
+        drops: (packet) =>
+          isDropped(name, policy === 'drop', (chain) => findNftSteps(ofTable.get(chain)?.rules ?? [], packet)),
+        fix: table === 'firewalld' ? FIREWALLD : nftFix(base),
+      };
+    });
+}
+
+/** It owns its table, and writes it anew. @see firewalld.policies(5) */
+const FIREWALLD = [
+  'firewall-cmd --permanent --new-policy tke-eni',
+  'firewall-cmd --permanent --policy tke-eni --add-ingress-zone ANY',
+  'firewall-cmd --permanent --policy tke-eni --add-egress-zone ANY',
+  'firewall-cmd --permanent --policy tke-eni --set-target ACCEPT',
+  'firewall-cmd --reload',
+];
+
+function nftFix({ family, table, name }: NftChain): readonly string[] {
+  return ['iifname', 'oifname'].map((key) => `nft insert rule ${family} ${table} ${name} ${key} '"eni*"' accept`);
+}

@@ -1,0 +1,109 @@
+import { holds } from '../explain/find-prefix.ts';
+import { type Answer, both, either, fitsLink, negated, type Packet, type RuleVerdict, type Step } from './find-fate.ts';
+
+/** Reads what rules of one nftables chain do with a packet. Pure. @see libnftables-json(5) */
+export function findNftSteps(expressions: readonly (readonly unknown[])[], packet: Packet): readonly Step[] {
+  return expressions.flatMap((statements) => stepsOf(statements.map(asObject), packet));
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+function stepsOf(statements: readonly Json[], packet: Packet): readonly Step[] {
+  const fits = both(statements.map((statement) => fitsStatement(statement, packet)));
+  if (fits === 'no') return [];
+  return statements.flatMap((statement): readonly Step[] => {
+    const map = asObject(statement['vmap']);
+    if (map['key'] !== undefined) return ofMap(map, packet).map((step) => ({ ...step, fits: both([fits, step.fits]) }));
+    const verdict = verdictOf(statement);
+    return verdict === undefined ? [] : [{ fits, verdict }];
+  });
+}
+
+function ofMap({ key, data }: Json, packet: Packet): readonly Step[] {
+  const entries = asObject(data)['set'];
+  // A map with a name: what is in it changes.
+  if (!Array.isArray(entries)) return [{ fits: 'maybe', verdict: { kind: 'accept' } }];
+  return entries.flatMap((entry: unknown): readonly Step[] => {
+    const [element, statement]: readonly unknown[] = Array.isArray(entry) ? entry : [];
+    const verdict = verdictOf(asObject(statement));
+    return verdict === undefined ? [] : [{ fits: fitsValue(asObject(key), element, packet), verdict }];
+  });
+}
+
+function verdictOf(statement: Json): RuleVerdict | undefined {
+  const [kind] = Object.keys(statement);
+  if (kind === 'accept' || kind === 'return') return { kind };
+  if (kind === 'drop' || kind === 'reject') return { kind: 'drop' };
+  // Whoever takes packets out of a queue, or in a flow table, lets them go on.
+  if (kind === 'queue') return { kind: 'accept' };
+  if (kind !== 'jump' && kind !== 'goto') return undefined;
+  return { kind, chain: String(asObject(statement[kind])['target']) };
+}
+
+/** Statements that ask nothing fit. */
+function fitsStatement(statement: Json, packet: Packet): Answer {
+  if ('limit' in statement || 'xt' in statement || 'quota' in statement || 'ct count' in statement) return 'maybe';
+  const match = asObject(statement['match']);
+  if (match['left'] === undefined) return 'yes';
+  const answer = fitsValue(asObject(match['left']), match['right'], packet);
+  return match['op'] === '!=' ? negated(answer) : answer;
+}
+
+function fitsValue(left: Json, right: unknown, packet: Packet): Answer {
+  const values = valuesOf(right);
+  if (values === undefined) return 'maybe';
+  return either(values.map((value) => fitsOne(left, value, packet)));
+}
+
+/** Elements of an anonymous set, or the value itself; undefined for a set with a name. */
+function valuesOf(right: unknown): readonly unknown[] | undefined {
+  if (typeof right === 'string' && right.startsWith('@')) return undefined;
+  const set = asObject(right)['set'] ?? right;
+  return Array.isArray(set) ? set : [set];
+}
+
+function fitsOne(left: Json, value: unknown, { family, src, dst, iifs, oifs }: Packet): Answer {
+  const { protocol, field } = asObject(left['payload']);
+  if (field === 'saddr' || field === 'daddr') {
+    if (protocol !== (family === 4 ? 'ip' : 'ip6')) return 'no';
+    return fitsAddress(value, field === 'saddr' ? src : dst);
+  }
+  switch (asObject(left['meta'])['key']) {
+    case 'iifname':
+    case 'iif':
+      return fitsLink(iifs, (name) => isNamed(name, value));
+    case 'oifname':
+    case 'oif':
+      return fitsLink(oifs, (name) => isNamed(name, value));
+    case 'l4proto':
+      return value === 'tcp' ? 'yes' : 'no';
+    case 'nfproto':
+      return value === `ipv${family}` ? 'yes' : 'no';
+    default:
+  }
+  const { key } = asObject(left['ct']);
+  if (key === 'state') return value === 'new' ? 'yes' : 'no';
+  // What a Service has translated is no plain connection.
+  return key === 'status' ? 'no' : 'maybe';
+}
+
+function fitsAddress(value: unknown, address: string | undefined): Answer {
+  const { addr, len } = asObject(asObject(value)['prefix']);
+  const prefix =
+    typeof addr === 'string' ? `${addr}/${String(len)}` : typeof value === 'string' ? hostPrefix(value) : undefined;
+  if (prefix === undefined || address === undefined) return 'maybe';
+  return holds(prefix, address) ? 'yes' : 'no';
+}
+
+function hostPrefix(ip: string): string {
+  return `${ip}/${ip.includes(':') ? 128 : 32}`;
+}
+
+function isNamed(name: string, pattern: unknown): boolean {
+  if (typeof pattern !== 'string') return false;
+  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
+}
+
+function asObject(value: unknown): Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+}
