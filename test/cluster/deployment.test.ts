@@ -1,5 +1,12 @@
-import test from 'ava';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { buildExecutables } from '../../tools/build.ts';
+import { DIST_BIN_DIR } from '../support/agent-process.ts';
+import { type RunResult, tryRun } from '../support/run.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
+import { CLUSTER_ID } from './deploy.ts';
 import { awaitPods, deploymentManifest, pingFrom, podsOf, spreadOverNodes } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 
@@ -42,6 +49,66 @@ test.serial('deploy: a Pod reaches the API server by the address of its Service'
   t.regex(answer, /HTTPS server/);
 });
 
+test.serial('tke-eni: answers in the agent’s Pod what people ask a node', async (t) => {
+  const cluster = running();
+  const [pod] = await podsOf(cluster, 'app=web');
+  const agents = await podsOf(cluster, 'k8s-app=tke-eni-agent', 'kube-system');
+  const agent = agents.find(({ node }) => node === pod?.node);
+  if (pod === undefined || agent === undefined) return t.fail('no Pod, or no agent on its node');
+  const ask = (...words: readonly string[]): Promise<RunResult> =>
+    cluster.tryKubectl(['-n', 'kube-system', 'exec', agent.name, '--', 'tke-eni', ...words]);
+  const routes = await ask('routes', '-o', 'ip');
+  t.is(routes.code, 0, routes.stderr);
+  t.true(routes.stdout.includes(`route add ${pod.ip}/32 `), routes.stdout);
+  const told = await ask('explain', `default/${pod.name}`);
+  t.is(told.code, 0, `${told.stdout}${told.stderr}`);
+  t.true(told.stdout.includes(pod.ip));
+  const diff = await ask('diff');
+  t.is(diff.code, 0, `${diff.stdout}${diff.stderr}`);
+  const status = await ask('status');
+  t.is(status.code, 0, `${status.stdout}${status.stderr}`);
+  t.true(status.stdout.includes(agent.node));
+  const pods = await ask('pods', '-o', 'json');
+  t.true(pods.stdout.includes(pod.ip), pods.stdout);
+  const drawn = await ask('graph', '-o', 'svg');
+  t.is(drawn.code, 0, drawn.stderr);
+  t.regex(drawn.stdout, /^<\?xml [^>]*>\s*<svg [\s\S]*<\/svg>\s*$/);
+  t.true(drawn.stdout.includes(pod.ip));
+  // Two nodes share one machine here, and its settings: the doctor may say something of it, but it must look.
+  const doctor = await ask('doctor', '-o', 'json');
+  t.true(doctor.code === 0 || doctor.code === 1, `${doctor.stdout}${doctor.stderr}`);
+  const { findings } = JSON.parse(doctor.stdout) as { readonly findings: readonly { readonly id: string }[] };
+  const ids = findings.map(({ id }) => id);
+  t.false(ids.includes('agent-dead') || ids.includes('journal-missing'), ids.join(' '));
+});
+
+test.serial('tke-eni cluster: answers outside, with the viewer’s rights, and finds what was planted', async (t) => {
+  const cluster = running();
+  await buildExecutables(['tke-eni']);
+  const ask = await viewerOf(t, cluster);
+  const nodes = await ask('nodes');
+  t.is(nodes.code, 0, `${nodes.stdout}${nodes.stderr}`);
+  const rows = (
+    JSON.parse(nodes.stdout) as { readonly nodes: readonly { readonly node: string; readonly addresses: object }[] }
+  ).nodes;
+  t.deepEqual(
+    rows.map(({ node }) => node),
+    ['node1', 'node2'],
+  );
+  const pods = await podsOf(cluster, 'app=web');
+  for (const { node, addresses } of rows) {
+    t.like(addresses, { used: pods.filter((one) => one.node === node).length }, JSON.stringify(rows));
+  }
+  const well = await ask('leaks', '--sample', '3', '--grace', '0');
+  t.is(well.code, 0, `${well.stdout}${well.stderr}`);
+  await plant(cluster);
+  const found = await ask('leaks', '--sample', '3', '--grace', '0');
+  t.is(found.code, 1, `${found.stdout}${found.stderr}`);
+  const { findings } = JSON.parse(found.stdout) as { readonly findings: readonly { readonly id: string }[] };
+  t.deepEqual(findings.map(({ id }) => id).sort(), ['eni-orphaned', 'record-without-pod']);
+  await cluster.kubectl('delete', 'vpcip', PLANTED_IP);
+});
+
 test.serial('deploy: gives the addresses of deleted Pods back to their node', async (t) => {
   const cluster = running();
   t.is((await podLinksOf(cluster)).length, (await podsOf(cluster, 'app=web')).length);
@@ -57,4 +124,70 @@ async function podLinksOf(cluster: RealCluster): Promise<readonly string[]> {
     .flat()
     .map((link) => String(link['ifname']))
     .filter((name) => /^eni[0-9a-f]{11}$/.test(name));
+}
+
+/** In the Pods' subnet, and of nobody. */
+const PLANTED_IP = '10.0.1.250';
+
+/** A record of a Pod that never was, and an ENI with our tags that nobody asked for. */
+async function plant(cluster: RealCluster): Promise<void> {
+  const claimRef = { namespace: 'default', name: 'nobody', uid: 'none' };
+  const vip = {
+    apiVersion: 'networking.tke.cloud.tencent.com/v1',
+    kind: 'VpcIP',
+    metadata: { name: PLANTED_IP },
+    spec: { type: 'Pod', ip: PLANTED_IP, claimRef, nodeName: 'node1' },
+  };
+  await cluster.apply(JSON.stringify(vip));
+  const { host, vpcId, podSubnetIds } = cluster.cloud;
+  const Tags = [
+    { Key: 'tke-clusterId', Value: CLUSTER_ID },
+    { Key: 'tke-created-eni', Value: 'true' },
+  ];
+  const params = { VpcId: vpcId, SubnetId: podSubnetIds[0], NetworkInterfaceName: 'by-hand', Tags };
+  await host.serve('vpc', 'CreateNetworkInterface', params);
+}
+
+/** Somebody on another machine: a token with the role of viewers and no more, and a way to the cloud. */
+async function viewerOf(
+  t: ExecutionContext,
+  cluster: RealCluster,
+): Promise<(...words: readonly string[]) => Promise<RunResult>> {
+  await cluster.apply(
+    readFileSync(new URL('../../conf/kubernetes/components/viewer/cluster-role.yaml', import.meta.url), 'utf8'),
+  );
+  await cluster.kubectl('create', 'serviceaccount', 'viewer');
+  const binding = ['--clusterrole=tke-eni-viewer', '--serviceaccount=default:viewer'];
+  await cluster.kubectl('create', 'clusterrolebinding', 'viewer', ...binding);
+  const token = (await cluster.kubectl('create', 'token', 'viewer')).trim();
+  const config = JSON.parse(readFileSync(cluster.kubeconfig, 'utf8')) as Record<string, unknown>;
+  const path = join(cluster.dir, 'viewer.conf');
+  writeFileSync(path, JSON.stringify({ ...config, users: [{ name: 'test', user: { token } }] }), { mode: 0o600 });
+  const door = createServer((socket) => cluster.cloud.server.accept(socket));
+  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void door.close());
+  const address = door.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const { secretId, secretKey } = cluster.cloud.key;
+  const env = [`TENCENTCLOUD_SECRET_ID=${secretId}`, `TENCENTCLOUD_SECRET_KEY=${secretKey}`];
+  const cloud = ['--cloud', '--region', 'ap-guangzhou', '--endpoint', `http://127.0.0.1:${port}`];
+  return (view, ...words) =>
+    tryRun(
+      [
+        'env',
+        ...env,
+        join(DIST_BIN_DIR, 'tke-eni'),
+        'cluster',
+        view ?? '',
+        ...words,
+        '--kubeconfig',
+        path,
+        '-o',
+        'json',
+        ...cloud,
+      ],
+      {
+        timeoutMs: 60_000,
+      },
+    );
 }
