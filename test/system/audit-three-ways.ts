@@ -19,7 +19,7 @@ export type Audited = {
 
 /** What may differ from one audit to the next. */
 export type AuditOptions = {
-  /** Milliseconds until what is found is taken for real; default 20,000. */
+  /** Milliseconds until what is found is taken for real; default 60,000. */
   readonly withinMs?: number;
   /** Nodes whose agent is down on purpose: their kernel is not compared. */
   readonly withoutAgent?: readonly string[];
@@ -38,7 +38,7 @@ const QUIET_LOOKS = 3;
  * three times in a row; returns what is found at last. Empty is good.
  */
 export async function auditThreeWays(system: Audited, options: AuditOptions = {}): Promise<readonly string[]> {
-  const deadline = performance.now() + (options.withinMs ?? 20_000);
+  const deadline = performance.now() + (options.withinMs ?? 60_000);
   let quiet = 0;
   for (;;) {
     const found = await auditOnce(system, options);
