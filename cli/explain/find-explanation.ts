@@ -10,6 +10,7 @@ import type { Explanation, Hop, Path } from './explanation.ts';
 import { gravest, hopOf } from './find-hop.ts';
 import { leadsFromPrimary } from './find-leads.ts';
 import { eniHop } from './find-link-hops.ts';
+import { looksLikeAddress, packetAddress } from './find-packet-address.ts';
 import { type End, endOf, endText, pathFromPod, pathToPod } from './find-paths.ts';
 import { findRouting } from './find-routing-hops.ts';
 import { type EniView, nodeAddresses, type PodView, type Situation } from './find-situation.ts';
@@ -31,33 +32,40 @@ export type ExplainQuestion = {
  * @throws CliError USAGE, NOT_FOUND
  */
 export function findExplanation(situation: Situation, question: ExplainQuestion): Explanation {
-  const to = addressOf('--to', question.to);
-  const from = addressOf('--from', question.from);
-  const word = question.subject;
+  const { subject: word } = question;
+  const to = question.to === undefined ? undefined : packetAddress('--to', question.to);
+  const from = question.from === undefined ? undefined : packetAddress('--from', question.from);
   const ends = { to, from };
-  const eni = situation.enis.find(({ eniId: id, ifname, addresses }) =>
-    [id, ifname, ...addresses].includes(canonicalAddress(word)),
-  );
-  if (eni !== undefined) return explainEni(situation, eni, word, ends);
-  if (isAddress(word) && situation.pods.every(({ ips }) => !ips.includes(canonicalAddress(word)))) {
-    return explainAddress(situation, canonicalAddress(word), ends);
+  // People write IPv6 addresses in several ways.
+  const name = canonicalAddress(word);
+  const eni = situation.enis.find(({ eniId: id, ifname, addresses }) => [id, ifname, ...addresses].includes(name));
+  if (eni !== undefined) return explainEni(situation, eni, name, ends);
+  if (isAddress(word) && situation.pods.every(({ ips }) => !ips.includes(name))) {
+    return explainAddress(situation, packetAddress('', word), ends);
   }
-  const found = findPod(situation.facts, word);
-  const view = situation.pods.find(({ pod }) => pod.key === found.key);
-  if (view === undefined) throw new CliError('NOT_FOUND', `no Pod ${word}`, 'tke-eni pods');
-  return explainPod(situation, view, isAddress(word) ? canonicalAddress(word) : undefined, ends);
+  const view = viewOf(situation, name);
+  return explainPod(situation, view, isAddress(word) ? name : undefined, ends);
+}
+
+function viewOf(situation: Situation, name: string): PodView {
+  try {
+    const found = findPod(situation.facts, name);
+    const view = situation.pods.find(({ pod }) => pod.key === found.key);
+    if (view !== undefined) return view;
+  } catch (error) {
+    if (looksLikeAddress(name)) packetAddress('', name);
+    throw error;
+  }
+  throw new CliError('NOT_FOUND', `no Pod ${name}`, 'tke-eni pods');
 }
 
 type Ends = { readonly to: string | undefined; readonly from: string | undefined };
 
-function addressOf(option: string, word: string | undefined): string | undefined {
-  if (word === undefined) return undefined;
-  if (isAddress(word)) return canonicalAddress(word);
-  throw new CliError(
-    'USAGE',
-    `${option} ${JSON.stringify(word)} is no IP address`,
-    `say an address, as in ${option} 10.0.1.5`,
-  );
+/** Nothing that was asked is silently left out. */
+function oneFamily(named: readonly (string | undefined)[]): void {
+  const addresses = named.filter((ip) => ip !== undefined);
+  if (new Set(addresses.map(familyOf)).size < 2) return;
+  throw new CliError('USAGE', `${addresses.join(' and ')} are not of one family`, 'name addresses of one family');
 }
 
 /** @param asked the address that the Pod was named by; else each of its addresses */
@@ -65,9 +73,7 @@ function explainPod(situation: Situation, view: PodView, asked: string | undefin
   const eni = view.eni === undefined ? 'an unknown ENI' : view.eni.title;
   const wanted = [ends.to, ends.from].find((ip) => ip !== undefined);
   const named = [asked, ends.to, ends.from].filter((ip) => ip !== undefined);
-  if (new Set(named.map(familyOf)).size > 1) {
-    throw new CliError('USAGE', `${named.join(' and ')} are not of one family`, 'name addresses of one family');
-  }
+  oneFamily(named);
   const ips = view.ips.filter((ip) => named.every((each) => familyOf(each) === familyOf(ip)));
   if (ips.length === 0) {
     const message = `${view.title} has no address to explain${wanted === undefined ? '' : ` of the family of ${wanted}`}`;
@@ -104,6 +110,8 @@ function pathsOfPod(situation: Situation, view: PodView, ip: string, { to, from 
   if (other !== undefined) {
     const end = endOf(situation, other);
     const there = pathFromPod(situation, view, ip, end);
+    // What a Pod sends to itself needs no way back.
+    if (view.ips.includes(other)) return [there];
     const back = pathToPod(situation, view, ip, end);
     return to === undefined ? [back, there] : [there, back];
   }
@@ -128,22 +136,33 @@ function otherPod({ pods }: Situation, view: PodView, family: 4 | 6): End | unde
 }
 
 /** How the node answers on an ENI's own address. */
-function explainEni(situation: Situation, eni: EniView, word: string, { to }: Ends): Explanation {
-  const sources = isAddress(word) ? [canonicalAddress(word)] : eni.addresses;
-  const paths = sources
-    .filter((src) => to === undefined || familyOf(to) === familyOf(src))
-    .map((src): Path => {
-      const family = familyOf(src);
-      const end = endOf(situation, to ?? OUTSIDE[family]);
-      const leads = end.kind === 'outside' ? leadsFromPrimary(eni, src) : undefined;
-      const { hops } = findRouting(situation, { family, src, dst: end.ip, mark: 0 }, leads);
-      return {
-        direction: 'from-pod',
-        from: `${src} (${eni.title})`,
-        to: endText(end),
-        hops: [...hops, eniHop(eni, family, undefined)],
-      };
-    });
+function explainEni(situation: Situation, eni: EniView, word: string, { to, from }: Ends): Explanation {
+  if (from !== undefined) {
+    throw new CliError(
+      'USAGE',
+      '--from is for Pods; of an ENI the packets that it sends are walked',
+      'leave out --from',
+    );
+  }
+  const sources = isAddress(word) ? [word] : eni.addresses;
+  if (isAddress(word)) oneFamily([word, to]);
+  const wanted = sources.filter((src) => to === undefined || familyOf(to) === familyOf(src));
+  if (wanted.length === 0) {
+    const message = `${eni.title} has no address to explain${to === undefined ? '' : ` of the family of ${to}`}`;
+    throw new CliError('NOT_FOUND', message, `its addresses: ${sources.join(', ') || 'none are known'}`);
+  }
+  const paths = wanted.map((src): Path => {
+    const family = familyOf(src);
+    const end = endOf(situation, to ?? OUTSIDE[family]);
+    const leads = end.kind === 'outside' ? leadsFromPrimary(eni, src) : undefined;
+    const { hops } = findRouting(situation, { family, src, dst: end.ip, mark: 0 }, leads);
+    return {
+      direction: 'from-pod',
+      from: `${src} (${eni.title})`,
+      to: endText(end),
+      hops: [...hops, eniHop(eni, family, undefined)],
+    };
+  });
   return {
     subject: `ENI ${eni.title}, table ${eni.table}`,
     element: eniId(eni.eniId ?? String(eni.table)),
@@ -153,7 +172,12 @@ function explainEni(situation: Situation, eni: EniView, word: string, { to }: En
 }
 
 /** What the node does with packets to an address that no Pod of it has: from itself, and from outside. */
-function explainAddress(situation: Situation, ip: string, { from }: Ends): Explanation {
+function explainAddress(situation: Situation, ip: string, { from, to }: Ends): Explanation {
+  if (to !== undefined) {
+    const next = `tke-eni explain <pod> --to ${to}; or tke-eni explain ${ip} without --to`;
+    throw new CliError('USAGE', `no Pod of this node has ${ip}, so none sends from it`, next);
+  }
+  oneFamily([ip, from]);
   const family = familyOf(ip);
   const isNodes = nodeAddresses(situation, family).includes(ip);
   const source = endOf(situation, from ?? OUTSIDE[family]);

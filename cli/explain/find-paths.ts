@@ -8,7 +8,7 @@ import { hopOf } from './find-hop.ts';
 import { leadsByEni, leadsToNode, leadsToPod } from './find-leads.ts';
 import { eniHop, gatewayHop, podNeighHop, vethHop } from './find-link-hops.ts';
 import { findMark } from './find-mark-hop.ts';
-import { receivingHop, sendingHops } from './find-pod-hops.ts';
+import { findSending, receivingHop } from './find-pod-hops.ts';
 import { findRoute } from './find-route.ts';
 import type { Leads } from './find-routing-fault.ts';
 import { findRouting, type Routing } from './find-routing-hops.ts';
@@ -37,11 +37,14 @@ export function endText(end: End): string {
 
 /** Walks a packet that a Pod sends. @param src an address of the Pod, or one that it must not use */
 export function pathFromPod(situation: Situation, view: PodView, src: string, to: End): Path {
-  const hops: Hop[] = [...sendingHops(situation, view, src, to.ip), vethHop(situation, view)];
+  const sending = findSending(situation, view, src, to.ip);
+  const path = { direction: 'from-pod' as const, from: `${src} (Pod ${view.title})`, to: endText(to) };
+  if (sending.staysInside) return { ...path, hops: sending.hops };
+  const hops: Hop[] = [...sending.hops, vethHop(situation, view)];
   const { veth } = view;
   if (veth !== undefined) hops.push(...routedFromPod(situation, view, { src, to, link: veth }));
   else if (to.kind === 'outside') hops.push(...leaving(situation, view, src, undefined));
-  return { direction: 'from-pod', from: `${src} (Pod ${view.title})`, to: endText(to), hops };
+  return { ...path, hops };
 }
 
 type Sent = { readonly src: string; readonly to: End; readonly link: LinkMessage };

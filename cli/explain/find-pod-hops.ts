@@ -20,14 +20,21 @@ import type { Flow } from './flow.ts';
 const DELETE_POD = ['delete the Pod: what was changed inside of it is not mended'];
 const REPAIR = 'tke-eni repair';
 
-/** The Pod's side of a packet that it sends: its interface and address, its own route, its neighbour. */
-export function sendingHops(situation: Situation, view: PodView, src: string, dst: string): readonly Hop[] {
+/** The Pod's side of a packet that it sends. */
+export type Sending = {
+  readonly hops: readonly Hop[];
+  /** Whether the destination is an address inside the Pod: then the packet never leaves it. */
+  readonly staysInside: boolean;
+};
+
+/** Walks the Pod's side of a packet that it sends: its interface and address, its own route, its neighbour. */
+export function findSending(situation: Situation, view: PodView, src: string, dst: string): Sending {
   const { inside, pod } = view;
   const parts = { kind: 'pod' as const, element: podId(pod.key), title: podHopTitle(view, src) };
-  if (inside.kind === 'unknown') return [unknownHop(parts, inside.why, inside.next)];
+  if (inside.kind === 'unknown') return leaving(unknownHop(parts, inside.why, inside.next));
   const netns = inside.value;
   const link = view.link;
-  if (link === undefined) return [hopOf(parts, podLinkFault(view, undefined))];
+  if (link === undefined) return leaving(hopOf(parts, podLinkFault(view, undefined)));
   const owns = addressesOf(netns, link).includes(src);
   const isOwn = view.ips.includes(src);
   const fault = gravest(
@@ -37,8 +44,13 @@ export function sendingHops(situation: Situation, view: PodView, src: string, ds
   );
   const pod0 = hopOf({ ...parts, details: linkLines(netns, link) }, fault);
   const flow: Flow = { family: familyOf(src), dst, mark: 0, ...(owns ? { src } : {}) };
-  const { hop, gateway } = insideRoute(situation, view, netns, flow);
-  return [pod0, hop, ...(gateway === undefined ? [] : [neighHop(view, netns, link, gateway)])];
+  const { hop, gateway, isLocal } = insideRoute(situation, view, netns, flow);
+  if (isLocal) return { hops: [pod0, hop], staysInside: true };
+  return leaving(pod0, hop, ...(gateway === undefined ? [] : [neighHop(view, netns, link, gateway)]));
+}
+
+function leaving(...hops: readonly Hop[]): Sending {
+  return { hops, staysInside: false };
 }
 
 /** The Pod's side of a packet that comes to it. */
@@ -125,7 +137,7 @@ function insideRoute(
   view: PodView,
   netns: NetnsFacts,
   flow: Flow,
-): { hop: Hop; gateway?: string } {
+): { readonly hop: Hop; readonly isLocal: boolean; readonly gateway?: string } {
   const reading = findRoute(netns, flow);
   const element = `route:${view.pod.key}:${reading.route?.dst ?? 'default'}`;
   const question = { ask: situation.ask, place: view.pod.key, links: netns.links, flow };
@@ -134,17 +146,30 @@ function insideRoute(
   const shown = route ?? reading.route;
   const title = shown === undefined ? 'no route in the Pod' : `route in the Pod: ${routeText(shown, netns.links)}`;
   const gatewayIp = flow.family === 4 ? POD_GATEWAY_IPV4 : POD_GATEWAY_IPV6;
+  const isLocal = route?.type === RTN_LOCAL;
   const fault =
-    sourceFault(situation, view, flow) ??
+    (isLocal ? insiderFault(view, flow.dst) : sourceFault(situation, view, flow)) ??
     insideFault(view, reading.kind === 'refused' ? reading.code : undefined, {
       hasRefusal: reading.kind === 'refused' && reading.route !== undefined,
       isOurs: oif === view.link?.ifindex && (gateway === gatewayIp || !view.isOurs),
-      isLocal: route?.type === RTN_LOCAL,
+      isLocal,
       title,
     });
   const hop = hopOf({ kind: 'route', element, title, details: taken.lines }, gravest(fault, taken.finding));
   // Another plugin's gateway is an address that answers.
-  return view.isOurs && oif === view.link?.ifindex && gateway !== undefined ? { hop, gateway } : { hop };
+  const isByGateway = view.isOurs && oif === view.link?.ifindex && gateway !== undefined;
+  return isByGateway ? { hop, isLocal, gateway } : { hop, isLocal };
+}
+
+/** Somebody else's address inside the Pod: the Pod answers itself. */
+function insiderFault(view: PodView, dst: string): Finding | undefined {
+  if (view.ips.includes(dst)) return undefined;
+  return finding('address-two-owners', {
+    what: `${dst} is an address inside ${view.title}: packets for it stay there, whoever else has it`,
+    fix: [`nsenter --net=${view.lease?.netns ?? '<netns>'} ip address show to ${hostPrefix(dst)}`, ...DELETE_POD],
+    subjects: [podId(view.pod.key)],
+    severity: 'warning',
+  });
 }
 
 /** A program that binds no address sends with the one that the route or the kernel chooses. */

@@ -92,8 +92,45 @@ test.serial('tke-eni explain: exits with 0, 1, 2 and 64, and prints one document
   const usage = await runCli(place, 'explain', pod.ip, '--to', 'example.com');
   t.is(usage.code, 64);
   t.regex(usage.stderr, /--to "example.com" is no IP address/);
-  t.is((await runCli(place, 'explain', pod.ip, '--to', '::1')).code, 64, 'two families');
-  t.is((await runCli(place, 'explain', pod.name, '--to', '::1')).code, 2, 'a family that the Pod does not have');
+  t.is((await runCli(place, 'explain', pod.ip, '--to', '2001:db8::1')).code, 64, 'two families');
+  t.is((await runCli(place, 'explain', pod.name, '--to', '2001:db8::1')).code, 2, 'a family that the Pod does not have');
+});
+
+test.serial('tke-eni explain: answers no question that was not asked', async (t) => {
+  const place = placeOf(trial);
+  const code = async (...words: readonly string[]) => (await runCli(place, 'explain', ...words)).code;
+  const eni = await trial.vpc.eni('eni-1');
+  t.is(await code(eni.ifname), 0);
+  t.is(await code(eni.ifname, '--to', '2001:db8::1'), 2, 'a family that the ENI does not have');
+  t.is(await code(eni.primaryIp, '--to', '2001:db8::1'), 64, 'two families');
+  t.is(await code(eni.ifname, '--from', '1.1.1.1'), 64);
+  t.is(await code('10.9.9.9', '--to', '1.1.1.1'), 64, 'nobody sends from there');
+  for (const word of ['10.0.2.3/32', 'fe80::1%eth0', '224.0.0.1', '127.0.0.1', '169.254.1.1']) {
+    t.is(await code(word), 64, word);
+    t.is(await code(pod.ip, '--to', word), 64, word);
+  }
+});
+
+test.serial('explain: ends inside the Pod what the Pod sends to itself', async (t) => {
+  const own = await explained(pod.ip, { to: pod.ip });
+  t.deepEqual(faultsOf(own), [], report(own));
+  t.deepEqual(
+    own.paths.map(({ hops }) => hops.map(({ kind }) => kind)),
+    [['pod', 'route']],
+  );
+  const inside = '10.0.2.240';
+  await pod.netns.ip('address', 'add', `${inside}/32`, 'dev', 'lo');
+  try {
+    t.true(await pod.netns.ping(inside));
+    const { paths, findings } = await explained(pod.ip, { to: inside });
+    t.deepEqual(
+      paths[0]?.hops.map(({ kind }) => kind),
+      ['pod', 'route'],
+    );
+    t.true(findings.some(({ id, severity }) => id === 'address-two-owners' && severity === 'warning'));
+  } finally {
+    await pod.netns.ip('address', 'del', `${inside}/32`, 'dev', 'lo');
+  }
 });
 
 test.serial(

@@ -1,0 +1,46 @@
+import { canonicalAddress, isAddress } from '../../dataplane/ip-prefix.ts';
+import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
+import { CliError } from '../cli-error.ts';
+import { holds } from './find-prefix.ts';
+
+/** Addresses that no routed packet is sent to or comes from, and why not. */
+const UNROUTED: readonly (readonly [prefix: string, why: string])[] = [
+  ['0.0.0.0/32', 'stands for no address'],
+  ['::/128', 'stands for no address'],
+  ['127.0.0.0/8', 'is the loopback of each namespace: its packets never leave the Pod, or the node'],
+  ['::1/128', 'is the loopback of each namespace: its packets never leave the Pod, or the node'],
+  [`${POD_GATEWAY_IPV4}/32`, 'is the gateway that Pods are told of; nobody has it'],
+  [`${POD_GATEWAY_IPV6}/128`, 'is the gateway that Pods are told of; nobody has it'],
+  ['224.0.0.0/4', 'is a multicast group: the node routes none'],
+  ['ff00::/8', 'is a multicast group: the node routes none'],
+  ['255.255.255.255/32', 'is the broadcast address: such packets stay on their link'],
+  ['fe80::/10', 'is good on one link only: its packets are not routed'],
+];
+
+/**
+ * Returns the address that a person wrote, as the kernel writes it. Pure.
+ * @param role what it stands for: an option, or '' for the subject
+ * @throws CliError USAGE where it is no address, or none that packets are routed to
+ */
+export function packetAddress(role: string, word: string): string {
+  const said = role === '' ? JSON.stringify(word) : `${role} ${JSON.stringify(word)}`;
+  if (!isAddress(word)) throw new CliError('USAGE', `${said} is no IP address`, nextFor(role, word));
+  const address = canonicalAddress(word);
+  if (holds('::ffff:0:0/96', address)) {
+    throw new CliError('USAGE', `${said} is an IPv4 address written as IPv6`, 'say the IPv4 address');
+  }
+  const unrouted = UNROUTED.find(([prefix]) => holds(prefix, address));
+  if (unrouted === undefined) return address;
+  throw new CliError('USAGE', `${said} ${unrouted[1]}`, 'name the address of a Pod, a node, or a host outside');
+}
+
+/** Tells whether a word that names nobody was meant as an address. */
+export function looksLikeAddress(word: string): boolean {
+  return /^[\d.]+(\/\d+)?$/.test(word) || /^[\da-f.:]*:[\da-f.:]*([%/].*)?$/i.test(word);
+}
+
+function nextFor(role: string, word: string): string {
+  if (word.includes('%')) return 'leave out the zone: link-local addresses are not routed';
+  if (word.includes('/')) return 'say one address, without prefix length';
+  return `say an address, as in ${role === '' ? 'tke-eni explain' : role} 10.0.1.5`;
+}
