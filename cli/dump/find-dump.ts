@@ -36,7 +36,7 @@ export type FoundDump = {
  */
 export function findDump(facts: NodeFacts, owners: OwnerIndex, filter: DumpFilter): FoundDump {
   const table = filter.table === undefined ? undefined : tableOf(facts, filter.table);
-  const eni = filter.eni === undefined ? undefined : findEni(owners.enis, filter.eni);
+  const eni = filter.eni === undefined ? undefined : findEni(owners.enis, filter.eni, facts.agent);
   const pod = filter.pod === undefined ? undefined : findPod(facts, filter.pod);
   const isWanted = (owner: Owner): boolean =>
     (eni === undefined || (owner.kind === 'eni' && owner.table === eni.table)) &&
@@ -53,7 +53,7 @@ export function findDump(facts: NodeFacts, owners: OwnerIndex, filter: DumpFilte
 }
 
 /** Finds an ENI by id, interface, table, MAC or primary address. @throws CliError NOT_FOUND */
-export function findEni(enis: readonly EniFacts[], word: string): EniFacts {
+export function findEni(enis: readonly EniFacts[], word: string, agent: NodeFacts['agent']): EniFacts {
   const name = word.toLowerCase();
   const eni = enis.find(
     ({ eniId, ifname, table, mac, addresses }) =>
@@ -62,14 +62,20 @@ export function findEni(enis: readonly EniFacts[], word: string): EniFacts {
   if (eni !== undefined) return eni;
   const known = enis.map(({ eniId, ifname, table }) => eniId ?? ifname ?? String(table)).join(', ');
   const next = known === '' ? 'this node has none; tke-eni enis tells why' : `this node has ${known}`;
-  throw new CliError('NOT_FOUND', `no ENI ${JSON.stringify(word)} here`, next);
+  throw new CliError('NOT_FOUND', `no ENI ${JSON.stringify(word)} here${whyNoIds(agent)}`, next);
 }
 
-function tableOf({ host }: NodeFacts, word: string): number {
+/** Without the agent's record an id that is right is not known either. */
+function whyNoIds(agent: NodeFacts['agent']): string {
+  return agent.kind === 'unknown' ? ` (ids are not known: ${agent.why})` : '';
+}
+
+function tableOf({ host, agent }: NodeFacts, word: string): number {
   const table = findTable(host.tableNames, word);
   if (table !== undefined) return table;
   const names = [...host.tableNames.values()].filter((name) => name !== 'unspec').join(', ');
-  throw new CliError('NOT_FOUND', `no routing table is called ${JSON.stringify(word)}`, `a number, or one of ${names}`);
+  const message = `no routing table is called ${JSON.stringify(word)}${whyNoIds(agent)}`;
+  throw new CliError('NOT_FOUND', message, `a number, or one of ${names}`);
 }
 
 type Picking = {

@@ -5,6 +5,7 @@ import { findPod } from '../node/find-pod.ts';
 import type { NetnsFacts, NodeFacts } from '../node/node-facts.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { printDocument } from '../output/print-document.ts';
+import { renderWarning } from '../output/render-error.ts';
 import type { ListArgs } from './command.ts';
 import { type DumpPart, findDump, withoutKernelNeighs } from './find-dump.ts';
 import type { IpNames } from './ip-names.ts';
@@ -19,7 +20,8 @@ export async function printList(topic: Topic, args: ListArgs, context: CommandCo
   const owners = ownersOf(facts);
   const family = args.family === undefined ? undefined : args.family === '4' ? 4 : 6;
   const { parts, problems } = findDump(facts, owners, { ...args, family });
-  for (const { what, why, next } of problems) context.stderr.write(`tke-eni: ${what}: ${why}; ${next}\n`);
+  const warn = (text: string): void => context.stderr.write(renderWarning(text, context.stderr.isColored));
+  for (const { what, why, next } of problems) warn(`${what}: ${why}; ${next}`);
   switch (args.output) {
     case 'ip':
       printScript(topic, args, parts, context);
@@ -36,9 +38,16 @@ export async function printList(topic: Topic, args: ListArgs, context: CommandCo
       break;
     }
     default:
+      warnOfUnknownNames(facts, context);
       context.stdout.write(tablesOf(topic, args, parts, { facts, owners, context }));
   }
   return problems.length === 0 ? EXIT.ok : EXIT.failed;
+}
+
+/** Who knows the names looks for them: that they are missing has a reason. */
+function warnOfUnknownNames({ agent }: NodeFacts, { stderr }: CommandContext): void {
+  if (agent.kind === 'known') return;
+  stderr.write(renderWarning(`from the kernel alone, without names of Pods and ENIs: ${agent.why}`, stderr.isColored));
 }
 
 /** A script makes one namespace: of a Pod that was named, its inside. */

@@ -1,5 +1,6 @@
 import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import { type Owner, type OwnerIndex, ownerText } from '../node/find-owner.ts';
+import { plainText } from '../output/cell-text.ts';
 import { paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
 import { columnsOf, type Row } from './find-columns.ts';
@@ -35,9 +36,11 @@ export function renderDumpTable(
   const rows = rowsOf(topic, part, withOurNames(names, view.tableNames), owners);
   const sections =
     part.pod === undefined ? sectionsOf(topic, rows) : [{ title: `Inside Pod ${part.pod}`, rows, rank: 0 }];
-  const hidden = isAll || topic === 'rules' || topic === 'links' ? [] : rows.filter(({ isNoise }) => isNoise);
+  const isShort = !isAll && topic !== 'rules' && topic !== 'links';
+  const isHidden = ({ isNoise }: Row): boolean => isShort && isNoise;
+  const hidden = rows.filter(isHidden).length;
   const shown = sections
-    .map((section) => ({ ...section, rows: section.rows.filter((row) => !hidden.includes(row)) }))
+    .map((section) => ({ ...section, rows: section.rows.filter((row) => !isHidden(row)) }))
     .filter((section) => section.rows.length > 0);
   const texts = shown.map(({ title, rows: ofSection }) => {
     const columns = withPod(columnsOf(topic), ofSection).filter((column) =>
@@ -47,10 +50,10 @@ export function renderDumpTable(
       isColored,
       ...(view.width === undefined ? {} : { width: view.width }),
     });
-    return `${paint(title, 'bold', isColored)}\n${table}`;
+    return `${paint(plainText(title), 'bold', isColored)}\n${table}`;
   });
-  const place = part.pod === undefined ? '' : ` inside Pod ${part.pod}`;
-  const rest = hidden.length === 0 ? [] : [`${hidden.length} more${place} of the kernel's own: --all shows them\n`];
+  const place = part.pod === undefined ? '' : ` inside Pod ${plainText(part.pod)}`;
+  const rest = hidden === 0 ? [] : [`${hidden} more${place} of the kernel's own: --all shows them\n`];
   const nothing = rows.length === 0 ? [`nothing found${place}\n`] : [];
   return [...texts, ...rest, ...nothing].join('\n');
 }

@@ -13,18 +13,18 @@ export const POD_TABLE_NAME = 'tke-pods';
 
 /**
  * Adds our names to the host's: 'tke-pods', and for an ENI's table the ENI's id, or 'eni-<interface>' where the id is not
- * known. A name that the host has for a table stays: whoever wrote it there will look for it.
+ * known. A name that the host has stays with the table that it has it for: whoever wrote it there will look for it.
  */
 export function findTableNames(
   hostNames: ReadonlyMap<number, string>,
   enis: readonly EniFacts[],
 ): ReadonlyMap<number, string> {
-  return new Map([
-    [TABLE_POD_ROUTES, POD_TABLE_NAME],
+  const ours = [
+    [TABLE_POD_ROUTES, POD_TABLE_NAME] as const,
     ...enis.map(({ table, eniId, ifname }) => [table, eniId ?? `eni-${ifname ?? table}`] as const),
-    ...KERNEL_TABLES,
-    ...hostNames,
-  ]);
+  ];
+  const taken = new Set(hostNames.values());
+  return new Map([...ours.filter(([, name]) => !taken.has(name)), ...KERNEL_TABLES, ...hostNames]);
 }
 
 /** Reads what a person calls a table: its number or its name; undefined when there is none of that name. */

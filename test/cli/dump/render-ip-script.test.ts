@@ -1,5 +1,6 @@
 import test from 'ava';
-import { assert as check, constantFrom, oneof, property, string, tuple } from 'fast-check';
+import fc from 'fast-check';
+import { CliError } from '../../../cli/cli-error.ts';
 import { findDump } from '../../../cli/dump/find-dump.ts';
 import { openIpNames } from '../../../cli/dump/open-ip-names.ts';
 import { renderIpScript } from '../../../cli/dump/render-ip-script.ts';
@@ -65,17 +66,17 @@ function readScript(script: string): { readonly run: readonly string[]; readonly
 }
 
 test('renderIpScript: runs nothing that a Pod or anybody else wrote into an alias, a label, a rule or a comment', (t) => {
-  const hostile = oneof(
-    string(),
-    string({ unit: 'grapheme' }),
-    constantFrom('x\nEND_OF_LINKS\nreboot', 'END_OF_NFT', '\nEND_OF_IPV4\n', 'a"\'b c', "it's", '#', '\\', '"q', ''),
+  const hostile = fc.oneof(
+    fc.string(),
+    fc.string({ unit: 'grapheme' }),
+    fc.constantFrom('x\nEND_OF_LINKS\nreboot', 'END_OF_NFT', '\nEND_OF_IPV4\n', 'a"\'b c', "it's", '#', '\\', '"q', ''),
   );
   const [link] = NODE.host.links.filter(({ ifname }) => ifname === 'eth1');
   const [address] = NODE.host.addresses.filter(({ ifindex }) => ifindex === link?.ifindex);
   const [rule] = NODE.host.rules;
   if (link === undefined || address === undefined || rule === undefined) return t.fail();
-  check(
-    property(tuple(hostile, hostile, hostile, hostile, hostile), ([ifname, ifalias, label, iifname, nft]) => {
+  fc.assert(
+    fc.property(fc.tuple(hostile, hostile, hostile, hostile, hostile), ([ifname, ifalias, label, iifname, nft]) => {
       const links = [{ ...link, ifname, ifalias }];
       const facts = {
         links,
@@ -110,4 +111,13 @@ test('renderIpScript: keeps a link whose alias cannot be said, and says so', (t)
   const script = renderIpScript(facts, NAMES, { topics: ['links'], hasStandIns: false, isWhole: false });
   t.regex(script, /^link set dev eth1 .* up$/m);
   t.regex(script, /^# left out, .*alias "rack #7"$/m);
+});
+
+test('findDump: an ENI or table that is not there by its name may be so for want of the record, and it says so', (t) => {
+  const facts = { ...NODE, agent: { kind: 'unknown', why: 'there is no journal', next: 'start the agent' } as const };
+  for (const filter of [{ eni: 'eni-nobody' }, { table: 'nobody' }]) {
+    const error = t.throws(() => findDump(facts, ownersOf(facts), filter), { instanceOf: CliError });
+    t.is(error?.code, 'NOT_FOUND');
+    t.regex(error?.message ?? '', /nobody.*not known: there is no journal/);
+  }
 });
