@@ -13,6 +13,8 @@ const LOOKS = 50;
  * Reads a journal that an agent may have open, without disturbing it: for tools and checks, read only. Takes a copy of
  * the file and its rollback journal that did not change between two looks; half a transaction in it is rolled back there.
  *
+ * `needsAdoption`: the file was made anew and no agent has looked for Pods that live yet, so what it lacks is no proof.
+ *
  * @param folders where the copy may lie, the first that can be written: a container with a read-only root has no other place
  * than its shared memory.
  * @throws JournalError JOURNAL_BROKEN when there is no journal, or a damaged one, or no room for the copy.
@@ -20,7 +22,7 @@ const LOOKS = 50;
 export function readJournal(
   path: string,
   folders: readonly string[] = [tmpdir(), '/dev/shm'],
-): JournalContent & { readonly bootId: string } {
+): JournalContent & { readonly bootId: string; readonly needsAdoption: boolean } {
   let copy: string | undefined;
   try {
     copy = makeFolder(folders);
@@ -32,7 +34,7 @@ export function readJournal(
     const damage = findDamage(database);
     if (damage !== '') throw new Error(damage);
     const { memory, bootId } = readTables(database);
-    return { ...contentOf(memory), bootId };
+    return { ...contentOf(memory), bootId, needsAdoption: memory.needsAdoption };
   } catch (error) {
     throw new JournalError('JOURNAL_BROKEN', path, `cannot be read: ${error}`, { cause: error });
   } finally {
@@ -63,6 +65,16 @@ function lookTwice(path: string): Look {
 
 /** The rollback journal first: a transaction writes there before it touches the file. */
 function look(path: string): Look {
-  const rollback = readFileSync(rollbackPath(path));
+  const rollback = readRollback(rollbackPath(path));
   return { rollback, file: readFileSync(path) };
+}
+
+/** Without the file there is nothing to roll back, as SQLite sees it: a copy of a journal at rest may come alone. */
+function readRollback(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
+    throw error;
+  }
 }

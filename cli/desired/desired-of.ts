@@ -70,8 +70,9 @@ export function desiredOf(
         .filter(({ state }) => state !== 'active')
         .flatMap(({ addresses }) => addresses.map(({ ip }) => ip)),
     ),
-    unjudged: agent.node.kind === 'known' ? [] : unjudgedWithoutRecord(agent.node),
-    isComplete: record !== undefined,
+    unjudged: agent.node.kind === 'known' ? unjudgedByOldRecord(unplanned) : unjudgedWithoutRecord(agent.node),
+    // An ENI that has Pods and is in no plan says that the record is older than the journal, or was written without supply.
+    isComplete: record !== undefined && !unplanned.some(({ cause }) => cause === 'no-eni'),
   };
 }
 
@@ -147,6 +148,13 @@ function hostOfJournal(node: NodeNetwork, enis: readonly EniNetwork[], pods: rea
       })),
     ...pods.map((pod) => planSharedEniPod(node, pod).host),
   );
+}
+
+function unjudgedByOldRecord(unplanned: DesiredNode['unplanned']): readonly Unjudged[] {
+  const lost = unplanned.find(({ cause }) => cause === 'no-eni');
+  if (lost === undefined) return [];
+  const why = `the node record lacks ${lost.lease.eniId}, which has Pods`;
+  return [{ what: 'what of ours nobody wants any more', why, next: 'start the agent: it writes the record anew' }];
 }
 
 function unjudgedWithoutRecord({ why, next }: { readonly why: string; readonly next: string }): readonly Unjudged[] {

@@ -60,6 +60,7 @@ async function lookOnce(context: NodeContext): Promise<NodeSight> {
     throw new CliError('NO_JOURNAL', `nothing says how this node should be: ${why}`, next);
   }
   const agent = facts.agent.value;
+  if (agent.needsAdoption === true) throw beforeAdoption();
   const desired = desiredNode(agent, facts);
   const { nft, unseen } = await lookAtNft(context, desired);
   const host: ObservedHost = {
@@ -80,6 +81,13 @@ async function lookOnce(context: NodeContext): Promise<NodeSight> {
     deadSandboxes: deadSandboxes(context, agent),
     unseen: [...unseen, ...pods.flatMap((pod) => ('unseen' in pod ? [pod.unseen] : []))],
   };
+}
+
+/** In a journal made anew each Pod that lives is missing: by it all of them would be taken down. */
+function beforeAdoption(): CliError {
+  const why = 'its journal was made anew, and no agent has adopted the Pods that live yet';
+  const next = 'start the agent and wait until tke-eni status says ready: it adopts them first';
+  return new CliError('NO_JOURNAL', `nothing says how this node should be: ${why}`, next);
 }
 
 function deadSandboxes({ global }: NodeContext, { journal }: AgentFacts): ReadonlySet<string> {

@@ -51,7 +51,12 @@ export type PodFacts = {
 };
 
 /** What the agent wrote down: the journal, and the node as it last planned it. */
-export type AgentFacts = { readonly journal: JournalContent; readonly node: Known<NodeRecord> };
+export type AgentFacts = {
+  readonly journal: JournalContent;
+  readonly node: Known<NodeRecord>;
+  /** True when the journal was made anew and Pods may live which it does not know. */
+  readonly needsAdoption?: boolean;
+};
 
 /** All that the CLI knows of this node from kernel and files, read in one go. */
 export type NodeFacts = {

@@ -16,11 +16,11 @@ export function readAgentFacts(stateDir: string): Known<AgentFacts> {
   const missing = whyUnreadable(path);
   if (missing !== undefined) return missing;
   try {
-    const { bootId, ...journal } = readJournal(path);
+    const { bootId, needsAdoption, ...journal } = readJournal(path);
     if (bootId !== readBootId()) {
       return unknown(`${path} is of an earlier boot`, 'start the agent: it begins a new one');
     }
-    return known({ journal, node: readNode(join(stateDir, NODE_RECORD_FILE), bootId) });
+    return known({ journal, needsAdoption, node: readNode(join(stateDir, NODE_RECORD_FILE), bootId) });
   } catch (error) {
     return unknown(messageOf(error), 'look at the agent’s log: it rebuilds a damaged journal when it starts');
   }

@@ -78,6 +78,8 @@ type Asked =
 async function askAgent({ global }: CommandContext): Promise<Asked> {
   try {
     using client = await openOpsClient(global.socket);
+    // One that stands still says nothing to this either, and sooner: a repair may take a minute.
+    await client.summary();
     const reply = await client.repair({ dryRun: false });
     if (reply.error !== undefined) {
       const next = 'tke-eni status says what the agent waits for';

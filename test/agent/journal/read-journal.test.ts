@@ -18,7 +18,7 @@ test('readJournal: reads what an agent that has it open wrote last, and leaves i
   using journal = open(path);
   const lease = sampleLease('one', 'eni-a', ['10.0.0.5']);
   journal.putLease(lease);
-  t.deepEqual(readJournal(path), { leases: [lease], cooldowns: [], enis: [], bootId: 'boot-1' });
+  t.deepEqual(readJournal(path), { leases: [lease], cooldowns: [], enis: [], bootId: 'boot-1', needsAdoption: true });
   t.is(journal.verify(), 'intact');
   journal.putRuleMode('compact');
   t.is(readJournal(path).ruleMode, 'compact');

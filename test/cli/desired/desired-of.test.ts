@@ -123,6 +123,12 @@ test('desiredOf: leaves out leases that are not active, and names those without 
   );
 });
 
+test('desiredOf: takes a node record without the ENI of a Pod for older than the journal, and no plan to delete by', (t) => {
+  const old: Known<NodeRecord> = { kind: 'known', value: { ...record, enis: [] } };
+  t.false(desiredOf({ journal, node: old }, LINKS).isComplete);
+  t.true(desiredOf({ journal: { ...journal, leases: [] }, node: old }, LINKS).isComplete);
+});
+
 test('desiredOf: without a node record plans what the journal decides and says what it leaves out', (t) => {
   const desired = desiredOf({ journal, node: unknown }, LINKS);
   t.false(desired.isComplete);
