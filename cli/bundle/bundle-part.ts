@@ -3,6 +3,8 @@ export type PartContent =
   | { readonly kind: 'text'; readonly text: string }
   /** Becomes JSON; secrets are looked for by the names in it as well. */
   | { readonly kind: 'value'; readonly value: unknown }
+  /** Is bounded already, and has no secrets any more. */
+  | { readonly kind: 'safe'; readonly text: string }
   /** Not there, and that says something too. */
   | { readonly kind: 'missing'; readonly why: string };
 

@@ -20,7 +20,7 @@ export const BUNDLE = defineCommand({
   summary: 'write a support archive of this node, secrets removed',
   description: `Writes a tar.gz with what helps to find a fault later: status, pool and flight recorder of the agent (the last
 operations of each Pod), its recent events, its journal and node record decoded, diff, check, doctor, the explanation of
-each broken Pod, dumps of routes, rules, links, addresses and neighbours (as tables, as JSON and as an ip script), the
+each broken Pod, the node drawn as a page (graph.html), dumps of routes, rules, links, addresses and neighbours (as tables, as JSON and as an ip script), the
 nftables rule set, settings, CNI configuration, kernel and versions, and the end of our logs.
 
 Every part is bounded in size and time. A part that cannot be had becomes an entry that says why; manifest.json lists

@@ -35,6 +35,7 @@ function afterLabel(text: string, from: number): number {
 /** Cuts the lines of base64 that a text ends with. */
 function withoutTail(text: string): string {
   const lines = text.split('\n');
-  while (lines.length > 0 && /^[A-Za-z0-9+/=\s]*$/.test(lines.at(-1) ?? '')) lines.pop();
+  while (lines.length > 0 && /^(?:\d{4}-\S{1,40} (?:stdout|stderr) [FP] )?[A-Za-z0-9+/=\s]*$/.test(lines.at(-1) ?? ''))
+    lines.pop();
   return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
 }

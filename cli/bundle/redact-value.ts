@@ -6,12 +6,14 @@ import { isSecretName, redactText } from './redact-text.ts';
  */
 export function redactValue(value: unknown): unknown {
   if (typeof value === 'string') return redactText(value);
-  if (Array.isArray(value)) return value.map(redactValue);
+  if (Array.isArray(value))
+    return value.map((inner, index) => (isFlagged(value, index) ? '[removed]' : redactValue(inner)));
   if (!isObject(value)) return value;
+  const isSecret = [value['name'], value['key'], value['Name']].some((name) => isText(name) && isSecretName(name));
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
       redactText(name),
-      isSecretName(name) && !isCount(inner) ? '[removed]' : redactValue(inner),
+      (isSecretName(name) && !isCount(inner)) || (isSecret && /^value/i.test(name)) ? '[removed]' : redactValue(inner),
     ]),
   );
 }
@@ -40,6 +42,16 @@ export const CNI_CONF_NAMES: ReadonlySet<string> = new Set([
   ...['delegates', 'confDir', 'cniDir', 'binDir', 'logLevel', 'logFile', 'logToStderr', 'clusterNetwork'],
   ...['defaultNetworks', 'networks', 'multusNamespace', 'sysctl', 'master', 'mode', 'socket', 'timeout'],
 ]);
+
+/** The value of a flag in a command line: `['--token', 'abc']`. */
+function isFlagged(list: readonly unknown[], index: number): boolean {
+  const before = list[index - 1];
+  return isText(before) && /^--?[\w.-]+$/.test(before) && isSecretName(before);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
 
 function isCount(value: unknown): boolean {
   return typeof value === 'number' || typeof value === 'boolean' || value === null;

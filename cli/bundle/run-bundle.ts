@@ -13,10 +13,11 @@ import { type BundlePart, boundText, type PartContent } from './bundle-part.ts';
 import type { BundleArgs } from './command.ts';
 import { commandParts } from './command-parts.ts';
 import { fileParts } from './file-parts.ts';
+import { graphPart } from './graph-part.ts';
 import { redactText } from './redact-text.ts';
 import { redactValue } from './redact-value.ts';
 import { toolParts } from './tool-parts.ts';
-import { writeArchive } from './write-archive.ts';
+import { checkTarget, writeArchive } from './write-archive.ts';
 
 /** One part; a stuck agent or nft must not hold the rest. */
 const PART_MS = 60_000;
@@ -37,7 +38,8 @@ export async function run({ output }: BundleArgs, context: CommandContext): Prom
   const stamp = at.toISOString().replace(/[-:]/g, '').slice(0, 15);
   const name = `tke-eni-bundle-${hostname()}-${stamp}`;
   const path = output ?? `${name}.tar.gz`;
-  const parts = [...commandParts(context), ...fileParts(global), ...toolParts(global)];
+  refuseOnFault(() => checkTarget(path));
+  const parts = [...commandParts(context), graphPart(context), ...fileParts(global), ...toolParts(global)];
   if (!context.isRoot) {
     const text = 'not root: most of what helps is for root only, and will be missing';
     stderr.write(renderWarning(text, stderr.isColored));
@@ -58,7 +60,7 @@ export async function run({ output }: BundleArgs, context: CommandContext): Prom
     progress.show('packing');
     const archive = await pack(name, collected, at);
     signal.throwIfAborted();
-    write(path, archive);
+    refuseOnFault(() => writeArchive(path, archive));
   } finally {
     progress.clear();
   }
@@ -103,6 +105,7 @@ async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T>
 }
 
 function safeText(content: Exclude<PartContent, { readonly kind: 'missing' }>): string {
+  if (content.kind === 'safe') return content.text;
   if (content.kind === 'text') return redactText(boundText(content.text));
   return boundText(`${JSON.stringify(redactValue(content.value), null, 1)}\n`);
 }
@@ -133,9 +136,9 @@ async function pack(name: string, collected: readonly Collected[], at: Date): Pr
   return promisify(gzip)(tar(entries, Math.floor(at.getTime() / 1_000)));
 }
 
-function write(path: string, archive: Uint8Array): void {
+function refuseOnFault(work: () => void): void {
   try {
-    writeArchive(path, archive);
+    work();
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new CliError('REFUSED', `the archive cannot be written: ${why}`, 'name another file with -o', {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { openJournal } from '../../../agent/journal/journal.ts';
@@ -147,6 +147,57 @@ test('bundle: has what helps, says what is missing, and holds none of the plante
   has('dump/routes.txt', /./);
   has('explain-broken-pods.txt', /1 Pods, 1 looked at, 1 broken/);
   has('doctor.json', /"findings"/);
+  has('graph.html', /^<!doctype html>[\s\S]*<\/html>\n$/);
+  has('graph.html', /10\.0\.2\.10/);
+});
+
+test('bundle: follows no log to anything else, waits at no pipe, and keeps names of files out of the archive', async (t) => {
+  const node = await openNode(t);
+  const folder = node.dir.join('root/var/log/pods/kube-system_tke-eni-agent-abcde_0b3f5a77/agent');
+  const word = `PLANTED${randomBytes(5).toString('hex')}`;
+  writeFileSync(node.dir.join('root/etc/shadow'), word);
+  writeFileSync(node.dir.join('outside'), word);
+  symlinkSync('/etc/shadow', join(folder, '1.log'));
+  await run(['mkfifo', join(folder, '2.log')]);
+  const other = node.dir.join('root/var/log/pods/kube-system_tke-eni-agent-fghij_1');
+  mkdirSync(join(other, 'agent'), { recursive: true });
+  symlinkSync(node.dir.join('outside'), join(other, 'agent', '0.log'));
+  writeFileSync(join(other, 'agent', `${'語'.repeat(60)}\u001b]0;x.log`), 'a line');
+  await run(['mkfifo', node.dir.join('root/etc/cni/net.d/00-pipe.conf')]);
+  const path = node.dir.join('out.tar.gz');
+  const { code } = await runCaptured(['bundle', ...node.globals, '-o', path]);
+  t.is(code, 1);
+  const files = await unpack(path, node.dir.join('unpacked'));
+  t.false([...files].some(([name, text]) => name.includes(word) || text.includes(word)));
+  t.true(
+    [...files.keys()].every((name) => /^[\w./-]+$/.test(name)),
+    [...files.keys()].join('\n'),
+  );
+  const told = [...files].filter(([name]) => name.startsWith('logs/')).map(([, text]) => text);
+  t.true(
+    told.some((text) => /1\.log leads to .*\/etc\/shadow, which is no log/.test(text)),
+    told.join('\n'),
+  );
+  t.true(
+    told.some((text) => /2\.log is no plain file/.test(text)),
+    told.join('\n'),
+  );
+  t.true(told.includes('a line'));
+});
+
+test('bundle: refuses at once where it cannot write, and leaves alone what is no file', async (t) => {
+  const dir = createTempDir('bundle');
+  t.teardown(dir.close);
+  mkdirSync(dir.join('folder'));
+  await run(['mknod', dir.join('null'), 'c', '1', '3']);
+  symlinkSync(dir.join('null'), dir.join('link'));
+  for (const name of ['folder', 'null', 'link', 'no/such/file']) {
+    const { code, stderr } = await runCaptured(['bundle', '-o', dir.join(name)]);
+    t.is(code, 2, name);
+    t.regex(stderr, /cannot be written/);
+  }
+  t.true(statSync(dir.join('null')).isCharacterDevice());
+  t.deepEqual(readdirSync(dir.path).toSorted(), ['folder', 'link', 'null']);
 });
 
 test('bundle: leaves nothing when it is interrupted', async (t) => {

@@ -1,0 +1,38 @@
+import type { CommandContext } from '../command.ts';
+import type { Graph } from '../graph/graph.ts';
+import { graphOf } from '../graph/graph-of.ts';
+import { lookForGraph } from '../graph/look-for-graph.ts';
+import { DRAWING_SHEET, PAGE_SCRIPT, PAGE_SHEET } from '../graph/page/page-sources.inline.ts';
+import { renderHtml } from '../graph/render-html.ts';
+import { readNodeFacts } from '../node/read-node-facts.ts';
+import { type BundlePart, PART_BYTES } from './bundle-part.ts';
+import { redactValue } from './redact-value.ts';
+
+/** Of more Pods a drawing takes long to make, and nobody finds anything in it; the tables have them all. */
+const MAX_PODS = 500;
+
+/** The node drawn as a page, as `tke-eni graph` does. Secrets are taken out of what is drawn: a page cut or changed afterwards is none. */
+export function graphPart(context: Pick<CommandContext, 'global'>): BundlePart {
+  return {
+    path: 'graph.html',
+    collect: async () => {
+      const { pods } = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });
+      if (pods.length > MAX_PODS) {
+        return {
+          kind: 'missing',
+          why: `${pods.length} Pods are too many for a page here: tke-eni graph --file draws it`,
+        };
+      }
+      const seen = await lookForGraph(context, { subject: undefined, to: undefined });
+      const page = renderHtml(redactValue(graphOf(seen.facts, seen)) as Graph, undefined, {
+        script: PAGE_SCRIPT,
+        pageSheet: PAGE_SHEET,
+        drawingSheet: DRAWING_SHEET,
+      });
+      if (Buffer.byteLength(page) > PART_BYTES) {
+        return { kind: 'missing', why: `the page has more than ${PART_BYTES} bytes: tke-eni graph --file writes it` };
+      }
+      return { kind: 'safe', text: page };
+    },
+  };
+}

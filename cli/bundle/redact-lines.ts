@@ -1,0 +1,48 @@
+/**
+ * Takes blocks under secret-sounding names out of a text, by their indentation: YAML (`password: |` and what is under it,
+ * mappings, lists), and JSON written over several lines. Lines may bear the prefix that container runtimes write. Pure.
+ */
+export function redactBlocks(text: string, isSecretName: (name: string) => boolean): string {
+  const lines: string[] = [];
+  let hidden: Block | undefined;
+  for (const line of joinPartialLines(text).split('\n')) {
+    const said = line.replace(RUNTIME_PREFIX, '');
+    const indent = said.length - said.trimStart().length;
+    if (hidden !== undefined && isWithin(hidden, said, indent)) continue;
+    hidden = undefined;
+    const match = BLOCK_END.test(said) ? BLOCK_HEAD.exec(said) : null;
+    if (match?.[2] === undefined || !isSecretName(match[2])) lines.push(line);
+    else {
+      hidden = { indent, isItem: match[1] !== undefined };
+      lines.push(`${line.replace(BLOCK_END, '$1')} [removed]`);
+    }
+  }
+  return lines.join('\n');
+}
+
+/** Puts together what a container runtime cut into several lines, so that no secret lies across two. Pure. */
+function joinPartialLines(text: string): string {
+  if (!text.includes(' P ')) return text;
+  let isOpen = false;
+  const pieces: string[] = [];
+  for (const line of text.split('\n')) {
+    const flag = RUNTIME_PREFIX.exec(line)?.[1];
+    if (isOpen && flag !== undefined) pieces.push(line.replace(RUNTIME_PREFIX, ''));
+    else pieces.push(pieces.length === 0 ? line : `\n${line}`);
+    isOpen = flag === 'P';
+  }
+  return pieces.join('');
+}
+
+/** A name whose value stands in the lines below it. */
+type Block = { readonly indent: number; readonly isItem: boolean };
+
+/** A list may stand as far left as the name that it is of. */
+function isWithin({ indent: head, isItem }: Block, said: string, indent: number): boolean {
+  return said.trim() === '' || indent > head || (indent === head && !isItem && said.startsWith('- ', indent));
+}
+
+/** @see Kubernetes CRI, log format: time, stream, whole (F) or partial (P) */
+const RUNTIME_PREFIX = /^\d{4}-\S{1,40} (?:stdout|stderr) ([FP]) /;
+const BLOCK_HEAD = /^\s*(- )?\\*["']?([\w.-]+)\\*["']?:/;
+const BLOCK_END = /(:)[ \t]{0,8}(?:[|>][-+\d]{0,2}|[[{])?[ \t]{0,8}$/;
