@@ -51,7 +51,7 @@ export function decodePod(object: KubeObject): ClusterPod | undefined {
   if (nodeName === '' || spec['hostNetwork'] === true || isOver) return undefined;
   const listed = listOf(status['podIPs']).map((one) => textOf(one['ip']));
   const ips = (listed.length > 0 ? listed : [textOf(status['podIP'])]).filter((ip) => ip !== '');
-  return { ...identityOf(object), finalizers: [], nodeName, ips: ips.map(canonicalAddress) };
+  return { ...identityOf(object), finalizers: NONE, nodeName, ips: ips.map(canonicalAddress) };
 }
 
 /** Reads a VpcIP; what is malformed reads as absent. Pure. */
@@ -68,7 +68,7 @@ export function decodeVip(object: KubeObject): ClusterVip {
     subnetId: textOf(spec['subnetID']),
     nodeName: textOf(spec['nodeName']),
     eniId: textOf(status['eniID']),
-    intents: intentsOf(status['intent'] === undefined ? [] : [status['intent']]),
+    intents: intentsOf(status['intent'] === undefined ? undefined : [status['intent']]),
   };
 }
 
@@ -102,6 +102,9 @@ export function decodeEip(object: KubeObject): ClusterEip {
   return { ...identityOf(object), isKept, intents: intentsOf(status['intents']) };
 }
 
+/** Most objects have none: one for all of them. */
+const NONE: readonly never[] = Object.freeze([]);
+
 function identityOf({ metadata }: KubeObject): Identity {
   const { name, namespace, uid, deletionTimestamp, creationTimestamp, finalizers } = metadata;
   return {
@@ -109,11 +112,12 @@ function identityOf({ metadata }: KubeObject): Identity {
     uid: uid ?? '',
     createdMs: timeOf(creationTimestamp) ?? 0,
     leavingSinceMs: timeOf(deletionTimestamp),
-    finalizers: finalizers ?? [],
+    finalizers: finalizers ?? NONE,
   };
 }
 
 function intentsOf(value: unknown): readonly WorkIntent[] {
+  if (value === undefined) return NONE;
   return listOf(value).flatMap((one) => {
     const read = intentValue.decoder(one, '', new Faults());
     return read === undefined ? [] : [workIntentOf(read)];
