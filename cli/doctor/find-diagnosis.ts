@@ -34,18 +34,16 @@ export function findDiagnosis({ checks, isWanted }: Selection, facts: DoctorFact
 
 /** The same kind about a thing that both name. */
 function isTold(told: readonly Finding[], { id, subjects, what }: Finding): boolean {
-  const things = new Set(subjects.flatMap(thingOf));
+  const things = new Set(subjects.filter(isOneThing));
   return told.some(
     (other) =>
-      other.id === id && (other.what === what || other.subjects.flatMap(thingOf).some((thing) => things.has(thing))),
+      other.id === id && (other.what === what || other.subjects.some((thing) => things.has(thing))),
   );
 }
 
-/** Many are in one table; and a rule's selectors are written in several ways. */
-function thingOf(subject: ElementId): readonly string[] {
-  const [kind, family, priority] = subject.split(':', 3);
-  if (kind === 'table') return [];
-  return [kind === 'rule' ? `rule:${family}:${priority}` : subject];
+/** Many are in one table. */
+function isOneThing(subject: ElementId): boolean {
+  return !subject.startsWith('table:');
 }
 
 /** Counts findings by their weight. */

@@ -6,7 +6,7 @@ import { ifKnown } from '../node/known.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 import { findFate, type Packet, type Step } from './find-fate.ts';
-import { findIptablesRules } from './find-iptables-rules.ts';
+import { findIptablesRules, isOfIptables } from './find-iptables-rules.ts';
 import { findIptablesSteps } from './find-iptables-steps.ts';
 import { findNftChains, type NftChain } from './find-nft-chains.ts';
 import { findNftSteps } from './find-nft-steps.ts';
@@ -44,13 +44,20 @@ type Gate = {
 
 /** One Pod of each family stands for all. */
 function findTrips({ primary, enis, pods }: Outline): readonly Trip[] {
-  const ways = [primary, ...enis.map(({ link }) => link)].flatMap((link) => (link === undefined ? [] : [link.ifname]));
+  const uplinks = [primary, ...enis.map(({ link }) => link)];
   return ([4, 6] as const).flatMap((family): readonly Trip[] => {
     const isOf = (ip: string): boolean => ip.includes(':') === (family === 6);
     const pod = pods.find(({ link, ips }) => link !== undefined && ips.some(isOf));
     const ip = pod?.ips.find(isOf);
     if (pod?.link === undefined || ip === undefined) return [];
-    const { ifindex, ifname } = pod.link;
+    const { ifindex, ifname, group } = pod.link;
+    // Within the VPC it goes by its own ENI.
+    const own = enis.find(({ eniId, table }) =>
+      pod.lease === undefined ? table === group : eniId === pod.lease.eniId,
+    );
+    const ways = (own?.link === undefined ? uplinks : [own.link]).flatMap((link) =>
+      link === undefined ? [] : [link.ifname],
+    );
     return [
       { what: `from ${ip}`, packet: { family, src: ip, iifs: [ifname], oifs: ways }, ifindex },
       { what: `to ${ip}`, packet: { family, dst: ip, iifs: ways, oifs: [ifname] }, ifindex },
@@ -61,7 +68,9 @@ function findTrips({ primary, enis, pods }: Outline): readonly Trip[] {
 function told({ place, fix }: Gate, lost: readonly Trip[]): Finding {
   const what = `${place} drops new connections of Pods: ${lost.map((trip) => trip.what).join(', ')}`;
   const subjects = [...new Set(lost.map(({ ifindex }) => linkId(ifindex)))];
-  return finding('forward-policy-drop', { what, fix, subjects });
+  // What only new connections from outside meet may be somebody's wish.
+  const severity = lost.some(({ packet }) => packet.src !== undefined) ? 'error' : 'warning';
+  return finding('forward-policy-drop', { what, fix, subjects, severity });
 }
 
 const POD_LINKS = ['-i', '-o'] as const;
@@ -92,31 +101,32 @@ function isDropped(base: string, isDropPolicy: boolean, stepsOf: (chain: string)
   return fate === 'dropped' || (fate === 'through' && isDropPolicy);
 }
 
-/** Tables of iptables-nft, which iptables reads better where it is there. */
-const IPTABLES_TABLES = new Set(['filter', 'nat', 'mangle', 'raw', 'security']);
-
 function nftGates({ node, iptables }: DoctorFacts): readonly Gate[] {
   const objects = ifKnown(node.host.nft)?.objects ?? [];
   const isReadOtherwise = iptables.kind === 'known' && iptables.value.nft.kind === 'known';
   const chains = findNftChains(objects);
-  const isIptables = ({ family, table }: NftChain): boolean => family !== 'inet' && IPTABLES_TABLES.has(table);
-  return chains
-    .filter(({ hook, type }) => hook === 'forward' && type === 'filter')
-    .filter(({ family, table }) => !(family === 'inet' && table === NFT_TABLE))
-    .filter((chain) => !(isReadOtherwise && isIptables(chain)))
-    .map((base): Gate => {
-      const { family, table, name, policy } = base;
-      const ofTable = new Map(
-        chains.filter((chain) => chain.family === family && chain.table === table).map((chain) => [chain.name, chain]),
-      );
-      return {
-        place: `the chain ${name} of the nftables table ${family} ${table} (policy ${policy})`,
-        families: family === 'inet' ? [4, 6] : [family === 'ip' ? 4 : 6],
-        drops: (packet) =>
-          isDropped(name, policy === 'drop', (chain) => findNftSteps(ofTable.get(chain)?.rules ?? [], packet)),
-        fix: table === 'firewalld' ? FIREWALLD : nftFix(base),
-      };
-    });
+  return (
+    chains
+      .filter(({ hook, type }) => hook === 'forward' && type === 'filter')
+      .filter(({ family, table }) => !(family === 'inet' && table === NFT_TABLE))
+      // Iptables reads its own better where it is there.
+      .filter((chain) => !(isReadOtherwise && isOfIptables(chain)))
+      .map((base): Gate => {
+        const { family, table, name, policy } = base;
+        const ofTable = new Map(
+          chains
+            .filter((chain) => chain.family === family && chain.table === table)
+            .map((chain) => [chain.name, chain]),
+        );
+        return {
+          place: `the chain ${name} of the nftables table ${family} ${table} (policy ${policy})`,
+          families: family === 'inet' ? [4, 6] : [family === 'ip' ? 4 : 6],
+          drops: (packet) =>
+            isDropped(name, policy === 'drop', (chain) => findNftSteps(ofTable.get(chain)?.rules ?? [], packet)),
+          fix: table === 'firewalld' ? FIREWALLD : nftFix(base),
+        };
+      })
+  );
 }
 
 /** It owns its table, and writes it anew. @see firewalld.policies(5) */

@@ -31,19 +31,24 @@ export function findIptablesRules(
   { legacy, nft }: Pick<IptablesFacts, 'legacy' | 'nft'>,
   objects: readonly Readonly<Record<string, unknown>>[],
 ): IptablesRules {
-  const saved = findSaved({ legacy, nft });
+  const saved = readOnce({ legacy, nft });
   return nft.kind === 'known' ? saved : addListed(saved, objects);
 }
 
 /** Tables of iptables-nft have iptables' names. */
 const TABLES = new Set(['filter', 'nat', 'mangle', 'raw', 'security']);
 
+/** Tells whether a chain or rule that nft lists is of a table that iptables-nft made. */
+export function isOfIptables(item: unknown): boolean {
+  const { family, table } = asRecord(item);
+  return (family === 'ip' || family === 'ip6') && TABLES.has(String(table));
+}
+
 function addListed(saved: IptablesRules, objects: readonly Readonly<Record<string, unknown>>[]): IptablesRules {
   const listed = (kind: 'rule' | 'chain') =>
     objects.flatMap((object) => {
       const { family, table, chain, name, policy } = asRecord(object[kind]);
-      const isOf = (family === 'ip' || family === 'ip6') && TABLES.has(String(table));
-      return isOf
+      return isOfIptables(object[kind])
         ? [
             {
               family: family === 'ip' ? (4 as const) : (6 as const),
@@ -71,6 +76,20 @@ function addListed(saved: IptablesRules, objects: readonly Readonly<Record<strin
 
 function asRecord(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+/** Several checks look at the tens of thousands of rules of a node with many Services. */
+const read = new WeakMap<
+  IptablesFacts['nft'],
+  { readonly legacy: IptablesFacts['legacy']; readonly rules: IptablesRules }
+>();
+
+function readOnce(facts: Pick<IptablesFacts, 'legacy' | 'nft'>): IptablesRules {
+  const before = read.get(facts.nft);
+  if (before !== undefined && before.legacy === facts.legacy) return before.rules;
+  const rules = findSaved(facts);
+  read.set(facts.nft, { legacy: facts.legacy, rules });
+  return rules;
 }
 
 function findSaved({ legacy, nft }: Pick<IptablesFacts, 'legacy' | 'nft'>): IptablesRules {

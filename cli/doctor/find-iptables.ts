@@ -44,7 +44,10 @@ function mix(found: IptablesRules, counts: { readonly legacy: number; readonly n
   if (counts.legacy === 0 || counts.nft === 0) return [];
   const kept = keptBackend(found);
   const what = `iptables-legacy has ${counts.legacy} rules and iptables-nft ${counts.nft}`;
-  const fix = [`update-alternatives --set iptables /usr/sbin/iptables-${kept}`, ...emptied(found, kept)];
+  const fix = [
+    ...['iptables', 'ip6tables'].map((name) => `update-alternatives --set ${name} /usr/sbin/${name}-${kept}`),
+    ...emptied(found, kept),
+  ];
   return [finding('iptables-mix', { what, fix, subjects: [] })];
 }
 

@@ -1,3 +1,4 @@
+import { hex } from '../../dataplane/eni-mark.ts';
 import { type IptablesRule, optionOf } from './find-iptables-rules.ts';
 
 /** Where another program sets or reads bits of the packet's or the connection's mark. */
@@ -59,7 +60,12 @@ export function markUseOfNft(object: Readonly<Record<string, unknown>>): MarkUse
   const reads = rule['expr'].reduce((bits: number, statement: unknown) => (bits | matchesOf(statement)) >>> 0, 0);
   if (writes === 0 && reads === 0) return undefined;
   const where = `nft ${rule['family']} ${rule['table']} ${rule['chain']}`;
-  return { where, writes, reads, shown: JSON.stringify(rule['expr']) };
+  const does = [
+    ...(writes === 0 ? [] : [`sets bits of ${hex(writes)}`]),
+    ...(reads === 0 ? [] : [`looks at ${hex(reads)}`]),
+  ];
+  const shown = `${rule['handle'] === undefined ? 'a rule' : `the rule with handle ${rule['handle']}`} ${does.join(' and ')}`;
+  return { where, writes, reads, shown };
 }
 
 function manglesOf(statement: unknown): number {

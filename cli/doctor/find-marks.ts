@@ -6,7 +6,7 @@ import { isOurRule } from '../node/find-owner.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
-import { findIptablesRules, optionOf } from './find-iptables-rules.ts';
+import { findIptablesRules, isOfIptables, optionOf } from './find-iptables-rules.ts';
 import { type MarkUse, markUseOfIptables, markUseOfNft } from './find-mark-uses.ts';
 import { findOutline, type Outline } from './find-outline.ts';
 
@@ -26,7 +26,7 @@ export const MARKS_CHECK: Check = {
   finds: ['mark-collision'],
   judge: (facts) => {
     const outline = findOutline(facts.node);
-    const uses = [...ofRules(facts.node, outline), ...ofNft(facts.node), ...ofIptables(facts, outline)];
+    const uses = [...ofRules(facts.node, outline), ...ofNft(facts), ...ofIptables(facts, outline)];
     if (facts.iptables.kind === 'unknown' && facts.node.host.nft.kind === 'unknown') {
       return skipped(`nft: ${facts.node.host.nft.why}; iptables: ${facts.iptables.why}`);
     }
@@ -67,9 +67,11 @@ function ofRules({ host }: NodeFacts, { tables }: Outline): readonly MarkUse[] {
 }
 
 /** iptables-nft's own tables are read by iptables: to nft their targets are sealed. */
-function ofNft({ host }: NodeFacts): readonly MarkUse[] {
+function ofNft({ node: { host }, iptables }: DoctorFacts): readonly MarkUse[] {
   const objects = host.nft.kind === 'known' ? host.nft.value.objects : [];
+  const isReadOtherwise = iptables.kind === 'known' && iptables.value.nft.kind === 'known';
   return objects.flatMap((object) => {
+    if (isReadOtherwise && isOfIptables(object['rule'])) return [];
     const use = markUseOfNft(object);
     return use === undefined || use.where.startsWith(`nft inet ${NFT_TABLE} `) ? [] : [use];
   });

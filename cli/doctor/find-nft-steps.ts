@@ -1,3 +1,4 @@
+import { parseIp } from '../../netlink/ip-text.ts';
 import { holds } from '../explain/find-prefix.ts';
 import { type Answer, both, either, fitsLink, negated, type Packet, type RuleVerdict, type Step } from './find-fate.ts';
 
@@ -88,11 +89,19 @@ function fitsOne(left: Json, value: unknown, { family, src, dst, iifs, oifs }: P
 }
 
 function fitsAddress(value: unknown, address: string | undefined): Answer {
+  const { range } = asObject(value);
+  if (Array.isArray(range)) return fitsRange(range.map(String), address);
   const { addr, len } = asObject(asObject(value)['prefix']);
   const prefix =
     typeof addr === 'string' ? `${addr}/${String(len)}` : typeof value === 'string' ? hostPrefix(value) : undefined;
   if (prefix === undefined || address === undefined) return 'maybe';
   return holds(prefix, address) ? 'yes' : 'no';
+}
+
+function fitsRange([first, last]: readonly string[], address: string | undefined): Answer {
+  const [from, to, at] = [first, last, address].map((ip) => (ip === undefined ? undefined : parseIp(ip)));
+  if (from === undefined || to === undefined || at === undefined) return 'maybe';
+  return Buffer.compare(from, at) <= 0 && Buffer.compare(at, to) <= 0 ? 'yes' : 'no';
 }
 
 function hostPrefix(ip: string): string {

@@ -38,7 +38,7 @@ export const RULES_CHECK: Check = {
         const shown = renderRule('add', rule).replace(/^ip (-6 )?rule add /, '');
         const base = {
           fix: [renderRule('delete', rule)],
-          subjects: [ruleId(rule.family === AF_INET6 ? 6 : 4, rule.priority, shown), tableId(rule.table)],
+          subjects: [ruleElement(rule), tableId(rule.table)],
         };
         const above = catches(rule, node, outline);
         if (above !== undefined) {

@@ -20,6 +20,15 @@ const KUBE_PROXY =
 const UFW = `${DROP}:ufw-before-forward - [0:0]\n:ufw-user-forward - [0:0]\n-A FORWARD -j ufw-before-forward\n-A ufw-before-forward -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n-A ufw-before-forward -p icmp -m icmp --icmp-type 8 -j ACCEPT\n-A ufw-before-forward -j ufw-user-forward\n`;
 const BOTH = ['from, to'];
 
+test('forward: weighs what Pods send more than what is sent to them', (t) => {
+  const severityOf = (text: string) => {
+    const verdict = FORWARD_CHECK.judge(doctorFacts({ iptables: iptables(text) }));
+    return verdict.kind === 'done' ? verdict.findings.map(({ severity }) => severity) : [];
+  };
+  t.deepEqual(severityOf(DROP), ['error']);
+  t.deepEqual(severityOf(`${DROP}-A FORWARD -i eni+ -j ACCEPT\n`), ['warning']);
+});
+
 const IPTABLES = [
   ['FORWARD accepts', '*filter\n:FORWARD ACCEPT [0:0]\n', []],
   ['Docker drops, beside kube-proxy', `${DOCKER}${KUBE_PROXY}`, BOTH],
@@ -110,9 +119,9 @@ const NFT = [
     [],
   ],
   [
-    'it drops but for what some of the uplinks send',
+    'it drops but for what its ENI sends',
     'drop',
-    { forward: [[link('iifname', { set: ['eth0', 'eni*'] }), ACCEPT]] },
+    { forward: [[link('iifname', { set: ['eth1', 'eni*'] }), ACCEPT]] },
     [],
   ],
   [

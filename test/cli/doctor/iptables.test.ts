@@ -30,6 +30,7 @@ test('iptables: cures what stands in both by emptying the one without kube-proxy
   const verdict = IPTABLES_CHECK.judge(doctorFacts({ iptables: facts }));
   t.deepEqual(verdict.kind === 'done' ? verdict.findings[0]?.fix : [], [
     'update-alternatives --set iptables /usr/sbin/iptables-legacy',
+    'update-alternatives --set ip6tables /usr/sbin/ip6tables-legacy',
     'iptables-nft-save >/root/iptables-nft.saved',
     'iptables-nft -t filter -P INPUT ACCEPT',
     'iptables-nft -t filter -F',
