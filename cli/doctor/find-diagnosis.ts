@@ -36,8 +36,7 @@ export function findDiagnosis({ checks, isWanted }: Selection, facts: DoctorFact
 function isTold(told: readonly Finding[], { id, subjects, what }: Finding): boolean {
   const things = new Set(subjects.filter(isOneThing));
   return told.some(
-    (other) =>
-      other.id === id && (other.what === what || other.subjects.some((thing) => things.has(thing))),
+    (other) => other.id === id && (other.what === what || other.subjects.some((thing) => things.has(thing))),
   );
 }
 

@@ -6,7 +6,7 @@ import { ifKnown } from '../node/known.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 import { findFate, type Packet, type Step } from './find-fate.ts';
-import { findIptablesRules, isOfIptables } from './find-iptables-rules.ts';
+import { findIptablesRules, isReadByIptables } from './find-iptables-rules.ts';
 import { findIptablesSteps } from './find-iptables-steps.ts';
 import { findNftChains, type NftChain } from './find-nft-chains.ts';
 import { findNftSteps } from './find-nft-steps.ts';
@@ -103,30 +103,24 @@ function isDropped(base: string, isDropPolicy: boolean, stepsOf: (chain: string)
 
 function nftGates({ node, iptables }: DoctorFacts): readonly Gate[] {
   const objects = ifKnown(node.host.nft)?.objects ?? [];
-  const isReadOtherwise = iptables.kind === 'known' && iptables.value.nft.kind === 'known';
   const chains = findNftChains(objects);
-  return (
-    chains
-      .filter(({ hook, type }) => hook === 'forward' && type === 'filter')
-      .filter(({ family, table }) => !(family === 'inet' && table === NFT_TABLE))
-      // Iptables reads its own better where it is there.
-      .filter((chain) => !(isReadOtherwise && isOfIptables(chain)))
-      .map((base): Gate => {
-        const { family, table, name, policy } = base;
-        const ofTable = new Map(
-          chains
-            .filter((chain) => chain.family === family && chain.table === table)
-            .map((chain) => [chain.name, chain]),
-        );
-        return {
-          place: `the chain ${name} of the nftables table ${family} ${table} (policy ${policy})`,
-          families: family === 'inet' ? [4, 6] : [family === 'ip' ? 4 : 6],
-          drops: (packet) =>
-            isDropped(name, policy === 'drop', (chain) => findNftSteps(ofTable.get(chain)?.rules ?? [], packet)),
-          fix: table === 'firewalld' ? FIREWALLD : nftFix(base),
-        };
-      })
-  );
+  return chains
+    .filter(({ hook, type }) => hook === 'forward' && type === 'filter')
+    .filter(({ family, table }) => !(family === 'inet' && table === NFT_TABLE))
+    .filter((chain) => !isReadByIptables(iptables, chain))
+    .map((base): Gate => {
+      const { family, table, name, policy } = base;
+      const ofTable = new Map(
+        chains.filter((chain) => chain.family === family && chain.table === table).map((chain) => [chain.name, chain]),
+      );
+      return {
+        place: `the chain ${name} of the nftables table ${family} ${table} (policy ${policy})`,
+        families: family === 'inet' ? [4, 6] : [family === 'ip' ? 4 : 6],
+        drops: (packet) =>
+          isDropped(name, policy === 'drop', (chain) => findNftSteps(ofTable.get(chain)?.rules ?? [], packet)),
+        fix: table === 'firewalld' ? FIREWALLD : nftFix(base),
+      };
+    });
 }
 
 /** It owns its table, and writes it anew. @see firewalld.policies(5) */

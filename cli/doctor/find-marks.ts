@@ -6,7 +6,7 @@ import { isOurRule } from '../node/find-owner.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
-import { findIptablesRules, isOfIptables, optionOf } from './find-iptables-rules.ts';
+import { findIptablesRules, isReadByIptables, optionOf } from './find-iptables-rules.ts';
 import { type MarkUse, markUseOfIptables, markUseOfNft } from './find-mark-uses.ts';
 import { findOutline, type Outline } from './find-outline.ts';
 
@@ -69,9 +69,8 @@ function ofRules({ host }: NodeFacts, { tables }: Outline): readonly MarkUse[] {
 /** iptables-nft's own tables are read by iptables: to nft their targets are sealed. */
 function ofNft({ node: { host }, iptables }: DoctorFacts): readonly MarkUse[] {
   const objects = host.nft.kind === 'known' ? host.nft.value.objects : [];
-  const isReadOtherwise = iptables.kind === 'known' && iptables.value.nft.kind === 'known';
   return objects.flatMap((object) => {
-    if (isReadOtherwise && isOfIptables(object['rule'])) return [];
+    if (isReadByIptables(iptables, object['rule'])) return [];
     const use = markUseOfNft(object);
     return use === undefined || use.where.startsWith(`nft inet ${NFT_TABLE} `) ? [] : [use];
   });

@@ -16,9 +16,10 @@ import { RT_TABLE_LOCAL, RTM_F_CLONED, RTN_UNICAST, RTPROT_KERNEL } from '../../
 import { finding } from '../catalogue.ts';
 import { holds } from '../explain/find-prefix.ts';
 import type { Finding } from '../finding.ts';
-import { routeId, ruleId, tableId } from '../node/element-id.ts';
+import { routeId, tableId } from '../node/element-id.ts';
 import { isOurRule } from '../node/find-owner.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
+import { ruleElement } from '../node/rule-selector.ts';
 import { type Check, done } from './check.ts';
 import { findOutline, type Outline } from './find-outline.ts';
 

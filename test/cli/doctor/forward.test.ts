@@ -67,16 +67,21 @@ for (const [when, text, lost] of IPTABLES) {
 type Statements = readonly Readonly<Record<string, unknown>>[];
 
 /** As `nft -j list ruleset` lists a table of one base chain. */
-function nft(table: string, policy: string, chains: Readonly<Record<string, readonly Statements[]>>): DoctorFacts {
+function nft(
+  table: string,
+  policy: string,
+  chains: Readonly<Record<string, readonly Statements[]>>,
+  family = 'inet',
+): DoctorFacts {
   const [base] = Object.keys(chains);
   const objects = Object.entries(chains).flatMap(([name, rules]) => [
     {
       chain: {
-        ...{ family: 'inet', table, name },
+        ...{ family, table, name },
         ...(name === base ? { type: 'filter', hook: 'forward', prio: 0, policy } : {}),
       },
     },
-    ...rules.map((expr) => ({ rule: { family: 'inet', table, chain: name, expr } })),
+    ...rules.map((expr) => ({ rule: { family, table, chain: name, expr } })),
   ]);
   return doctorFacts({ node: nodeWith(() => ({ nft: known({ objects, ourTable: undefined }) })) });
 }
@@ -168,3 +173,10 @@ for (const [when, policy, chains, lost] of NFT) {
     t.deepEqual(lostOf(nft('filter', policy, chains)), [...lost]);
   });
 }
+
+test('forward: looks at a table that bears the name of one of iptables, and that iptables cannot read', (t) => {
+  const { node } = nft('filter', 'drop', { forward: [] }, 'ip');
+  const text = "# Table `filter' contains incompatible base-chains, use 'nft' tool to list them.\n";
+  t.deepEqual(lostOf({ ...doctorFacts({ iptables: iptables(text) }), node }), BOTH);
+  t.deepEqual(lostOf({ ...doctorFacts({ iptables: iptables('') }), node }), [], 'iptables reads it itself');
+});

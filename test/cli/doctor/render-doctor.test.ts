@@ -96,7 +96,7 @@ test('findDiagnosis: tells two rules of one kind apart, and one rule once howeve
   const otherwise = {
     ...first,
     what: 'the same in other words',
-    subjects: ['rule:4:1537:pref 1537 from 192.168.1.0/24'],
+    subjects: ['rule:4:1537:from 192.168.1.0/24'],
   };
   const { findings } = findDiagnosis(ALL, doctorFacts({ node, differences: known([otherwise]) }));
   t.deepEqual(
