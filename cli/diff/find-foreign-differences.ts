@@ -18,8 +18,9 @@ import {
 import { type FindingId, finding } from '../catalogue.ts';
 import type { DesiredNode } from '../desired/desired-of.ts';
 import { holds } from '../explain/find-prefix.ts';
-import { routeId, ruleId } from '../node/element-id.ts';
+import { routeId } from '../node/element-id.ts';
 import type { HostFacts } from '../node/node-facts.ts';
+import { ruleElement } from '../node/rule-selector.ts';
 import type { Difference, Owner } from './difference.ts';
 import type { Names } from './find-names.ts';
 
@@ -67,7 +68,7 @@ function foreignRule(desired: DesiredNode, host: Host, rule: RuleMessage, names:
   const [conflict] = ruleConflicts(desired.host, { ...NOTHING_OBSERVED, rules: [observed] });
   const id = conflict === undefined ? undefined : RULE_FINDINGS[conflict.kind];
   const remove = renderRule('delete', rule);
-  const subjects = [ruleId(rule.family === 2 ? 4 : 6, rule.priority, remove)];
+  const subjects = [ruleElement(rule)];
   if (conflict !== undefined && id !== undefined) {
     const isTwice = conflict.kind === 'rule' && host.rules.some((other) => isOurTwin(other, observed));
     const twin = `IPv${observed.family} rule "${observed.shown}" of another program equals one of ours, which is there too`;

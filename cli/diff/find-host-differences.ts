@@ -5,7 +5,8 @@ import { type Operation, renderRoute, renderRule } from '../../dataplane/operati
 import { sysctlName } from '../../sysctl/sysctl-key.ts';
 import { type FindingId, finding } from '../catalogue.ts';
 import type { DesiredNode } from '../desired/desired-of.ts';
-import { type ElementId, eniId, linkId, podId, routeId, ruleId, sysctlId } from '../node/element-id.ts';
+import { type ElementId, eniId, linkId, podId, routeId, sysctlId } from '../node/element-id.ts';
+import { ruleElement } from '../node/rule-selector.ts';
 import type { Difference, Owner } from './difference.ts';
 import type { Names } from './find-names.ts';
 import { renderChange } from './render-change.ts';
@@ -190,7 +191,7 @@ function tellRule(
   const address = rule.src ?? rule.dst;
   const byAddress = address === undefined ? undefined : names.ofAddress(address);
   const owner = byAddress === undefined || byAddress.kind === 'node' ? names.ofTable(rule.table) : byAddress;
-  const subject = ruleId(rule.family, rule.priority, shown);
+  const subject = ruleElement(rule);
   const name = `IPv${rule.family} rule`;
   if (kind === 'delete-rule') {
     return { id: 'rule-stale', owner, what: `${name} "${shown}" is ours and nobody wants it`, subject };

@@ -8,11 +8,12 @@ import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
-import { eniId, linkId, podId, routeId, ruleId, tableId } from '../node/element-id.ts';
+import { eniId, linkId, podId, routeId, tableId } from '../node/element-id.ts';
+import { ruleElement } from '../node/rule-selector.ts';
 import { bitsOf } from './find-prefix.ts';
 import type { Reading } from './find-route.ts';
 import { type EniView, linkName, type PodView } from './find-situation.ts';
-import { refusalText, routeText, ruleText, selectorText } from './find-text.ts';
+import { refusalText, routeText, ruleText } from './find-text.ts';
 import { addressFamily } from './flow.ts';
 
 /** How a packet should be led. */
@@ -98,7 +99,7 @@ function foreignAbove({ family, leads, reading, links }: Judged, decided: RuleMe
       renderRule('delete', withoutDefaults(decided, family)),
       'stop the program that adds it, or give it a priority above 1537',
     ],
-    subjects: [ruleId(family, decided.priority, selectorText(decided))],
+    subjects: [ruleElement(decided, family)],
   });
 }
 
@@ -107,7 +108,7 @@ function ruleFault(judged: Judged, severity: Finding['severity'] | undefined): F
   const { leads, rules, family } = judged;
   const { rule: wanted } = leads;
   if (wanted === undefined || rules.some((rule) => isWanted(rule, wanted, family))) return undefined;
-  const subjects = [ruleId(family, wanted.priority, selectorText(wanted))];
+  const subjects = [ruleElement(wanted, family)];
   const weight = severity === undefined ? {} : { severity };
   const other = rules.find((rule) => isSameSelector(rule, wanted, family) && rule.priority === wanted.priority);
   if (other !== undefined) {
@@ -142,7 +143,7 @@ function duplicateFault({ leads, rules, family }: Judged): Finding | undefined {
   return finding('rule-duplicate', {
     what: `rule "${ruleText(wanted)}" is there ${same.length} times, at ${same.map(({ priority }) => priority).join(' and ')}`,
     fix: [REPAIR, renderRule('delete', withoutDefaults(extra, family))],
-    subjects: [ruleId(family, extra.priority, selectorText(extra))],
+    subjects: [ruleElement(extra, family)],
   });
 }
 

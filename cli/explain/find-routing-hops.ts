@@ -1,13 +1,14 @@
 import { TABLE_MAIN } from '../../dataplane/numbers.ts';
-import { routeId, ruleId, tableId } from '../node/element-id.ts';
+import { routeId, tableId } from '../node/element-id.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
+import { ruleElement } from '../node/rule-selector.ts';
 import type { Hop } from './explanation.ts';
 import { gravest, hopOf } from './find-hop.ts';
 import { type Comparison, compareWithKernel } from './find-kernel-comparison.ts';
 import { findRoute, type PassedRule, type Reading } from './find-route.ts';
 import { findRoutingFault, type Leads } from './find-routing-fault.ts';
 import type { Situation } from './find-situation.ts';
-import { refusalText, routeText, ruleText, selectorText } from './find-text.ts';
+import { refusalText, routeText, ruleText } from './find-text.ts';
 import type { Flow } from './flow.ts';
 
 /** Rule and route of one packet in the node's namespace. */
@@ -41,7 +42,7 @@ export function findRouting(situation: Situation, flow: Flow, leads: Leads | und
   const rule = hopOf(
     {
       kind: 'rule',
-      element: ruleElement(reading, flow.family),
+      element: elementOfReading(reading, flow.family),
       title: reading.rule === undefined ? 'no rule leads anywhere' : `rule ${ruleText(reading.rule, tableName)}`,
       details: [flowText(flow, host), ...reading.passed.map((passed) => passedText(passed, host, tableName))],
     },
@@ -60,8 +61,8 @@ function nameOf(names: ReadonlyMap<number, string>, table: number): string {
   return name === undefined ? String(table) : table < 256 ? name : `${table} (${name})`;
 }
 
-function ruleElement({ rule }: Reading, family: 4 | 6): string {
-  return rule === undefined ? `rule:${family}:none` : ruleId(family, rule.priority, selectorText(rule));
+function elementOfReading({ rule }: Reading, family: 4 | 6): string {
+  return rule === undefined ? `rule:${family}:none` : ruleElement(rule, family);
 }
 
 function routeElement(reading: Reading, leads: Leads | undefined): string {

@@ -21,13 +21,6 @@ export function ruleText(rule: RuleMessage | RuleSpec, tableName: (table: number
   return `${rule.priority}: ${words}`;
 }
 
-/** Says a rule's selectors alone. */
-export function selectorText(rule: RuleMessage | RuleSpec): string {
-  return ruleText(rule)
-    .replace(/^\d+: /, '')
-    .replace(/ ?(lookup|goto|nop|blackhole|unreachable|prohibit).*$/, '');
-}
-
 /** Says what the kernel was asked. */
 export function askText(flow: Flow, links: readonly LinkMessage[]): string {
   const { uid: _uid, ...query } = queryOf(flow, false);

@@ -1,6 +1,7 @@
 import type { Explanation, Hop, Path } from '../explain/explanation.ts';
 import type { Finding } from '../finding.ts';
 import type { ElementId } from '../node/element-id.ts';
+import { shortSelector } from './find-rule-boxes.ts';
 import { type Graph, type GraphNode, type GraphPath, type GraphState, type GraphStep, NODE_GROUP } from './graph.ts';
 
 /**
@@ -52,7 +53,7 @@ function brokenAt(hops: readonly { readonly verdict: Hop['verdict'] }[]): number
 
 /** Equal for findings that say the same of the same box. */
 function placedKey({ id, subjects: [subject = ''] }: Finding, canvas: Canvas): string {
-  return `${id} ${canvas.find(subject)?.id ?? (subject.startsWith('rule:') ? ruleKey(subject) : subject)}`;
+  return `${id} ${canvas.find(subject)?.id ?? subject}`;
 }
 
 /** Rules that are not there stand where they would be asked. */
@@ -76,11 +77,7 @@ function openCanvas(initial: readonly GraphNode[]): Canvas {
   const boxes = new Map(initial.map((node) => [node.id, node]));
   const byElement = new Map<ElementId, string[]>();
   const register = (node: GraphNode): void => {
-    for (const element of new Set([
-      node.id,
-      ...node.elements,
-      ...node.elements.filter((one) => one.startsWith('rule:')).map(ruleKey),
-    ]))
+    for (const element of new Set([node.id, ...node.elements]))
       byElement.set(element, [...(byElement.get(element) ?? []), node.id]);
   };
   initial.forEach(register);
@@ -141,7 +138,6 @@ const SEVERITY: readonly GraphState[] = ['ok', 'unknown', 'warning', 'broken', '
 
 /** What stands for an element that has no box of its own: a route's table, the interface of a setting or a neighbour. */
 function lesserNames(element: ElementId, links: ReadonlyMap<string, string>): readonly string[] {
-  if (element.startsWith('rule:')) return [ruleKey(element)];
   const [, inPod] = /^(?:link|route|neigh):([^:]+\/[^:]+):/.exec(element) ?? [];
   if (inPod !== undefined) return [`pod:${inPod}`];
   const [, table] = /^route:(\d+):/.exec(element) ?? [];
@@ -152,19 +148,6 @@ function lesserNames(element: ElementId, links: ReadonlyMap<string, string>): re
   const ofLink = ifname === undefined ? undefined : links.get(ifname);
   if (ofLink !== undefined) return [ofLink];
   return element.startsWith('sysctl:') ? ['settings'] : [];
-}
-
-/** Names a rule by what it selects, however its element spells it: as `ip rule` lists it, or as the command that makes it. */
-function ruleKey(element: ElementId): string {
-  const [, family, priority, text = ''] = /^rule:(\d):(\d+):(.*)$/.exec(element) ?? [];
-  const words = text.split(' ');
-  const selectors = ['from', 'to', 'fwmark', 'iif', 'oif'].flatMap((word) => {
-    const value = words[words.indexOf(word) + 1];
-    return !words.includes(word) || value === undefined || value === 'all'
-      ? []
-      : [`${word} ${value.replace(/\/(32|128|0xffffffff)$/, '')}`];
-  });
-  return `rule ${family} ${priority} ${words.includes('not') ? 'not ' : ''}${selectors.join(' ')}`;
 }
 
 function pathOf(one: Explanation, path: Path, canvas: Canvas, indexOf: ReadonlyMap<string, number>): GraphPath {
@@ -210,8 +193,8 @@ function boxOfHop(one: Explanation, hop: Hop, group: string, canvas: Canvas): Gr
 }
 
 function titleOfElement(element: ElementId): string {
-  const [, priority, selector] = /^rule \d (\d+) (.*)$/.exec(ruleKey(element)) ?? [];
-  return priority === undefined ? 'no rule' : `${priority}: ${selector || 'all packets'}`;
+  const [, priority, selector = ''] = /^rule:\d:(\d+):(.*)$/.exec(element) ?? [];
+  return priority === undefined ? 'no rule' : `${priority}: ${shortSelector(selector)}`;
 }
 
 /** Findings that say the same of the same are one. */

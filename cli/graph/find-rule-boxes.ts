@@ -1,10 +1,10 @@
 import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import { renderRule } from '../../netlink/render-rule.ts';
 import type { RuleMessage } from '../../netlink/rule-message.ts';
-import { FIB_RULE_INVERT, FR_ACT_TO_TBL } from '../../netlink/uapi/fib-rules.ts';
+import { FR_ACT_TO_TBL } from '../../netlink/uapi/fib-rules.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { RTPROT_KERNEL } from '../../netlink/uapi/rtnetlink.ts';
-import { ruleId } from '../node/element-id.ts';
+import { ruleElement, ruleSelector } from '../node/rule-selector.ts';
 import { type GraphNode, NODE_GROUP } from './graph.ts';
 
 /** From so many rules that differ only in a Pod's address on, one box stands for them. */
@@ -22,29 +22,9 @@ export function findRuleBoxes(
   return [...alike.values()].flatMap((set) => {
     const group = (set[0] === undefined ? undefined : groupOf(set[0])) ?? NODE_GROUP;
     if (set.length >= MERGED_RULES && set.some(hasHostSelector)) return [mergedBox(set, group, tableNames)];
-    const same = Map.groupBy(set, selectorOf);
+    const same = Map.groupBy(set, (rule) => ruleSelector(rule));
     return [...same.values()].map((twins) => box(twins, group, tableNames));
   });
-}
-
-/** Tells the selector of a rule as `ip rule` prints it: 'from all fwmark 0x10000/0xff0000'. */
-export function selectorOf(rule: RuleMessage): string {
-  const isInverted = (rule.flags & FIB_RULE_INVERT) !== 0;
-  const mark = rule.fwmark === undefined ? undefined : `0x${rule.fwmark.toString(16)}`;
-  const mask = rule.fwmask === undefined || rule.fwmask === 0xffffffff ? '' : `/0x${rule.fwmask.toString(16)}`;
-  return [
-    ...(isInverted ? ['not'] : []),
-    `from ${bare(rule.src) ?? 'all'}`,
-    ...(rule.dst === undefined ? [] : [`to ${bare(rule.dst)}`]),
-    ...(mark === undefined ? [] : [`fwmark ${mark}${mask}`]),
-    ...(rule.iifname === undefined ? [] : [`iif ${rule.iifname}`]),
-    ...(rule.oifname === undefined ? [] : [`oif ${rule.oifname}`]),
-  ].join(' ');
-}
-
-/** Tells the element of a rule. */
-export function elementOfRule(rule: RuleMessage): string {
-  return ruleId(rule.family === AF_INET6 ? 6 : 4, rule.priority, selectorOf(rule));
 }
 
 function box(twins: readonly RuleMessage[], group: string, tableNames: ReadonlyMap<number, string>): GraphNode {
@@ -52,15 +32,15 @@ function box(twins: readonly RuleMessage[], group: string, tableNames: ReadonlyM
   if (rule === undefined) throw new Error('a group of rules is never empty');
   const action = actionOf(rule, tableNames);
   return {
-    id: elementOfRule(rule),
+    id: ruleElement(rule),
     kind: 'rule',
     lane: 'rules',
     group,
-    title: `${rule.priority}: ${shortSelector(rule)}`,
+    title: `${rule.priority}: ${shortSelector(ruleSelector(rule))}`,
     lines: [`${action} · ${familiesOf(twins)}`],
     owner: ownerOf(rule),
     state: 'ok',
-    elements: [...new Set(twins.map(elementOfRule))],
+    elements: [...new Set(twins.map((twin) => ruleElement(twin)))],
     facts: [{ title: twins.length > 1 ? 'Rules' : 'Rule', rows: twins.map((twin) => ruleLine(twin)) }],
     findings: [],
   };
@@ -79,7 +59,7 @@ function mergedBox(set: readonly RuleMessage[], group: string, tableNames: Reado
     lines: [`${actionOf(rule, tableNames)} · ${set.length} rules`],
     owner: ownerOf(rule),
     state: 'ok',
-    elements: [...new Set(set.map(elementOfRule))],
+    elements: [...new Set(set.map((one) => ruleElement(one)))],
     facts: [{ title: `${set.length} rules`, rows: set.map((one) => ruleLine(one)) }],
     findings: [],
   };
@@ -87,7 +67,7 @@ function mergedBox(set: readonly RuleMessage[], group: string, tableNames: Reado
 
 function similarity(rule: RuleMessage): string {
   const isForPod = rule.protocol === RTPROT_TKE_ENI && hasHostSelector(rule);
-  const selector = isForPod ? (rule.src === undefined ? 'to' : 'from') : selectorOf(rule);
+  const selector = isForPod ? (rule.src === undefined ? 'to' : 'from') : ruleSelector(rule);
   return [rule.priority, rule.table, rule.action, rule.protocol ?? '', selector].join(' ');
 }
 
@@ -95,8 +75,8 @@ function hasHostSelector({ src, dst }: RuleMessage): boolean {
   return [src, dst].some((prefix) => prefix?.endsWith('/32') || prefix?.endsWith('/128'));
 }
 
-function shortSelector(rule: RuleMessage): string {
-  const selector = selectorOf(rule);
+/** Shortens the selector of a rule to what sets it apart: 'fwmark 0x10000/0xff0000'. */
+export function shortSelector(selector: string): string {
   return selector === 'from all' ? 'all packets' : selector.replace(/^from all /, '');
 }
 
@@ -118,8 +98,4 @@ function ownerOf(rule: RuleMessage): GraphNode['owner'] {
 /** A rule as a line for people, without the command. */
 function ruleLine(rule: RuleMessage): string {
   return renderRule('add', rule).replace(/^ip (-6 )?rule add /, (_, six) => (six === undefined ? '' : 'inet6 '));
-}
-
-function bare(prefix: string | undefined): string | undefined {
-  return prefix?.replace(/(?<=\.\d+)\/32$|(?<=:[\da-f]*)\/128$/, '');
 }

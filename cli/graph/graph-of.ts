@@ -7,12 +7,13 @@ import type { EniFacts } from '../node/find-enis.ts';
 import { ownersOf } from '../node/find-owner.ts';
 import { ifKnown } from '../node/known.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
+import { ruleElement } from '../node/rule-selector.ts';
 import { attachPaths } from './attach-paths.ts';
 import { findEniBox, findGatewayBox, findNicBoxes } from './find-link-boxes.ts';
 import { findMarkBox, findNftBox, ruleModeOf } from './find-mark-boxes.ts';
 import { findPodBoxes } from './find-pod-boxes.ts';
 import { findPodViews, type PodView } from './find-pod-views.ts';
-import { elementOfRule, findRuleBoxes } from './find-rule-boxes.ts';
+import { findRuleBoxes } from './find-rule-boxes.ts';
 import { findTableBoxes } from './find-table-boxes.ts';
 import { type Graph, type GraphEdge, type GraphGroup, type GraphNode, groupEnd, NODE_GROUP } from './graph.ts';
 
@@ -185,7 +186,7 @@ function tableFinder(facts: NodeFacts, members: readonly GraphNode[]): (rule: Gr
 }
 
 function ruleTables({ host }: NodeFacts): readonly (readonly [string, number])[] {
-  return host.rules.filter(({ table }) => table !== 0).map((rule) => [elementOfRule(rule), rule.table]);
+  return host.rules.filter(({ table }) => table !== 0).map((rule) => [ruleElement(rule), rule.table]);
 }
 
 function linksOf(table: GraphNode, { host }: NodeFacts, members: readonly GraphNode[]): readonly string[] {

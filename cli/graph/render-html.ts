@@ -130,8 +130,14 @@ function dataText(graph: Graph, focus: string | undefined): string {
     })),
     unknowns: graph.unknowns,
   };
-  return JSON.stringify(page).replace(/</g, '\\u003c');
+  return JSON.stringify(page).replace(
+    UNSAFE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
+
+/** What would end the element, and what a terminal would obey that shows the page's source. */
+const UNSAFE = /[<\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 type PathData = {
   readonly texts: readonly unknown[];

@@ -1,4 +1,7 @@
-/** Escapes a text for XML and HTML, in elements and in quoted attributes. What XML cannot hold becomes a replacement character. */
+/**
+ * Escapes a text for XML and HTML, in elements and in quoted attributes. What XML cannot hold, what a terminal would obey
+ * and what turns the direction of a text becomes a replacement character.
+ */
 export function escapeXml(text: string): string {
   return text.replace(NO_XML, '\ufffd').replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
@@ -17,5 +20,6 @@ export function element(
   return content === '' ? `<${name}${words.join('')}/>` : `<${name}${words.join('')}>${content}</${name}>`;
 }
 
-// Everything but Char. @see XML 1.0, production 2
-const NO_XML = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
+// Everything but Char, and of Char the C1 controls and marks of direction. @see XML 1.0, production 2
+const NO_XML =
+  /[^\t\n\r\u{20}-\u{7e}\u{a0}-\u{2027}\u{202f}-\u{2065}\u{206a}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;

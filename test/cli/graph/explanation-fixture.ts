@@ -1,11 +1,11 @@
 import { finding } from '../../../cli/catalogue.ts';
 import type { Explanation, Hop } from '../../../cli/explain/explanation.ts';
-import { selectorOf } from '../../../cli/graph/find-rule-boxes.ts';
 import { eniId, linkId, podId, routeId, ruleId } from '../../../cli/node/element-id.ts';
 import { findEnis } from '../../../cli/node/find-enis.ts';
 import { podAddresses, podTitle } from '../../../cli/node/find-pod.ts';
 import { ifKnown } from '../../../cli/node/known.ts';
 import type { NodeFacts, PodFacts } from '../../../cli/node/node-facts.ts';
+import { ruleElement } from '../../../cli/node/rule-selector.ts';
 
 /** Where the packets of the made-up explanations go to, and come from. */
 const PEER = '10.0.9.9';
@@ -42,7 +42,7 @@ export function explanationFixture(facts: NodeFacts, pod: PodFacts, isBroken = f
           verdict: 'broken',
           finding: missing,
         }
-      : hop('rule', rule === undefined ? '' : ruleId(4, 1536, selectorOf(rule)), `rule 1536 lookup ${eni.table}`),
+      : hop('rule', rule === undefined ? '' : ruleElement(rule), `rule 1536 lookup ${eni.table}`),
     hop('route', routeId(eni.table, '0.0.0.0/0'), `default via the gateway in table ${eni.table}`),
     hop('eni', eniId(eni.eniId ?? ''), `out by ${eni.ifname}`),
     hop('cloud', `cloud:${ip}`, `the VPC takes ${ip} from ${eni.eniId}`),

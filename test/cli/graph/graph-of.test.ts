@@ -73,7 +73,7 @@ test('graphOf: what diff says in other words of the same rule is not said again'
   const again = finding('rule-missing', {
     what: 'IPv4 rule "pref 1536 fwmark 0x10000/0xff0000 lookup 4003" is missing',
     fix: [],
-    subjects: ['rule:4:1536:ip rule add pref 1536 fwmark 0x10000/0xff0000 protocol 84 lookup 4003'],
+    subjects: ['rule:4:1536:from all fwmark 0x10000/0xff0000'],
   });
   const other = finding('rule-stale', { what: 'a rule is stale', fix: [], subjects: ['rule:4:1537:from 10.0.2.2'] });
   const graph = graphOf(facts, { explanations: [explanationFixture(facts, pod, true)], findings: [again, other] });
