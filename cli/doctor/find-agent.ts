@@ -1,23 +1,27 @@
 import { finding } from '../catalogue.ts';
 import { type Check, done, whenKnown } from './check.ts';
-
-const AGENT_PODS = 'kubectl -n kube-system get pods -l k8s-app=tke-eni-agent -o wide';
+import { agentPodCommand } from './find-agent-pod.ts';
 
 /** Looks whether the agent answers, could serve, and can repair. */
 export const AGENT_CHECK: Check = {
   id: 'agent',
   looksAt: 'the agent answers on its socket, could serve an ADD, and nobody undoes its repairs',
   finds: ['agent-dead', 'agent-not-ready', 'repair-fight', 'repair-failing'],
-  judge: ({ socket, status }) =>
+  judge: ({ node, socket, status }) =>
     whenKnown(socket, ({ path, problem }) => {
       if (problem !== undefined) {
         const what = `no agent answers on ${path}: ${problem}`;
-        return done([finding('agent-dead', { what, fix: [AGENT_PODS, `ls -l ${path}`], subjects: [] })]);
+        return done([
+          finding('agent-dead', { what, fix: [agentPodCommand(node, 'get'), `ls -l ${path}`], subjects: [] }),
+        ]);
       }
       if (status.kind === 'unknown') return done([], [`it answers; how it is was not told: ${status.why}`]);
       const { code, message, details, held, lastPassError } = status.value;
       const reason = [message, details].filter((text) => text !== '').join(': ');
-      const notReady = { what: `the agent says (CNI code ${code}): ${reason}`, fix: ['tke-eni status', AGENT_PODS] };
+      const notReady = {
+        what: `the agent says (CNI code ${code}): ${reason}`,
+        fix: ['tke-eni status', agentPodCommand(node, 'get')],
+      };
       const failing = { what: `the agent's last look at the kernel failed: ${lastPassError}`, fix: ['tke-eni events'] };
       const fights = held.map((line) =>
         finding('repair-fight', { what: `somebody keeps undoing: ${line}`, fix: ['tke-eni watch'], subjects: [] }),
@@ -48,12 +52,12 @@ export const STATE_CHECK: Check = {
     'state-dir-full',
     'spool-not-drained',
   ],
-  judge: ({ stateDir, socket }) =>
+  judge: ({ node, stateDir, socket }) =>
     whenKnown(stateDir, (state) => {
-      const restart = 'kubectl -n kube-system delete pod <the agent’s Pod of this node>';
+      const restart = agentPodCommand(node, 'delete');
       if (!state.exists || state.journal === 'missing') {
         const what = state.exists ? `there is no journal.db in ${state.path}` : `there is no folder ${state.path}`;
-        return done([finding('journal-missing', { what, fix: [AGENT_PODS], subjects: [] })]);
+        return done([finding('journal-missing', { what, fix: [agentPodCommand(node, 'get')], subjects: [] })]);
       }
       const isAlive = socket.kind === 'known' && socket.value.problem === undefined;
       return done([
@@ -110,7 +114,7 @@ export const CNI_CHECK: Check = {
   id: 'cni',
   looksAt: 'CNI configuration is ours and first, its executables are there',
   finds: ['cni-conf-missing', 'cni-conf-not-first', 'plugin-missing'],
-  judge: ({ cni }) =>
+  judge: ({ node, cni }) =>
     whenKnown(cni, ({ confDir, binDir, confs, executables }) => {
       // Runtimes pass over what they cannot read.
       const readable = confs.filter(({ text }) => typesOf(text).length > 0);
@@ -118,7 +122,9 @@ export const CNI_CHECK: Check = {
       const conf = readable[ours];
       if (conf === undefined) {
         const what = `none of the ${confs.length} files in ${confDir} names a plugin of ours`;
-        return done([finding('cni-conf-missing', { what, fix: [AGENT_PODS, `ls -l ${confDir}`], subjects: [] })]);
+        return done([
+          finding('cni-conf-missing', { what, fix: [agentPodCommand(node, 'get'), `ls -l ${confDir}`], subjects: [] }),
+        ]);
       }
       const [first] = readable;
       const notFirst =
@@ -135,7 +141,7 @@ export const CNI_CHECK: Check = {
       const plugins = missing.map((type) =>
         finding('plugin-missing', {
           what: `${conf.path} names ${type}, and ${binDir} has no such file`,
-          fix: [AGENT_PODS, `ls -l ${binDir}`],
+          fix: [agentPodCommand(node, 'get'), `ls -l ${binDir}`],
           subjects: [],
         }),
       );

@@ -9,6 +9,7 @@ import { eniId, linkId, routeId } from '../node/element-id.ts';
 import { ifKnown } from '../node/known.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 import { type Check, done, skipped } from './check.ts';
+import { nodeNameOf } from './find-agent-pod.ts';
 import { defaultRoutes, type EniOutline, findOutline, type Outline } from './find-outline.ts';
 
 /** Looks at each ENI: there, up, with its address, and left alone by others. */
@@ -30,7 +31,7 @@ export const ENIS_CHECK: Check = {
       return skipped('no ENI is known on this node, neither to the journal nor to the kernel');
     return done(
       outline.enis.flatMap((eni) => [
-        ...attached(eni, outline),
+        ...attached(eni, outline, nodeNameOf(node)),
         ...state(eni),
         ...addresses(eni, node),
         ...mainRoutes(eni, node, outline),
@@ -50,13 +51,13 @@ function subjectsOf(eni: EniOutline): readonly string[] {
   ];
 }
 
-function attached(eni: EniOutline, { pods }: Outline): readonly Finding[] {
+function attached(eni: EniOutline, { pods }: Outline, nodeName: string): readonly Finding[] {
   if (eni.link !== undefined) return [];
   const users = pods.filter(({ lease }) => lease !== undefined && lease.eniId === eni.eniId);
   // Still being attached, or taken away and nobody uses it.
   if (users.length === 0 && eni.supplied?.attached !== true) return [];
   const what = `no interface has the MAC ${eni.mac ?? '(unknown)'} of ${eni.title}; ${users.length} Pods use it`;
-  const fix = [`ip -br link | grep -i ${eni.mac ?? ''}`, 'kubectl describe nec <node>'];
+  const fix = [`ip -br link | grep -i ${eni.mac ?? ''}`, `kubectl describe nec ${nodeName}`];
   return [finding('eni-detached', { what, fix, subjects: subjectsOf(eni) })];
 }
 
