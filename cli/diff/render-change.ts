@@ -1,16 +1,26 @@
 import { renderOperation } from '../../dataplane/operation.ts';
+import { plainLines } from '../output/cell-text.ts';
 import type { Change } from './change.ts';
 
 /** Renders the line that does the same by hand, on the host: `ip …`, `sysctl …`, `nft …`, `nsenter … ip …`. */
 export function renderChange(change: Change): string {
+  return plainLines(commandOf(change));
+}
+
+function commandOf(change: Change): string {
   switch (change.kind) {
     case 'host':
       return renderOperation(change.operation);
     case 'pod':
-      return `nsenter --net=${change.netns} -- ${renderOperation(change.operation)}`;
+      return `nsenter --net=${shellWord(change.netns)} -- ${renderOperation(change.operation)}`;
     case 'set-veth-mac':
-      return `ip link set dev ${change.ifname} address ${change.mac}`;
+      return `ip link set dev ${shellWord(change.ifname)} address ${change.mac}`;
     case 'delete-veth':
-      return `ip link del dev ${change.ifname}`;
+      return `ip link del dev ${shellWord(change.ifname)}`;
   }
+}
+
+/** Quotes what a shell would take for more than a word: a link may be called `$(reboot)`. */
+function shellWord(word: string): string {
+  return /^[\w./:@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,4 +1,4 @@
-import { textWidth } from '../output/cell-text.ts';
+import { plainText, textWidth } from '../output/cell-text.ts';
 import { paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
 import { wrapText } from '../output/render-text.ts';
@@ -47,8 +47,8 @@ function renderList(differences: readonly Difference[], layout: TextLayout): str
   if (widest <= layout.width) return renderTable(differences, COLUMNS, layout);
   return differences
     .map(({ id, severity, whose, what }) => {
-      const head = `${paint(id, COLORS[severity], layout.isColored)}  ${whose}`;
-      return `${[head, ...wrapText(what, layout.width, TEXT_INDENT)].join('\n')}\n`;
+      const head = `${paint(id, COLORS[severity], layout.isColored)}  ${plainText(whose)}`;
+      return `${[head, ...wrapText(plainText(what), layout.width, TEXT_INDENT)].join('\n')}\n`;
     })
     .join('');
 }
@@ -58,8 +58,8 @@ export function renderScript(found: NodeDifferences): string {
   const foreign = found.differences.filter(({ changes }) => changes.length === 0);
   return [
     ...found.changes.map(renderChange),
-    ...foreign.map(({ id, whose, what }) => `# left alone: ${id} (${whose}): ${what}`),
-    ...found.unjudged.map(({ what, why }) => `# not judged: ${what}: ${why}`),
+    ...foreign.map(({ id, whose, what }) => plainText(`# left alone: ${id} (${whose}): ${what}`)),
+    ...found.unjudged.map(({ what, why }) => plainText(`# not judged: ${what}: ${why}`)),
   ]
     .map((line) => `${line}\n`)
     .join('');
@@ -88,9 +88,9 @@ export function renderForeign(differences: readonly Difference[], layout: TextLa
   const foreign = differences.filter(({ changes }) => changes.length === 0);
   if (foreign.length === 0) return '';
   const lines = foreign.flatMap(({ id, whose, what, fix }) => [
-    `${id}  ${whose}`,
-    ...(isListed ? [] : wrapText(what, layout.width - SECTION_INDENT, TEXT_INDENT)),
-    ...fix.map((step) => `${' '.repeat(TEXT_INDENT)}- ${step}`),
+    plainText(`${id}  ${whose}`),
+    ...(isListed ? [] : wrapText(plainText(what), layout.width - SECTION_INDENT, TEXT_INDENT)),
+    ...fix.map((step) => plainText(`${' '.repeat(TEXT_INDENT)}- ${step}`)),
   ]);
   return section(`not ours to change, left alone (${foreign.length})`, lines, layout.isColored);
 }
@@ -98,7 +98,7 @@ export function renderForeign(differences: readonly Difference[], layout: TextLa
 /** What could not be compared, and why. Pure. */
 export function renderUnjudged({ unjudged }: Pick<NodeDifferences, 'unjudged'>, { isColored }: TextLayout): string {
   if (unjudged.length === 0) return '';
-  const lines = unjudged.map(({ what, why, next }) => `${what}: ${why}; ${next}`);
+  const lines = unjudged.map(({ what, why, next }) => plainText(`${what}: ${why}; ${next}`));
   return section(`not judged (${unjudged.length})`, lines, isColored);
 }
 
@@ -106,6 +106,6 @@ export function renderUnjudged({ unjudged }: Pick<NodeDifferences, 'unjudged'>, 
 export function section(title: string, lines: readonly string[], isColored: boolean): string {
   const body = lines
     .flatMap((line) => line.trimEnd().split('\n'))
-    .map((line) => `${' '.repeat(SECTION_INDENT)}${line}\n`);
+    .map((line) => `${' '.repeat(SECTION_INDENT)}${plainText(line)}\n`);
   return `\n${paint(title, 'bold', isColored)}:\n${body.join('')}`;
 }

@@ -22,4 +22,4 @@ export function element(
 
 // Everything but Char, and of Char the C1 controls and marks of direction. @see XML 1.0, production 2
 const NO_XML =
-  /[^\t\n\r\u{20}-\u{7e}\u{a0}-\u{2027}\u{202f}-\u{2065}\u{206a}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
+  /[^\t\n\u{20}-\u{7e}\u{a0}-\u{2027}\u{202f}-\u{2065}\u{206a}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;

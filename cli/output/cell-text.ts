@@ -1,15 +1,20 @@
 /**
- * Makes a text safe to print in one line: control characters, which could move the cursor or change the terminal, become
- * '?'. Names of links, aliases and Pods are written by others. Pure.
+ * Makes a text safe to print in one line: control characters, which could move the cursor or change the terminal, and
+ * those that turn the direction of what follows, become '?'. Names of links, aliases and Pods are written by others. Pure.
  */
 export function plainText(text: string): string {
   return CONTROL.test(text) ? text.replace(CONTROLS, '?') : text;
 }
 
+/** Makes a text of several lines safe to print; line breaks stay. Pure. */
+export function plainLines(text: string): string {
+  return CONTROL.test(text) ? text.split('\n').map(plainText).join('\n') : text;
+}
+
 // biome-ignore lint/suspicious/noControlCharactersInRegex: to find them is what it is for.
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: as above.
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/g;
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Counts the columns that a text takes, escape sequences left out; East Asian wide characters take two. Pure. */
 export function textWidth(text: string): number {

@@ -1,4 +1,5 @@
 import type { Stream } from '../command.ts';
+import { plainLines } from './cell-text.ts';
 import { renderJson } from './render-json.ts';
 
 /**
@@ -8,5 +9,7 @@ import { renderJson } from './render-json.ts';
 export async function printDocument(value: unknown, format: 'json' | 'yaml', stdout: Stream): Promise<void> {
   if (format === 'json') return stdout.write(renderJson(value, stdout.isTerminal));
   const { stringify } = await import('yaml');
-  stdout.write(stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 }));
+  const text = stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
+  // The library escapes less than a terminal needs.
+  stdout.write(stdout.isTerminal ? plainLines(text) : text);
 }

@@ -7,8 +7,8 @@ export function renderJson(value: unknown, isTerminal: boolean): string {
   return `${JSON.stringify(value, null, 2).replace(CONTROLS, escapeUnit)}\n`;
 }
 
-/** DEL and the C1 set; JSON.stringify escapes the others. @see RFC 8259, section 7 */
-const CONTROLS = /[\u007f-\u009f]/g;
+/** DEL, the C1 set, and what turns the direction of a text; JSON.stringify escapes the others. @see RFC 8259, section 7 */
+const CONTROLS = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 function escapeUnit(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

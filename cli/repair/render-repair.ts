@@ -1,6 +1,7 @@
 import { isDifferent } from '../diff/difference.ts';
 import { renderChange } from '../diff/render-change.ts';
 import { renderForeign, renderUnjudged, section, type TextLayout } from '../diff/render-differences.ts';
+import { plainLines } from '../output/cell-text.ts';
 import { paint } from '../output/color.ts';
 import type { Repair } from './repair.ts';
 
@@ -34,7 +35,7 @@ export function renderRepair(repair: Repair, isScript: boolean, layout: TextLayo
   ].join('');
   const conclusion = paint(summary(repair), isMended(repair) ? 'green' : 'yellow', plain.isColored);
   const text = sections === '' ? `${conclusion}\n` : `${sections}\n${conclusion}\n`;
-  const lines = isDryRun ? changes.map((line) => `${line.trimEnd()}\n`).join('') : '';
+  const lines = isDryRun ? changes.map((line) => `${plainLines(line.trimEnd())}\n`).join('') : '';
   return lines + (isScript ? asComments(text) : text);
 }
 

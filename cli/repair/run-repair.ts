@@ -7,6 +7,7 @@ import { diffNode } from '../diff/find-differences.ts';
 import { lookAtNode } from '../diff/look-at-node.ts';
 import { renderChange } from '../diff/render-change.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
+import { plainLines } from '../output/cell-text.ts';
 import { printDocument } from '../output/print-document.ts';
 import { type Applied, applyChanges } from './apply-changes.ts';
 import type { RepairArgs } from './command.ts';
@@ -19,7 +20,7 @@ export async function run(args: RepairArgs, context: CommandContext): Promise<Ex
   const { stdout } = context;
   const isLive = !args['dry-run'] && (args.output === 'table' || args.output === 'wide' || args.output === 'ip');
   const onDone = (line: string): void => {
-    if (isLive) stdout.write(`${line.trimEnd()}\n`);
+    if (isLive) stdout.write(`${plainLines(line.trimEnd())}\n`);
   };
   const repair = await repairNode(args['dry-run'], context, onDone);
   if (args.output === 'json' || args.output === 'yaml')

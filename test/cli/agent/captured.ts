@@ -12,6 +12,7 @@ export type Captured = { readonly code: ExitCode; readonly stdout: string; reado
 export type Surroundings = {
   readonly columns?: number;
   readonly isColored?: boolean;
+  readonly isTerminal?: boolean;
   readonly clock?: CommandContext['clock'];
   readonly signal?: AbortSignal;
   readonly env?: CommandContext['env'];
@@ -43,12 +44,12 @@ export async function runCaptured(argv: readonly string[], around: Surroundings 
   return { code, ...written };
 }
 
-/** Makes a stream that is no terminal. */
+/** Makes a stream that is no terminal unless asked. */
 export function memoryStream(
-  { columns = 80, isColored = false }: Pick<Surroundings, 'columns' | 'isColored'>,
+  { columns = 80, isColored = false, isTerminal = false }: Pick<Surroundings, 'columns' | 'isColored' | 'isTerminal'>,
   write: (text: string) => void,
 ): Stream {
-  return { isTerminal: false, columns: () => columns, rows: () => 24, isColored, write };
+  return { isTerminal, columns: () => columns, rows: () => 24, isColored, write };
 }
 
 /** Global arguments that point at nothing. */
