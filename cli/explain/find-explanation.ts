@@ -11,9 +11,11 @@ import { gravest, hopOf } from './find-hop.ts';
 import { leadsFromPrimary } from './find-leads.ts';
 import { eniHop } from './find-link-hops.ts';
 import { looksLikeAddress, packetAddress } from './find-packet-address.ts';
-import { type End, endOf, endText, pathFromPod, pathToPod } from './find-paths.ts';
+import { type End, endOf, endText, pathFromPod, pathToPod, targetOf } from './find-paths.ts';
 import { findRouting } from './find-routing-hops.ts';
-import { type EniView, nodeAddresses, type PodView, type Situation } from './find-situation.ts';
+import { findService, type Service } from './find-service.ts';
+import { serviceHop } from './find-service-hop.ts';
+import { type EniView, nodeAddresses, type PodView, podOfIp, type Situation } from './find-situation.ts';
 import { routeText } from './find-text.ts';
 
 /** A public address for who names none: where it is does not matter, nothing is sent. */
@@ -105,14 +107,15 @@ function tableCollisions({ facts }: Situation, { eni }: PodView): readonly Findi
 
 function pathsOfPod(situation: Situation, view: PodView, ip: string, { to, from }: Ends): readonly Path[] {
   // Both: the Pod sends, and `--from` is the source it uses.
-  if (to !== undefined && from !== undefined) return [pathFromPod(situation, view, from, endOf(situation, to))];
+  if (to !== undefined && from !== undefined)
+    return [pathFromPod(situation, view, from, targetOf(situation, view, to))];
   const other = to ?? from;
   if (other !== undefined) {
-    const end = endOf(situation, other);
-    const there = pathFromPod(situation, view, ip, end);
-    // What a Pod sends to itself needs no way back.
-    if (view.ips.includes(other)) return [there];
-    const back = pathToPod(situation, view, ip, end);
+    const target = targetOf(situation, view, other);
+    const there = pathFromPod(situation, view, ip, target);
+    // What a Pod sends to itself needs no way back; who answers for a Service without a backend is not known.
+    if (view.ips.includes(other) || (target.service?.isKubeProxy === true && !target.service.isWalked)) return [there];
+    const back = pathToPod(situation, view, ip, target.to);
     return to === undefined ? [back, there] : [there, back];
   }
   const family = familyOf(ip);
@@ -120,8 +123,8 @@ function pathsOfPod(situation: Situation, view: PodView, ip: string, { to, from 
   const neighbour = otherPod(situation, view, family);
   const node = nodeAddresses(situation, family)[0];
   return [
-    pathFromPod(situation, view, ip, outside),
-    ...(neighbour === undefined ? [] : [pathFromPod(situation, view, ip, neighbour)]),
+    pathFromPod(situation, view, ip, { to: outside }),
+    ...(neighbour === undefined ? [] : [pathFromPod(situation, view, ip, { to: neighbour })]),
     pathToPod(situation, view, ip, outside),
     ...(node === undefined ? [] : [pathToPod(situation, view, ip, { kind: 'node' as const, ip: node })]),
   ];
@@ -178,6 +181,8 @@ function explainAddress(situation: Situation, ip: string, { from, to }: Ends): E
     throw new CliError('USAGE', `no Pod of this node has ${ip}, so none sends from it`, next);
   }
   oneFamily([ip, from]);
+  const service = findService(situation.facts, ip);
+  if (service?.isKubeProxy === true) return explainService(situation, service);
   const family = familyOf(ip);
   const isNodes = nodeAddresses(situation, family).includes(ip);
   const source = endOf(situation, from ?? OUTSIDE[family]);
@@ -210,6 +215,22 @@ function explainAddress(situation: Situation, ip: string, { from, to }: Ends): E
   ];
   const what = isNodes ? `${ip}, an address of this node` : `${ip}, which no Pod of this node has`;
   return { subject: what, element: `address:${ip}`, paths, findings: findingsOf(paths) };
+}
+
+/** What becomes of the node's own packets to a Service: they go to a backend. */
+function explainService(situation: Situation, service: Service): Explanation {
+  const [backend] = service.backends;
+  const pod = backend === undefined ? undefined : podOfIp(situation, backend);
+  const rest =
+    backend === undefined
+      ? []
+      : pod === undefined
+        ? findRouting(situation, { family: familyOf(backend), dst: backend, mark: 0 }, undefined).hops
+        : pathToPod(situation, pod, backend, { kind: 'node', ip: 'this node' }).hops;
+  const hops = [serviceHop(service, 'the node', backend), ...rest];
+  const paths: readonly Path[] = [{ direction: 'to-pod', from: 'this node', to: `${service.ip} (Service)`, hops }];
+  const element = `service:${service.ip}`;
+  return { subject: `${service.ip}, a Service`, element, paths, findings: findingsOf(paths) };
 }
 
 /** A host route of ours for an address that nobody has catches packets that another node should get. */

@@ -11,8 +11,11 @@ import type { EniView, PodView, Situation } from './find-situation.ts';
 
 const REPAIR = 'tke-eni repair';
 
-/** The host end of the Pod's veth pair: there, up, with the MAC the Pod sends to, in its ENI's link group. */
-export function vethHop(situation: Situation, view: PodView): Hop {
+/**
+ * The host end of the Pod's veth pair: there, up, with the MAC the Pod sends to, in its ENI's link group.
+ * @param isLedByGroup whether the packet is one that the group leads: from the Pod, out of the node
+ */
+export function vethHop(situation: Situation, view: PodView, isLedByGroup: boolean): Hop {
   const { veth, lease, pod } = view;
   const element = linkId(pod.hostIfindex ?? 0);
   if (!view.isOurs && veth === undefined) {
@@ -34,7 +37,7 @@ export function vethHop(situation: Situation, view: PodView): Hop {
   const fault = gravest(
     (veth.flags & IFF_UP) === 0 ? vethDown(view) : undefined,
     peerFault(view),
-    groupFault(situation, view),
+    groupFault(situation, view, isLedByGroup),
     mtuFault(view),
   );
   return hopOf({ kind: 'veth', element, title: `host interface ${veth.ifname}`, details }, fault);
@@ -51,14 +54,15 @@ function peerFault(view: PodView): Finding | undefined {
   });
 }
 
-function groupFault({ ruleMode }: Situation, { veth, eni, pod, title, isOurs }: PodView): Finding | undefined {
+function groupFault({ ruleMode }: Situation, view: PodView, isLedByGroup: boolean): Finding | undefined {
+  const { veth, eni, pod, title, isOurs } = view;
   if (!isOurs || veth === undefined || eni === undefined || veth.group === eni.table) return undefined;
   return finding('link-group-wrong', {
     what: `${veth.ifname} of ${title} is in link group ${veth.group}, not in ${eni.table} of ${eni.title}`,
     fix: [REPAIR, `ip link set ${veth.ifname} group ${eni.table}`],
     subjects: [linkId(veth.ifindex), podId(pod.key)],
     // In per-pod mode rules by source lead the Pod; the group is for IPv6 spoofing checks and NodePort answers.
-    ...(ruleMode === 'per-pod' ? { severity: 'warning' as const } : {}),
+    ...(ruleMode === 'per-pod' || !isLedByGroup ? { severity: 'warning' as const } : {}),
   });
 }
 

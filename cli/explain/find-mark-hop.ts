@@ -25,6 +25,8 @@ export type Incoming = {
   /** Whose host veth the link is; undefined for an ENI. */
   readonly pod: PodView | undefined;
   readonly isLocal: boolean;
+  /** Whether the mark decides where it goes: on a node's own addresses and host routes of Pods it has no say. */
+  readonly isLedByMark: boolean;
 };
 
 /** The mark that a packet gets, and the hop that tells it. */
@@ -75,7 +77,7 @@ function withoutTable(situation: Situation, packet: Incoming, wanted: number): M
     what: `nftables table inet ${NFT_TABLE} is not there${wanted === 0 ? '' : `: the packet has no mark of ${packet.pod?.eni?.title}`}`,
     fix: [REPAIR, 'look for a firewall service that runs `nft flush ruleset` (nftables.service, firewalld)'],
     subjects: [ELEMENT],
-    ...(wanted === 0 ? { severity: 'warning' as const } : {}),
+    ...(wanted === 0 || !packet.isLedByMark ? { severity: 'warning' as const } : {}),
   });
   return { hop: hopOf({ ...parts, details }, missing), mark: 0, isDropped: false };
 }
@@ -107,11 +109,13 @@ function markFault(situation: Situation, packet: Incoming, wanted: number, verdi
   const isByGroup =
     packet.pod?.isOurs === true && packet.pod.eni !== undefined && packet.link.group !== packet.pod.eni.table;
   if (!isWrong && !isChanged) return undefined;
+  const weight = isWrong && packet.isLedByMark ? {} : { severity: 'warning' as const };
   if (isWrong && isByGroup && !isChanged) {
     return finding('link-group-wrong', {
       what: `link group ${packet.link.group} of ${packet.link.ifname} leads to mark ${hex(verdict.mark)}, not to ${hex(wanted)} of ${packet.pod?.eni?.title}`,
       fix: [REPAIR, `ip link set ${packet.link.ifname} group ${packet.pod?.eni?.table}`],
       subjects: [ELEMENT, podId(packet.pod?.pod.key ?? '')],
+      ...weight,
     });
   }
   return finding('nft-table-changed', {
@@ -120,7 +124,7 @@ function markFault(situation: Situation, packet: Incoming, wanted: number, verdi
       : `nftables table inet ${NFT_TABLE} is not as planned; this packet gets its mark all the same`,
     fix: [REPAIR],
     subjects: [ELEMENT],
-    ...(isWrong ? {} : { severity: 'warning' as const }),
+    ...weight,
   });
 }
 

@@ -12,6 +12,8 @@ import { findSending, receivingHop } from './find-pod-hops.ts';
 import { findRoute } from './find-route.ts';
 import type { Leads } from './find-routing-fault.ts';
 import { findRouting, type Routing } from './find-routing-hops.ts';
+import { findService, type Service } from './find-service.ts';
+import { serviceHop } from './find-service-hop.ts';
 import { findForwarding, findSourceHop } from './find-setting-hops.ts';
 import { type EniView, linkName, nodeAddresses, type PodView, podOfIp, type Situation } from './find-situation.ts';
 import type { Flow } from './flow.ts';
@@ -29,37 +31,69 @@ export function endOf(situation: Situation, ip: string): End {
   return { kind: nodeAddresses(situation, familyOf(ip)).includes(ip) ? 'node' : 'outside', ip };
 }
 
+/**
+ * Tells where packets that a Pod sends to an address go: to it, or, where that is a Service, to a backend, of another Pod
+ * if there is one.
+ */
+export function targetOf(situation: Situation, view: PodView, ip: string): Target {
+  const to = endOf(situation, ip);
+  const service = to.kind === 'pod' ? undefined : findService(situation.facts, ip);
+  if (service === undefined || (to.kind === 'node' && !service.isKubeProxy)) return { to };
+  if (!service.isKubeProxy) return { to, service: { ...service, isWalked: false } };
+  const backend = service.backends.find((each) => !view.ips.includes(each));
+  if (backend === undefined) return { to, service: { ...service, isWalked: false } };
+  return { to: endOf(situation, backend), service: { ...service, isWalked: true } };
+}
+
 /** Says an end for the heading of a path. */
 export function endText(end: End): string {
   if (end.kind === 'pod') return `${end.ip} (Pod ${end.pod.title})`;
   return end.kind === 'node' ? `${end.ip} (this node)` : end.ip;
 }
 
+/** Where a Pod sends to. */
+export type Target = {
+  readonly to: End;
+  /** What the Pod names as its destination where that is rewritten on the way; `isWalked`: `to` is what it is rewritten to. */
+  readonly service?: (Service & { readonly isWalked: boolean }) | undefined;
+};
+
 /** Walks a packet that a Pod sends. @param src an address of the Pod, or one that it must not use */
-export function pathFromPod(situation: Situation, view: PodView, src: string, to: End): Path {
-  const sending = findSending(situation, view, src, to.ip);
-  const path = { direction: 'from-pod' as const, from: `${src} (Pod ${view.title})`, to: endText(to) };
+export function pathFromPod(situation: Situation, view: PodView, src: string, { to, service }: Target): Path {
+  const named = service?.ip ?? to.ip;
+  const sending = findSending(situation, view, src, named);
+  const path = {
+    direction: 'from-pod' as const,
+    from: `${src} (Pod ${view.title})`,
+    to: service?.isKubeProxy === true ? `${named} (Service)` : endText(to),
+  };
   if (sending.staysInside) return { ...path, hops: sending.hops };
-  const hops: Hop[] = [...sending.hops, vethHop(situation, view)];
+  const hops: Hop[] = [...sending.hops, vethHop(situation, view, to.kind === 'outside')];
   const { veth } = view;
-  if (veth !== undefined) hops.push(...routedFromPod(situation, view, { src, to, link: veth }));
+  if (veth !== undefined) hops.push(...routedFromPod(situation, view, { src, to, service, link: veth }));
   else if (to.kind === 'outside') hops.push(...leaving(situation, view, src, undefined));
   return { ...path, hops };
 }
 
-type Sent = { readonly src: string; readonly to: End; readonly link: LinkMessage };
+type Sent = Target & { readonly src: string; readonly link: LinkMessage };
 
-function routedFromPod(situation: Situation, view: PodView, { src, to, link }: Sent): readonly Hop[] {
+function routedFromPod(situation: Situation, view: PodView, { src, to, service, link }: Sent): readonly Hop[] {
   const family = familyOf(src);
   const isLocal = to.kind === 'node';
-  const marked = findMark(situation, { family, src, dst: to.ip, link, pod: view, isLocal });
+  const isLedByMark = to.kind === 'outside';
+  const packet = { family, src, dst: service?.ip ?? to.ip, link, pod: view };
+  const marked = findMark(situation, { ...packet, isLocal: isLocal && service === undefined, isLedByMark });
+  const rewritten =
+    service === undefined ? [] : [serviceHop(service, view.title, service.isWalked ? to.ip : undefined)];
+  if (service?.isKubeProxy === true && !service.isWalked) return [marked.hop, ...rewritten];
   const flow: Flow = { family, src, dst: to.ip, iif: link.ifindex, mark: marked.mark };
   const leads = leadsFromPod(situation, view, src, to, marked.mark);
   const routed = routeThrough(situation, flow, { leads, pod: view, isLocal });
   const [rule, route] = routed.routing.hops;
   // With a wrong mark the rules do as they are told; where that leads is the consequence, not another fault.
   const isMisled = leads === undefined && to.kind === 'outside' && routed.routing.taken.oif !== view.eni?.ifindex;
-  const hops = [marked.hop, rule, isMisled ? misled(situation, view, src, routed.routing) : route, ...routed.checks];
+  const routing = isMisled ? misled(situation, view, src, routed.routing) : route;
+  const hops = [marked.hop, ...rewritten, rule, routing, ...routed.checks];
   switch (to.kind) {
     case 'node':
       return hops;
@@ -150,7 +184,7 @@ function primaryHops({ facts }: Situation, oif: number | undefined): readonly Ho
 
 /** From the host end of the Pod's pair into the Pod. */
 function arriving(situation: Situation, view: PodView, src: string, dst: string): readonly Hop[] {
-  return [vethHop(situation, view), podNeighHop(situation, view, dst), receivingHop(situation, view, src, dst)];
+  return [vethHop(situation, view, false), podNeighHop(situation, view, dst), receivingHop(situation, view, src, dst)];
 }
 
 /** Walks a packet to a Pod, from wherever it comes. @param dst an address of the Pod */
@@ -163,14 +197,15 @@ function towardsPod(situation: Situation, view: PodView, dst: string, from: End)
   const family = familyOf(dst);
   const leads = leadsToPod(situation, view, dst);
   const { eni } = view;
+  const packet = { family, src: from.ip, dst, isLocal: false, isLedByMark: false };
   switch (from.kind) {
     case 'node':
       return findRouting(situation, { family, dst, mark: 0 }, leads).hops;
     case 'pod': {
       const link = from.pod.veth;
-      const veth = vethHop(situation, from.pod);
+      const veth = vethHop(situation, from.pod, false);
       if (link === undefined) return [veth];
-      const marked = findMark(situation, { family, src: from.ip, dst, link, pod: from.pod, isLocal: false });
+      const marked = findMark(situation, { ...packet, link, pod: from.pod });
       const flow: Flow = { family, src: from.ip, dst, iif: link.ifindex, mark: marked.mark };
       const { routing, checks } = routeThrough(situation, flow, { leads, pod: from.pod, isLocal: false });
       return [veth, marked.hop, ...routing.hops, ...checks];
@@ -180,8 +215,7 @@ function towardsPod(situation: Situation, view: PodView, dst: string, from: End)
       if (eni === undefined) return [cloud, ...findRouting(situation, { family, dst, mark: 0 }, leads).hops];
       const arrival = [cloud, eniHop(eni, family, view)];
       if (eni.link === undefined) return arrival;
-      const incoming = { family, src: from.ip, dst, link: eni.link, pod: undefined, isLocal: false };
-      const marked = findMark(situation, incoming);
+      const marked = findMark(situation, { ...packet, link: eni.link, pod: undefined });
       const flow: Flow = { family, src: from.ip, dst, iif: eni.link.ifindex, mark: marked.mark };
       const { routing, checks } = routeThrough(situation, flow, { leads, pod: undefined, eni, isLocal: false });
       return [...arrival, marked.hop, ...routing.hops, ...checks];

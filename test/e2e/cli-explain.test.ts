@@ -21,13 +21,14 @@ const LOST_AFTER_MS = 1_500;
 
 let trial: Trial;
 let pod: AttachedPod;
+let other: AttachedPod;
 
 test.before(async (t) => {
   t.timeout(240_000);
   await buildExecutables(['tke-eni']);
   trial = await openTrial({ ruleMode: 'compact' });
   pod = await trial.addPod();
-  await trial.addPod();
+  other = await trial.addPod();
   await trial.killAgent();
 });
 test.after.always(() => trial?.close());
@@ -93,7 +94,11 @@ test.serial('tke-eni explain: exits with 0, 1, 2 and 64, and prints one document
   t.is(usage.code, 64);
   t.regex(usage.stderr, /--to "example.com" is no IP address/);
   t.is((await runCli(place, 'explain', pod.ip, '--to', '2001:db8::1')).code, 64, 'two families');
-  t.is((await runCli(place, 'explain', pod.name, '--to', '2001:db8::1')).code, 2, 'a family that the Pod does not have');
+  t.is(
+    (await runCli(place, 'explain', pod.name, '--to', '2001:db8::1')).code,
+    2,
+    'a family that the Pod does not have',
+  );
 });
 
 test.serial('tke-eni explain: answers no question that was not asked', async (t) => {
@@ -130,6 +135,63 @@ test.serial('explain: ends inside the Pod what the Pod sends to itself', async (
     t.true(findings.some(({ id, severity }) => id === 'address-two-owners' && severity === 'warning'));
   } finally {
     await pod.netns.ip('address', 'del', `${inside}/32`, 'dev', 'lo');
+  }
+});
+
+/** As kube-proxy writes a ClusterIP in its nftables mode. */
+const serviceTable = (backends: readonly string[]): string => `table ip kube-proxy {
+  ${backends.map((ip, index) => `chain endpoint-${index} {\n    meta l4proto tcp dnat to ${ip}:8000\n  }`).join('\n  ')}
+  chain service-X {
+    numgen random mod ${backends.length} vmap { ${backends.map((_, index) => `${index} : goto endpoint-${index}`).join(', ')} }
+  }
+  map service-ips {
+    type ipv4_addr . inet_proto . inet_service : verdict
+    elements = { 10.96.0.20 . tcp . 80 : goto service-X }
+  }
+  chain nat-prerouting {
+    type nat hook prerouting priority dstnat; policy accept;
+    ip daddr . meta l4proto . th dport vmap @service-ips
+  }
+}
+`;
+
+test.serial('explain: walks what is sent to a Service to a backend, and says so', async (t) => {
+  const { netns } = trial.node;
+  await netns.nft(serviceTable([pod.ip, other.ip, '10.9.9.9']));
+  try {
+    const there = await explained(pod.ip, { to: '10.96.0.20' });
+    t.deepEqual(faultsOf(there), [], report(there));
+    const hops = there.paths[0]?.hops ?? [];
+    t.true(
+      hops.some(({ element, title }) => element === 'service:10.96.0.20' && /kube-proxy/.test(title)),
+      report(there),
+    );
+    t.true(hops.at(-1)?.title.includes(`default/${other.name}`), 'it ends in a backend that is another Pod');
+    t.is(there.paths[1]?.from, `${other.ip} (Pod default/${other.name})`);
+    const asked = await explained('10.96.0.20');
+    t.regex(asked.subject, /a Service/);
+    t.is(asked.paths[0]?.hops[0]?.element, 'service:10.96.0.20');
+    await netns.nft('delete table ip kube-proxy\n');
+    await netns.nft(serviceTable([pod.ip]));
+    const own = await explained(pod.ip, { to: '10.96.0.20' });
+    t.is(own.paths.length, 1);
+    t.is(own.paths[0]?.hops.at(-1)?.verdict, 'unknown', report(own));
+  } finally {
+    await netns.nft('delete table ip kube-proxy\n');
+  }
+});
+
+test.serial('explain: names a forward chain that drops by default', async (t) => {
+  await trial.node.netns.nft(
+    'table ip filter { chain FORWARD { type filter hook forward priority 0; policy drop; }; }\n',
+  );
+  try {
+    t.false(await pod.netns.ping(trial.vpc.outside.ip, { waitMs: LOST_AFTER_MS }));
+    const explanation = await explained(pod.ip, { to: trial.vpc.outside.ip });
+    const found = explanation.findings.find(({ id }) => id === 'forward-policy-drop');
+    t.regex(found?.what ?? '', /ip filter FORWARD/, report(explanation));
+  } finally {
+    await trial.node.netns.nft('delete table ip filter\n');
   }
 });
 

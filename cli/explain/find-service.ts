@@ -1,0 +1,159 @@
+import { isAddress } from '../../dataplane/ip-prefix.ts';
+import { NFT_TABLE } from '../../dataplane/numbers.ts';
+import type { NodeFacts } from '../node/node-facts.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Where kube-proxy's IPVS mode keeps the addresses of Services. */
+const IPVS_LINK = 'kube-ipvs0';
+
+/** An address that no host has: something on the node puts another one in its place before routing. */
+export type Service = {
+  readonly ip: string;
+  /** Who does so: 'nftables table ip nat, chain KUBE-SERVICES'. */
+  readonly by: string;
+  /** Whether kube-proxy does: then nobody else has the address. Else it may be a host whose ports some program redirects. */
+  readonly isKubeProxy: boolean;
+  /** What it may put in its place, sorted, as far as it can be read. */
+  readonly backends: readonly string[];
+  /** Whether packets are refused: kube-proxy does so where a Service has no backends. */
+  readonly isRefused: boolean;
+};
+
+/**
+ * Finds what rewrites packets to an address: kube-proxy's rules (iptables by its nft variant, or nftables), anybody's
+ * DNAT, or IPVS. Ports are not looked at. Pure.
+ * @see https://kubernetes.io/docs/reference/networking/virtual-ips/
+ */
+export function findService({ host }: Pick<NodeFacts, 'host'>, ip: string): Service | undefined {
+  const ipvs = host.links.find(({ ifname }) => ifname === IPVS_LINK)?.ifindex;
+  if (ipvs !== undefined && host.addresses.some((own) => own.ifindex === ipvs && (own.local ?? own.address) === ip)) {
+    return { ip, by: `IPVS (link ${IPVS_LINK})`, isKubeProxy: true, backends: [], isRefused: false };
+  }
+  if (host.nft.kind === 'unknown') return undefined;
+  const ruleset = rulesetOf(host.nft.value.objects);
+  const found = startsFor(ruleset, ip).map((start) => ({ start, reached: follow(ruleset, start) }));
+  const first =
+    found.find(({ reached }) => reached.isRewriting) ??
+    found.find(({ start, reached }) => isKubeProxys(start) && reached.isRefusing);
+  if (first === undefined) return undefined;
+  const { start, reached } = first;
+  const backends = [...new Set(reached.backends)].filter((each) => each !== ip).sort();
+  const by = `nftables table ${start.table}, ${start.where}`;
+  return { ip, by, isKubeProxy: isKubeProxys(start), backends, isRefused: !reached.isRewriting };
+}
+
+function isKubeProxys({ table, where }: Start): boolean {
+  return /KUBE-/.test(where) || / kube-proxy$/.test(table);
+}
+
+type Ruleset = {
+  /** By '<family> <table> <chain>'. */
+  readonly rules: ReadonlyMap<string, readonly Json[]>;
+  readonly maps: readonly Json[];
+};
+
+type Start = { readonly table: string; readonly where: string; readonly body: unknown };
+
+function rulesetOf(objects: readonly Json[]): Ruleset {
+  const rules = objects.map(({ rule }) => rule).filter(isObject);
+  const foreign = rules.filter(({ family, table }) => !(family === 'inet' && table === NFT_TABLE));
+  return {
+    rules: Map.groupBy(foreign, (rule) => `${tableOf(rule)} ${String(rule['chain'])}`),
+    maps: objects.map(({ map }) => map).filter(isObject),
+  };
+}
+
+function tableOf({ family, table }: Json): string {
+  return `${String(family)} ${String(table)}`;
+}
+
+/** Rules and map elements for exactly this destination. */
+function startsFor({ rules, maps }: Ruleset, ip: string): readonly Start[] {
+  const byRule = [...rules.values()]
+    .flat()
+    .filter((rule) => listOf(rule['expr']).some((statement) => isForDestination(statement, ip)))
+    .map((rule) => ({ table: tableOf(rule), where: `chain ${String(rule['chain'])}`, body: rule['expr'] }));
+  const byMap = maps.flatMap((map) =>
+    listOf(map['elem'])
+      .filter((element) => Array.isArray(element) && isKeyOf(element[0], ip))
+      .map((element) => ({ table: tableOf(map), where: `map ${String(map['name'])}`, body: element })),
+  );
+  return [...byRule, ...byMap];
+}
+
+function isForDestination(statement: unknown, ip: string): boolean {
+  const match = isObject(statement) ? statement['match'] : undefined;
+  return isObject(match) && match['op'] === '==' && match['right'] === ip && fieldOf(match) === 'daddr';
+}
+
+function fieldOf({ left }: Json): unknown {
+  const payload = isObject(left) ? left['payload'] : undefined;
+  return isObject(payload) ? payload['field'] : undefined;
+}
+
+/** '10.96.0.10', or a concatenation that begins with it. */
+function isKeyOf(key: unknown, ip: string): boolean {
+  if (key === ip) return true;
+  const concat = isObject(key) ? key['concat'] : undefined;
+  return Array.isArray(concat) && concat[0] === ip;
+}
+
+type Reached = { isRewriting: boolean; isRefusing: boolean; readonly backends: string[]; readonly seen: Set<string> };
+
+function follow(ruleset: Ruleset, start: Start): Reached {
+  const reached: Reached = { isRewriting: false, isRefusing: false, backends: [], seen: new Set() };
+  const waiting: unknown[] = [start.body];
+  for (let body = waiting.pop(); body !== undefined; body = waiting.pop()) {
+    const targets = [...new Set(collect(reached, body))].filter((chain) => !reached.seen.has(chain));
+    for (const chain of targets) {
+      reached.seen.add(chain);
+      const rules = ruleset.rules.get(`${start.table} ${chain}`) ?? [];
+      const bodies = rules.map((rule) => rule['expr']);
+      // iptables does not tell nft what its DNAT puts in; kube-proxy's chain for a backend names it as a source, too.
+      if (bodies.some((expr) => JSON.stringify(expr).includes('{"type":"target","name":"DNAT"}'))) {
+        reached.backends.push(...bodies.flatMap(sourcesOf));
+      }
+      waiting.push(...bodies);
+    }
+  }
+  return reached;
+}
+
+/** Notes what a rule rewrites to; returns the chains that it leads to. */
+function collect(reached: Reached, body: unknown): readonly string[] {
+  if (Array.isArray(body)) return body.flatMap((member) => collect(reached, member));
+  if (!isObject(body)) return [];
+  return Object.entries(body).flatMap(([key, value]) => {
+    if (key === 'reject' || (key === 'xt' && isObject(value) && value['name'] === 'REJECT')) reached.isRefusing = true;
+    if (key === 'dnat' || key === 'redirect' || (key === 'xt' && isObject(value) && value['name'] === 'DNAT')) {
+      reached.isRewriting = true;
+      reached.backends.push(...addressesIn(value));
+      return [];
+    }
+    if ((key === 'jump' || key === 'goto') && isObject(value)) return [String(value['target'])];
+    return collect(reached, value);
+  });
+}
+
+function sourcesOf(expr: unknown): readonly string[] {
+  return listOf(expr).flatMap((statement) => {
+    const match = isObject(statement) ? statement['match'] : undefined;
+    const isSource = isObject(match) && match['op'] === '==' && fieldOf(match) === 'saddr';
+    return isSource ? addressesIn(match['right']) : [];
+  });
+}
+
+function addressesIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return isAddress(value) ? [value] : [];
+  if (Array.isArray(value)) return value.flatMap(addressesIn);
+  return isObject(value) ? Object.values(value).flatMap(addressesIn) : [];
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
