@@ -41,23 +41,30 @@ function podFindings(facts: ClusterFacts, index: Index): readonly Finding[] {
   const findings: Finding[] = [];
   for (const pod of pods) {
     for (const ip of pod.ips) {
-      const holdings = index.get(ip)?.filter(({ role }) => role !== 'own');
-      if ((holdings === undefined || holdings.length === 0) && !isOurs(ip)) continue;
+      const all = index.get(ip) ?? [];
+      const holdings = all.filter(({ role }) => role !== 'own');
+      if (all.length === 0 && !isOurs(ip, pod.nodeName)) continue;
       const there = byIp.get(ip);
       if (there === undefined) byIp.set(ip, [pod]);
       else there.push(pod);
-      findings.push(...placeFindings(pod, ip, holdings ?? []));
+      findings.push(...placeFindings(pod, ip, holdings, all[0]));
     }
   }
   return [...findings, ...[...byIp].flatMap(([ip, owners]) => sharedAddress(ip, owners))];
 }
 
-function placeFindings(pod: ClusterPod, ip: string, holdings: readonly Holding[]): readonly Finding[] {
+function placeFindings(
+  pod: ClusterPod,
+  ip: string,
+  holdings: readonly Holding[],
+  own: Holding | undefined,
+): readonly Finding[] {
   const subjects = [`pod:${pod.key}`, `address:${ip}`];
   const [namespace = '', name = ''] = pod.key.split('/');
   const again = `kubectl -n ${namespace} delete pod ${name}`;
   if (holdings.length === 0) {
-    const what = `Pod ${pod.key} on ${pod.nodeName} has ${ip}, which no NodeENIConfig has`;
+    const whose = own === undefined ? 'which no NodeENIConfig has' : `which is ${own.eniId}'s own and for no Pod`;
+    const what = `Pod ${pod.key} on ${pod.nodeName} has ${ip}, ${whose}`;
     return [finding('pod-address-unlisted', { what, fix: [`kubectl describe nec ${pod.nodeName}`, again], subjects })];
   }
   if (holdings.some(({ nodeName }) => nodeName === pod.nodeName)) return [];
@@ -89,9 +96,8 @@ function sharedAddress(ip: string, owners: readonly ClusterPod[]): readonly Find
  * Tells whether an address is one of ours although no NodeENIConfig has it: it is in a subnet of our ENIs and not of the
  * node's own bridge, or somebody wrote a record of it. Others on the same nodes may have networks of their own.
  */
-function ourNetworks(facts: ClusterFacts): (ip: string) => boolean {
+function ourNetworks(facts: ClusterFacts): (ip: string, nodeName: string) => boolean {
   const subnets = new BlockList();
-  const bridges = new BlockList();
   const infos = facts.necs.flatMap(({ status }) => status.eniInfos ?? []);
   const ofCloud = facts.cloud === undefined ? [] : (ifKnown(facts.cloud)?.subnets ?? []);
   const cidrs = [
@@ -99,15 +105,19 @@ function ourNetworks(facts: ClusterFacts): (ip: string) => boolean {
     ...ofCloud.flatMap(({ cidr, cidrV6 }) => [cidr, cidrV6]),
   ];
   addAll(subnets, cidrs);
-  addAll(
-    bridges,
-    (ifKnown(facts.nodes) ?? []).flatMap(({ podCidrs }) => podCidrs),
-  );
+  // One list a node: thousands of networks in one would be walked for every Pod.
+  const bridges = new Map((ifKnown(facts.nodes) ?? []).map(({ key, podCidrs }) => [key, podCidrs]));
   const recorded = new Set((ifKnown(facts.vips) ?? []).filter(({ isEnis }) => !isEnis).map(({ ip }) => ip));
-  return (ip) => {
-    const type = familyOf(ip) === 6 ? 'ipv6' : 'ipv4';
-    return !bridges.check(ip, type) && (subnets.check(ip, type) || recorded.has(ip));
+  return (ip, nodeName) => {
+    const isIn = subnets.check(ip, familyOf(ip) === 6 ? 'ipv6' : 'ipv4') || recorded.has(ip);
+    return isIn && !isInside(ip, bridges.get(nodeName) ?? []);
   };
+}
+
+function isInside(ip: string, cidrs: readonly string[]): boolean {
+  const list = new BlockList();
+  addAll(list, cidrs);
+  return list.check(ip, familyOf(ip) === 6 ? 'ipv6' : 'ipv4');
 }
 
 function addAll(list: BlockList, cidrs: readonly (string | undefined)[]): void {

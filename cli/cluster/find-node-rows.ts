@@ -1,7 +1,13 @@
-import type { Finding } from '../finding.ts';
 import { ifKnown } from '../node/known.ts';
 import type { ClusterFacts, ClusterNec, ClusterNode } from './cluster-facts.ts';
 import { holdingsOf } from './find-addresses.ts';
+import {
+  bareNodeProblem,
+  findNodeProblems,
+  type NodeProblem,
+  type Patience,
+  PROBLEM_WEIGHT,
+} from './find-node-problems.ts';
 
 /** One node of the cluster. */
 export type NodeRow = {
@@ -43,29 +49,29 @@ export type AddressCounts = {
   readonly free: number | undefined;
 };
 
-/** What is wrong with a node. */
-export type NodeProblem = {
-  readonly severity: Finding['severity'];
-  /** One word: that of a condition, or ours. */
-  readonly reason: string;
-  readonly message: string;
-};
-
 const NO_ENIS: EniCounts = { attached: 0, attaching: 0, detaching: 0, draining: 0, exclusive: 0, max: undefined };
-const WEIGHT: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, info: 2 };
-
-/** Makes a row for every NodeENIConfig, and for every Node that ought to have one, those with problems first. Pure. */
-export function findNodeRows(facts: ClusterFacts): readonly NodeRow[] {
+/**
+ * Makes a row for every NodeENIConfig, and for every Node that ought to have one, those with problems first. What passes by
+ * itself is a problem from an age of `graceMs` on. Pure.
+ */
+export function findNodeRows(facts: ClusterFacts, graceMs: number): readonly NodeRow[] {
   const nodes = ifKnown(facts.nodes);
   const byName = new Map((nodes ?? []).map((node) => [node.key, node]));
   const podIps = podIpsOf(facts);
-  const rows = facts.necs.map((nec) =>
-    rowOf(nec, byName.get(nec.key), nodes !== undefined, podIps?.get(nec.key), podIps !== undefined),
-  );
+  const patience = { nowMs: facts.takenAtMs, graceMs };
+  const rows = facts.necs.map((nec) => {
+    const node = nodes === undefined ? 'unknown' : byName.get(nec.key);
+    const ips = podIps === undefined ? undefined : (podIps.get(nec.key) ?? NO_IPS);
+    return rowOf(nec, node, ips, patience);
+  });
   const withNec = new Set(facts.necs.map(({ key }) => key));
-  const bare = (nodes ?? []).filter((node) => node.isTainted && !withNec.has(node.key)).map(bareRow);
+  const bare = (nodes ?? [])
+    .filter((node) => node.isTainted && !withNec.has(node.key))
+    .map((node) => bareRow(node, patience));
   return [...rows, ...bare].toSorted((a, b) => weightOf(a) - weightOf(b) || (a.node < b.node ? -1 : 1));
 }
+
+const NO_IPS: ReadonlySet<string> = new Set();
 
 function podIpsOf(facts: ClusterFacts): ReadonlyMap<string, ReadonlySet<string>> | undefined {
   const pods = ifKnown(facts.pods);
@@ -81,15 +87,14 @@ function podIpsOf(facts: ClusterFacts): ReadonlyMap<string, ReadonlySet<string>>
 
 function rowOf(
   nec: ClusterNec,
-  node: ClusterNode | undefined,
-  areNodesKnown: boolean,
+  node: ClusterNode | 'unknown' | undefined,
   podIps: ReadonlySet<string> | undefined,
-  arePodsKnown: boolean,
+  patience: Patience,
 ): NodeRow {
   const { spec, status } = nec;
   const shared = holdingsOf(nec).filter(({ role }) => role === 'shared');
   const releasing = shared.filter(({ isReleasing }) => isReleasing).length;
-  const used = arePodsKnown ? shared.filter(({ ip }) => podIps?.has(ip) === true).length : undefined;
+  const used = podIps === undefined ? undefined : shared.filter(({ ip }) => podIps.has(ip)).length;
   const idle = shared.filter(({ ip, isReleasing }) => !isReleasing && podIps?.has(ip) !== true).length;
   const enis = eniCountsOf(nec);
   const { maxIPPerENI } = spec;
@@ -103,14 +108,13 @@ function rowOf(
     desired: spec.desiredRouteENIIP,
     quota: enis.max === undefined || maxIPPerENI === undefined ? undefined : enis.max * maxIPPerENI,
     allocatable: status.allocatableRouteENIIPs,
-    settings: [...nec.settings, ...(node?.settings ?? [])],
-    problems: problemsOf(nec, node, areNodesKnown).toSorted((a, b) => WEIGHT[a.severity] - WEIGHT[b.severity]),
+    settings: [...nec.settings, ...(node === 'unknown' ? [] : (node?.settings ?? []))],
+    problems: findNodeProblems(nec, node, patience),
   };
 }
 
 /** A Node that our taint keeps Pods from and that ipamd made nothing for yet. */
-function bareRow(node: ClusterNode): NodeRow {
-  const message = 'the node waits for ipamd: it has the taint and no NodeENIConfig';
+function bareRow(node: ClusterNode, patience: Patience): NodeRow {
   return {
     node: node.key,
     instanceId: '',
@@ -122,7 +126,7 @@ function bareRow(node: ClusterNode): NodeRow {
     quota: undefined,
     allocatable: undefined,
     settings: node.settings,
-    problems: [{ severity: 'error', reason: 'NoNodeENIConfig', message }],
+    problems: [bareNodeProblem(node, patience)],
   };
 }
 
@@ -140,64 +144,9 @@ function eniCountsOf({ spec, status }: ClusterNec): EniCounts {
   };
 }
 
-/** Reasons of Ready that are no trouble by themselves: they pass. */
-const PASSING: readonly string[] = ['CallUnderWay', 'Draining'];
-
-function problemsOf(nec: ClusterNec, node: ClusterNode | undefined, areNodesKnown: boolean): readonly NodeProblem[] {
-  const { spec, status, faults } = nec;
-  const [fault, ...more] = faults;
-  const rest = more.length === 0 ? '' : ` (and ${more.length} more)`;
-  const seen = spec.observedSupplyEpoch ?? 0;
-  return [
-    ...(fault === undefined ? [] : [{ severity: 'error' as const, reason: 'Malformed', message: `${fault}${rest}` }]),
-    ...(status.conditions ?? []).flatMap(problemOfCondition),
-    ...(seen > (status.supplyEpoch ?? 0)
-      ? [
-          {
-            severity: 'warning' as const,
-            reason: 'OldState',
-            message: `the agent has seen supply epoch ${seen}, the object has ${status.supplyEpoch ?? 0}: a restored etcd?`,
-          },
-        ]
-      : []),
-    ...(areNodesKnown ? nodeProblems(nec, node) : []),
-    ...(nec.leavingSinceMs === undefined
-      ? []
-      : [{ severity: 'info' as const, reason: 'Leaving', message: 'its NodeENIConfig is being deleted' }]),
-  ];
-}
-
-/** Ready is good when true; every other condition tells a trouble while it is true. */
-function problemOfCondition({
-  type,
-  status,
-  reason,
-  message = '',
-}: NonNullable<ClusterNec['status']['conditions']>[number]): readonly NodeProblem[] {
-  if (type === 'Ready') {
-    if (status === 'True') return [];
-    return [{ severity: PASSING.includes(reason) ? 'info' : 'error', reason, message }];
-  }
-  return status === 'True' ? [{ severity: 'warning', reason: type, message: `${reason}: ${message}` }] : [];
-}
-
-function nodeProblems(nec: ClusterNec, node: ClusterNode | undefined): readonly NodeProblem[] {
-  if (node === undefined) {
-    return [{ severity: 'warning', reason: 'NoNode', message: 'the cluster has no Node of this name' }];
-  }
-  return [
-    ...(node.isTainted
-      ? [{ severity: 'error' as const, reason: 'Tainted', message: 'the agent does not serve: no Pod is sent here' }]
-      : []),
-    ...(node.isReady
-      ? []
-      : [{ severity: 'warning' as const, reason: 'NodeNotReady', message: `kubelet of ${nec.key} is not ready` }]),
-  ];
-}
-
 function weightOf({ problems }: NodeRow): number {
   const [first] = problems;
-  return first === undefined ? WEIGHT.info + 1 : WEIGHT[first.severity];
+  return first === undefined ? PROBLEM_WEIGHT.info + 1 : PROBLEM_WEIGHT[first.severity];
 }
 
 /** What all nodes have together. */

@@ -21,7 +21,7 @@ import { renderSubnets } from './render-subnets.ts';
 
 /** Shows a view of the cluster; changes nothing. @throws CliError NO_CLUSTER, FORBIDDEN, NO_CLOUD, USAGE */
 export async function run(args: ClusterArgs, context: CommandContext): Promise<ExitCode> {
-  refuseNegative(args);
+  refuseOdd(args);
   const progress = openProgress(context);
   const client = await openCluster(context);
   const look: ViewContext['look'] = (parts) => lookAtCluster(args, context, client, progress, parts);
@@ -33,13 +33,20 @@ export async function run(args: ClusterArgs, context: CommandContext): Promise<E
   }
 }
 
-/** @throws CliError USAGE naming every number that is none of seconds */
-function refuseNegative({ sample = 0, grace }: ClusterArgs): void {
-  const wrong = [['--sample', sample] as const, ['--grace', grace] as const].filter(([, value]) => !(value >= 0));
-  if (wrong.length === 0) return;
-  const text = wrong.map(([name, value]) => `${name}: expected seconds, 0 or more, got ${value}`).join('; ');
-  throw new CliError('USAGE', text, 'see tke-eni cluster --help');
+/** Refuses what makes no sense, rather than leave it out silently. @throws CliError USAGE naming all of it */
+function refuseOdd({ view = 'nodes', sample, grace, cloud }: ClusterArgs): void {
+  const numbers = [['--sample', sample ?? 0] as const, ['--grace', grace] as const];
+  const wrong = [
+    ...numbers
+      .filter(([, value]) => !(value >= 0))
+      .map(([name, value]) => `${name}: expected seconds, 0 or more, got ${value}`),
+    ...(cloud && view === 'nodes' ? ['--cloud: the view of nodes asks nothing of the cloud'] : []),
+    ...(sample !== undefined && !LOOKS_TWICE.includes(view) ? [`--sample: the view of ${view} looks once`] : []),
+  ];
+  if (wrong.length > 0) throw new CliError('USAGE', wrong.join('; '), 'see tke-eni cluster --help');
 }
+
+const LOOKS_TWICE: readonly string[] = ['subnets', 'leaks'];
 
 type ViewContext = CommandContext & {
   readonly look: (parts: readonly ClusterPart[]) => Promise<ClusterFacts>;
@@ -47,9 +54,9 @@ type ViewContext = CommandContext & {
 };
 type View = (args: ClusterArgs, context: ViewContext) => Promise<ExitCode>;
 
-const showNodes: View = async ({ output }, context) => {
+const showNodes: View = async ({ output, grace }, context) => {
   const facts = await context.look(['nodes', 'pods']);
-  const rows = findNodeRows(facts);
+  const rows = findNodeRows(facts, grace * 1_000);
   warn(context, [facts.nodes, facts.pods]);
   await printView(output, context, { totals: totalsOf(rows), nodes: rows }, (layout) => renderNodes(rows, layout));
   return rows.some(({ problems }) => problems[0]?.severity === 'error') ? EXIT.wrong : EXIT.ok;

@@ -76,6 +76,11 @@ const PLANTED: Readonly<
     id: 'pod-address-unlisted',
     names: ['shop/web-3', '10.0.1.77', 'n1'],
   },
+  "a Pod with an ENI's own address": {
+    objects: withObjects(podObject('web-3', 'n1', ['10.0.1.2'])),
+    id: 'pod-address-unlisted',
+    names: ['shop/web-3', "eni-00000001's own"],
+  },
   'a Pod with an address of another node': {
     objects: withObjects(podObject('web-3', 'n2', ['10.0.1.12'])),
     id: 'pod-address-elsewhere',

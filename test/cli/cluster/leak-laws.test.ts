@@ -80,7 +80,7 @@ test('views: agree on how many addresses there are and how many are used', (t) =
     fc.property(CLUSTERS, (shape) => {
       const { objects, cloud } = healthy(shape);
       const facts = factsOf(objects, cloud);
-      const totals = totalsOf(findNodeRows(facts));
+      const totals = totalsOf(findNodeRows(facts, 0));
       const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
       const used = sum(shape.map(({ ips, pods }) => Math.min(ips, pods)));
       t.like(totals, { assigned: sum(shape.map(({ ips }) => ips)), used, free: totals.assigned - used });

@@ -8,6 +8,7 @@ import { renderLeaks } from '../../../cli/cluster/render-leaks.ts';
 import { type ClusterLayout, renderNodes } from '../../../cli/cluster/render-nodes.ts';
 import { renderSubnets } from '../../../cli/cluster/render-subnets.ts';
 import { matchesGolden } from '../../support/golden.ts';
+import { runCaptured } from '../agent/captured.ts';
 import { cloudEni, cloudOf, factsOf, SAMPLE } from './sample.ts';
 
 const FACTS = factsOf(
@@ -19,7 +20,7 @@ const FACTS = factsOf(
   ]),
 );
 const VIEWS: Readonly<Record<string, (layout: ClusterLayout) => string>> = {
-  nodes: (layout) => renderNodes(findNodeRows(FACTS), layout),
+  nodes: (layout) => renderNodes(findNodeRows(FACTS, 600_000), layout),
   subnets: (layout) => renderSubnets(findSubnetRows(FACTS), layout),
   enis: (layout) => renderEnis(findEniRows(FACTS), layout),
   leaks: (layout) =>
@@ -46,3 +47,25 @@ for (const [name, render] of Object.entries(VIEWS)) {
     t.is(plain, render({ width: 160, isColored: false }));
   });
 }
+
+const ODD: readonly (readonly [string, RegExp])[] = [
+  ['cluster leaks --sample -1 --grace -2', /--sample: expected seconds, 0 or more, got -1; --grace: .*-2/],
+  ['cluster nodes --cloud', /--cloud: the view of nodes asks nothing/],
+  ['cluster enis --sample 5', /--sample: the view of enis looks once/],
+  ['cluster pods', /pods/],
+];
+
+for (const [line, said] of ODD) {
+  test(`tke-eni ${line}: is refused before anybody is asked`, async (t) => {
+    const { code, stdout, stderr } = await runCaptured([...line.split(' '), '--kubeconfig', '/nonexistent']);
+    t.is(code, 64);
+    t.is(stdout, '');
+    t.regex(stderr, said);
+  });
+}
+
+test('tke-eni cluster: says which kubeconfig leads nowhere', async (t) => {
+  const { code, stderr } = await runCaptured(['cluster', '--kubeconfig', '/nonexistent']);
+  t.is(code, 2);
+  t.regex(stderr, /\/nonexistent/);
+});

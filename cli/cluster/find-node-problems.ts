@@ -1,0 +1,89 @@
+import type { Finding } from '../finding.ts';
+import type { ClusterNec, ClusterNode } from './cluster-facts.ts';
+
+/** What is wrong with a node. */
+export type NodeProblem = {
+  readonly severity: Finding['severity'];
+  /** One word: that of a condition, or ours. */
+  readonly reason: string;
+  readonly message: string;
+};
+
+/** When it is, and how long what passes by itself may take. Milliseconds. */
+export type Patience = { readonly nowMs: number; readonly graceMs: number };
+
+/** Order of problems, the heaviest first. */
+export const PROBLEM_WEIGHT: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, info: 2 };
+
+/** Lists what is wrong with a node by its objects, the heaviest first. Undefined Node: the cluster has none. Pure. */
+export function findNodeProblems(
+  nec: ClusterNec,
+  node: ClusterNode | 'unknown' | undefined,
+  patience: Patience,
+): readonly NodeProblem[] {
+  const problems = [
+    ...objectProblems(nec),
+    ...(nec.status.conditions ?? []).flatMap((condition) => problemOfCondition(condition, patience)),
+    ...(node === 'unknown' ? [] : nodeProblems(nec, node, patience)),
+  ];
+  return problems.toSorted((a, b) => PROBLEM_WEIGHT[a.severity] - PROBLEM_WEIGHT[b.severity]);
+}
+
+/** Says what a Node lacks that has our taint and no NodeENIConfig. Pure. */
+export function bareNodeProblem(node: ClusterNode, patience: Patience): NodeProblem {
+  const message = 'the node waits for ipamd: it has the taint and no NodeENIConfig';
+  return { severity: isYoung(node.createdMs, patience) ? 'info' : 'error', reason: 'NoNodeENIConfig', message };
+}
+
+function objectProblems({ spec, status, faults, leavingSinceMs }: ClusterNec): readonly NodeProblem[] {
+  const [fault, ...more] = faults;
+  const rest = more.length === 0 ? '' : ` (and ${more.length} more)`;
+  const [seen, has] = [spec.observedSupplyEpoch ?? 0, status.supplyEpoch ?? 0];
+  const old = `the agent has seen supply epoch ${seen}, the object has ${has}: a restored etcd?`;
+  return [
+    ...problemIf(fault !== undefined, 'error', 'Malformed', `${fault}${rest}`),
+    ...problemIf(seen > has, 'warning', 'OldState', old),
+    ...problemIf(leavingSinceMs !== undefined, 'info', 'Leaving', 'its NodeENIConfig is being deleted'),
+  ];
+}
+
+/** Reasons of Ready that are no trouble by themselves: they pass. */
+const PASSING: readonly string[] = ['CallUnderWay', 'Draining'];
+
+type Condition = NonNullable<ClusterNec['status']['conditions']>[number];
+
+/** Ready is good when true; every other condition tells a trouble while it is true. */
+function problemOfCondition(
+  { type, status, reason, message = '', lastTransitionTime }: Condition,
+  patience: Patience,
+): readonly NodeProblem[] {
+  if (type !== 'Ready') return problemIf(status === 'True', 'warning', type, `${reason}: ${message}`);
+  if (status === 'True') return [];
+  if (!PASSING.includes(reason)) return [{ severity: 'error', reason, message }];
+  const isLate = !isYoung(Date.parse(lastTransitionTime), patience);
+  return [{ severity: isLate ? 'warning' : 'info', reason, message }];
+}
+
+function nodeProblems(nec: ClusterNec, node: ClusterNode | undefined, patience: Patience): readonly NodeProblem[] {
+  if (node === undefined) {
+    return [{ severity: 'warning', reason: 'NoNode', message: 'the cluster has no Node of this name' }];
+  }
+  const starting = isYoung(node.createdMs, patience) ? 'info' : 'error';
+  return [
+    ...problemIf(node.isTainted, starting, 'Tainted', 'the agent does not serve: no Pod is sent here'),
+    ...problemIf(!node.isReady, 'warning', 'NodeNotReady', `kubelet of ${nec.key} is not ready`),
+  ];
+}
+
+function problemIf(
+  isSo: boolean,
+  severity: NodeProblem['severity'],
+  reason: string,
+  message: string,
+): readonly NodeProblem[] {
+  return isSo ? [{ severity, reason, message }] : [];
+}
+
+function isYoung(sinceMs: number, { nowMs, graceMs }: Patience): boolean {
+  return nowMs - sinceMs < graceMs;
+}
