@@ -1,4 +1,4 @@
-import { readdirSync, readlinkSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { LibcError } from '../../netlink/errno.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { NetlinkError } from '../../netlink/netlink-error.ts';
@@ -10,9 +10,9 @@ import { netnsNames } from '../node/read-insides.ts';
 import type { LostPeer } from './find-link-differences.ts';
 
 /**
- * Looks for the other ends of veths: on the host, in the namespaces of /run/netns, and in those of processes. A veth
- * lives only while both its namespaces do, so one that is found nowhere is in a namespace that a leaked descriptor
- * holds. Only root sees the namespaces of all processes.
+ * Looks for the other ends of veths: on the host, in the namespaces of /run/netns, in those that anybody mounted
+ * anywhere, and in those of processes and their threads. A veth lives only while both its namespaces do, so one that is
+ * found nowhere is in a namespace that a leaked descriptor holds. Only root sees the namespaces of all processes.
  */
 export function findPeers(
   global: Pick<GlobalArgs, 'hostRoot'>,
@@ -51,22 +51,67 @@ function seesAllProcesses(): boolean {
   return readlinkSync('/proc/self/ns/pid') === INIT_PID_NAMESPACE;
 }
 
-/** Names first, then processes; each namespace once. */
+/** Names first, then mounts, then processes; each namespace once. */
 function namespaces(hostRoot: string): readonly Candidate[] {
   const named = netnsNames(hostRoot).map((name) => ({
     path: resolveHostPath(hostRoot, `/run/netns/${name}`),
     name: `/run/netns/${name}`,
   }));
-  const ofProcesses = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((pid) => ({ path: `/proc/${pid}/ns/net`, name: `/proc/${pid}/ns/net` }));
+  const pids = listOrNone('/proc').filter((name) => /^\d+$/.test(name));
+  const ofProcesses = pids.flatMap((pid) =>
+    [`/proc/${pid}`, ...listOrNone(`/proc/${pid}/task`).map((task) => `/proc/${pid}/task/${task}`)].map((folder) => ({
+      path: `${folder}/ns/net`,
+      name: `${folder}/ns/net`,
+    })),
+  );
   const seen = new Set<string>();
-  return [...named, ...ofProcesses].filter(({ path }) => {
+  return [...named, ...mounted(pids), ...ofProcesses].filter(({ path }) => {
     const identity = identityOf(path);
     if (identity === undefined || seen.has(identity)) return false;
     seen.add(identity);
     return true;
   });
+}
+
+/** Namespaces that are mounted on some file, as Docker does it elsewhere, seen by one process of each mount namespace. */
+function mounted(pids: readonly string[]): readonly Candidate[] {
+  const seen = new Set<string>();
+  return pids.flatMap((pid) => {
+    const identity = identityOf(`/proc/${pid}/ns/mnt`);
+    if (identity === undefined || seen.has(identity)) return [];
+    seen.add(identity);
+    return mountPoints(readOrEmpty(`/proc/${pid}/mountinfo`)).map((name) => ({
+      path: `/proc/${pid}/root${name}`,
+      name,
+    }));
+  });
+}
+
+/** @see proc_pid_mountinfo(5): root and mount point are the fourth and fifth field, with octal escapes */
+function mountPoints(mountinfo: string): readonly string[] {
+  return mountinfo.split('\n').flatMap((line) => {
+    const [, , , root = '', point = ''] = line.split(' ');
+    if (!root.startsWith('net:[')) return [];
+    return [point.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))];
+  });
+}
+
+function listOrNone(path: string): readonly string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    // The process has ended.
+    return [];
+  }
+}
+
+function readOrEmpty(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // As above.
+    return '';
+  }
 }
 
 function identityOf(path: string): string | undefined {

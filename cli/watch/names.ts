@@ -18,6 +18,8 @@ export type Names = {
 
 /** Reading a journal takes some milliseconds; a burst of changes by strangers must not be spent on reading it. */
 const READ_AGAIN_MS = 100;
+/** Pods that are remembered, most of them gone; a watch may go on for weeks. */
+const MAX_PODS = 10_000;
 
 /**
  * Names Pods and ENIs by the agent's journal, which `read` reads; again when a name is not known, since the agent writes
@@ -32,6 +34,7 @@ export function createNames(read: () => NameSource | undefined, clock: Pick<Cloc
   let readAtMs = Number.NEGATIVE_INFINITY;
   const refresh = () => {
     readAtMs = clock.monotonicMs();
+    if (byKey.size > MAX_PODS) for (const map of [byIp, byVeth, byKey, byTable, byMac]) map.clear();
     const source = read();
     for (const lease of source?.leases ?? []) {
       const owner = podOwner(lease);

@@ -7,6 +7,7 @@ import { EXIT, type ExitCode } from '../exit-code.ts';
 import { ifKnown } from '../node/known.ts';
 import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { withNodeNetns } from '../node/with-node-netns.ts';
+import { plainText } from '../output/cell-text.ts';
 import { renderWarning } from '../output/render-error.ts';
 import type { WatchArgs } from './command.ts';
 import { eventKindNumber } from './find-agent-event.ts';
@@ -39,7 +40,9 @@ export async function run(args: WatchArgs, context: CommandContext): Promise<Exi
   const { stdout } = context;
   const print = (event: WatchEvent) => {
     if (!isWanted(event, filter)) return;
-    stdout.write(output === 'json' ? `${JSON.stringify(event)}\n` : renderWatchEvent(event, stdout.isColored));
+    // What JSON leaves as it is, some terminals obey.
+    const json = () => (stdout.isTerminal ? plainText(JSON.stringify(event)) : JSON.stringify(event));
+    stdout.write(output === 'json' ? `${json()}\n` : renderWatchEvent(event, stdout.isColored));
   };
   const names = createNames(() => ifKnown(readAgentFacts(context.global.stateDir))?.journal, context.clock);
   const hasKernel = kinds.length === 0 || kinds.some((kind) => KERNEL_KINDS.some((known) => known === kind));

@@ -1,4 +1,5 @@
-import { readlinkSync } from 'node:fs';
+import { randomInt } from 'node:crypto';
+import { readlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import type { LostPeer } from '../../../cli/diff/find-link-differences.ts';
 import { findPeers } from '../../../cli/diff/look-for-peers.ts';
@@ -7,6 +8,7 @@ import { openNetns, warmThreadPool } from '../../../netlink/netns.ts';
 import { NetnsView } from '../../support/netns.ts';
 import { run } from '../../support/run.ts';
 import { deleteNetnsNames, reservePrefix } from '../../support/run-names.ts';
+import { createTempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 /** Says where the other end of a veth of `host` is, as repair would ask. */
@@ -21,12 +23,16 @@ test('findPeers: tells a sandbox that lives from one that only a leaked descript
   t.timeout(60_000);
   await warmThreadPool();
   const { prefix, release } = reservePrefix();
+  const dir = createTempDir('peers');
   const [host, sandbox] = [new NetnsView(`${prefix}host`), new NetnsView(`${prefix}sandbox`)];
   try {
     await run(['ip', 'netns', 'add', host.name]);
     await run(['ip', 'netns', 'add', sandbox.name]);
     await host.ip('link', 'add', 'both', 'type', 'veth', 'peer', 'name', 'here');
-    await host.ip('link', 'add', 'lost', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', sandbox.name);
+    // Numbers that no other namespace of this machine has: an end is known by them.
+    const [own, other] = [randomInt(1 << 20, 1 << 30), randomInt(1 << 20, 1 << 30)].map(String) as [string, string];
+    const peer = ['peer', 'name', 'eth0', 'index', other, 'netns', sandbox.name];
+    await host.ip('link', 'add', 'lost', 'index', own, 'type', 'veth', ...peer);
     t.deepEqual(peerOf(host, 'both'), { kind: 'host' });
     t.deepEqual(peerOf(host, 'lost'), { kind: 'netns', path: sandbox.path });
 
@@ -34,7 +40,13 @@ test('findPeers: tells a sandbox that lives from one that only a leaked descript
     // The child is in the namespace once it has become what it was told to run.
     await waitUntil(() => readlinkSync(`/proc/${child.pid}/exe`).endsWith('/sleep'), { what: 'sleep in the sandbox' });
     using leaked = openNetns(sandbox.path);
+    // As Docker names them: somewhere else, with a blank for good measure.
+    const point = dir.join('a name');
+    writeFileSync(point, '');
+    await run(['mount', '--bind', sandbox.path, point]);
     await run(['ip', 'netns', 'del', sandbox.name]);
+    t.deepEqual(peerOf(host, 'lost'), { kind: 'netns', path: point });
+    await run(['umount', point]);
     t.deepEqual(peerOf(host, 'lost'), { kind: 'netns', path: `/proc/${child.pid}/ns/net` });
 
     await child.stop('SIGKILL');
@@ -43,6 +55,8 @@ test('findPeers: tells a sandbox that lives from one that only a leaked descript
     t.is(peerOf(host, 'lost')?.kind, isWholeView ? 'nowhere' : 'unknown');
   } finally {
     await deleteNetnsNames([host.name, sandbox.name]);
+    await run(['sh', '-c', `! mountpoint -q '${dir.join('a name')}' || umount '${dir.join('a name')}'`]);
+    dir.close();
     release();
   }
 });
