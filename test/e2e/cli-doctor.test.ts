@@ -100,6 +100,18 @@ test.serial('tke-eni doctor: names a fight with a program that undoes repairs', 
   t.deepEqual(await idsOf(trial), []);
 });
 
+test.serial('tke-eni doctor: names an agent that hangs, whose socket takes connections still', async (t) => {
+  t.timeout(60_000);
+  const { trial } = theNode();
+  trial.agent.kill('SIGSTOP');
+  try {
+    t.deepEqual(await idsOf(trial), ['agent-dead']);
+  } finally {
+    trial.agent.kill('SIGCONT');
+  }
+  t.deepEqual(await idsOf(trial), []);
+});
+
 test.serial('tke-eni doctor: names an agent that is dead', async (t) => {
   const { trial } = theNode();
   await trial.killAgent();

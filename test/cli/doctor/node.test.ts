@@ -102,6 +102,12 @@ test('br-netfilter: is skipped where no bridge has Pods', (t) => {
   t.is(BRIDGE_CHECK.judge(doctorFacts()).kind, 'skipped');
 });
 
+test('br-netfilter: is skipped where the bridge is Docker’s', (t) => {
+  const { host, ...others } = bridged();
+  const links = host.links.map((link) => (link.kind === 'bridge' ? { ...link, ifname: 'docker0' } : link));
+  t.is(BRIDGE_CHECK.judge(doctorFacts({ node: { ...others, host: { ...host, links } } })).kind, 'skipped');
+});
+
 test('conntrack: calls a full table an error, a filling one a warning, what is past worth knowing', (t) => {
   const severityOf = (count: number, drop: number) => {
     const verdict = CONNTRACK_CHECK.judge(doctorFacts({ kernel: kernelWith({ conntrack: conntrack(count, drop) }) }));
@@ -181,6 +187,27 @@ function cniCases(): readonly Case[] {
       files(['05-cilium.conflist', 'cilium-cni'], ['10-tke-eni.conflist', 'tke-route-eni']),
       ['cni-conf-not-first'],
     ],
+    [
+      'what comes first is no configuration',
+      notJson(files(['05-broken.conflist', 'x'], ['10-tke-eni.conflist', 'tke-route-eni'])),
+      [],
+    ],
+    [
+      'multus comes first, by its daemon',
+      withExecutable(files(['00-multus.conf', 'multus-shim'], ['10-tke-eni.conflist', 'tke-route-eni']), 'multus-shim'),
+      [],
+    ],
     ['its executable is not there', files(['10-tke-eni.conflist', 'tke-eni-ipamc']), ['plugin-missing']],
   ];
+}
+
+function notJson({ cni = doctorFacts().cni }: Partial<DoctorFacts>): Partial<DoctorFacts> {
+  if (cni.kind === 'unknown') return {};
+  const [first, ...others] = cni.value.confs;
+  const broken = { path: first?.path ?? '', text: '{"plugins":[' };
+  return { cni: known({ ...cni.value, confs: [broken, ...others] }) };
+}
+
+function withExecutable({ cni = doctorFacts().cni }: Partial<DoctorFacts>, name: string): Partial<DoctorFacts> {
+  return cni.kind === 'unknown' ? {} : { cni: known({ ...cni.value, executables: [name] }) };
 }

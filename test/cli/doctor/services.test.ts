@@ -72,6 +72,34 @@ cases(NETWORKD_CHECK, (tree) => ({ networkd: known(readNetworkd(tree)) }), [
     finds: ['networkd'],
   },
   {
+    when: 'a file for the driver of its NICs matches',
+    files: {
+      ...NETWORKD_RUNS,
+      '/etc/systemd/networkd.conf.d/10-eni.conf': OFF,
+      '/sys/class/net/eth1/device/driver': '->../../../../bus/virtio/drivers/virtio_net',
+      '/etc/systemd/network/10-virtio.network': '[Match]\nDriver=virtio_net\n[Network]\nDHCP=yes\n',
+    },
+    finds: ['networkd-manages-eni'],
+  },
+  {
+    when: 'a file matches, and its drop-in leaves the links alone',
+    files: {
+      ...NETWORKD_RUNS,
+      '/etc/systemd/networkd.conf.d/10-eni.conf': OFF,
+      '/run/systemd/network/10-netplan-all.network': '[Match]\nName=e*\n[Network]\nDHCP=yes\n',
+      '/etc/systemd/network/10-netplan-all.network.d/eni.conf': '[Link]\nUnmanaged=yes\n',
+    },
+    finds: [],
+  },
+  {
+    when: 'systemd is too old to keep a link for each unit',
+    files: {
+      '/run/systemd/system/README': '',
+      '/sys/fs/cgroup/systemd/system.slice/systemd-networkd.service/tasks': '',
+    },
+    finds: ['networkd'],
+  },
+  {
     when: 'the vendor’s drop-in is masked by one of /etc',
     files: {
       ...NETWORKD_RUNS,
