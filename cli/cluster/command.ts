@@ -11,7 +11,7 @@ const OPTIONS = {
   },
   grace: {
     type: 'number',
-    summary: 'what is younger than this is work under way and no leak',
+    summary: 'what is younger than this is work under way: no leak, no problem',
     metavar: 'SECONDS',
     default: 600,
   },

@@ -171,23 +171,6 @@ async function viewerOf(
   const { secretId, secretKey } = cluster.cloud.key;
   const env = [`TENCENTCLOUD_SECRET_ID=${secretId}`, `TENCENTCLOUD_SECRET_KEY=${secretKey}`];
   const cloud = ['--cloud', '--region', 'ap-guangzhou', '--endpoint', `http://127.0.0.1:${port}`];
-  return (view, ...words) =>
-    tryRun(
-      [
-        'env',
-        ...env,
-        join(DIST_BIN_DIR, 'tke-eni'),
-        'cluster',
-        view ?? '',
-        ...words,
-        '--kubeconfig',
-        path,
-        '-o',
-        'json',
-        ...cloud,
-      ],
-      {
-        timeoutMs: 60_000,
-      },
-    );
+  const cli = ['env', ...env, join(DIST_BIN_DIR, 'tke-eni'), 'cluster', '--kubeconfig', path, '-o', 'json'];
+  return (...words) => tryRun([...cli, ...words, ...(words.includes('leaks') ? cloud : [])], { timeoutMs: 60_000 });
 }
