@@ -19,6 +19,7 @@ import { type FindingId, finding } from '../catalogue.ts';
 import type { DesiredNode } from '../desired/desired-of.ts';
 import { holds } from '../explain/find-prefix.ts';
 import { routeId } from '../node/element-id.ts';
+import { findCatchingRoute } from '../node/find-catching-route.ts';
 import type { HostFacts } from '../node/node-facts.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import type { Difference, Owner } from './difference.ts';
@@ -95,8 +96,8 @@ function caughtPod({ networks }: DesiredNode, host: Host, rule: RuleMessage): st
   // With a mark of somebody else's it is for packets that somebody marked.
   const isSelective = Boolean(rule.fwmark) || rule.ipProto !== undefined || rule.uidRange !== undefined;
   if (isSelective || rule.suppressPrefixlength !== undefined || rule.l3mdev === 1) return undefined;
-  const isEmpty = !host.routes.some((route) => route.family === rule.family && route.table === rule.table);
-  if (action === FR_ACT_TO_TBL && isEmpty) return undefined;
+  const ips = [...networks.values()].flatMap((pod) => pod.ips);
+  if (action === FR_ACT_TO_TBL && findCatchingRoute(host.routes, rule, ips) === undefined) return undefined;
   return [...networks].find(([, { ips, hostVeth }]) => {
     const isItsDevice = rule.iifname === undefined || rule.iifname === hostVeth.name;
     return isItsDevice && ips.some((ip) => isOfFamily(rule, ip) && coversPod(rule, ip));

@@ -12,11 +12,12 @@ import {
   FR_ACT_UNREACHABLE,
 } from '../../netlink/uapi/fib-rules.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
-import { RT_TABLE_LOCAL, RTM_F_CLONED, RTN_UNICAST, RTPROT_KERNEL } from '../../netlink/uapi/rtnetlink.ts';
+import { RTM_F_CLONED, RTN_UNICAST, RTPROT_KERNEL } from '../../netlink/uapi/rtnetlink.ts';
 import { finding } from '../catalogue.ts';
 import { holds } from '../explain/find-prefix.ts';
 import type { Finding } from '../finding.ts';
 import { routeId, tableId } from '../node/element-id.ts';
+import { findCatchingRoute } from '../node/find-catching-route.ts';
 import { isOurRule } from '../node/find-owner.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 import { ruleElement } from '../node/rule-selector.ts';
@@ -85,15 +86,11 @@ function isToTable({ action }: RuleMessage): boolean {
 function catches(rule: RuleMessage, node: NodeFacts, outline: Outline): string | undefined {
   if (rule.priority > LAST_OF_OURS || !isForPods(rule, outline)) return undefined;
   if (DROPPING.includes(rule.action)) return 'is asked before ours and drops packets of Pods';
-  // Local and main before ours are each a choice of somebody: Cilium's 100, the product's 1024.
-  if (!isToTable(rule) || outline.tables.has(rule.table) || rule.table === RT_TABLE_LOCAL) return undefined;
-  const routes = node.host.routes.filter(
-    ({ table, family, flags }) => table === rule.table && family === rule.family && (flags & RTM_F_CLONED) === 0,
-  );
-  const shortest = rule.suppressPrefixlength ?? -1;
-  const wide = routes.filter(({ dst }) => Number(dst?.split('/')[1] ?? 0) > shortest);
-  const caught = wide.find(
-    ({ dst }) => dst === undefined || outline.pods.some(({ ips }) => ips.some((ip) => holds(dst, ip))),
+  if (!isToTable(rule) || outline.tables.has(rule.table)) return undefined;
+  const caught = findCatchingRoute(
+    node.host.routes,
+    rule,
+    outline.pods.flatMap(({ ips }) => ips),
   );
   if (caught === undefined) return undefined;
   return `is asked before ours, and table ${rule.table} has ${caught.dst ?? 'a default route'}`;

@@ -146,6 +146,19 @@ const CASES: readonly (readonly [Check, readonly Case[]])[] = [
       ],
       ['a rule for all leads to an empty table', node(withRules([{ ...RULE, table: 52 }])), []],
       ['a rule for all leads to the local table, as Cilium’s', node(withRules([{ ...RULE, table: 255 }])), []],
+      [
+        'a VPN looks for its networks first, and leaves the VPC out',
+        node(
+          withRules(
+            [{ ...RULE, table: 220 }],
+            [
+              { ...ROUTE, table: 220, dst: '192.168.77.0/24', oif: 9 },
+              { ...ROUTE, table: 220, dst: '10.0.0.0/8', type: 9 },
+            ],
+          ),
+        ),
+        [],
+      ],
       ['a rule is for others’ addresses', node(withRules([{ ...RULE, src: '192.168.0.0/16' }])), []],
       ['a rule is for what the node itself sends', node(withRules([{ ...RULE, iifname: 'lo' }])), []],
       ['a rule is for another program’s mark', node(withRules([{ ...RULE, fwmark: 0x200, fwmask: 0xf00 }])), []],
