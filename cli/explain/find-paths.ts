@@ -88,7 +88,7 @@ function routedFromPod(situation: Situation, view: PodView, { src, to, service, 
   if (service?.isKubeProxy === true && !service.isWalked) return [marked.hop, ...rewritten];
   const flow: Flow = { family, src, dst: to.ip, iif: link.ifindex, mark: marked.mark };
   const leads = leadsFromPod(situation, view, src, to, marked.mark);
-  const routed = routeThrough(situation, flow, { leads, pod: view, isLocal });
+  const routed = routeThrough(situation, flow, { leads, pod: view, isLocal, isFirst: true });
   const [rule, route] = routed.routing.hops;
   // With a wrong mark the rules do as they are told; where that leads is the consequence, not another fault.
   const isMisled = leads === undefined && to.kind === 'outside' && routed.routing.taken.oif !== view.eni?.ifindex;
@@ -129,19 +129,22 @@ type Checks = {
   readonly pod: PodView | undefined;
   readonly eni?: EniView;
   readonly isLocal: boolean;
+  /** Whether it opens a connection. */
+  readonly isFirst: boolean;
 };
 
 /** Rule, route, and the checks that the kernel makes with them. */
 function routeThrough(
   situation: Situation,
   flow: Flow,
-  { leads, pod, eni, isLocal }: Checks,
+  { leads, pod, eni, isLocal, isFirst }: Checks,
 ): { readonly routing: Routing; readonly checks: readonly Hop[] } {
   const reading = findRoute(situation.facts.host, flow);
   const oif = isLocal || reading.kind === 'refused' ? undefined : reading.nexthops[0]?.oif;
   const iif = flow.iif ?? 0;
-  const forwarding = isLocal ? undefined : findForwarding(situation, flow.family, iif);
-  const { src = '' } = flow;
+  const { src = '', dst, family } = flow;
+  const passing = { family, src, dst, iif, oif, isFirst };
+  const forwarding = isLocal ? undefined : findForwarding(situation, passing);
   const back = pod === undefined || !pod.ips.includes(src) ? undefined : leadsToPod(situation, pod, src);
   const packet = { src, dst: flow.dst, iif, mark: flow.mark, oif, pod, eni, back };
   const source = flow.family === 4 ? findSourceHop(situation, packet) : undefined;
@@ -207,7 +210,12 @@ function towardsPod(situation: Situation, view: PodView, dst: string, from: End)
       if (link === undefined) return [veth];
       const marked = findMark(situation, { ...packet, link, pod: from.pod });
       const flow: Flow = { family, src: from.ip, dst, iif: link.ifindex, mark: marked.mark };
-      const { routing, checks } = routeThrough(situation, flow, { leads, pod: from.pod, isLocal: false });
+      const { routing, checks } = routeThrough(situation, flow, {
+        leads,
+        pod: from.pod,
+        isLocal: false,
+        isFirst: false,
+      });
       return [veth, marked.hop, ...routing.hops, ...checks];
     }
     case 'outside': {
@@ -217,7 +225,13 @@ function towardsPod(situation: Situation, view: PodView, dst: string, from: End)
       if (eni.link === undefined) return arrival;
       const marked = findMark(situation, { ...packet, link: eni.link, pod: undefined });
       const flow: Flow = { family, src: from.ip, dst, iif: eni.link.ifindex, mark: marked.mark };
-      const { routing, checks } = routeThrough(situation, flow, { leads, pod: undefined, eni, isLocal: false });
+      const { routing, checks } = routeThrough(situation, flow, {
+        leads,
+        pod: undefined,
+        eni,
+        isLocal: false,
+        isFirst: false,
+      });
       return [...arrival, marked.hop, ...routing.hops, ...checks];
     }
   }

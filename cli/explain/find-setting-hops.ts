@@ -3,19 +3,26 @@ import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
 import { sysctlId } from '../node/element-id.ts';
 import type { Hop } from './explanation.ts';
+import { type Forwarded, findForwardFault } from './find-forward-fault.ts';
 import { gravest, hopOf } from './find-hop.ts';
 import { eniWithoutAddress, findRoutingFault, type Leads } from './find-routing-fault.ts';
 import { type EniView, linkName, type PodView, type Situation } from './find-situation.ts';
 import { effective, findSourceCheck, type SourceCheck } from './find-source-check.ts';
 import { refusalText, routeText, ruleText } from './find-text.ts';
 
+/** A packet that the node should forward. */
+export type Passing = Pick<Forwarded, 'family' | 'src' | 'dst' | 'isFirst'> & {
+  readonly iif: number;
+  readonly oif: number | undefined;
+};
+
 /** Whether the node forwards what comes in by a link, and why not. */
 export function findForwarding(
-  { facts }: Situation,
-  family: 4 | 6,
-  iif: number,
+  situation: Situation,
+  { iif, oif, ...packet }: Passing,
 ): { readonly hop: Hop; readonly isOn: boolean } {
-  const { host } = facts;
+  const { family } = packet;
+  const { host } = situation.facts;
   const ifname = linkName(host.links, iif);
   // IPv4 looks at the link that a packet comes in by; IPv6 at `all`.
   const key = sysctlName(forwarding(family, family === 4 ? ifname : 'all'));
@@ -31,7 +38,10 @@ export function findForwarding(
       ...(all === key ? [] : [`${all} = ${host.sysctls.get(all) ?? 'not there'}`]),
     ],
   };
-  if (isOn) return { hop: hopOf(parts, policyFault(host, family)), isOn };
+  if (isOn) {
+    const oifs = oif === undefined ? [] : [linkName(host.links, oif)];
+    return { hop: hopOf(parts, findForwardFault(situation, { ...packet, iifs: [ifname], oifs })), isOn };
+  }
   const isAll = host.sysctls.get(all) === '0';
   const off = finding('ip-forward-off', {
     what: `${isAll ? all : key} is 0: the node forwards nothing that comes in by ${ifname}`,
@@ -39,26 +49,6 @@ export function findForwarding(
     subjects: [sysctlId(isAll ? all : key)],
   });
   return { hop: hopOf(parts, off), isOn };
-}
-
-/** A chain that drops what none of its rules accepts; which those are is for `doctor` to read. */
-function policyFault({ nft }: Situation['facts']['host'], family: 4 | 6): Finding | undefined {
-  const families = ['inet', family === 4 ? 'ip' : 'ip6'];
-  const chains = (nft.kind === 'known' ? nft.value.objects : []).map((object) => object['chain']).filter(isChain);
-  const dropping = chains.find(
-    (chain) => chain['hook'] === 'forward' && chain['policy'] === 'drop' && families.includes(String(chain['family'])),
-  );
-  if (dropping === undefined) return undefined;
-  const name = `${dropping['family']} ${dropping['table']} ${dropping['name']}`;
-  return finding('forward-policy-drop', {
-    what: `the policy of chain ${name} is drop: whether one of its rules accepts the packet is not read here`,
-    fix: ['tke-eni doctor', `nft list chain ${name}`],
-    subjects: [`nft:${dropping['table']}`],
-  });
-}
-
-function isChain(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 /** An IPv4 packet whose source is checked. */

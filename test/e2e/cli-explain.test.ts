@@ -181,19 +181,32 @@ test.serial('explain: walks what is sent to a Service to a backend, and says so'
   }
 });
 
-test.serial('explain: names a forward chain that drops by default', async (t) => {
-  await trial.node.netns.nft(
-    'table ip filter { chain FORWARD { type filter hook forward priority 0; policy drop; }; }\n',
-  );
-  try {
-    t.false(await pod.netns.ping(trial.vpc.outside.ip, { waitMs: LOST_AFTER_MS }));
-    const explanation = await explained(pod.ip, { to: trial.vpc.outside.ip });
-    const found = explanation.findings.find(({ id }) => id === 'forward-policy-drop');
-    t.regex(found?.what ?? '', /ip filter FORWARD/, report(explanation));
-  } finally {
-    await trial.node.netns.nft('delete table ip filter\n');
-  }
-});
+/** Chains of other programs at the hook forward, and whether a ping from the Pod passes them. */
+const FORWARD_CHAINS: readonly (readonly [name: string, policy: string, rules: string, passes: boolean])[] = [
+  ['drops by default', 'drop', '', false],
+  ['drops by default and lets answers pass', 'drop', 'ct state established,related accept', false],
+  ['drops by default and lets Pods pass', 'drop', 'iifname "eni*" accept; oifname "eni*" accept', true],
+  ['lets Pods out, and answers in', 'drop', 'ct state established,related accept; iifname "eni*" accept', true],
+  ['drops what Pods send', 'accept', 'iifname "eni*" drop', false],
+  ['drops what others send', 'accept', 'iifname "eth9" drop', true],
+];
+
+for (const [name, policy, rules, passes] of FORWARD_CHAINS) {
+  test.serial(`explain: reads a forward chain that ${name}`, async (t) => {
+    const to = trial.vpc.outside.ip;
+    const chain = `type filter hook forward priority 0; policy ${policy}; ${rules}`;
+    await trial.node.netns.nft(`table ip filter {\n chain FORWARD { ${chain}\n }\n}\n`);
+    try {
+      t.is(await pod.netns.ping(to, { waitMs: LOST_AFTER_MS }), passes);
+      const explanation = await explained(pod.ip, { to });
+      const found = explanation.findings.find(({ id }) => id === 'forward-policy-drop');
+      t.is(firstBroken(explanation).length === 0, passes, report(explanation));
+      if (!passes) t.regex(found?.what ?? '', /ip filter FORWARD/, report(explanation));
+    } finally {
+      await trial.node.netns.nft('delete table ip filter\n');
+    }
+  });
+}
 
 test.serial(
   'explain: walks from the kernel alone where there is no journal, and says what it cannot see',

@@ -1,0 +1,51 @@
+import { NFT_TABLE } from '../../dataplane/numbers.ts';
+import { finding } from '../catalogue.ts';
+import { findFate, type Packet } from '../doctor/find-fate.ts';
+import { findNftChains, type NftChain } from '../doctor/find-nft-chains.ts';
+import { findNftSteps } from '../doctor/find-nft-steps.ts';
+import type { Finding } from '../finding.ts';
+import type { Situation } from './find-situation.ts';
+
+/** A packet on its way through the node. */
+export type Forwarded = Packet & {
+  /** Whether it opens its connection: answers may be let pass where first packets are not. */
+  readonly isFirst: boolean;
+};
+
+/**
+ * Finds the chain of another program that drops what is forwarded: as a fault where that is certain, as a warning where a
+ * rule that is not understood decides. Pure.
+ */
+export function findForwardFault({ facts }: Situation, packet: Forwarded): Finding | undefined {
+  const { nft } = facts.host;
+  const chains = findNftChains(nft.kind === 'known' ? nft.value.objects : []);
+  const families = ['inet', packet.family === 4 ? 'ip' : 'ip6'];
+  const bases = chains
+    .filter(({ hook, type }) => hook === 'forward' && type === 'filter')
+    .filter(({ family, table }) => families.includes(family) && !(family === 'inet' && table === NFT_TABLE))
+    .map((base) => ({ base, fate: fateIn(chains, base, packet) }));
+  const dropping = bases.find(({ fate }) => fate === 'dropped') ?? bases.find(({ fate }) => fate === 'maybe');
+  return dropping === undefined ? undefined : told(dropping.base, dropping.fate === 'dropped', packet);
+}
+
+function fateIn(chains: readonly NftChain[], base: NftChain, packet: Packet): 'dropped' | 'maybe' | 'passes' {
+  const ofTable = chains.filter(({ family, table }) => family === base.family && table === base.table);
+  const rulesOf = (name: string) => ofTable.find((chain) => chain.name === name)?.rules ?? [];
+  const fate = findFate((name) => findNftSteps(rulesOf(name), packet), base.name);
+  if (fate === 'dropped' || (fate === 'through' && base.policy === 'drop')) return 'dropped';
+  // Where a chain accepts by default, a rule that is not understood is taken for one that lets Pods pass.
+  return fate === 'maybe' && base.policy === 'drop' ? 'maybe' : 'passes';
+}
+
+function told({ family, table, name, policy }: NftChain, isCertain: boolean, packet: Forwarded): Finding {
+  const chain = `chain ${family} ${table} ${name} (policy ${policy})`;
+  const what = isCertain
+    ? `${chain} drops it${packet.isFirst ? '' : ', unless it is an answer that the chain knows of'}`
+    : `the policy of ${chain} is drop: whether one of its rules accepts the packet cannot be told here`;
+  return finding('forward-policy-drop', {
+    what,
+    fix: ['tke-eni doctor', `nft list chain ${family} ${table} ${name}`],
+    subjects: [`nft:${table}`],
+    severity: isCertain && packet.isFirst ? 'error' : 'warning',
+  });
+}
