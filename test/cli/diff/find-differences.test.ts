@@ -223,6 +223,18 @@ const FOREIGN_CASES: readonly (readonly [string, NodeSight, readonly string[]])[
   ['a rule for a mark of its own', withForeign([{ ...RULE, fwmark: 0x200, fwmask: 0xf00 }]), []],
   ['a rule for another interface', withForeign([{ ...RULE, iifname: 'tun0' }]), []],
   ['a rule to a table without routes', withForeign([{ ...RULE, table: 220 }]), []],
+  ['a rule for all to the local table, as Cilium moves it', withForeign([{ ...RULE, table: 255 }]), []],
+  [
+    'a rule to a VPN’s table that leaves Pods out',
+    withForeign(
+      [{ ...RULE, table: 220 }],
+      [
+        { ...ROUTE, table: 220, dst: '192.168.77.0/24' },
+        { ...ROUTE, table: 220, dst: '10.0.0.0/8', type: 9 },
+      ],
+    ),
+    [],
+  ],
   ['a rule that passes over default routes', withForeign([{ ...RULE, suppressPrefixlength: 0 }]), []],
   [
     'a rule at a priority of ours',
