@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import type { Conn, Question } from './conn.ts';
 import { change, failureOf } from './exchange.ts';
-import { NetlinkError } from './netlink-error.ts';
+import { isNetlinkError, NetlinkError } from './netlink-error.ts';
 import { RULE, type RuleMessage, type RuleSpec } from './rule-message.ts';
 import { RTM_GETRULE, RTM_NEWRULE } from './uapi/rtnetlink.ts';
 
@@ -30,7 +30,7 @@ export type RuleService = {
   add(spec: RuleSpec): void;
   /** Deletes the first rule that matches what is named. @throws NetlinkError ENOENT when there is none */
   delete(spec: RuleSpec): void;
-  /** Lists rules in their order. @throws NetlinkError EAGAIN when they change faster than they can be read */
+  /** Lists rules in their order; a family that the kernel lacks (`ipv6.disable=1`) has none. @throws NetlinkError EAGAIN when they change faster than they can be read */
   list(filter: RuleFilter, options?: RuleListOptions): readonly RuleMessage[];
 };
 
@@ -50,7 +50,7 @@ export function createRuleService(conn: Conn): RuleService {
         body: { family: filter.family },
         fail: failureOf({ object: 'rule', verb: 'list', spec: filter }),
       };
-      return readConfirmed(conn, question, options.confirm ?? 'auto').filter(
+      return readOfFamily(conn, question, options.confirm ?? 'auto').filter(
         (rule) =>
           rule.family === filter.family &&
           (filter.priority === undefined || rule.priority === filter.priority) &&
@@ -59,6 +59,20 @@ export function createRuleService(conn: Conn): RuleService {
       );
     },
   };
+}
+
+/** Of a family without rules the kernel says so by an error, unlike of routes. */
+function readOfFamily(
+  conn: Conn,
+  question: Question<RuleMessage>,
+  confirm: 'auto' | 'always' | 'never',
+): readonly RuleMessage[] {
+  try {
+    return readConfirmed(conn, question, confirm);
+  } catch (error) {
+    if (isNetlinkError(error, 'EAFNOSUPPORT')) return [];
+    throw error;
+  }
 }
 
 function readConfirmed(

@@ -28,6 +28,8 @@ export type ScriptFacts = {
   readonly withLinkLocal: ReadonlySet<number>;
   /** Default rules included. */
   readonly allRules: readonly RuleMessage[];
+  /** The kernel's own included. */
+  readonly allAddresses: readonly AddressMessage[];
 };
 
 /** What is asked for, and, to judge it, the links and addresses of the whole namespace. */
@@ -45,6 +47,7 @@ export function findKernelMade(facts: ScriptInput): ScriptFacts {
     neighs: facts.neighs.filter((neigh) => isKept(neigh, links.get(neigh.ifindex))),
     withLinkLocal: new Set(facts.whole.addresses.filter(isMade).map(({ ifindex }) => ifindex)),
     allRules: facts.rules,
+    allAddresses: facts.whole.addresses,
   };
 }
 

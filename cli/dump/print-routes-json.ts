@@ -41,7 +41,10 @@ export function printRoutesJson(
       const writer = new RouteJsonWriter(names, view, table);
       for (const each of families) {
         const filter = { family: each, ...(table === undefined ? {} : { table }) };
-        rtnetlink.route.listAs(filter, (message, start, end) => writer.add(message, start, end));
+        rtnetlink.route.listAs(filter, (message, start, end) => {
+          // Asked for a family that it lacks (`ipv6.disable=1`), the kernel tells all families.
+          if (message.u8[start] === each) writer.add(message, start, end);
+        });
       }
       return writer.end();
     }),

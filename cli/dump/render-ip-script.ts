@@ -1,3 +1,4 @@
+import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { findKernelMade, type ScriptFacts, type ScriptInput } from './find-kernel-made.ts';
 import type { IpNames } from './ip-names.ts';
 import { renderAddressLine, renderNeighLine } from './render-address-line.ts';
@@ -59,10 +60,15 @@ const RENDERERS: Readonly<Record<Topic, Renderer>> = {
     return { v4: renderRouteLines(ofFamily(true), names), v6: renderRouteLines(ofFamily(false), names) };
   },
   neigh: ({ neighs }, names) => byFamily(neighs, (neigh) => [renderNeighLine(neigh, names)]),
-  rules: ({ rules, allRules }, _names, { isWhole }) => {
+  rules: ({ rules, allRules, allAddresses }, _names, { isWhole }) => {
     const { v4 = [], v6 = [] } = byFamily(rules, (rule) => [renderRuleLine(rule)]);
     if (!isWhole) return { v4, v6 };
-    return { v4: [...v4, ...renderDefaultRules(allRules, 4)], v6: [...v6, ...renderDefaultRules(allRules, 6)] };
+    // A node without IPv6 has none of its rules, and takes none away.
+    const hasIpv6 = [...allRules, ...allAddresses].some(({ family }) => family === AF_INET6);
+    return {
+      v4: [...v4, ...renderDefaultRules(allRules, 4)],
+      v6: [...v6, ...(hasIpv6 ? renderDefaultRules(allRules, 6) : [])],
+    };
   },
 };
 

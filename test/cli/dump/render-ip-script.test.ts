@@ -121,3 +121,13 @@ test('findDump: an ENI or table that is not there by its name may be so for want
     t.regex(error?.message ?? '', /nobody.*not known: there is no journal/);
   }
 });
+
+test('renderIpScript: takes no IPv6 rule away for a node without IPv6', (t) => {
+  const { links, addresses, rules } = NODE.host;
+  const only4 = { links, addresses: addresses.filter(({ family }) => family === 2), routes: [], neighs: [] };
+  const facts = { ...only4, rules: rules.filter(({ family }) => family === 2) };
+  const parts = { topics: ['rules'], hasStandIns: false, isWhole: true } as const;
+  t.false(renderIpScript({ ...facts, whole: facts }, NAMES, parts).includes('ip -6'));
+  const with6 = { ...facts, whole: NODE.host };
+  t.regex(renderIpScript(with6, NAMES, parts), /ip -6 [\s\S]*rule del pref 32766/);
+});

@@ -3,8 +3,11 @@ import { isNetlinkError, NetlinkError } from '../../../netlink/netlink-error.ts'
 import type { Request } from '../../../netlink/request.ts';
 import { IFF_UP } from '../../../netlink/uapi/if-link.ts';
 import { AF_INET, AF_INET6 } from '../../../netlink/uapi/netlink.ts';
-import { RTNH_F_ONLINK } from '../../../netlink/uapi/rtnetlink.ts';
+import { RTN_BLACKHOLE, RTNH_F_ONLINK } from '../../../netlink/uapi/rtnetlink.ts';
 import { TestNetns } from './support/test-netns.ts';
+
+/** AF_DECnet: gone from Linux 6.1, and nowhere loaded before. */
+const AF_MISSING = 12;
 
 function codeOf(t: ExecutionContext, run: () => unknown): string {
   return t.throws(run, { instanceOf: NetlinkError })?.code ?? '';
@@ -180,6 +183,13 @@ test('rule: adds once, lists and deletes by what it read', (t) => {
     }
   }
   t.deepEqual([...ofOurs('rule show'), ...ofOurs('-6 rule show')], []);
+});
+
+test('rule.list, route.list: a family that the kernel lacks has none, as IPv6 with ipv6.disable=1', (t) => {
+  using host = new TestNetns();
+  host.rtnl.route.add({ dst: '10.0.0.0/8', type: RTN_BLACKHOLE });
+  t.deepEqual(host.rtnl.rule.list({ family: AF_MISSING }), []);
+  t.deepEqual(host.rtnl.route.list({ family: AF_MISSING }), []);
 });
 
 test('rule.list: misses none of 2,000', (t) => {
