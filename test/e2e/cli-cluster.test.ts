@@ -127,7 +127,9 @@ test.serial('tke-eni cluster subnets: knows what the cloud has left, and only wi
 
 test.serial('tke-eni cluster subnets --sample: measures what comes and goes', async (t) => {
   const { document } = await askCli(place, 'cluster', 'subnets', '--sample', '1', ...CLOUD);
-  t.like(listOf(document, 'subnets')[0]?.['forecast'], { kind: 'not-growing', ground: '0 came and 0 went within 1 s' });
+  // How far apart the looks came to be is the machine's affair.
+  const text = JSON.stringify(listOf(document, 'subnets')[0]?.['forecast']);
+  t.regex(text, /"not-growing".*0 came and 0 went within \d+ s/);
 });
 
 test.serial('tke-eni cluster leaks: finds nothing in a healthy cluster', async (t) => {
