@@ -25,6 +25,9 @@ export async function run({ interval, once }: TopArgs, context: CommandContext):
   if (!context.stdout.isTerminal) {
     throw new CliError('TERMINAL', 'top draws on a terminal, and standard output is none', 'tke-eni top --once');
   }
+  if (context.env['TERM'] === 'dumb') {
+    throw new CliError('TERMINAL', 'top draws in place, which a dumb terminal (TERM) cannot', 'tke-eni top --once');
+  }
   await follow(context, interval * 1_000);
   return EXIT.ok;
 }

@@ -109,6 +109,13 @@ test('top: needs a terminal, and says what to do without one', async (t) => {
   t.notRegex(stdout, /\u001b|q quit/);
 });
 
+test('top: does not draw on a terminal that cannot', async (t) => {
+  const { code, stdout, stderr } = await runCaptured(['top'], { isTerminal: true, env: { TERM: 'dumb' } });
+  t.is(code, 2);
+  t.is(stdout, '');
+  t.regex(stderr, /dumb terminal[\s\S]*next: tke-eni top --once/);
+});
+
 test('top: refuses an interval that would be a flood or none', async (t) => {
   for (const interval of ['0', '0.01', '1e9', '-1']) {
     const { code, stderr } = await runCaptured(['top', '--once', `--interval=${interval}`, '--socket', '/nonexistent']);
