@@ -83,8 +83,8 @@ export async function buildExecutables(
 }
 
 /** Builds all executables that are out of date. @see buildExecutables */
-export async function buildAll(): Promise<void> {
-  await buildExecutables(NAMES);
+export async function buildAll(report: (line: string) => void): Promise<void> {
+  await buildExecutables(NAMES, report);
 }
 
 /** Names the variable by which a program that built all tells those it starts that there is nothing to build. */

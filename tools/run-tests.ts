@@ -197,7 +197,7 @@ if (import.meta.main) {
   if (wanted.includes('cluster')) process.env['KUBE_ASSETS'] = assets.dir;
   // Once for all, rather than by each test file: to see that nothing changed takes as long as to bundle.
   if (wanted.some((name) => ROOT_ONLY.includes(name))) {
-    await buildAll();
+    await buildAll((line) => console.log(line));
     process.env[BUILT_VARIABLE] = '1';
   }
   const all: TapTotals[] = [];
