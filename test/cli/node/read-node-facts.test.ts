@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { CliError } from '../../../cli/cli-error.ts';
 import { readAgentFacts } from '../../../cli/node/read-agent-facts.ts';
+import { readInside } from '../../../cli/node/read-insides.ts';
 import { readIpNames } from '../../../cli/node/read-ip-names.ts';
 import { readNodeFacts } from '../../../cli/node/read-node-facts.ts';
 import { withNodeNetns } from '../../../cli/node/with-node-netns.ts';
@@ -42,6 +43,23 @@ test('readNodeFacts: reads this machine without agent, and leaves out what was n
   const more = await readNodeFacts({ global }, { nft: false, insides: 'none' });
   t.regex(more.host.sysctls.get('net.ipv4.ip_forward') ?? '', /^[01]$/);
   t.regex(more.host.sysctls.get('net.ipv4.conf.lo.rp_filter') ?? '', /^[012]$/);
+});
+
+test('readInside: parts a namespace that is gone from one that was unmounted and left its file', (t) => {
+  const dir = createTempDir('inside');
+  try {
+    const path = join(dir.path, 'cni-1');
+    const reading = { hostRoot: '/', sysctls: false };
+    const why = (): string => {
+      const inside = readInside(path, reading);
+      return inside.kind === 'unknown' ? inside.why : 'known';
+    };
+    t.regex(why(), /cni-1 is gone$/);
+    writeFileSync(path, '');
+    t.regex(why(), /cni-1 was unmounted$/);
+  } finally {
+    dir.close();
+  }
 });
 
 test('withNodeNetns: names a namespace that is not there', (t) => {
