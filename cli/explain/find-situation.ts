@@ -8,6 +8,7 @@ import { type EniFacts, findEnis } from '../node/find-enis.ts';
 import { podAddresses, podTitle } from '../node/find-pod.ts';
 import { ifKnown } from '../node/known.ts';
 import type { Known, NetnsFacts, NodeFacts, PodFacts } from '../node/node-facts.ts';
+import { findPacketMark } from './find-packet-mark.ts';
 import type { Ask } from './kernel-answer.ts';
 
 /** A Pod interface with all that is known of where it should be. */
@@ -67,7 +68,8 @@ export function findSituation(facts: NodeFacts, wantedNft: Known<string>, ask: A
     const title = eni.ifname === undefined ? name : `${name} (${eni.ifname})`;
     const own = facts.host.addresses.filter(({ ifindex }) => ifindex === eni.ifindex);
     const missing = eni.addresses.filter((ip) => !own.some(({ local, address }) => (local ?? address) === ip));
-    return { ...eni, link, network, title, missing, mark: eni.slot === undefined ? 0 : eniMark(eni.slot, mask) };
+    const mark = eni.slot === undefined ? markByNft(facts, eni.table, mask) : eniMark(eni.slot, mask);
+    return { ...eni, link, network, title, missing, mark };
   });
   return {
     facts,
@@ -107,6 +109,22 @@ function tableOfRules({ host }: NodeFacts, ips: readonly string[]): number | und
 
 function maskOfRules({ host }: NodeFacts): number | undefined {
   return ourRules(host).find(({ priority, fwmask }) => priority === PRIORITY.eniMark && fwmask !== undefined)?.fwmask;
+}
+
+/** Without a record and without the rule that names it: the mark that our nftables table gives to the ENI's link group. */
+function markByNft({ host }: NodeFacts, table: number, mask: number): number {
+  if (host.nft.kind === 'unknown') return 0;
+  const packet = {
+    family: 4,
+    src: '0.0.0.0',
+    dst: '0.0.0.0',
+    iifname: '',
+    iifgroup: table,
+    mark: 0,
+    ctMark: 0,
+  } as const;
+  const state = { direction: 'original', isSourceRouted: true, isLocal: false } as const;
+  return (findPacketMark(host.nft.value.objects, { ...packet, ...state }).mark & mask) >>> 0;
 }
 
 /** Without a record: per-pod shows by a rule for one source address; anything else is taken for the default. */

@@ -217,6 +217,16 @@ test.serial(
     t.regex(stderr, /from the kernel alone/);
     t.regex(stdout, /\n {2}unknown cloud /);
     t.regex(stdout, /rule {4}1536: /);
+    // The rule is what names the mark elsewhere; our nftables table does too.
+    await trial.node.netns.ip('rule', 'del', 'pref', '1536', 'fwmark', (await readFaultScene(trial, pod)).fwmark);
+    try {
+      const missing = await runCli(place, 'explain', pod.ip);
+      t.is(missing.code, 1, missing.stdout);
+      t.regex(missing.stdout, /BROKEN {2}rule [^]*rule-missing/);
+      t.notRegex(missing.stdout, /nft-table-changed/);
+    } finally {
+      await runCli(placeOf(trial), 'repair');
+    }
     await trial.node.netns.ip('link', 'set', 'eth1', 'down');
     try {
       const down = await runCli(place, 'explain', pod.ip);
