@@ -1,6 +1,7 @@
 const BEGIN = '-----BEGIN ';
 const END = '-----END ';
 const DASHES = '-----';
+const LABEL_CHARS = 100;
 const REMOVED = '[removed: PEM]';
 
 /**
@@ -10,9 +11,12 @@ const REMOVED = '[removed: PEM]';
 export function redactPem(text: string): string {
   const pieces: string[] = [];
   let at = 0;
+  let begin = text.indexOf(BEGIN);
+  let end = text.indexOf(END);
   for (;;) {
-    const begin = text.indexOf(BEGIN, at);
-    const end = text.indexOf(END, at);
+    // Looked for again only when it lies behind: what is nowhere would be looked for to the end each time.
+    if (begin >= 0 && begin < at) begin = text.indexOf(BEGIN, at);
+    if (end >= 0 && end < at) end = text.indexOf(END, at);
     if (begin < 0 && end < 0) return [...pieces, text.slice(at)].join('');
     if (end >= 0 && (begin < 0 || end < begin)) {
       pieces.push(withoutTail(text.slice(at, end)), REMOVED);
@@ -26,10 +30,12 @@ export function redactPem(text: string): string {
 }
 
 function afterLabel(text: string, from: number): number {
-  const dashes = text.indexOf(DASHES, from);
-  const line = text.indexOf('\n', from);
-  if (dashes >= 0 && (line < 0 || dashes < line)) return dashes + DASHES.length;
-  return line < 0 ? text.length : line;
+  // Labels are short: 'ENCRYPTED PRIVATE KEY' is one of the longest.
+  const rest = text.slice(from, from + LABEL_CHARS);
+  const dashes = rest.indexOf(DASHES);
+  const line = rest.indexOf('\n');
+  if (dashes >= 0 && (line < 0 || dashes < line)) return from + dashes + DASHES.length;
+  return from + (line < 0 ? rest.length : line);
 }
 
 /** Cuts the lines of base64 that a text ends with. */

@@ -160,6 +160,7 @@ test('redactText: takes time in proportion to the text', (t) => {
     'token',
     '"password',
     '-----BEGIN ',
+    '-----END ',
     '\\"',
     'aA1',
     'a.',
