@@ -123,28 +123,33 @@ async function damageAndGoOn(t: ExecutionContext, lives: Lives): Promise<void> {
 }
 
 for (const ruleMode of ['compact', 'per-pod'] as const) {
-  test(
+  test.serial(
     `agent: adopts living Pods when its journal was damaged while it was dead, ${ruleMode}`,
     withLives,
     { ruleMode, isDual: true },
     (t, lives) => damageAndRestart(t, lives, false),
   );
 }
-test(
+test.serial(
   'agent: adopts living Pods when its journal was damaged under it before it was killed',
   withLives,
   { ruleMode: 'compact' },
   (t, lives) => damageAndRestart(t, lives, true),
 );
 for (const ruleMode of ['compact', 'per-pod'] as const) {
-  test(
+  test.serial(
     `agent: adopts living Pods when its journal was damaged and there is no runtime to ask, ${ruleMode}`,
     withLives,
     { ruleMode, hasRuntime: false },
     (t, lives) => damageAndRestart(t, lives, false),
   );
 }
-test('agent: writes its journal anew when that is damaged under it', withLives, { ruleMode: 'compact' }, damageAndGoOn);
+test.serial(
+  'agent: writes its journal anew when that is damaged under it',
+  withLives,
+  { ruleMode: 'compact' },
+  damageAndGoOn,
+);
 
 /** Everything that the agent wrote but the links: what is left to adopt from is their aliases and groups, and the runtime. */
 async function flushNetwork({ node }: Trial): Promise<void> {
@@ -167,22 +172,25 @@ for (const spec of [
   { ruleMode: 'compact', hasRuntime: false },
 ] as const satisfies readonly TrialSpec[]) {
   const from = 'hasRuntime' in spec ? 'links alone' : 'links and runtime';
-  test(`agent: adopts Pods from ${from} when journal, routes, rules and nftables are all gone, ${spec.ruleMode}`, async (t) => {
-    t.timeout(120_000);
-    const trial = await openTrial({ ipsPerEni: 4, ...spec, flags: { 'ip-cooldown': '500ms' } });
-    try {
-      const pods = [await trial.addPod(), await trial.addPod()] as const;
-      await trial.killAgent();
-      rmSync(trial.agent.stateDir, { recursive: true });
-      await flushNetwork(trial);
-      await trial.startAgent();
-      await trial.settle('after everything but the links was lost');
-      for (const pod of pods) t.true(await pod.netns.ping(trial.vpc.outside.ip), pod.ip);
-      await takeAll(t, { trial, pods }, 'after everything but the links was lost');
-      for (const pod of pods) await trial.delete(pod);
-      await trial.settle('after the DELs');
-    } finally {
-      await trial.close();
-    }
-  });
+  test.serial(
+    `agent: adopts Pods from ${from} when journal, routes, rules and nftables are all gone, ${spec.ruleMode}`,
+    async (t) => {
+      t.timeout(120_000);
+      const trial = await openTrial({ ipsPerEni: 4, ...spec, flags: { 'ip-cooldown': '500ms' } });
+      try {
+        const pods = [await trial.addPod(), await trial.addPod()] as const;
+        await trial.killAgent();
+        rmSync(trial.agent.stateDir, { recursive: true });
+        await flushNetwork(trial);
+        await trial.startAgent();
+        await trial.settle('after everything but the links was lost');
+        for (const pod of pods) t.true(await pod.netns.ping(trial.vpc.outside.ip), pod.ip);
+        await takeAll(t, { trial, pods }, 'after everything but the links was lost');
+        for (const pod of pods) await trial.delete(pod);
+        await trial.settle('after the DELs');
+      } finally {
+        await trial.close();
+      }
+    },
+  );
 }
