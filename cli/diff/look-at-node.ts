@@ -15,6 +15,7 @@ import { SysctlError } from '../../sysctl/sysctl-error.ts';
 import { CliError } from '../cli-error.ts';
 import { type DesiredNode, desiredOf, type Unjudged } from '../desired/desired-of.ts';
 import { isSameMoment, settledJournal } from '../desired/settled-journal.ts';
+import { ifKnown } from '../node/known.ts';
 import type { AgentFacts, NodeFacts } from '../node/node-facts.ts';
 import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { type NodeContext, readNodeFacts } from '../node/read-node-facts.ts';
@@ -106,10 +107,12 @@ function withoutNft(desired: DesiredNode): DesiredNode {
 /** Plans with the Pods' interfaces as they are in the Pods. @throws CliError NO_JOURNAL */
 function desiredNode(agent: AgentFacts, { host, pods }: NodeFacts): DesiredNode {
   const ifindexes = new Map(
-    pods.flatMap(({ key, inside }) => {
+    pods.flatMap(({ key, inside, lease }) => {
       const ifName = key.slice(key.indexOf('/') + 1);
       const links = inside.kind === 'known' ? inside.value.links : [];
-      const ifindex = links.find(({ ifname }) => ifname === ifName)?.ifindex;
+      const hostEnd = ifKnown(lease)?.hostVeth?.ifindex;
+      // The path of a lease may lead to another namespace by now, of a process with the same number: even to the node's own.
+      const ifindex = links.find(({ ifname, link }) => ifname === ifName && (hostEnd ?? link) === link)?.ifindex;
       return ifindex === undefined ? [] : [[key, ifindex] as const];
     }),
   );

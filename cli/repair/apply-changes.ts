@@ -10,6 +10,7 @@ import { resolveHostPath } from '../../runtime/host-path.ts';
 import { openSysctl } from '../../sysctl/sysctl.ts';
 import type { Change } from '../diff/change.ts';
 import { renderChange } from '../diff/render-change.ts';
+import { ifKnown } from '../node/known.ts';
 import type { AgentFacts } from '../node/node-facts.ts';
 import { readAgentFacts } from '../node/read-agent-facts.ts';
 import type { NodeContext } from '../node/read-node-facts.ts';
@@ -22,7 +23,7 @@ export type Applied = { readonly done: readonly string[]; readonly failed: reado
 /**
  * Makes changes one by one: one that fails takes none of the others with it, but nothing is removed after it, for what
  * goes away last was replaced by what came before. Pods and lost veths are looked up in the journal once more right
- * before: an ADD or a DEL may have come in between.
+ * before each: an ADD or a DEL may have come in between.
  * @param onDone told of each change as the line that does it by hand, right after it
  */
 export async function applyChanges(
@@ -32,16 +33,14 @@ export async function applyChanges(
 ): Promise<Applied> {
   const done: string[] = [];
   const failed: FailedChange[] = [];
-  const agent = readAgentFacts(global.stateDir);
-  const now = agent.kind === 'known' ? agent.value : undefined;
   for (const change of changes) {
     const line = renderChange(change);
     if (failed.length > 0 && isRemoval(change)) {
       failed.push({ line, error: 'left, because a change before it failed' });
       continue;
     }
-    const obstacle = obstacleTo(change, now);
     try {
+      const obstacle = obstacleTo(change, () => ifKnown(readAgentFacts(global.stateDir)));
       if (obstacle !== undefined) throw new ObstacleError(obstacle);
       await applyOne(global, change);
       done.push(line);
@@ -58,8 +57,9 @@ class ObstacleError extends Error {}
 
 const TAKEN_DOWN = 'its Pod is being taken down';
 
-function obstacleTo(change: Change, agent: AgentFacts | undefined): string | undefined {
+function obstacleTo(change: Change, look: () => AgentFacts | undefined): string | undefined {
   if (change.kind === 'host') return undefined;
+  const agent = look();
   if (agent === undefined) return 'the journal cannot be read any more';
   const lease = agent.journal.leases.find((one) => leaseKey(one.containerId, one.ifName) === change.key);
   if (change.kind === 'delete-veth') return lease === undefined ? undefined : 'it has a lease now';

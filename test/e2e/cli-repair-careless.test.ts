@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -5,6 +6,9 @@ import test from 'ava';
 import { readBootId } from '../../agent/journal/boot-id.ts';
 import { createDatabase, rollbackPath } from '../../agent/journal/journal-file.ts';
 import { buildExecutables } from '../../tools/build.ts';
+import { run } from '../support/run.ts';
+import { seededRandom } from '../support/seeded-random.ts';
+import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
 import { changesBetween, kernelImage } from './support/kernel-image.ts';
 import { runCli } from './support/run-cli.ts';
@@ -17,12 +21,12 @@ test.before(async (t) => {
 });
 
 /** Runs a test on a node with a running agent and two Pods. */
-async function onNode(run: (trial: Trial, pod: AttachedPod) => Promise<void>): Promise<void> {
+async function onNode(work: (trial: Trial, pod: AttachedPod) => Promise<void>): Promise<void> {
   const trial = await openTrial({ ruleMode: 'compact' });
   try {
     const pod = await trial.addPod();
     await trial.addPod();
-    await run(trial, pod);
+    await work(trial, pod);
   } finally {
     await trial.close();
   }
@@ -95,3 +99,69 @@ test.serial(
     });
   },
 );
+
+test.serial('tke-eni repair: writes into no namespace that a lease’s path leads to by accident', async (t) => {
+  t.timeout(120_000);
+  await onNode(async (trial, pod) => {
+    await trial.killAgent();
+    // As when the process whose number is in the path has ended, and the next one with it is of the node.
+    await run(['mount', '--bind', trial.node.netns.path, pod.netns.path]);
+    try {
+      const before = await kernelImage([trial.node.netns]);
+      const { stdout, stderr } = await runCli(placeOf(trial), 'repair');
+      t.regex(stdout, /not judged[\s\S]*it has no interface eth0/, stderr);
+      t.deepEqual(changesBetween(before, await kernelImage([trial.node.netns])), []);
+    } finally {
+      await run(['umount', pod.netns.path]);
+    }
+    t.true(await pod.netns.ping(trial.vpc.outside.ip));
+  });
+});
+
+/** Things that nobody of ours made, in each place where ours are too. */
+function foreignCommands(random: () => number, { eni, hostVeth, table: ours }: FaultScene): readonly string[] {
+  const from = (low: number, high: number) => low + Math.floor(random() * (high - low + 1));
+  const any = <T>(values: readonly T[]): T => values[from(0, values.length - 1)] as T;
+  const address = () => `198.${any([18, 19])}.${from(0, 255)}.${from(1, 254)}`;
+  const table = () => any(['main', '3999', ours, '777']);
+  const kinds = [
+    () => `rule add from ${address()} lookup ${table()} priority ${from(1, 32_000)}`,
+    () =>
+      `rule add to ${address()}/32 fwmark 0x${from(1, 255)} lookup ${table()} priority ${any([512, 1024, 1536, 1537])}`,
+    () =>
+      `-6 rule add from fd00:9::${from(1, 9_999)} lookup ${table()} priority ${from(1, 32_000)} protocol ${any(['static', 'bird'])}`,
+    () => `route add ${address()} dev ${any(['lo', hostVeth, eni.ifname])} table ${table()} metric ${from(1, 99)}`,
+    () => `route add blackhole ${address()} table ${table()} protocol ${any(['bird', 'static'])}`,
+    () => `address add ${address()}/32 dev ${any(['lo', hostVeth, eni.ifname])}`,
+    () =>
+      `neigh add ${address()} lladdr 02:00:00:00:00:${from(10, 99)} dev ${any([hostVeth, eni.ifname])} nud permanent`,
+  ];
+  return Array.from({ length: 40 }, () => any(kinds)());
+}
+
+test.serial('tke-eni repair: mends what is ours, and leaves everything else as it was, whatever that is', async (t) => {
+  t.timeout(240_000);
+  await onNode(async (trial, pod) => {
+    await trial.killAgent();
+    const place = placeOf(trial);
+    const { netns } = trial.node;
+    const scene = await readFaultScene(trial, pod);
+    const seed = randomInt(1 << 30);
+    t.log(`seed ${seed}`);
+    // By chance two are the same: the second is refused then.
+    for (const command of foreignCommands(seededRandom(seed), scene)) await netns.tryRun(['ip', ...command.split(' ')]);
+    await netns.nft(
+      'table inet other {\n chain c {\n  type filter hook forward priority 7;\n  counter comment "mine"\n }\n}\n',
+    );
+    const before = await kernelImage([netns]);
+    await netns.ip('route', 'delete', `${pod.ip}/32`, 'table', '3999');
+    await netns.ip('rule', 'delete', 'priority', '512', 'lookup', '3999');
+    await netns.ip('route', 'add', '10.0.2.201/32', 'dev', scene.hostVeth, 'table', '3999', 'proto', '84');
+    await netns.sysctl({ 'net/ipv4/ip_forward': 0 });
+    const broken = await kernelImage([netns]);
+    t.true((await runCli(place, 'repair', '--dry-run')).code === 1);
+    t.deepEqual(changesBetween(broken, await kernelImage([netns])), [], 'a dry run changes nothing');
+    const { stdout, stderr } = await runCli(place, 'repair');
+    t.deepEqual(changesBetween(before, await kernelImage([netns])), [], `seed ${seed}\n${stdout}\n${stderr}`);
+  });
+});
