@@ -6,7 +6,7 @@ import { tryRun } from '../support/run.ts';
 import { listNetnsNames } from '../support/run-names.ts';
 
 const DEMO = join(import.meta.dirname, 'demo.ts');
-/** Every Pod of the beginning once, and all of them once more after the three acts. */
+/** Every Pod of the beginning once, and all of them once more after the acts. */
 const PODS_LOOKED_AT = 5 + 13;
 
 test('demo: the whole system runs, starves, is throttled, loses its leader, recovers, and leaves nothing', async (t) => {
@@ -24,6 +24,7 @@ test('demo: the whole system runs, starves, is throttled, loses its leader, reco
   t.regex(stdout, /event FailedCreatePodSandBox, pod\/db-\d:/);
   t.regex(stdout, /Processes\s+restarted: none/);
   t.regex(stdout, /ENIs that came of it: 1$/m);
+  t.regex(stdout, /rule-missing/, 'tke-eni explain names the rule that was deleted');
   t.regex(stdout, /refused as spoofed: 0$/m);
   t.regex(stdout, /13 Pods running: 0$/m);
   t.regex(stdout, /when they were gone: 0$/m);

@@ -46,8 +46,7 @@ export function remark(line: string, text: string): string {
 
 /** Leading tabs are two spaces each. */
 function expandTabs(line: string): string {
-  const depth = line.length - line.trimStart().length;
-  return '  '.repeat(depth) + line.slice(depth).replaceAll('\t', '  ');
+  return line.replaceAll('\t', '  ');
 }
 
 /** Breaks a line at a space; what follows is indented further. */
