@@ -249,10 +249,11 @@ function staleHop({ facts }: Situation, hop: Hop, ip: string): Hop {
   return hopOf(hop, gravest(found, hop.finding));
 }
 
-/** Each finding once, the gravest first; of equals the first on the way. */
+/** Each finding once, as grave as it is on any path, the gravest first; of equals the first on the way. */
 function findingsOf(paths: readonly Path[], others: readonly Finding[] = []): readonly Finding[] {
   const found = paths.flatMap(({ hops }) => hops.flatMap((hop) => (hop.finding === undefined ? [] : [hop.finding])));
-  const unique = [...new Map([...found, ...others].map((each) => [`${each.id} ${each.what}`, each])).values()];
   const rank = { error: 0, warning: 1, info: 2 };
-  return unique.sort((a, b) => rank[a.severity] - rank[b.severity]);
+  const sorted = [...found, ...others].sort((a, b) => rank[a.severity] - rank[b.severity]);
+  const byText = Map.groupBy(sorted, ({ id, what }) => `${id} ${what}`);
+  return [...byText.values()].flatMap(([gravest]) => gravest ?? []);
 }

@@ -197,10 +197,18 @@ function titleOfElement(element: ElementId): string {
   return priority === undefined ? 'no rule' : `${priority}: ${shortSelector(selector)}`;
 }
 
-/** Findings that say the same of the same are one. */
+/** Findings that say the same of the same are one: what only bites one way may cut off another, and the worst is told. */
 function uniqueFindings(findings: readonly Finding[]): readonly Finding[] {
-  return [...new Map(findings.map((finding) => [findingKey(finding), finding])).values()];
+  const worst = new Map<string, Finding>();
+  for (const finding of findings) {
+    const known = worst.get(findingKey(finding));
+    if (known === undefined || GRAVITY[finding.severity] > GRAVITY[known.severity])
+      worst.set(findingKey(finding), finding);
+  }
+  return [...worst.values()];
 }
+
+const GRAVITY: Readonly<Record<Finding['severity'], number>> = { info: 0, warning: 1, error: 2 };
 
 function findingKey({ id, what }: Finding): string {
   return `${id} ${what}`;

@@ -114,3 +114,20 @@ test('graphOf: a Pod without its veth, and an ENI that is gone, are shown as mis
     ['eni', 'veth'],
   );
 });
+
+test('graphOf: a finding that cuts off one path and only bites on another is told as an error', (t) => {
+  const facts = nodeFixture({ enis: 1, podsPerEni: 1 });
+  const said = { what: 'no nftables table inet tke_eni', fix: ['tke-eni repair'], subjects: ['nft:tke_eni'] };
+  const error = finding('nft-table-missing', { ...said, severity: 'error' });
+  const warning = finding('nft-table-missing', { ...said, severity: 'warning' });
+  for (const findings of [
+    [error, warning],
+    [warning, error],
+  ]) {
+    const graph = graphOf(facts, { explanations: [], findings });
+    t.deepEqual(
+      graph.findings.map(({ severity }) => severity),
+      ['error'],
+    );
+  }
+});
