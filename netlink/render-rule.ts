@@ -31,16 +31,17 @@ export function renderRule(verb: 'add' | 'delete', spec: RuleSpec): string {
     pair('ipproto', spec.ipProto),
     pair('sport', range(spec.sportRange)),
     pair('dport', range(spec.dportRange)),
-    ruleAction(spec),
+    ruleAction(spec, named(TABLES, spec.table)),
     pair('suppress_prefixlength', spec.suppressPrefixlength),
     pair('suppress_ifgroup', spec.suppressIfgroup),
   );
 }
 
-function ruleAction(spec: RuleSpec): readonly Word[] {
+/** Says what a rule does with a packet; `table` is the word for the table that it looks up. Pure. @see ip-rule(8) */
+export function ruleAction(spec: Pick<RuleSpec, 'action' | 'goto'>, table: Word): readonly Word[] {
   switch (spec.action ?? FR_ACT_TO_TBL) {
     case FR_ACT_TO_TBL:
-      return spec.table === undefined ? [] : ['lookup', named(TABLES, spec.table)];
+      return pair('lookup', table);
     case FR_ACT_GOTO:
       return ['goto', spec.goto];
     case FR_ACT_NOP:
@@ -56,6 +57,7 @@ function ruleAction(spec: RuleSpec): readonly Word[] {
   }
 }
 
-function range(value: { readonly start: number; readonly end: number } | undefined): Word {
+/** Says a range of ports or user ids. */
+export function range(value: { readonly start: number; readonly end: number } | undefined): Word {
   return value === undefined ? undefined : `${value.start}-${value.end}`;
 }

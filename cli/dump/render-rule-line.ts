@@ -1,14 +1,7 @@
+import { range, ruleAction } from '../../netlink/render-rule.ts';
 import { hex, line, pair, type Word } from '../../netlink/render-words.ts';
-import type { NumberRange, RuleMessage } from '../../netlink/rule-message.ts';
-import {
-  FIB_RULE_INVERT,
-  FR_ACT_BLACKHOLE,
-  FR_ACT_GOTO,
-  FR_ACT_NOP,
-  FR_ACT_PROHIBIT,
-  FR_ACT_TO_TBL,
-  FR_ACT_UNREACHABLE,
-} from '../../netlink/uapi/fib-rules.ts';
+import type { RuleMessage } from '../../netlink/rule-message.ts';
+import { FIB_RULE_INVERT } from '../../netlink/uapi/fib-rules.ts';
 import { DEFAULT_PRIORITIES } from './find-kernel-made.ts';
 import { batchWord } from './render-batch-line.ts';
 
@@ -35,7 +28,7 @@ export function renderRuleLine(rule: RuleMessage): string {
       'tun_id',
       rule.tunId?.reduce((value, byte) => value * 256 + byte, 0),
     ),
-    action(rule),
+    rule.l3mdev === 1 ? 'l3mdev' : ruleAction(rule, rule.table),
     pair('suppress_prefixlength', rule.suppressPrefixlength),
     pair('suppress_ifgroup', rule.suppressIfgroup),
     pair('realms', rule.flow === undefined ? undefined : `${rule.flow >>> 16}/${rule.flow & 0xffff}`),
@@ -55,28 +48,4 @@ export function renderDefaultRules(rules: readonly RuleMessage[], family: 4 | 6)
 /** The kernel takes any text for the name of an interface that is not there yet. */
 function nameWord(ifname: string | undefined): Word {
   return ifname === undefined ? undefined : batchWord(ifname);
-}
-
-function range(value: NumberRange | undefined): Word {
-  return value === undefined ? undefined : `${value.start}-${value.end}`;
-}
-
-function action(rule: RuleMessage): readonly Word[] {
-  if (rule.l3mdev === 1) return ['l3mdev'];
-  switch (rule.action) {
-    case FR_ACT_TO_TBL:
-      return ['lookup', rule.table];
-    case FR_ACT_GOTO:
-      return ['goto', rule.goto];
-    case FR_ACT_NOP:
-      return ['nop'];
-    case FR_ACT_BLACKHOLE:
-      return ['blackhole'];
-    case FR_ACT_UNREACHABLE:
-      return ['unreachable'];
-    case FR_ACT_PROHIBIT:
-      return ['prohibit'];
-    default:
-      return ['type', rule.action];
-  }
 }
