@@ -24,7 +24,7 @@ export async function readClusterEvents({
   const { openKubeClient } = await import('../../kube/open-client.ts');
   try {
     const client = openKubeClient({
-      kubeconfig: global.kubeconfig,
+      ...(global.kubeconfig === '' ? {} : { kubeconfig: global.kubeconfig }),
       env,
       clock,
       log: silentLogger,
