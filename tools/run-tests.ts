@@ -88,12 +88,18 @@ const SUITES: readonly Suite[] = [
   },
 ];
 
-/** Runs one command with its output on ours. Resolves to its exit code. */
-function run(command: readonly string[]): Promise<number> {
-  const child = spawn(command[0] ?? '', command.slice(1), { stdio: 'inherit' });
-  return new Promise((resolve, reject) => {
+/** Runs one command to its end and keeps what it says, so that several may run at once. */
+async function run(command: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
+  const child = spawn(command[0] ?? '', command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  return await new Promise((resolve, reject) => {
     child.on('error', reject);
-    child.on('exit', (code) => resolve(code ?? 1));
+    child.on('close', (code) => resolve({ code: code ?? 1, output }));
   });
 }
 
@@ -138,17 +144,18 @@ async function runCommands(suite: Suite, folder: string): Promise<TapTotals> {
   writeFileSync(join(folder, COSTS), '');
   const startedMs = performance.now();
   const totals = { passed: 0, failed: 0, skipped: 0 };
-  for (const command of suite.commands) {
-    if (suite.tap) {
-      const counted = await runTap(command, folder);
-      totals.passed += counted.passed;
-      totals.failed += counted.failed;
-      totals.skipped += counted.skipped;
-    } else {
-      const code = await run(command);
-      totals[code === 0 ? 'passed' : 'failed'] += 1;
-      console.log(`  ${code === 0 ? 'ok  ' : 'FAIL'} ${command.join(' ')}`);
-    }
+  // Checks read and write nothing of each other's; tests that ran side by side with other tests would be hard to read.
+  const checks = suite.tap ? [] : suite.commands.map(async (command) => ({ command, ...(await run(command)) }));
+  for (const check of checks) {
+    const { command, code, output } = await check;
+    totals[code === 0 ? 'passed' : 'failed'] += 1;
+    console.log(`${output}  ${code === 0 ? 'ok  ' : 'FAIL'} ${command.join(' ')}`);
+  }
+  for (const command of suite.tap ? suite.commands : []) {
+    const counted = await runTap(command, folder);
+    totals.passed += counted.passed;
+    totals.failed += counted.failed;
+    totals.skipped += counted.skipped;
   }
   if (suite.tap && totals.passed === 0) {
     console.log(`  FAIL ${suite.name}: no test passed; a suite that runs nothing proves nothing`);

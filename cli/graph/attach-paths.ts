@@ -186,7 +186,7 @@ function missingBox({ verdict, finding, ...hop }: Hop, group: string, canvas: Ca
 function boxOfHop(one: Explanation, hop: Hop, group: string, canvas: Canvas): GraphNode | undefined {
   const found = canvas.find(hop.element, group);
   if (found !== undefined) return found;
-  if (hop.kind === 'cloud') return canvas.find(`gateway@${group}`);
+  if (hop.kind === 'cloud') return canvas.find(`gateway~${group}`);
   // A veth that is not there has no number to be named by.
   if (hop.kind === 'veth') return canvas.find(one.element.replace(/^pod:/, 'veth:'));
   return hop.verdict === 'broken' ? canvas.ghost(hop.element, hop, group) : undefined;

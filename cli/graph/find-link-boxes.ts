@@ -74,7 +74,7 @@ export function findGatewayBox(table: number, group: string, facts: NodeFacts, e
   const shown = gateways.length > 0 ? gateways : planned;
   if (shown.length === 0 && eni === undefined) return undefined;
   return {
-    id: `gateway@${group}`,
+    id: `gateway~${group}`,
     kind: 'gateway',
     lane: 'vpc',
     group,

@@ -16,7 +16,8 @@ export function findMarkBox(eni: EniFacts, group: string, facts: NodeFacts): Gra
   const chain = chainOf(text ?? '', `eni_${eni.table}`);
   const isThere = text !== undefined && chain.length > 0;
   return {
-    id: `${NFT_ELEMENT}@${group}`,
+    // No '@' in ids: `a:b@c` is what credentials look like, and they are taken out of a bundle.
+    id: `${NFT_ELEMENT}~${group}`,
     kind: 'mark',
     lane: 'marks',
     group,

@@ -51,7 +51,7 @@ function mergedBox(set: readonly RuleMessage[], group: string, tableNames: Reado
   if (rule === undefined) throw new Error('a group of rules is never empty');
   const what = rule.src === undefined ? 'to' : 'from';
   return {
-    id: `rules:${rule.priority}:${what}@${group}`,
+    id: `rules:${rule.priority}:${what}~${group}`,
     kind: 'rule',
     lane: 'rules',
     group,
