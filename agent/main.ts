@@ -49,11 +49,14 @@ async function leave(argv: readonly string[]): Promise<void> {
   if (outcome.kind === 'help') return print(outcome.text);
   if (outcome.kind === 'version') return print(`${release}\n`);
   const log = openPinoLogger(outcome.config.logLevel, STDOUT);
+  const stop = Promise.withResolvers<NodeJS.Signals>();
+  if (outcome.config.afterwards === 'wait') {
+    // Before the work: whoever is told to go as soon as the node is clean ends in order, and not by the signal.
+    process.once('SIGTERM', stop.resolve);
+    process.once('SIGINT', stop.resolve);
+  }
   await uninstall(outcome.config, { clock: systemClock, log });
   if (outcome.config.afterwards === 'exit') return;
-  const stop = Promise.withResolvers<NodeJS.Signals>();
-  process.once('SIGTERM', stop.resolve);
-  process.once('SIGINT', stop.resolve);
   // A promise alone does not keep the process.
   const staying = setInterval(() => {}, HOUR_MS);
   await stop.promise;

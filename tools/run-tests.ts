@@ -55,6 +55,8 @@ const SUITES: readonly Suite[] = [
       [
         'ava',
         '--tap',
+        // Some wait for what does not answer: two cores carry three.
+        '--concurrency=3',
         'test/**/*.test.ts',
         ...['kernel', 'e2e', 'vpc', 'examples', 'cluster'].map((folder) => `!test/${folder}/**`),
       ],

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { RuleMode } from '../../dataplane/network.ts';
@@ -83,6 +83,9 @@ async function liveAndDie({ node, vpc }: Bare, t: ExecutionContext): Promise<voi
   await node.startAgent();
   const pods = [await node.addPod(), await node.addPod(), await node.addPod()];
   t.true(await pods[0]?.netns.ping(vpc.outside.ip), 'the Pods had their network');
+  // It comes last of what an agent puts: executables and reference plugins are copied after an ADD may be served.
+  const conflist = join(node.dir, 'cni-conf', '10-tke-eni.conflist');
+  await waitUntil(() => existsSync(conflist), { what: 'the network configuration' });
   await node.killAgent();
   for (const { netns } of pods) await netns.close();
 }
