@@ -3,10 +3,9 @@ import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import { ConfigError } from '../../runtime/decode.ts';
-import { silentLogger } from '../../runtime/log.ts';
-import { release } from '../../runtime/release.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
+import { openCluster } from '../open-cluster.ts';
 import { ledgerOfNec } from './find-ledger.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -15,24 +14,16 @@ const CALL_MS = 10_000;
 
 /** Reads the NodeENIConfig of a node. The client is loaded only now. @throws CliError NO_CLUSTER, NOT_FOUND, FORBIDDEN */
 export async function readNec(
-  { global, env, clock, signal }: Pick<CommandContext, 'global' | 'env' | 'clock' | 'signal'>,
+  context: Pick<CommandContext, 'global' | 'env' | 'clock' | 'signal'>,
   nodeName: string,
 ): Promise<Ledger> {
-  const { openKubeClient } = await import('../../kube/open-client.ts');
   try {
-    const client = openKubeClient({
-      ...(global.kubeconfig === '' ? {} : { kubeconfig: global.kubeconfig }),
-      env,
-      clock,
-      log: silentLogger,
-      qps: 5,
-      burst: 10,
-      userAgent: `tke-eni/${release}`,
-      requestTimeoutMs: CALL_MS,
-      loadKubeConfig: async () => (await import('../../kube/whole-kube-config.ts')).loadWholeKubeConfig(),
-    });
+    const client = await openCluster(context, { callMs: CALL_MS, qps: 5, burst: 10 });
     try {
-      return necOf(await client.get(resourceTypeOf(NODE_ENI_CONFIG_KIND), { name: nodeName }, signal), nodeName);
+      return necOf(
+        await client.get(resourceTypeOf(NODE_ENI_CONFIG_KIND), { name: nodeName }, context.signal),
+        nodeName,
+      );
     } finally {
       client.close();
     }

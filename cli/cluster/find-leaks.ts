@@ -1,4 +1,4 @@
-import type { Finding } from '../finding.ts';
+import { byGravity, type Finding } from '../finding.ts';
 import { ifKnown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
@@ -18,8 +18,6 @@ export type Leaks = {
 /** Something that could not be looked at, so that nothing is said of it. */
 export type Unseen = { readonly what: string; readonly why: string; readonly next: string };
 
-const WEIGHT: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, info: 2 };
-
 /**
  * Finds what one look shows. What has an age of its own and is younger than `graceMs` is work under way. What others do
  * meanwhile shows as well: compare with a second look (`seenTwice`). Pure.
@@ -32,7 +30,7 @@ export function findLeaks(facts: ClusterFacts, graceMs: number): Leaks {
     ...findStrayRecords(facts, index, graceMs),
     ...findStuckWork(facts, graceMs),
   ];
-  return { findings: findings.toSorted((a, b) => WEIGHT[a.severity] - WEIGHT[b.severity]), unseen: unseenOf(facts) };
+  return { findings: findings.toSorted(byGravity), unseen: unseenOf(facts) };
 }
 
 /** Keeps of the later look what the earlier one saw of the same things: the rest was work under way. What one of them could not see is unseen. Pure. */

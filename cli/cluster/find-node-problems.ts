@@ -1,4 +1,4 @@
-import type { Finding } from '../finding.ts';
+import { byGravity, type Finding } from '../finding.ts';
 import type { ClusterNec, ClusterNode } from './cluster-facts.ts';
 
 /** What is wrong with a node. */
@@ -12,9 +12,6 @@ export type NodeProblem = {
 /** When it is, and how long what passes by itself may take. Milliseconds. */
 export type Patience = { readonly nowMs: number; readonly graceMs: number };
 
-/** Order of problems, the heaviest first. */
-export const PROBLEM_WEIGHT: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, info: 2 };
-
 /** Lists what is wrong with a node by its objects, the heaviest first. Undefined Node: the cluster has none. Pure. */
 export function findNodeProblems(
   nec: ClusterNec,
@@ -26,7 +23,7 @@ export function findNodeProblems(
     ...(nec.status.conditions ?? []).flatMap((condition) => problemOfCondition(condition, patience)),
     ...(node === 'unknown' ? [] : nodeProblems(nec, node, patience)),
   ];
-  return problems.toSorted((a, b) => PROBLEM_WEIGHT[a.severity] - PROBLEM_WEIGHT[b.severity]);
+  return problems.toSorted(byGravity);
 }
 
 /** Says what a Node lacks that has our taint and no NodeENIConfig. Pure. */

@@ -1,13 +1,8 @@
+import { SEVERITY_RANK } from '../finding.ts';
 import { ifKnown } from '../node/known.ts';
 import type { ClusterFacts, ClusterNec, ClusterNode } from './cluster-facts.ts';
 import { holdingsOf } from './find-addresses.ts';
-import {
-  bareNodeProblem,
-  findNodeProblems,
-  type NodeProblem,
-  type Patience,
-  PROBLEM_WEIGHT,
-} from './find-node-problems.ts';
+import { bareNodeProblem, findNodeProblems, type NodeProblem, type Patience } from './find-node-problems.ts';
 
 /** One node of the cluster. */
 export type NodeRow = {
@@ -146,7 +141,7 @@ function eniCountsOf({ spec, status }: ClusterNec): EniCounts {
 
 function weightOf({ problems }: NodeRow): number {
   const [first] = problems;
-  return first === undefined ? PROBLEM_WEIGHT.info + 1 : PROBLEM_WEIGHT[first.severity];
+  return first === undefined ? SEVERITY_RANK.info + 1 : SEVERITY_RANK[first.severity];
 }
 
 /** What all nodes have together. */

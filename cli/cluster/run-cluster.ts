@@ -1,7 +1,10 @@
+import type { OpenKubeClient } from '../../kube/open-client.ts';
+import { ConfigError } from '../../runtime/decode.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import type { Known } from '../node/node-facts.ts';
+import { openCluster } from '../open-cluster.ts';
 import { openProgress, type Progress } from '../output/progress.ts';
 import { renderWarning } from '../output/render-error.ts';
 import { printView } from '../pool/print-view.ts';
@@ -12,24 +15,37 @@ import { findLeaks, seenTwice } from './find-leaks.ts';
 import { findNodeRows, totalsOf } from './find-node-rows.ts';
 import { findSubnetRows } from './find-subnet-rows.ts';
 import { lookAtCluster } from './look-at-cluster.ts';
-import { openCluster } from './open-cluster.ts';
 import type { ClusterPart } from './read-cluster.ts';
 import { renderEnis } from './render-enis.ts';
 import { renderLeaks } from './render-leaks.ts';
 import { renderNodes } from './render-nodes.ts';
 import { renderSubnets } from './render-subnets.ts';
 
+/** A page of a large cluster may take its time; a person waits. */
+const CALL_MS = 30_000;
+/** A reader of large lists: some hundred pages, each of which the API server has to itself for some milliseconds. */
+const QPS = 50;
+
 /** Shows a view of the cluster; changes nothing. @throws CliError NO_CLUSTER, FORBIDDEN, NO_CLOUD, USAGE */
 export async function run(args: ClusterArgs, context: CommandContext): Promise<ExitCode> {
   refuseOdd(args);
   const progress = openProgress(context);
-  const client = await openCluster(context);
+  const client = await openClient(context);
   const look: ViewContext['look'] = (parts) => lookAtCluster(args, context, client, progress, parts);
   try {
     return await (VIEWS[args.view ?? 'nodes'] ?? showNodes)(args, { ...context, look, progress });
   } finally {
     progress.clear();
     client.close();
+  }
+}
+
+async function openClient(context: CommandContext): Promise<OpenKubeClient> {
+  try {
+    return await openCluster(context, { callMs: CALL_MS, qps: QPS, burst: QPS });
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    throw new CliError('NO_CLUSTER', error.message, 'give --kubeconfig', { cause: error });
   }
 }
 

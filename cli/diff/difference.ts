@@ -30,3 +30,8 @@ export type NodeDifferences = {
 export function isDifferent({ changes, severity }: Difference): boolean {
   return changes.length > 0 || severity !== 'info';
 }
+
+/** Leaves out what only diff needs. */
+export function findingOf({ id, severity, what, why, fix, isOurs, subjects }: Difference): Finding {
+  return { id, severity, what, why, fix, isOurs, subjects };
+}

@@ -1,5 +1,6 @@
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import type { DesiredNode, Unjudged } from '../desired/desired-of.ts';
+import { findingKey } from '../finding.ts';
 import type { AgentFacts, NodeFacts } from '../node/node-facts.ts';
 import type { Change } from './change.ts';
 import type { Difference, NodeDifferences } from './difference.ts';
@@ -34,11 +35,11 @@ export function diffNode(sight: NodeSight): NodeDifferences {
 }
 
 function inBoth(found: NodeDifferences, earlier: NodeDifferences): NodeDifferences {
-  const told = new Set(earlier.differences.map(({ id, what }) => `${id} ${what}`));
+  const told = new Set(earlier.differences.map(findingKey));
   const lines = new Set(earlier.changes.map(renderChange));
   return {
     ...found,
-    differences: found.differences.filter(({ id, what }) => told.has(`${id} ${what}`)),
+    differences: found.differences.filter((difference) => told.has(findingKey(difference))),
     changes: found.changes.filter((change) => lines.has(renderChange(change))),
   };
 }

@@ -1,4 +1,4 @@
-import type { Finding } from '../finding.ts';
+import { byGravity, type Finding } from '../finding.ts';
 import type { ElementId } from '../node/element-id.ts';
 import type { Check, Verdict } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
@@ -16,8 +16,6 @@ export type Diagnosis = {
 /** What the command line leaves of the checks. */
 export type Selection = { readonly checks: readonly Check[]; readonly isWanted: (finding: Finding) => boolean };
 
-const WEIGHT: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, info: 2 };
-
 /** Makes the selected checks. What two of them found alike is told once, by the first. */
 export function findDiagnosis({ checks, isWanted }: Selection, facts: DoctorFacts): Diagnosis {
   const told: Finding[] = [];
@@ -29,7 +27,7 @@ export function findDiagnosis({ checks, isWanted }: Selection, facts: DoctorFact
     told.push(...findings);
     return { check, verdict: { ...verdict, findings } };
   });
-  return { judged, findings: told.toSorted((a, b) => WEIGHT[a.severity] - WEIGHT[b.severity]) };
+  return { judged, findings: told.toSorted(byGravity) };
 }
 
 /** The same kind about a thing that both name. */

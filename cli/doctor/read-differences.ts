@@ -1,6 +1,6 @@
 import { CliError } from '../cli-error.ts';
 import type { GlobalArgs } from '../command.ts';
-import { isDifferent } from '../diff/difference.ts';
+import { findingOf, isDifferent } from '../diff/difference.ts';
 import { diffNode } from '../diff/find-differences.ts';
 import { lookAtNode } from '../diff/look-at-node.ts';
 import type { Finding } from '../finding.ts';
@@ -16,9 +16,4 @@ export async function readDifferences(global: GlobalArgs): Promise<Known<readonl
     if (error instanceof CliError) return unknown(error.message, error.next);
     throw error;
   }
-}
-
-/** Without what only diff needs. */
-function findingOf({ id, severity, what, why, fix, isOurs, subjects }: Finding): Finding {
-  return { id, severity, what, why, fix, isOurs, subjects };
 }

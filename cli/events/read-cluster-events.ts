@@ -1,10 +1,9 @@
 import { isKubeError } from '../../kube/kube-error.ts';
 import { EVENTS } from '../../kube/resource-types.ts';
 import { ConfigError } from '../../runtime/decode.ts';
-import { silentLogger } from '../../runtime/log.ts';
-import { release } from '../../runtime/release.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
+import { openCluster } from '../open-cluster.ts';
 
 /** A person waits. */
 const CALL_MS = 10_000;
@@ -15,32 +14,18 @@ const MAX_PAGES = 8;
 const SOURCES = ['source=tke-eni-agent', 'source=tke-eni-ipamd', 'source=kubelet,type=Warning'] as const;
 
 /** Reads events by our components and warnings of kubelet. @throws CliError NO_CLUSTER, FORBIDDEN */
-export async function readClusterEvents({
-  global,
-  env,
-  clock,
-  signal,
-}: Pick<CommandContext, 'global' | 'env' | 'clock' | 'signal'>): Promise<readonly unknown[]> {
-  const { openKubeClient } = await import('../../kube/open-client.ts');
+export async function readClusterEvents(
+  context: Pick<CommandContext, 'global' | 'env' | 'clock' | 'signal'>,
+): Promise<readonly unknown[]> {
   try {
-    const client = openKubeClient({
-      ...(global.kubeconfig === '' ? {} : { kubeconfig: global.kubeconfig }),
-      env,
-      clock,
-      log: silentLogger,
-      qps: 10,
-      burst: 20,
-      userAgent: `tke-eni/${release}`,
-      requestTimeoutMs: CALL_MS,
-      loadKubeConfig: async () => (await import('../../kube/whole-kube-config.ts')).loadWholeKubeConfig(),
-    });
+    const client = await openCluster(context, { callMs: CALL_MS, qps: 10, burst: 20 });
     try {
       const items: unknown[] = [];
       for (const fieldSelector of SOURCES) {
         let next: string | undefined;
         for (let page = 0; page < MAX_PAGES && (page === 0 || next !== undefined); page++) {
           const query = { fieldSelector, limit: PAGE, ...(next === undefined ? {} : { continueToken: next }) };
-          const list = await client.listPage(EVENTS, query, signal);
+          const list = await client.listPage(EVENTS, query, context.signal);
           items.push(...list.items);
           next = list.continueToken;
         }

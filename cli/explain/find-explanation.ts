@@ -3,7 +3,7 @@ import { canonicalAddress, isAddress } from '../../dataplane/ip-prefix.ts';
 import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import { finding } from '../catalogue.ts';
 import { CliError } from '../cli-error.ts';
-import type { Finding } from '../finding.ts';
+import { byGravity, type Finding, uniqueFindings } from '../finding.ts';
 import { eniId, podId, routeId } from '../node/element-id.ts';
 import { findPod } from '../node/find-pod.ts';
 import type { Explanation, Hop, Path } from './explanation.ts';
@@ -252,8 +252,5 @@ function staleHop({ facts }: Situation, hop: Hop, ip: string): Hop {
 /** Each finding once, as grave as it is on any path, the gravest first; of equals the first on the way. */
 function findingsOf(paths: readonly Path[], others: readonly Finding[] = []): readonly Finding[] {
   const found = paths.flatMap(({ hops }) => hops.flatMap((hop) => (hop.finding === undefined ? [] : [hop.finding])));
-  const rank = { error: 0, warning: 1, info: 2 };
-  const sorted = [...found, ...others].sort((a, b) => rank[a.severity] - rank[b.severity]);
-  const byText = Map.groupBy(sorted, ({ id, what }) => `${id} ${what}`);
-  return [...byText.values()].flatMap(([gravest]) => gravest ?? []);
+  return [...uniqueFindings([...found, ...others])].sort(byGravity);
 }

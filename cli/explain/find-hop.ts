@@ -1,4 +1,4 @@
-import type { Finding } from '../finding.ts';
+import { byGravity, type Finding } from '../finding.ts';
 import type { ElementId } from '../node/element-id.ts';
 import type { Hop } from './explanation.ts';
 
@@ -29,9 +29,5 @@ export function unknownHop(parts: HopParts, why: string, next: string): Hop {
 /** Of several findings the gravest counts, of equals the first. */
 export function gravest(...found: readonly (Finding | undefined)[]): Finding | undefined {
   const present = found.filter((each) => each !== undefined);
-  for (const severity of ['error', 'warning', 'info'] as const) {
-    const first = present.find((each) => each.severity === severity);
-    if (first !== undefined) return first;
-  }
-  return undefined;
+  return present.toSorted(byGravity)[0];
 }

@@ -1,5 +1,5 @@
 import type { Explanation, Hop, Path } from '../explain/explanation.ts';
-import type { Finding } from '../finding.ts';
+import { type Finding, findingKey, uniqueFindings } from '../finding.ts';
 import type { ElementId } from '../node/element-id.ts';
 import { shortSelector } from './find-rule-boxes.ts';
 import { type Graph, type GraphNode, type GraphPath, type GraphState, type GraphStep, NODE_GROUP } from './graph.ts';
@@ -195,21 +195,4 @@ function boxOfHop(one: Explanation, hop: Hop, group: string, canvas: Canvas): Gr
 function titleOfElement(element: ElementId): string {
   const [, priority, selector = ''] = /^rule:\d:(\d+):(.*)$/.exec(element) ?? [];
   return priority === undefined ? 'no rule' : `${priority}: ${shortSelector(selector)}`;
-}
-
-/** Findings that say the same of the same are one: what only bites one way may cut off another, and the worst is told. */
-function uniqueFindings(findings: readonly Finding[]): readonly Finding[] {
-  const worst = new Map<string, Finding>();
-  for (const finding of findings) {
-    const known = worst.get(findingKey(finding));
-    if (known === undefined || GRAVITY[finding.severity] > GRAVITY[known.severity])
-      worst.set(findingKey(finding), finding);
-  }
-  return [...worst.values()];
-}
-
-const GRAVITY: Readonly<Record<Finding['severity'], number>> = { info: 0, warning: 1, error: 2 };
-
-function findingKey({ id, what }: Finding): string {
-  return `${id} ${what}`;
 }

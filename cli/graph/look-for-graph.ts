@@ -1,4 +1,5 @@
 import { CliError } from '../cli-error.ts';
+import { findingOf } from '../diff/difference.ts';
 import { diffNode } from '../diff/find-differences.ts';
 import { lookAtNode } from '../diff/look-at-node.ts';
 import type { Explanation } from '../explain/explanation.ts';
@@ -53,17 +54,7 @@ export async function lookForGraph(context: NodeContext, { subject, to }: GraphQ
 /** What differs from the agent's record; nothing where there is none: the drawing says that it is not known. */
 async function differences(context: NodeContext): Promise<readonly Finding[]> {
   try {
-    return diffNode(await lookAtNode(context)).differences.map(
-      ({ id, severity, what, why, fix, isOurs, subjects }) => ({
-        id,
-        severity,
-        what,
-        why,
-        fix,
-        isOurs,
-        subjects,
-      }),
-    );
+    return diffNode(await lookAtNode(context)).differences.map(findingOf);
   } catch (error) {
     if (error instanceof CliError && error.code === 'NO_JOURNAL') return [];
     throw error;
