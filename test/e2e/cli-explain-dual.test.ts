@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import type { FindingId } from '../../cli/catalogue.ts';
 import type { Explanation } from '../../cli/explain/explanation.ts';
-import { renderExplanation } from '../../cli/explain/render-explanation.ts';
 import { explain } from '../../cli/explain/run-explain.ts';
 import { buildExecutables } from '../../tools/build.ts';
+import { firstBroken, report } from './support/explanation-text.ts';
 import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
 import { runCli } from './support/run-cli.ts';
@@ -50,17 +50,6 @@ async function explained(
   const { netns, stateDir } = placeOf(trial);
   const context = { global: { netns: netns.name, stateDir, hostRoot: '/' } };
   return (await explain(context, { subject, to: ends.to, from: ends.from })).explanation;
-}
-
-function firstBroken({ paths }: Explanation): readonly (string | undefined)[] {
-  return paths.flatMap(({ hops }) => {
-    const hop = hops.find(({ verdict }) => verdict === 'broken');
-    return hop === undefined ? [] : [hop.finding?.id];
-  });
-}
-
-function report(explanation: Explanation): string {
-  return renderExplanation(explanation, { width: 160, isColored: false });
 }
 
 function ipsOf(pod: AttachedPod, family: 4 | 6): string {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Explanation } from '../../cli/explain/explanation.ts';
-import { renderExplanation } from '../../cli/explain/render-explanation.ts';
 import { explain } from '../../cli/explain/run-explain.ts';
+import { firstBroken, report } from './support/explanation-text.ts';
 import { placeOf } from './support/fault-trial.ts';
 import { openTrial, type Trial } from './support/trial.ts';
 
@@ -13,17 +13,6 @@ async function explained(trial: Trial, subject: string, to?: string): Promise<Ex
   const { netns, stateDir } = placeOf(trial);
   const context = { global: { netns: netns.name, stateDir, hostRoot: '/' } };
   return (await explain(context, { subject, to, from: undefined })).explanation;
-}
-
-function report(explanation: Explanation): string {
-  return renderExplanation(explanation, { width: 160, isColored: false });
-}
-
-function firstBroken({ paths }: Explanation): readonly (string | undefined)[] {
-  return paths.flatMap(({ hops }) => {
-    const hop = hops.find(({ verdict }) => verdict === 'broken');
-    return hop === undefined ? [] : [hop.finding?.id];
-  });
 }
 
 test.serial('explain: walks what leaves by the node with --egress=node', async (t) => {

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { Explanation } from '../../cli/explain/explanation.ts';
-import { renderExplanation } from '../../cli/explain/render-explanation.ts';
 import { explain } from '../../cli/explain/run-explain.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { DIST_BIN_DIR } from '../support/agent-process.ts';
+import { firstBroken, report } from './support/explanation-text.ts';
 import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
 import type { NodeFault } from './support/node-fault.ts';
@@ -47,18 +47,6 @@ function faultsOf({ paths }: Explanation): readonly string[] {
       .filter(({ verdict }) => verdict !== 'ok')
       .map(({ kind, verdict, title, finding }) => `${from} -> ${to}: ${kind} ${verdict} ${title}: ${finding?.id}`),
   );
-}
-
-/** The finding of the first broken hop of each path that has one. */
-function firstBroken({ paths }: Explanation): readonly (string | undefined)[] {
-  return paths.flatMap(({ hops }) => {
-    const hop = hops.find(({ verdict }) => verdict === 'broken');
-    return hop === undefined ? [] : [hop.finding?.id];
-  });
-}
-
-function report(explanation: Explanation): string {
-  return renderExplanation(explanation, { width: 160, isColored: false });
 }
 
 test.serial('explain: finds every hop in order on a node that is well, and packets arrive', async (t) => {
