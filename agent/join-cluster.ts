@@ -1,4 +1,4 @@
-import { EXTENDED_RESOURCES } from '../crd/names.ts';
+import { ENI_IP_RESOURCE } from '../crd/names.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
 import { invariant } from '../runtime/invariant.ts';
 import { type ClusterSide, openCluster } from './cluster/cluster.ts';
@@ -36,7 +36,7 @@ export function openDevicePlugin(
     kubeletDir: config.kubeletDir,
     resources: [
       {
-        name: EXTENDED_RESOURCES[0],
+        name: ENI_IP_RESOURCE,
         prefix: 'eni-ip',
         socketName: 'tke-eni-ip.sock',
         count: () => readEniIps(state, supply.latest()),

@@ -31,6 +31,16 @@ export const podReference = objectOf({
   uid: part.optional(id, 'Its uid; absent while no Pod holds a kept address.'),
 });
 
+/**
+ * Whose an address or an exclusive ENI is, beyond the life of one Pod. `uid` is the only Pod that may use it now; without
+ * it nobody may. Only ipamd changes it, in a guarded write.
+ */
+export const claimMark = objectOf({
+  namespace: part.required(objectName, 'Namespace of the VpcIPClaim, and of its Pod.'),
+  name: part.required(objectName, 'Name of both.'),
+  uid: part.optional(id, 'The Pod that may use it now; absent while none may.'),
+});
+
 /** A condition as Kubernetes has it everywhere. */
 export const condition = objectOf({
   type: part.required(word(/^[A-Za-z][A-Za-z0-9]*$/, 'a condition such as Ready', 64), 'What it is about.'),

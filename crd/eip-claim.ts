@@ -1,5 +1,6 @@
 import { CONDITIONS, condition, deletePolicy, duration, id } from './common-values.ts';
 import { type Resource, resourceOf } from './decode-resource.ts';
+import { EIP_CHARGE_TYPES, EIP_ISPS } from './eip-wish.ts';
 import { ownedBy, part } from './field.ts';
 import { INTENTS, intent } from './intent.ts';
 import { AGE_COLUMN, resourceKind } from './resource-kind.ts';
@@ -11,16 +12,8 @@ const SPEC = {
   podUID: ipamd.optional(id, 'The uid of the Pod that holds the claim now; absent while none does.'),
   eipIDs: ipamd.optional(listOf(id, { maxItems: 64 }), 'Existing EIPs to choose from, by the ordinal of the Pod name.'),
   bandwidthMbps: ipamd.optional(wholeNumber(1, 10_000), 'Bandwidth of an EIP that is made for the claim; default 100.'),
-  isp: ipamd.optional(choice(['BGP', 'CMCC', 'CTCC', 'CUCC']), 'Carrier of an EIP that is made for the claim.'),
-  chargeType: ipamd.optional(
-    choice([
-      'TRAFFIC_POSTPAID_BY_HOUR',
-      'BANDWIDTH_POSTPAID_BY_HOUR',
-      'BANDWIDTH_PACKAGE',
-      'BANDWIDTH_PREPAID_BY_MONTH',
-    ]),
-    'How an EIP that is made for the claim is paid.',
-  ),
+  isp: ipamd.optional(choice(EIP_ISPS), 'Carrier of an EIP that is made for the claim.'),
+  chargeType: ipamd.optional(choice(EIP_CHARGE_TYPES), 'How an EIP that is made for the claim is paid.'),
   bandwidthPackageID: ipamd.optional(id, 'The package that it is paid from.'),
   deletePolicy: ipamd.optional(deletePolicy, 'Never: the EIP is kept for the next Pod of this name.'),
   claimExpiredDuration: ipamd.optional(duration, 'How long a kept EIP waits for its Pod; 0s: for ever.'),

@@ -67,6 +67,10 @@ export const INTENT = {
   securityGroups: part.optional(listOf(id, { maxItems: 64 }), 'The whole wanted list, in order.'),
   ips: part.optional(listOf(anyIp, { maxItems: 16 }), 'The addresses that are given or taken.'),
   ipCount: part.optional(wholeNumber(1, 256), 'How many addresses are asked for, where the cloud chooses them.'),
+  claim: part.optional(
+    word(/^[a-z0-9][-a-z0-9.]{0,252}[/][a-z0-9][-a-z0-9.]{0,252}$/, 'a namespace and a name', 507),
+    'The VpcIPClaim that the address or the ENI is for.',
+  ),
   eipID: part.optional(id, 'The EIP that is bound, unbound or released.'),
   requestTimeoutSeconds: part.required(
     wholeNumber(1, 3600),

@@ -33,6 +33,9 @@ export const NODE_ANNOTATION = {
 /** Label of a Node: the subnets of its shared ENIs, joined by `_` or `.`. */
 export const NODE_SUBNETS_LABEL = `${PREFIX}/route-eni-subnet-ids`;
 
+/** Label of a Node: `true` or `false`, whether its Pods may keep their addresses; without it `--enable-static-ip` says. */
+export const NODE_STATIC_IP_LABEL = `${PREFIX}/static-ip`;
+
 /** Label of a Node: its instance. */
 export const NODE_INSTANCE_LABEL = 'cloud.tencent.com/node-instance-id';
 
@@ -57,5 +60,36 @@ export const NODE_NAME_LABEL = `${PREFIX}/node-name`;
 /** Keeps an object until ipamd has given back what the cloud holds for it. */
 export const CLOUD_FINALIZER = `${API_GROUP}/cloud-resources`;
 
+/** Annotations of Pods. */
+export const POD_ANNOTATION = {
+  /** Which network plugins: `tke-route-eni`, `tke-direct-eni`, `tke-bridge`, or a list. */
+  networks: `${PREFIX}/networks`,
+  /** `Never`: the Pod's address is kept for the next Pod of its name. `Immediate`, the default: it is not. */
+  deletePolicy: `${PREFIX}/vpc-ip-claim-delete-policy`,
+  /** How long a kept address waits for its Pod; a Go duration of at least 5 minutes, 0s: for ever. */
+  claimExpiredDuration: CLAIM_EXPIRED_DURATION_ANNOTATION,
+  /** The address that the Pod asks for. */
+  nominatedVpcIp: `${PREFIX}/nominated-vpc-ip`,
+  /** The only subnets that the Pod accepts, with commas. */
+  nominatedSubnets: `${PREFIX}/nominated-eni-subnets`,
+  /** An EIP is made and bound; JSON, or '' for the defaults. */
+  eipAttributes: `${PREFIX}/eip-attributes`,
+  /** `Never`: the EIP is kept for the next Pod of this name. */
+  eipDeletePolicy: `${PREFIX}/eip-claim-delete-policy`,
+  /** Existing EIPs, with commas, chosen by the ordinal at the end of the Pod's name. */
+  eipIdList: `${PREFIX}/eip-id-list`,
+  /** The bound EIP's address; written by ipamd. */
+  eipPublicIp: `${PREFIX}/eip-public-ip`,
+  /** Security groups of an exclusive ENI, with commas, in order of precedence. */
+  securityGroups: `${PREFIX}/pod-security-groups`,
+} as const;
+
+/** Extended resource: an address of a shared ENI. */
+export const ENI_IP_RESOURCE = `${PREFIX}/eni-ip`;
+/** Extended resource: an exclusive ENI. */
+export const DIRECT_ENI_RESOURCE = `${PREFIX}/direct-eni`;
+/** Extended resource: a public address. */
+export const EIP_RESOURCE = `${PREFIX}/eip`;
+
 /** Extended resources that the agent registers with the kubelet. */
-export const EXTENDED_RESOURCES = [`${PREFIX}/eni-ip`, `${PREFIX}/direct-eni`] as const;
+export const EXTENDED_RESOURCES = [ENI_IP_RESOURCE, DIRECT_ENI_RESOURCE, EIP_RESOURCE] as const;

@@ -1,5 +1,5 @@
 import { type Decoder, oneOf, optional, type RecordOf, record, required, text } from '../runtime/decode.ts';
-import { CONDITIONS, condition, eniMode, id } from './common-values.ts';
+import { CONDITIONS, claimMark, condition, eniMode, id } from './common-values.ts';
 import { ownedBy, part } from './field.ts';
 import { INTENTS, intent } from './intent.ts';
 import { API_VERSION, EXTENDED_RESOURCES, NODE_ENI_CONFIG_ANNOTATION } from './names.ts';
@@ -95,6 +95,10 @@ export const SPEC = {
     ipCount,
     'Addresses that are kept bound at least, whatever the demand: from the Node annotation desired-route-eni-pod-num.',
   ),
+  enableStaticIP: policy.optional(
+    flag,
+    'Pods of the node may keep their addresses. Absent: false. The agent then gives no address of the pool to a Pod that it cannot tell to be without a claim.',
+  ),
   enableQuickRelease: policy.optional(flag, 'Give back all surplus every 2 minutes instead of one address.'),
   securityGroups: people.optional(
     listOf(id, { maxItems: MOST_ENIS }),
@@ -115,6 +119,10 @@ export const ADDRESS = {
     'Releasing: the cloud is or will be asked to take it; serves no new Pod.',
   ),
   pairedIP: part.optional(anyIp, 'The address of the other family that a dual-stack Pod gets with it.'),
+  claim: part.optional(
+    claimMark,
+    'Kept for the Pods of one name: it is none of the pool, and no other Pod gets it. Without a uid the agent offers it back as soon as no sandbox has it.',
+  ),
 };
 
 /** The fields of an ENI. */
@@ -135,6 +143,7 @@ export const ENI_INFO = {
   state: part.required(choice(['Attaching', 'Attached', 'Detaching']), 'Only an attached ENI serves new Pods.'),
   draining: part.optional(flag, 'Pods stay, no new ones come; detached when empty.'),
   securityGroups: part.optional(listOf(id, { maxItems: MOST_ENIS }), 'Its security groups as last seen, in order.'),
+  claim: part.optional(claimMark, 'An exclusive ENI that is kept, or prepared, for the Pods of one name.'),
   addresses: part.optional(
     listOf(objectOf(ADDRESS), { maxItems: MOST_IPS, keys: ['ip'] }),
     'Its Pod addresses. Not those that the cloud is still giving.',
@@ -164,6 +173,15 @@ export const STATUS = {
   allocatableRouteENIIPs: ipamd.optional(
     ipCount,
     "Most Pod addresses that the node can have now: its limits, but no more than it has plus what its subnets can still give. Absent: the subnets do not limit it. The agent's device plugin tells kubelet.",
+  ),
+  staticRouteENIIPs: ipamd.optional(
+    ipCount,
+    'How many places on shared ENIs kept addresses have, or are about to have: the pool of the agent has the rest.',
+  ),
+  directENIs: ipamd.optional(eniCount, 'How many exclusive ENIs are attached; for kubectl get.'),
+  maxEIPs: ipamd.optional(
+    wholeNumber(0, 1_000),
+    'Most public addresses that Pods of the node can have: what the instance may bind, less its own.',
   ),
   describedAt: ipamd.optional(instant, 'When the cloud was last asked what it holds for this node.'),
   conditions: ipamd.optional(listOf(condition, CONDITIONS), 'What holds and what does not, with the reason.'),

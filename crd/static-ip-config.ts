@@ -2,12 +2,16 @@ import { CONDITIONS, condition, deletePolicy, duration, id } from './common-valu
 import { type Resource, resourceOf } from './decode-resource.ts';
 import { ownedBy, part } from './field.ts';
 import { AGE_COLUMN, resourceKind } from './resource-kind.ts';
-import { anyIp, listOf, objectOf, textsByName } from './value.ts';
+import { anyIp, listOf, objectOf, textsByName, word } from './value.ts';
 
 const people = ownedBy('people');
 const ipamd = ownedBy('ipamd');
 
 const SPEC = {
+  namespaces: people.optional(
+    listOf(word(/^([*]|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$/, "a namespace, or '*' for all", 63), { maxItems: 256 }),
+    "Namespaces of the Pods that it is for; only in the namespace of ipamd, as a rule of the whole cluster. Absent: the object's own.",
+  ),
   podLabels: people.optional(textsByName(32), 'The Pods that it is for: those with all of these labels. Absent: none.'),
   deletePolicy: people.optional(
     deletePolicy,
@@ -31,7 +35,7 @@ export const STATIC_IP_CONFIG_KIND = resourceKind({
   scope: 'Namespaced',
   named: 'freely',
   about:
-    "Rules for the kept addresses of a namespace's Pods, for those who would rather not annotate each. Its name is the product's; its fields are ours.",
+    "Rules for the kept addresses of a namespace's Pods, or in the namespace of ipamd of many, for those who would rather not annotate each. A rule of the Pod's own namespace goes first; of several that select a Pod the first by name holds. Its name is the product's; its fields are ours.",
   fields: {
     spec: part.optional(objectOf(SPEC), 'The rules.'),
     status: part.optional(objectOf(STATUS), 'Whether they can be kept.'),

@@ -17,8 +17,8 @@ const SPEC = {
 
 const STATUS = {
   phase: ipamd.optional(
-    choice(['Pending', 'Attaching', 'Assigned', 'Releasing', 'Failed']),
-    'Attaching: the cloud is moving it to the ENI.',
+    choice(['Pending', 'Attaching', 'Assigned', 'Kept', 'Releasing', 'Failed']),
+    'Attaching: the cloud is moving it to the ENI. Kept: on no ENI, and promised to its claim.',
   ),
   eniID: ipamd.optional(id, 'The ENI that it is on.'),
   assignmentID: ipamd.optional(id, 'The assignment, as the NodeENIConfig names it.'),

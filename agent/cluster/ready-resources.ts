@@ -1,4 +1,4 @@
-import { EXTENDED_RESOURCES } from '../../crd/names.ts';
+import { ENI_IP_RESOURCE } from '../../crd/names.ts';
 import type { SeenNec } from '../demand/publication.ts';
 
 /** What the node says that it serves. */
@@ -10,7 +10,6 @@ export type ReadyResources = {
 /** A repair pass that fails once, and a restart, are over in less; a taint that comes and goes moves Pods elsewhere. */
 export const UNREADY_GRACE_MS = 30_000;
 
-const [ENI_IP] = EXTENDED_RESOURCES;
 
 /**
  * Follows whether the node serves. It does so at once when it is ready; it stops only when it has not been for a while,
@@ -21,7 +20,7 @@ export function createReadyResources(startedMs: number): ReadyResources {
   return {
     of: (isReady, seen, life, nowMs) => {
       unreadySinceMs = isReady ? undefined : (unreadySinceMs ?? nowMs);
-      if (unreadySinceMs === undefined) return [ENI_IP];
+      if (unreadySinceMs === undefined) return [ENI_IP_RESOURCE];
       const isBrief = nowMs - unreadySinceMs < UNREADY_GRACE_MS;
       return isBrief && seen.spec.life === life ? seen.spec.readyResources : [];
     },

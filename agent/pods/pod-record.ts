@@ -1,3 +1,5 @@
+import { POD_ANNOTATION } from '../../crd/names.ts';
+import { readNetworks } from '../../crd/pod-networks.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
@@ -14,7 +16,6 @@ export type PodRecord = {
   readonly ips: readonly string[];
 };
 
-const NETWORKS_ANNOTATION = 'tke.cloud.tencent.com/networks';
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 const SHARED_ENI = 'tke-route-eni';
 
@@ -26,8 +27,8 @@ export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undef
   const [spec, status] = [recordOf(pod['spec']), recordOf(pod['status'])];
   const phase = status['phase'];
   if (spec['hostNetwork'] === true || phase === 'Succeeded' || phase === 'Failed') return undefined;
-  const networks = networksOf(metadata.annotations?.[NETWORKS_ANNOTATION]);
-  if (networks !== undefined && !networks.includes(SHARED_ENI)) return undefined;
+  const asked = metadata.annotations?.[POD_ANNOTATION.networks] ?? '';
+  if (asked.trim() !== '' && !readNetworks(asked).includes(SHARED_ENI)) return undefined;
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
@@ -36,22 +37,6 @@ export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undef
     isRunning: phase === 'Running',
     ips: ipsOf(status),
   };
-}
-
-/**
- * Names the networks that a Pod asks for, without their namespaces; undefined when it takes the default.
- * @see https://github.com/k8snetworkplumbingwg/multi-net-spec: `[namespace/]name[@interface],...` or a JSON list
- */
-function networksOf(text = ''): readonly unknown[] | undefined {
-  if (text.trim() === '') return undefined;
-  if (!text.trim().startsWith('[')) return text.split(',').map((one) => one.trim().replace(/^[^/]*\/|@.*$/g, ''));
-  try {
-    const listed: unknown = JSON.parse(text);
-    return Array.isArray(listed) ? listed.map((one: unknown) => recordOf(one)['name']) : [];
-  } catch {
-    // Nobody can act on it, and the Pod gets no network until it is mended.
-    return [];
-  }
 }
 
 function ipsOf(status: Readonly<Record<string, unknown>>): readonly string[] {

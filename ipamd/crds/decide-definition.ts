@@ -11,7 +11,7 @@ export const SCHEMA_ANNOTATION = `${API_GROUP}/schema`;
  * Number of the schemas of this release. Raise it in a release that changes one: an older replica, still running or
  * started again, then leaves the definitions alone.
  */
-export const SCHEMA_NUMBER = 1;
+export const SCHEMA_NUMBER = 2;
 
 /** What to do about one definition. */
 export type DefinitionStep =

@@ -1,5 +1,6 @@
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
+import type { ClaimWish } from './claim-wish.ts';
 
 /** The instance that a node is, as far as decisions about its ENIs need it. */
 export type NodeInstance = {
@@ -90,6 +91,8 @@ export type NodeView = {
   readonly inUse?: ReadonlySet<string>;
   /** Spare addresses that the node keeps: fewer than the demand less these means that Pods wait. Default: the spec's, or 5. */
   readonly warmTarget?: number;
+  /** What the node has to do for addresses and exclusive ENIs that are kept; by key of the claim. Default: none. */
+  readonly claims?: ReadonlyMap<string, ClaimWish>;
   /** Wrong input that the decision works around; becomes the condition `ConfigValid`. */
   readonly problems?: readonly NodeProblem[];
 };

@@ -1,8 +1,5 @@
-import { ENI_IP_TAINT, EXTENDED_RESOURCES } from '../../crd/names.ts';
+import { ENI_IP_TAINT } from '../../crd/names.ts';
 import type { NodeTaint } from './node-entry.ts';
-
-/** The resource whose absence the taint tells. */
-export const ENI_IP_RESOURCE = EXTENDED_RESOURCES[0];
 
 /**
  * Decides the taints of a VPC-CNI node: without ours once its agent serves addresses, with it before, where `putsOn` says

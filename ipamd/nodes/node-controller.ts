@@ -1,5 +1,5 @@
 import { isCloudError } from '../../cloud/cloud-error.ts';
-import { NODE_ANNOTATION, NODE_INSTANCE_LABEL } from '../../crd/names.ts';
+import { ENI_IP_RESOURCE, NODE_ANNOTATION, NODE_INSTANCE_LABEL } from '../../crd/names.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -13,7 +13,6 @@ import type { NecEntry } from '../node/nec-entry.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
 import { type ConfigStep, decideConfig } from './decide-config.ts';
 import { type AppliedPolicy, decidePolicy, type Policy, readDesiredPodNum } from './decide-policy.ts';
-import { ENI_IP_RESOURCE } from './decide-taint.ts';
 import { continueGroupSync } from './group-sync.ts';
 import type { InstanceBook } from './instance-book.ts';
 import { keepPolicy } from './keep-policy.ts';

@@ -1,4 +1,5 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { isStaticPod } from '../../crd/pod-wishes.ts';
 import { vpcIpName } from '../../crd/vpc-ip.ts';
 import { type PodFacts, podKeyOf } from './pod-facts.ts';
 import type { ClaimFacts, VipFacts } from './record-facts.ts';
@@ -48,9 +49,6 @@ export type RecordWrite =
 /** What is to be written, and which claims are waiting for the garbage collector. */
 export type RecordsDecision = { readonly writes: readonly RecordWrite[]; readonly waiting: readonly string[] };
 
-/** Pods in static mode have objects of their own, which outlive them. */
-const DELETE_POLICY_ANNOTATION = 'tke.cloud.tencent.com/vpc-ip-claim-delete-policy';
-
 /**
  * Compares the records of a node's Pods with the Pods: a claim and its addresses for each Pod that has an address of the
  * node's ENIs, none for others. A Pod's life costs three writes: claim, address, and the address's deletion; the claim
@@ -97,7 +95,8 @@ function homesOf(status: NodeEniConfigStatus | undefined): ReadonlyMap<string, H
 }
 
 function recordOf(pod: PodFacts, homes: ReadonlyMap<string, Home>): PodRecord | undefined {
-  if (pod.annotations[DELETE_POLICY_ANNOTATION] === 'Never') return undefined;
+  // Pods in static mode have objects of their own, which outlive them.
+  if (isStaticPod(pod.annotations)) return undefined;
   const found = pod.ips.flatMap((ip) => {
     const home = homes.get(vpcIpName(ip));
     return home === undefined ? [] : [{ ip, ...home }];

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
-import { SCHEMA_ANNOTATION } from '../../../ipamd/crds/decide-definition.ts';
+import { SCHEMA_ANNOTATION, SCHEMA_NUMBER } from '../../../ipamd/crds/decide-definition.ts';
 import { installDefinitions } from '../../../ipamd/crds/install-definitions.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../../kube/resource-types.ts';
@@ -69,7 +69,10 @@ test('installDefinitions: upgrades a definition of an older release and keeps wh
   });
   t.deepEqual([...outcomesOf(await install())].toSorted(), ['unchanged', 'updated']);
   const upgraded = (await read()) as Installed;
-  t.like(upgraded.metadata, { labels: { team: 'net' }, annotations: { note: 'x', [SCHEMA_ANNOTATION]: '1' } });
+  t.like(upgraded.metadata, {
+    labels: { team: 'net' },
+    annotations: { note: 'x', [SCHEMA_ANNOTATION]: String(SCHEMA_NUMBER) },
+  });
   t.deepEqual(upgraded.spec.names['categories'], ['network']);
   t.deepEqual(upgraded.spec.versions[0]?.['schema'], installed.spec.versions[0]?.['schema']);
   // With it, nothing that ipamd writes to the status would arrive.

@@ -1,0 +1,102 @@
+import { type Faults, isRecord } from '../runtime/decode.ts';
+import { POD_ANNOTATION } from './names.ts';
+
+/** The public address that a Pod asks for. */
+export type EipWish = {
+  /** Existing EIPs to choose from; empty: one is made. */
+  readonly eipIds: readonly string[];
+  readonly bandwidthMbps: number;
+  readonly isp: (typeof EIP_ISPS)[number];
+  readonly chargeType: (typeof EIP_CHARGE_TYPES)[number];
+  readonly bandwidthPackageId?: string;
+  /** Kept for the next Pod of this name. */
+  readonly isKept: boolean;
+};
+
+/** Carriers. @see AllocateAddresses, InternetServiceProvider */
+export const EIP_ISPS = ['BGP', 'CMCC', 'CTCC', 'CUCC'] as const;
+/** How an EIP is paid. @see AllocateAddresses, InternetChargeType */
+export const EIP_CHARGE_TYPES = [
+  'TRAFFIC_POSTPAID_BY_HOUR',
+  'BANDWIDTH_POSTPAID_BY_HOUR',
+  'BANDWIDTH_PACKAGE',
+  'BANDWIDTH_PREPAID_BY_MONTH',
+] as const;
+
+/** What an EIP has that nobody described. The product's. */
+const DEFAULTS = { bandwidthMbps: 100, isp: 'BGP', chargeType: 'TRAFFIC_POSTPAID_BY_HOUR' } as const;
+const MOST_MBPS = 10_000;
+const MOST_IDS = 64;
+
+/**
+ * Reads the EIP that a Pod asks for; undefined when it asks for none. What is malformed is noted, and then no EIP is
+ * wanted: one with other properties would cost money that nobody meant to spend. Pure.
+ */
+export function readEipWish(annotations: Readonly<Record<string, string>>, faults: Faults): EipWish | undefined {
+  const attributes = annotations[POD_ANNOTATION.eipAttributes];
+  const list = annotations[POD_ANNOTATION.eipIdList];
+  if (attributes === undefined && list === undefined) return undefined;
+  const before = faults.list.length;
+  const eipIds = list === undefined ? [] : readIds(list, faults);
+  const made = readAttributes(attributes ?? '', faults);
+  const isKept = readPolicy(annotations[POD_ANNOTATION.eipDeletePolicy], faults);
+  return faults.list.length > before ? undefined : { eipIds, ...made, isKept };
+}
+
+function readPolicy(text: string | undefined, faults: Faults): boolean {
+  const policy = text?.trim() ?? '';
+  if (policy !== '' && policy !== 'Never' && policy !== 'Immediate') {
+    faults.add(POD_ANNOTATION.eipDeletePolicy, 'Never or Immediate', policy);
+  }
+  return policy === 'Never';
+}
+
+function readIds(text: string, faults: Faults): readonly string[] {
+  const ids = text.split(',').map((one) => one.trim());
+  const isGood = ids.length <= MOST_IDS && ids.every((one) => /^eip-[a-z0-9]{1,32}$/.test(one));
+  if (!isGood) faults.add(POD_ANNOTATION.eipIdList, 'ids such as eip-1a2b3c4d with commas', text);
+  return [...new Set(ids)];
+}
+
+type Attributes = Pick<EipWish, 'bandwidthMbps' | 'isp' | 'chargeType' | 'bandwidthPackageId'>;
+
+/** The product's first keys (Bandwidth, ISP) and the API's names may stand side by side; the API's go first. */
+function readAttributes(text: string, faults: Faults): Attributes {
+  const path = POD_ANNOTATION.eipAttributes;
+  const given = text.trim() === '' ? {} : parse(text);
+  if (given === undefined) {
+    faults.add(path, 'a JSON object such as {"InternetMaxBandwidthOut":50}', text);
+    return DEFAULTS;
+  }
+  const bandwidth = Number(given['InternetMaxBandwidthOut'] ?? given['Bandwidth'] ?? DEFAULTS.bandwidthMbps);
+  const isp = given['InternetServiceProvider'] ?? given['ISP'] ?? DEFAULTS.isp;
+  const chargeType = given['InternetChargeType'] ?? DEFAULTS.chargeType;
+  const packageId = given['BandwidthPackageId'];
+  const knownIsp = EIP_ISPS.find((one) => one === isp);
+  const knownCharge = EIP_CHARGE_TYPES.find((one) => one === chargeType);
+  if (!Number.isInteger(bandwidth) || bandwidth < 1 || bandwidth > MOST_MBPS) {
+    faults.add(`${path}.InternetMaxBandwidthOut`, `a whole number of Mbps from 1 to ${MOST_MBPS}`, bandwidth);
+  }
+  if (knownIsp === undefined) faults.add(`${path}.InternetServiceProvider`, `one of ${EIP_ISPS.join(', ')}`, isp);
+  if (knownCharge === undefined) {
+    faults.add(`${path}.InternetChargeType`, `one of ${EIP_CHARGE_TYPES.join(', ')}`, chargeType);
+  }
+  if (packageId !== undefined && (typeof packageId !== 'string' || !/^bwp-[a-z0-9]{1,32}$/.test(packageId))) {
+    faults.add(`${path}.BandwidthPackageId`, 'an id such as bwp-1a2b3c4d', packageId);
+  }
+  return {
+    bandwidthMbps: bandwidth,
+    isp: knownIsp ?? DEFAULTS.isp,
+    chargeType: knownCharge ?? DEFAULTS.chargeType,
+    ...(typeof packageId === 'string' ? { bandwidthPackageId: packageId } : {}),
+  };
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,92 @@
+import { type Fault, Faults } from '../runtime/decode.ts';
+import { type EipWish, readEipWish } from './eip-wish.ts';
+import { anyIpAddress } from './ip-text.ts';
+import { POD_ANNOTATION } from './names.ts';
+import { readNetworks } from './pod-networks.ts';
+
+/** What a Pod asks for by its annotations. */
+export type PodWishes = {
+  /** How it is joined to the VPC; undefined: by another network, or by whatever its resources say. */
+  readonly mode: 'route-eni' | 'direct-eni' | undefined;
+  /** Its address is kept for the next Pod of its name. */
+  readonly isStatic: boolean;
+  /** Milliseconds that a kept address waits for its Pod; 0: for ever; undefined: as configured. */
+  readonly claimExpiredMs: number | undefined;
+  readonly nominatedIp: string | undefined;
+  /** The only subnets that it accepts; undefined: any of its node's. */
+  readonly nominatedSubnetIds: readonly string[] | undefined;
+  readonly eip: EipWish | undefined;
+  /** Of an exclusive ENI, in order of precedence; undefined: its node's. */
+  readonly securityGroupIds: readonly string[] | undefined;
+};
+
+/** What a Pod asks for, and what of it could not be read and is left out. Paths are names of annotations. */
+export type ReadPodWishes = { readonly wishes: PodWishes; readonly faults: readonly Fault[] };
+
+/** Annotations by name, as a Pod has them. */
+export type Annotations = Readonly<Record<string, string>>;
+
+/**
+ * Reads what a Pod asks for by its annotations. Never throws: what is malformed is a fault and counts as absent, but for
+ * the policy: one that is neither word counts as `Never`, for an address that was given up cannot be had back. Pure.
+ */
+export function readPodWishes(annotations: Annotations = {}): ReadPodWishes {
+  const faults = new Faults();
+  const read = <T>(name: string, one: (text: string, path: string, faults: Faults) => T | undefined): T | undefined => {
+    const text = annotations[name];
+    return text === undefined ? undefined : one(text.trim(), name, faults);
+  };
+  const wishes: PodWishes = {
+    mode: read(POD_ANNOTATION.networks, modeOf),
+    isStatic: read(POD_ANNOTATION.deletePolicy, isNever) ?? false,
+    claimExpiredMs: read(POD_ANNOTATION.claimExpiredDuration, readClaimExpiry),
+    nominatedIp: read(POD_ANNOTATION.nominatedVpcIp, anyIpAddress),
+    nominatedSubnetIds: read(POD_ANNOTATION.nominatedSubnets, idsOf('subnet-')),
+    eip: readEipWish(annotations, faults),
+    securityGroupIds: read(POD_ANNOTATION.securityGroups, idsOf('sg-')),
+  };
+  return { wishes, faults: faults.list };
+}
+
+/** Tells whether a Pod's address is kept; the one question that every component asks. Pure. */
+export function isStaticPod(annotations: Annotations = {}): boolean {
+  return readPodWishes(annotations).wishes.isStatic;
+}
+
+/** The least time that a kept address waits, milliseconds. The product's. */
+export const LEAST_CLAIM_EXPIRY_MS = 300_000;
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** Reads a Go duration of at least five minutes, or 0s, in milliseconds. */
+export function readClaimExpiry(text: string, path: string, faults: Faults): number | undefined {
+  const parts = /^(\d+(ms|s|m|h))+$/.test(text) && text.length <= 32 ? [...text.matchAll(/(\d+)(ms|s|m|h)/g)] : [];
+  const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * (UNIT_MS[unit ?? ''] ?? 0), 0);
+  if (parts.length > 0 && Number.isSafeInteger(ms) && (ms === 0 || ms >= LEAST_CLAIM_EXPIRY_MS)) return ms;
+  faults.add(path, 'a duration of at least 5m such as 30m or 1h30m, or 0s for ever', text);
+  return undefined;
+}
+
+function modeOf(text: string): PodWishes['mode'] {
+  const networks = readNetworks(text);
+  if (networks.includes('tke-direct-eni')) return 'direct-eni';
+  return networks.includes('tke-route-eni') ? 'route-eni' : undefined;
+}
+
+function isNever(text: string, path: string, faults: Faults): boolean {
+  if (text === 'Immediate' || text === '') return false;
+  if (text !== 'Never') faults.add(path, 'Never or Immediate', text);
+  return true;
+}
+
+const MOST_IDS = 64;
+
+function idsOf(start: string) {
+  return (text: string, path: string, faults: Faults): readonly string[] | undefined => {
+    const ids = text.split(',').map((one) => one.trim());
+    const isGood = ids.length <= MOST_IDS && ids.every((one) => one.startsWith(start) && /^[a-z0-9-]{4,64}$/.test(one));
+    if (isGood) return [...new Set(ids)];
+    faults.add(path, `ids such as ${start}6cjx2o4a with commas`, text);
+    return undefined;
+  };
+}

@@ -1,0 +1,93 @@
+import test from 'ava';
+import { POD_ANNOTATION as NAME } from '../../crd/names.ts';
+import { isStaticPod, readPodWishes } from '../../crd/pod-wishes.ts';
+
+test('readPodWishes: wants nothing when nothing is annotated', (t) => {
+  const { wishes, faults } = readPodWishes();
+  t.deepEqual(faults, []);
+  t.false(wishes.isStatic);
+  t.is(wishes.mode, undefined);
+  t.is(wishes.eip, undefined);
+});
+
+const EXPIRIES: readonly (readonly [string, number | undefined])[] = [
+  ['5m', 300_000],
+  ['1h30m', 5_400_000],
+  ['0s', 0],
+  ['300000ms', 300_000],
+  ['4m59s', undefined],
+  ['5 minutes', undefined],
+  ['', undefined],
+  ['-5m', undefined],
+  ['99999999999999999999h', undefined],
+];
+for (const [text, ms] of EXPIRIES) {
+  test(`readPodWishes: reads the expiry ${JSON.stringify(text)} as ${ms}`, (t) => {
+    const { wishes, faults } = readPodWishes({ [NAME.claimExpiredDuration]: text });
+    t.is(wishes.claimExpiredMs, ms);
+    t.is(faults.length, ms === undefined ? 1 : 0);
+  });
+}
+
+test('readPodWishes: keeps the address when the policy is a slip of the hand', (t) => {
+  const { wishes, faults } = readPodWishes({ [NAME.deletePolicy]: 'never' });
+  t.true(wishes.isStatic);
+  t.deepEqual(
+    faults.map(({ path }) => path),
+    [NAME.deletePolicy],
+  );
+  t.true(isStaticPod({ [NAME.deletePolicy]: 'Never' }));
+  t.false(isStaticPod({ [NAME.deletePolicy]: 'Immediate' }));
+});
+
+test('readPodWishes: tells every fault at once, by annotation', (t) => {
+  const { wishes, faults } = readPodWishes({
+    [NAME.nominatedVpcIp]: '10.0.0.256',
+    [NAME.nominatedSubnets]: 'subnet-a,10.0.0.0/24',
+    [NAME.securityGroups]: '',
+    [NAME.eipAttributes]: '{"Bandwidth":"0","ISP":"ACME"}',
+  });
+  t.is(faults.length, 5);
+  t.is(wishes.nominatedIp, undefined);
+  t.is(wishes.nominatedSubnetIds, undefined);
+  t.is(wishes.eip, undefined);
+});
+
+test('readPodWishes: reads old and new keys of EIP attributes side by side', (t) => {
+  const text =
+    '{"Bandwidth":"50","ISP":"CMCC","InternetChargeType":"BANDWIDTH_PACKAGE","BandwidthPackageId":"bwp-1a2b"}';
+  const { wishes, faults } = readPodWishes({ [NAME.eipAttributes]: text, [NAME.eipDeletePolicy]: 'Never' });
+  t.deepEqual(faults, []);
+  t.deepEqual(wishes.eip, {
+    eipIds: [],
+    bandwidthMbps: 50,
+    isp: 'CMCC',
+    chargeType: 'BANDWIDTH_PACKAGE',
+    bandwidthPackageId: 'bwp-1a2b',
+    isKept: true,
+  });
+});
+
+test('readPodWishes: takes the defaults for empty EIP attributes, and lists existing EIPs once each', (t) => {
+  const { wishes } = readPodWishes({ [NAME.eipAttributes]: '', [NAME.eipIdList]: 'eip-a, eip-b,eip-a' });
+  t.deepEqual(wishes.eip, {
+    eipIds: ['eip-a', 'eip-b'],
+    bandwidthMbps: 100,
+    isp: 'BGP',
+    chargeType: 'TRAFFIC_POSTPAID_BY_HOUR',
+    isKept: false,
+  });
+});
+
+for (const [text, mode] of [
+  ['tke-route-eni', 'route-eni'],
+  ['tke-direct-eni', 'direct-eni'],
+  ['tke-bridge', undefined],
+  ['kube-system/tke-bridge, x/tke-route-eni@eth0', 'route-eni'],
+  ['[{"name":"tke-direct-eni"}]', 'direct-eni'],
+  ['[{"name":', undefined],
+] as const) {
+  test(`readPodWishes: joins a Pod of the networks ${text} by ${mode}`, (t) => {
+    t.is(readPodWishes({ [NAME.networks]: text }).wishes.mode, mode);
+  });
+}
