@@ -1,0 +1,158 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Server } from 'node:https';
+import { createSecureContext } from 'node:tls';
+import type { Clock } from './clock.ts';
+import { ConfigError, type Fault } from './decode.ts';
+import type { Logger } from './log.ts';
+
+/** Where a server's certificate chain and its key are, each PEM. Of a mounted Secret: `tls.crt` and `tls.key`. */
+export type TlsFiles = { readonly certFile: string; readonly keyFile: string };
+
+/** A certificate chain and the key that fits it, as an HTTPS server takes them. */
+export type TlsPair = {
+  readonly cert: string;
+  readonly key: string;
+  readonly minVersion: 'TLSv1.2';
+  /** When the first certificate of the chain ends, milliseconds since the epoch. */
+  readonly expiresMs: number;
+};
+
+/**
+ * Reads a certificate and its key and checks that they fit each other.
+ * @throws ConfigError with every fault: a file that cannot be read, that is no PEM, or a key of another certificate
+ */
+export function readTlsFiles({ certFile, keyFile }: TlsFiles): TlsPair {
+  const faults: Fault[] = [];
+  const cert = readText(certFile, 'a certificate in PEM', faults);
+  const key = readText(keyFile, 'its private key in PEM', faults);
+  const expiresMs = cert === undefined ? undefined : readExpiry(certFile, cert, faults);
+  if (cert !== undefined && key !== undefined && expiresMs !== undefined) {
+    const fault = misfit(keyFile, cert, key);
+    if (fault === undefined) return { cert, key, minVersion: 'TLSv1.2', expiresMs };
+    faults.push(fault);
+  }
+  throw new ConfigError('TLS files', faults);
+}
+
+/** Follows the files of a server; what it found last can be asked at any time. */
+export type TlsFollower = {
+  /** The pair that the server answers with. */
+  readonly pair: TlsPair;
+  /** Why what the files say now is not used; undefined when it is. */
+  readonly problem: string | undefined;
+  /** How often another pair was taken. */
+  readonly reloads: number;
+  /** Looks at once, and takes what is new. Never throws. */
+  look(): void;
+  /** Looks every ten seconds until aborted; never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+};
+
+/** What a follower needs. `server` is any that took `pair` when it was made. */
+export type TlsFollowerDeps = {
+  readonly server: Pick<Server, 'setSecureContext'>;
+  readonly files: TlsFiles;
+  readonly pair: TlsPair;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+/** kubelet takes a minute to bring a changed Secret: to be told by the kernel instead would gain nothing. */
+const LOOK_MS = 10_000;
+
+/**
+ * Keeps a server's certificate as the files have it, without a restart: connections that are open stay as they are. A pair
+ * that does not fit, such as one half written, is not taken: the server goes on with the one that it has.
+ */
+export function followTlsFiles({ server, files, pair: first, clock, log }: TlsFollowerDeps): TlsFollower {
+  let pair = first;
+  let problem: string | undefined;
+  let reloads = 0;
+  const look = (): void => {
+    const found = tryRead(files);
+    if (typeof found === 'string') {
+      // Said once, however long it lasts.
+      if (found !== problem)
+        log.error('the certificate cannot be read anew, going on with the old one', { why: found });
+      problem = found;
+      return;
+    }
+    problem = undefined;
+    if (found.cert === pair.cert && found.key === pair.key) return;
+    server.setSecureContext(found);
+    pair = found;
+    reloads += 1;
+    log.info('took a new certificate', { expires: new Date(found.expiresMs).toISOString() });
+  };
+  return {
+    get pair() {
+      return pair;
+    },
+    get problem() {
+      return problem;
+    },
+    get reloads() {
+      return reloads;
+    },
+    look,
+    run: async (signal) => {
+      while (!signal.aborted) {
+        look();
+        // An abort is the only way out of a sleep but its end.
+        await clock.sleep(LOOK_MS, signal).catch(() => {});
+      }
+    },
+  };
+}
+
+function tryRead(files: TlsFiles): TlsPair | string {
+  try {
+    return readTlsFiles(files);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+}
+
+function readText(path: string, what: string, faults: Fault[]): string | undefined {
+  try {
+    const text = readFileSync(path, 'utf8');
+    // A chain of ten certificates takes 20 kB.
+    if (text.length <= MOST_CHARACTERS) return text;
+    faults.push({ path, expected: `${what} of at most ${MOST_CHARACTERS} bytes`, got: `${text.length}` });
+  } catch (error) {
+    const got = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    faults.push({ path, expected: `a file with ${what}`, got });
+  }
+  return undefined;
+}
+
+const MOST_CHARACTERS = 1_048_576;
+
+function readExpiry(path: string, cert: string, faults: Fault[]): number | undefined {
+  try {
+    return new X509Certificate(cert).validToDate.getTime();
+  } catch (error) {
+    faults.push({ path, expected: 'a certificate in PEM', got: reasonOf(error) });
+    return undefined;
+  }
+}
+
+/** A key is never named by its content: what a fault quotes ends in a log. */
+function misfit(path: string, cert: string, key: string): Fault | undefined {
+  try {
+    createSecureContext({ cert, key });
+    return undefined;
+  } catch (error) {
+    return {
+      path,
+      expected: 'the private key of the certificate, in PEM and without a password',
+      got: reasonOf(error),
+    };
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
