@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { NODE_INSTANCE_LABEL } from '../../crd/names.ts';
+import { ENI_IP_RESOURCE, NODE_INSTANCE_LABEL } from '../../crd/names.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS } from '../../kube/resource-types.ts';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
@@ -20,8 +20,8 @@ export type Cluster = {
   kubeconfig(role: SeedRole, dir: string, address: string): { readonly path: string; readonly rotate: () => void };
   /** Makes a Node as a kubelet does. */
   addNode(node: NodeFacts): Promise<KubeObject>;
-  /** Makes a Pod that is bound to a node. */
-  addPod(name: string, nodeName: string, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
+  /** Makes a Pod that is bound to a node, or to none ('') as long as nobody has scheduled it. */
+  addPod(name: string, nodeName: string, marks?: PodMarks): Promise<KubeObject>;
   /** Says that a Pod runs, and with which address. */
   setPodRunning(name: string, ip: string): Promise<void>;
   /** Asks for a Pod's removal as a person or a controller does: its kubelet sees it, takes its time, and removes it. */
@@ -29,6 +29,15 @@ export type Cluster = {
   /** Removes a Pod at once, as a kubelet does when the sandbox is gone. */
   removePod(name: string): Promise<void>;
   close(): Promise<void>;
+};
+
+/** What a Pod carries besides its name. */
+export type PodMarks = {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly ownerReferences?: NonNullable<KubeObject['metadata']['ownerReferences']>;
+  /** Extended resources that it asks for, one of each; default an address of a shared ENI. */
+  readonly resources?: readonly string[];
 };
 
 /** What a kubelet knows of its node. */
@@ -76,13 +85,16 @@ export async function startCluster(settings: Readonly<Record<string, string>>): 
       return { path, rotate };
     },
     addNode: (node) => admin.create(NODES, nodeObject(node)),
-    addPod: (name, nodeName, annotations = {}) =>
-      admin.create(PODS, {
+    addPod: (name, nodeName, { resources = [ENI_IP_RESOURCE], ...marks } = {}) => {
+      const asked = Object.fromEntries(resources.map((resource) => [resource, '1']));
+      const containers = [{ name: 'main', image: 'none', resources: { requests: asked, limits: asked } }];
+      return admin.create(PODS, {
         apiVersion: 'v1',
         kind: 'Pod',
-        metadata: { name, namespace: POD_NAMESPACE, annotations },
-        spec: { nodeName, containers: [{ name: 'main', image: 'none', resources: REQUESTS }] },
-      }),
+        metadata: { name, namespace: POD_NAMESPACE, ...marks },
+        spec: { ...(nodeName === '' ? {} : { nodeName }), containers },
+      });
+    },
     setPodRunning: async (name, ip) => {
       const body = { status: { phase: 'Running', podIP: ip, podIPs: [{ ip }] } };
       const patch = { kind: 'merge', body, subresource: 'status' } as const;
@@ -93,9 +105,6 @@ export async function startCluster(settings: Readonly<Record<string, string>>): 
     close: () => server.close(),
   };
 }
-
-const RESOURCE = { 'tke.cloud.tencent.com/eni-ip': '1' };
-const REQUESTS = { requests: RESOURCE, limits: RESOURCE };
 
 /** Binds the published ClusterRole of a component to its ServiceAccount. */
 export async function bindRole(admin: KubeClient, role: SeedRole): Promise<void> {

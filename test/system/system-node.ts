@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { PODS } from '../../kube/resource-types.ts';
-import { SceneNode, type ScenePod } from '../e2e/support/scene-node.ts';
+import { type CallOptions, SceneNode, type ScenePod } from '../e2e/support/scene-node.ts';
 import { type CriServer, startCriServer } from '../support/cri-server.ts';
+import { kubernetesArgs } from '../support/exec-cni.ts';
 import { findViolations } from '../support/invariants.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { type Cluster, POD_NAMESPACE } from './cluster.ts';
+import { type Cluster, POD_NAMESPACE, type PodMarks } from './cluster.ts';
 import type { Door } from './door.ts';
 import type { SystemMember, SystemMemberParts } from './system-member.ts';
 import type { VpcCloud } from './vpc-cloud.ts';
@@ -13,7 +14,23 @@ import type { VpcCloud } from './vpc-cloud.ts';
 export type SystemNodeParts = SystemMemberParts & { readonly cri: CriServer };
 
 /** A Pod as Kubernetes and the runtime have it. */
-export type SystemPod = { readonly name: string; readonly sandbox: ScenePod; readonly ip: string };
+export type SystemPod = {
+  readonly name: string;
+  readonly sandbox: ScenePod;
+  readonly ip: string;
+  /** Default tke-route-eni. */
+  readonly plugin?: CallOptions['plugin'];
+};
+
+/** What tests may want otherwise than usual of a Pod. */
+export type RunPodOptions = {
+  /** Milliseconds that it may wait for its network. */
+  readonly waitMs?: number;
+  /** The API server is not told. */
+  readonly isOffline?: boolean;
+  readonly marks?: PodMarks;
+  readonly plugin?: CallOptions['plugin'];
+};
 
 /** Milliseconds that a Pod may wait for its network, sandbox after sandbox, as a kubelet tries. */
 const POD_WAIT_MS = 40_000;
@@ -86,15 +103,13 @@ export class SystemNode implements SystemMember {
    * Does what a scheduler, a kubelet and a runtime do for a Pod: the object, the sandbox, ADD, and the address in its
    * status. A failed ADD is followed by DEL and another sandbox. @throws Error with the last answer
    */
-  async runPod(
-    name: string,
-    options: { readonly waitMs?: number; readonly isOffline?: boolean } = {},
-  ): Promise<SystemPod> {
-    if (options.isOffline !== true) await this.#cluster.addPod(name, this.name);
+  async runPod(name: string, options: RunPodOptions = {}): Promise<SystemPod> {
+    if (options.isOffline !== true) await this.#cluster.addPod(name, this.name, options.marks);
     const object = await this.#cluster.admin.get(PODS, { namespace: POD_NAMESPACE, name });
     const { waitMs = POD_WAIT_MS } = options;
     let last = '';
-    const pod = await waitUntil(() => this.#tryPod(name, object?.metadata.uid, (text) => (last = text)), {
+    const uid = object?.metadata.uid;
+    const pod = await waitUntil(() => this.#tryPod(name, uid, options, (text) => (last = text)), {
       what: `network of Pod ${name} on ${this.name}`,
       timeoutMs: waitMs,
       everyMs: 200,
@@ -105,14 +120,20 @@ export class SystemNode implements SystemMember {
     return pod;
   }
 
-  async #tryPod(name: string, uid: string | undefined, tell: (text: string) => void): Promise<SystemPod | undefined> {
-    const sandbox = await this.scene.newPod({ name, namespace: POD_NAMESPACE });
+  async #tryPod(
+    name: string,
+    uid: string | undefined,
+    { plugin }: RunPodOptions,
+    tell: (text: string) => void,
+  ): Promise<SystemPod | undefined> {
+    const args = kubernetesArgs({ name, namespace: POD_NAMESPACE, ...(uid === undefined ? {} : { uid }) });
+    const sandbox = await this.scene.newPod({ name, namespace: POD_NAMESPACE, args });
     const about = { podName: name, podNamespace: POD_NAMESPACE, ...(uid === undefined ? {} : { podUid: uid }) };
     this.cri.addSandbox({ id: sandbox.containerId, ...about, netns: sandbox.netns.path });
     try {
-      const { ip } = await this.scene.add(sandbox);
+      const { ip } = await this.scene.add(sandbox, plugin === undefined ? {} : { plugin });
       this.cri.addSandbox({ id: sandbox.containerId, ...about, netns: sandbox.netns.path, ips: [ip] });
-      return { name, sandbox, ip };
+      return { name, sandbox, ip, ...(plugin === undefined ? {} : { plugin }) };
     } catch (error) {
       tell(String(error));
       await this.scene.delete(sandbox).catch(() => undefined);
@@ -132,6 +153,22 @@ export class SystemNode implements SystemMember {
     await pod.sandbox.netns.close();
     this.#pods.delete(name);
     if (options.isOffline !== true) await this.#cluster.removePod(name);
+  }
+
+  /**
+   * Takes only a Pod's object away, as `kubectl delete --force` does; its sandbox lives on until what is returned is
+   * called: DEL, and the end of the sandbox.
+   */
+  async forceRemovePod(name: string): Promise<() => Promise<void>> {
+    const pod = this.#pods.get(name);
+    if (pod === undefined) throw new Error(`${name}: no such Pod on ${this.name}`);
+    await this.#cluster.removePod(name);
+    this.#pods.delete(name);
+    return async () => {
+      await this.scene.delete(pod.sandbox);
+      this.cri.removeSandbox(pod.sandbox.containerId);
+      await pod.sandbox.netns.close();
+    };
   }
 
   /** What the invariant checker finds wrong on this node, judged by the ENIs that the VPC has attached to it now. */

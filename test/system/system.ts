@@ -11,7 +11,7 @@ import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../kube/resource-ty
 import { buildExecutables } from '../../tools/build.ts';
 import { installKinds } from '../kube-api/install-kinds.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { type Cluster, startCluster } from './cluster.ts';
+import { type Cluster, type NodeFacts, startCluster } from './cluster.ts';
 import { openDoor } from './door.ts';
 import { IpamdProcess } from './ipamd-process.ts';
 import type { SystemMember, SystemMemberParts } from './system-member.ts';
@@ -20,7 +20,7 @@ import { createVpcCloud, POD_SUBNET, type PodSubnet, type VpcCloud, ZONE } from 
 
 /** What a whole system consists of. */
 export type SystemSpec = {
-  readonly nodes: readonly { readonly name: string; readonly cores?: number }[];
+  readonly nodes: readonly { readonly name: string; readonly cores?: number; readonly zone?: string }[];
   /** Default: one of 253 addresses. */
   readonly subnets?: readonly PodSubnet[];
   /** Start of every name on this machine; default 'tke-test-'. */
@@ -70,7 +70,7 @@ export async function createSystemOf<N extends SystemMember>(
   const isPackaged = spec.ipamdProgram !== 'sources';
   await buildExecutables(['tke-route-eni', 'tke-eni-agent', ...(isPackaged ? (['tke-eni-ipamd'] as const) : [])]);
   const subnets = spec.subnets ?? [POD_SUBNET];
-  const nodes = spec.nodes.map(({ name, cores = 4 }) => ({ name, cores }));
+  const nodes = spec.nodes.map(({ name, cores = 4, zone = ZONE }) => ({ name, cores, zone }));
   const { prefix, vpcEnis, taskMs } = spec;
   const cloud = await createVpcCloud({
     nodes,
@@ -101,6 +101,9 @@ export async function createSystemOf<N extends SystemMember>(
 export function filesOf(name: string): string {
   return join(tmpdir(), name.split('-').slice(0, 3).join('-'));
 }
+
+/** What a Node carries from the start. */
+export type NodeMarks = Pick<NodeFacts, 'annotations' | 'labels'>;
 
 type Parts<N extends SystemMember> = Pick<MemberSpec<N>, 'makeNode'> & {
   readonly cloud: VpcCloud;
@@ -158,7 +161,7 @@ export class System<N extends SystemMember = SystemNode> {
   }
 
   /** Lets a node join: its kubelet makes the Node, its agent starts. */
-  async join(name: string, more: { readonly annotations?: Readonly<Record<string, string>> } = {}): Promise<void> {
+  async join(name: string, more: NodeMarks = {}): Promise<void> {
     this.#joined.add(name);
     await this.#register(name, more);
     await this.node(name).startAgent();
@@ -268,13 +271,13 @@ export class System<N extends SystemMember = SystemNode> {
     rmSync(this.#dir, { recursive: true, force: true });
   }
 
-  async #register(name: string, more: { readonly annotations?: Readonly<Record<string, string>> }): Promise<void> {
+  async #register(name: string, more: NodeMarks): Promise<void> {
     await this.cluster.addNode({
       name,
       instanceId: this.cloud.instanceOf(name),
       ip: this.cloud.vpc.node(name).primary.primaryIp,
       cores: this.node(name).cores,
-      zone: ZONE,
+      zone: this.#spec.nodes.find((node) => node.name === name)?.zone ?? ZONE,
       ...more,
     });
   }

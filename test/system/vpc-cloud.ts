@@ -20,7 +20,7 @@ export const POD_SUBNET: PodSubnet = { subnetId: 'subnet-pods000a', cidr: '10.0.
 
 /** What the cloud of a system consists of. */
 export type VpcCloudSpec = {
-  readonly nodes: readonly { readonly name: string; readonly cores: number }[];
+  readonly nodes: readonly { readonly name: string; readonly cores: number; readonly zone?: string }[];
   readonly subnets: readonly PodSubnet[];
   /** Start of every name on this machine; default 'tke-test-'. */
   readonly prefix?: string;
@@ -48,22 +48,28 @@ export type VpcCloud = {
 };
 
 const NODE_CIDR = '10.0.0.0/24';
+/** Of nodes in another zone than ZONE: zone by zone. */
+const FAR_CIDRS = ['10.0.250.0/24', '10.0.251.0/24'];
 const VPC_ID = 'vpc-system00';
 
 /** Brings up the cloud with an instance for each node. The caller closes it. */
 export async function createVpcCloud(spec: VpcCloudSpec): Promise<VpcCloud> {
+  const far = [...new Set(spec.nodes.flatMap(({ zone = ZONE }) => (zone === ZONE ? [] : [zone])))];
+  const nodeSubnets = [
+    { subnetId: NODE_SUBNET, cidr: NODE_CIDR, zone: ZONE },
+    ...far.map((zone, index) => ({ subnetId: `subnet-nodes00${index + 1}`, cidr: FAR_CIDRS[index] ?? '', zone })),
+  ];
+  const nodeSubnetOf = (zone = ZONE): string =>
+    nodeSubnets.find((subnet) => subnet.zone === zone)?.subnetId ?? NODE_SUBNET;
   const vpc = await createTestVpc({
     ...(spec.prefix === undefined ? {} : { prefix: spec.prefix }),
     vpcCidrs: ['10.0.0.0/16'],
-    subnets: [
-      { id: NODE_SUBNET, cidr: NODE_CIDR },
-      ...spec.subnets.map(({ subnetId, cidr }) => ({ id: subnetId, cidr })),
-    ],
-    nodes: spec.nodes.map(({ name }) => ({ name, primarySubnet: NODE_SUBNET })),
+    subnets: [...[...nodeSubnets, ...spec.subnets].map(({ subnetId, cidr }) => ({ id: subnetId, cidr }))],
+    nodes: spec.nodes.map(({ name, zone }) => ({ name, primarySubnet: nodeSubnetOf(zone) })),
   });
   const names = new Map(spec.nodes.map(({ name }) => [instanceIdOf(name), name]));
   const nodeOf = (instanceId: string): string => names.get(instanceId) ?? instanceId;
-  const subnets = [{ subnetId: NODE_SUBNET, cidr: NODE_CIDR }, ...spec.subnets];
+  const subnets: readonly PodSubnet[] = [...nodeSubnets, ...spec.subnets];
   const host = new CloudHost(
     {
       vpcId: VPC_ID,
@@ -73,10 +79,10 @@ export async function createVpcCloud(spec: VpcCloudSpec): Promise<VpcCloud> {
     systemClock,
     { taskMs: spec.taskMs ?? [20, 80], fabric: createVpcFabric(vpc, nodeOf) },
   );
-  for (const { name, cores } of spec.nodes) {
+  for (const { name, cores, zone } of spec.nodes) {
     const { mac, primaryIp } = vpc.node(name).primary;
     const primary = { mac, ip: primaryIp };
-    host.model.state.addInstance({ instanceId: instanceIdOf(name), cores, subnetId: NODE_SUBNET, primary });
+    host.model.state.addInstance({ instanceId: instanceIdOf(name), cores, subnetId: nodeSubnetOf(zone), primary });
   }
   const server = new CloudServer(host);
   const key = server.credentials.add('AKIDsystem', 'secret-0');

@@ -1,0 +1,157 @@
+import { POD_ANNOTATION } from '../../crd/names.ts';
+import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { isObject } from '../support/netns.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { POD_NAMESPACE } from './cluster.ts';
+import type { System } from './system.ts';
+import type { SystemPod } from './system-node.ts';
+
+const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
+
+/** What a set is made of. */
+export type StatefulSetSpec = {
+  readonly name: string;
+  /** Further annotations of its Pods. */
+  readonly annotations?: Readonly<Record<string, string>>;
+};
+
+/** What a claim is, as tests read it. */
+export type SeenClaim = {
+  readonly phase: string;
+  readonly ips: readonly string[];
+  readonly nodeName: string;
+  readonly message: string;
+  readonly object: KubeObject;
+};
+
+/**
+ * A StatefulSet whose Pods keep their addresses, with the controller's, the scheduler's and the kubelets' parts played:
+ * Pods of stable names come and go on the nodes that tests name.
+ */
+export class StatefulSet {
+  readonly name: string;
+  readonly #system: System;
+  readonly #annotations: Readonly<Record<string, string>>;
+  readonly #nodes = new Map<string, string>();
+
+  constructor(system: System, { name, annotations = {} }: StatefulSetSpec) {
+    this.#system = system;
+    this.name = name;
+    this.#annotations = { [POD_ANNOTATION.deletePolicy]: 'Never', ...annotations };
+  }
+
+  /** The node that a Pod was last started on; undefined while it is not there. */
+  nodeOf(ordinal: number): string | undefined {
+    return this.#nodes.get(this.podName(ordinal));
+  }
+
+  /** `web-0` */
+  podName(ordinal: number): string {
+    return `${this.name}-${ordinal}`;
+  }
+
+  /** Starts a Pod on a node and waits for its network. @throws Error when it has none in time */
+  async start(ordinal: number, nodeName: string, waitMs = 60_000): Promise<SystemPod> {
+    const name = this.podName(ordinal);
+    this.#nodes.set(name, nodeName);
+    const ownerReferences = [
+      { apiVersion: 'apps/v1', kind: 'StatefulSet', name: this.name, uid: `set-${this.name}`, controller: true },
+    ];
+    const marks = { annotations: this.#annotations, labels: { app: this.name }, ownerReferences };
+    return this.#system.node(nodeName).runPod(name, { waitMs, marks });
+  }
+
+  /** Ends a Pod in order. */
+  async stop(ordinal: number): Promise<void> {
+    await this.#system.node(this.#take(ordinal)).removePod(this.podName(ordinal));
+  }
+
+  /** Takes only the object away: the sandbox lives until what is returned is called. */
+  async forceStop(ordinal: number): Promise<() => Promise<void>> {
+    return this.#system.node(this.#take(ordinal)).forceRemovePod(this.podName(ordinal));
+  }
+
+  /** Ends a Pod and starts it anew, on the same node or another. */
+  async restart(ordinal: number, nodeName = this.nodeOf(ordinal) ?? ''): Promise<SystemPod> {
+    await this.stop(ordinal);
+    return this.start(ordinal, nodeName);
+  }
+
+  /** The claim of a Pod; undefined when there is none. */
+  async claim(ordinal: number): Promise<SeenClaim | undefined> {
+    const object = await this.#system.cluster.admin.get(CLAIMS, {
+      namespace: POD_NAMESPACE,
+      name: this.podName(ordinal),
+    });
+    if (object === undefined) return undefined;
+    const status = isObject(object['status']) ? object['status'] : {};
+    return {
+      phase: String(status['phase'] ?? ''),
+      ips: Array.isArray(status['ips']) ? status['ips'].map(String) : [],
+      nodeName: String(status['nodeName'] ?? ''),
+      message: String(status['message'] ?? ''),
+      object,
+    };
+  }
+
+  /** Waits until a claim is as wanted, and returns it. */
+  async awaitClaim(
+    ordinal: number,
+    what: string,
+    isWanted: (claim: SeenClaim) => boolean,
+    timeoutMs = 30_000,
+  ): Promise<SeenClaim> {
+    let last: SeenClaim | undefined;
+    return waitUntil(
+      async () => {
+        last = await this.claim(ordinal);
+        return last !== undefined && isWanted(last) && last;
+      },
+      {
+        what: `${what} (claim of ${this.podName(ordinal)})`,
+        timeoutMs,
+        everyMs: 100,
+        explain: () => `${JSON.stringify(last?.object)}\n${this.#system.logs().slice(-4_000)}`,
+      },
+    );
+  }
+
+  /** Gives a claim up, as `kubectl delete vipc` does. */
+  async giveUp(ordinal: number): Promise<void> {
+    await this.#system.cluster.admin.delete(CLAIMS, { namespace: POD_NAMESPACE, name: this.podName(ordinal) });
+  }
+
+  #take(ordinal: number): string {
+    const name = this.podName(ordinal);
+    const nodeName = this.#nodes.get(name);
+    if (nodeName === undefined) throw new Error(`${name} does not run`);
+    this.#nodes.delete(name);
+    return nodeName;
+  }
+}
+
+/** Says of a node what its controller says when the kubelet is silent, or that it is back. */
+export async function setNodeReady(system: System, nodeName: string, isReady: boolean): Promise<void> {
+  const status = isReady ? 'True' : 'Unknown';
+  const lastTransitionTime = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+  const reason = isReady ? 'KubeletReady' : 'NodeStatusUnknown';
+  const condition = { type: 'Ready', status, reason, message: reason, lastTransitionTime };
+  const body = { status: { conditions: [condition] } };
+  await system.cluster.admin.patch(NODES, { name: nodeName }, { kind: 'merge', body, subresource: 'status' });
+}
+
+/** Events of a kind of object, as `reason name: message`. */
+export function eventsOf(system: System, kind: string): readonly string[] {
+  return system.cluster.server.objects('events').flatMap((event) => {
+    const involved = event['involvedObject'];
+    if (!isObject(involved) || involved['kind'] !== kind) return [];
+    return [`${String(event['reason'])} ${String(involved['name'])}: ${String(event['message'])}`];
+  });
+}
+
+/** Pods that the API server has, by name. */
+export function podObjects(system: System): readonly KubeObject[] {
+  return system.cluster.server.objects(PODS.plural);
+}
