@@ -47,7 +47,7 @@ export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () =
     sources.pods.subscribe(({ before, after }) => {
       // The last Pod of a node that is gone holds its ENIs, and a Pod an address that is offered; of all others the agent
       // knows better.
-      if (after !== undefined || before === undefined) return;
+      if (after !== undefined || before === undefined || before.nodeName === '') return;
       if (!hasNode(sources, before.nodeName) || isOffered(sources, before)) supply.add(before.nodeName);
     }),
     sources.machines?.subscribe(({ before, after }) => {

@@ -65,7 +65,7 @@ export class RecordKeeper {
   nodes(): ReadonlySet<string> {
     const { pods, vips, claims } = this.#deps;
     const names = new Set<string>();
-    for (const { nodeName } of pods.values()) names.add(nodeName);
+    for (const { nodeName } of pods.values()) if (nodeName !== '') names.add(nodeName);
     for (const vip of vips.values()) if (vip.isRecord) names.add(vip.nodeName);
     for (const claim of claims.values()) if (claim.isRecord) names.add(claim.nodeName);
     return names;

@@ -1,3 +1,5 @@
+import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
+import { type ReadPodWishes, readPodWishes } from '../../crd/pod-wishes.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
@@ -6,6 +8,7 @@ export type PodFacts = {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
+  /** '' for a Pod without a node; only those with `lasting` are kept. */
   readonly nodeName: string;
   /** First the address of the cluster's first family; empty until the sandbox has one. */
   readonly ips: readonly string[];
@@ -14,6 +17,25 @@ export type PodFacts = {
   readonly isLeaving: boolean;
   /** Those of the product, by their full names; what a CNI meta plugin writes back is left out. */
   readonly annotations: Readonly<Record<string, string>>;
+  /** Of Pods alone that ask for what outlives them or is prepared for them: a kept address, an EIP, security groups. */
+  readonly lasting?: LastingFacts;
+};
+
+/** What is kept of the few Pods that have objects of their own. */
+export type LastingFacts = {
+  readonly labels: Readonly<Record<string, string>>;
+  /** Its controller: a StatefulSet, a ReplicaSet. */
+  readonly owner?: PodOwner;
+  /** By its annotation, else by its resources: who asks for an exclusive ENI by resource gets one. */
+  readonly mode: 'route-eni' | 'direct-eni';
+};
+
+/** The controller of a Pod. */
+export type PodOwner = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
 };
 
 /** Phases in which a Pod may have an address; one that is over has none. */
@@ -22,11 +44,14 @@ export type PodPhase = 'Pending' | 'Running' | 'Unknown';
 /** The index of an informer of Pods by node: who asks for it by this name finds the Pods that live on a node. */
 export const PODS_BY_NODE = 'node';
 
+const NO_IPS: readonly string[] = Object.freeze([]);
+
 /** What the informer of Pods indexes: byIndex(PODS_BY_NODE, nodeName). */
-export const POD_INDEXES = { [PODS_BY_NODE]: (pod: PodFacts): readonly string[] => [pod.nodeName] };
+export const POD_INDEXES = {
+  [PODS_BY_NODE]: (pod: PodFacts): readonly string[] => (pod.nodeName === '' ? NO_IPS : [pod.nodeName]),
+};
 
 const PHASES: readonly PodPhase[] = ['Pending', 'Running', 'Unknown'];
-const NO_IPS: readonly string[] = Object.freeze([]);
 const NO_ANNOTATIONS: Readonly<Record<string, string>> = Object.freeze({});
 const PREFIX = 'tke.cloud.tencent.com/';
 /** Hundreds of bytes a Pod that nobody here reads. */
@@ -36,7 +61,8 @@ const MOST_SHARED = 20_000;
 
 /**
  * Makes the decoder of an informer of Pods. It keeps Pods that have or may get an address of an ENI: on a node, with a
- * network of their own, not over; of the others (undefined) nothing is kept. Node names, namespaces and annotations
+ * network of their own, not over; and before they have a node those that something is prepared for. Of the others
+ * (undefined) nothing is kept. Node names, namespaces and annotations
  * that many Pods have alike are held once: about 500 bytes a Pod. One decoder serves one informer.
  */
 export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined {
@@ -47,8 +73,11 @@ export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined
     const status = recordOf(object['status']);
     const nodeName = textOf(spec['nodeName']);
     const phase = status['phase'] === undefined ? 'Pending' : PHASES.find((one) => one === status['phase']);
-    if (nodeName === '' || spec['hostNetwork'] === true || phase === undefined) return undefined;
-    const { name, namespace = '', uid = '', deletionTimestamp, annotations } = object.metadata;
+    if (spec['hostNetwork'] === true || phase === undefined) return undefined;
+    const { name, namespace = '', uid = '', deletionTimestamp } = object.metadata;
+    const annotations = oursOf(object.metadata.annotations, sharedAnnotations);
+    const lasting = LASTING.some((one) => annotations[one] !== undefined) ? lastingOf(object, annotations) : undefined;
+    if (nodeName === '' && lasting === undefined) return undefined;
     return {
       namespace: sharedText(namespace, namespace),
       name,
@@ -57,14 +86,60 @@ export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined
       ips: ipsOf(status),
       phase,
       isLeaving: deletionTimestamp !== undefined,
-      annotations: oursOf(annotations, sharedAnnotations),
+      annotations,
+      ...(lasting === undefined ? {} : { lasting }),
     };
   };
+}
+
+const READ_WISHES = new WeakMap<PodFacts['annotations'], ReadPodWishes>();
+
+/** Reads what a Pod asks for by its annotations; once for all Pods of the same annotations. */
+export function wishesOf({ annotations }: Pick<PodFacts, 'annotations'>): ReadPodWishes {
+  const known = READ_WISHES.get(annotations);
+  if (known !== undefined) return known;
+  const read = readPodWishes(annotations);
+  READ_WISHES.set(annotations, read);
+  return read;
 }
 
 /** The key of a Pod in caches: `namespace/name`. Pure. */
 export function podKeyOf(pod: { readonly namespace: string; readonly name: string }): string {
   return `${pod.namespace}/${pod.name}`;
+}
+
+/** Who has one of these has, or may have, an object of its own. */
+const LASTING: readonly string[] = [
+  POD_ANNOTATION.deletePolicy,
+  POD_ANNOTATION.eipAttributes,
+  POD_ANNOTATION.eipIdList,
+  POD_ANNOTATION.securityGroups,
+];
+
+/** Undefined for a Pod that says in so many words that nothing of it is kept. */
+function lastingOf(object: KubeObject, annotations: PodFacts['annotations']): LastingFacts | undefined {
+  const { wishes, faults } = wishesOf({ annotations });
+  // What is wrong is told, so the Pod is kept.
+  const isLasting =
+    wishes.isStatic || wishes.eip !== undefined || wishes.securityGroupIds !== undefined || faults.length > 0;
+  if (!isLasting) return undefined;
+  const { labels = {}, ownerReferences = [] } = object.metadata;
+  const owner = ownerReferences.find(({ controller }) => controller === true);
+  return {
+    labels,
+    ...(owner === undefined
+      ? {}
+      : { owner: { apiVersion: owner.apiVersion, kind: owner.kind, name: owner.name, uid: owner.uid } }),
+    mode: wishes.mode ?? (asksForEni(object) ? 'direct-eni' : 'route-eni'),
+  };
+}
+
+function asksForEni(object: KubeObject): boolean {
+  const containers = recordOf(object['spec'])['containers'];
+  return (Array.isArray(containers) ? containers : []).some((container: unknown) => {
+    const { limits, requests } = recordOf(recordOf(container)['resources']);
+    return [limits, requests].some((one) => recordOf(one)[DIRECT_ENI_RESOURCE] !== undefined);
+  });
 }
 
 function ipsOf(status: Readonly<Record<string, unknown>>): readonly string[] {

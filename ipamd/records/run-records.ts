@@ -33,7 +33,10 @@ export async function runRecords(deps: RunRecordsDeps, signal: AbortSignal): Pro
   const bucket = new TokenBucket(clock, writesPerSecond, 1);
   const keeper = new RecordKeeper({ ...deps, turn: (ended) => bucket.take(ended) });
   const queue = new WorkQueue({ clock, random });
-  const unsubscribe = followChanges(deps, (nodeName) => queue.addAfter(nodeName, delayMs));
+  const unsubscribe = followChanges(deps, (nodeName) => {
+    // What is on no node is no record's business.
+    if (nodeName !== '') queue.addAfter(nodeName, delayMs);
+  });
   for (const nodeName of keeper.nodes()) queue.add(nodeName);
   try {
     const reconcile = (nodeName: string, ended: AbortSignal) => keeper.reconcile(nodeName, ended);

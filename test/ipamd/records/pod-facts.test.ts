@@ -57,6 +57,47 @@ test('createPodDecoder: keeps nothing of a Pod without a node, in the network of
   t.like(decode(podObject(1, { status: undefined })), { phase: 'Pending', ips: [] });
 });
 
+const OURS = 'tke.cloud.tencent.com/';
+
+/** A Pod with annotations of the product. */
+function annotated(annotations: Readonly<Record<string, string>>, change: Readonly<Record<string, unknown>> = {}) {
+  const object = podObject(1, change);
+  const named = Object.entries(annotations).map(([name, text]) => [`${OURS}${name}`, text]);
+  const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web', uid: 'u-1' };
+  const metadata = {
+    ...object.metadata,
+    annotations: Object.fromEntries(named),
+    ownerReferences: [
+      { ...owner, name: 'other', controller: false },
+      { ...owner, controller: true },
+    ],
+  };
+  return createPodDecoder()({ ...object, metadata });
+}
+
+test('createPodDecoder: keeps a Pod without a node that something is prepared for, with its labels and controller', (t) => {
+  const without = { spec: { containers: [] }, status: {} };
+  const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web', uid: 'u-1' };
+  const labels = { app: 'web', 'pod-template-hash': '7d4b9c6f5' };
+  const kept = annotated({ 'vpc-ip-claim-delete-policy': 'Never' }, without);
+  t.like(kept, { nodeName: '', lasting: { labels, owner, mode: 'route-eni' } });
+  t.truthy(annotated({ 'eip-attributes': '' }, without)?.lasting);
+  t.truthy(annotated({ 'pod-security-groups': 'sg-a1b2c3d4' }, without)?.lasting);
+  t.is(annotated({ 'vpc-ip-claim-delete-policy': 'Immediate' }, without), undefined);
+  t.is(annotated({ 'vpc-ip-claim-delete-policy': 'Immediate' })?.lasting, undefined);
+  t.is(annotated({ networks: 'tke-route-eni' }, without), undefined);
+  t.is(annotated({ 'vpc-ip-claim-delete-policy': 'Never' }, { status: { phase: 'Failed' } }), undefined);
+  if (kept !== undefined) t.deepEqual(POD_INDEXES[PODS_BY_NODE](kept), []);
+});
+
+test('createPodDecoder: tells by the annotation, else by the resources, who wants an exclusive ENI', (t) => {
+  const limits = { 'tke.cloud.tencent.com/direct-eni': '1' };
+  const asking = { spec: { containers: [{ name: 'a' }, { name: 'b', resources: { limits } }] } };
+  t.is(annotated({ 'vpc-ip-claim-delete-policy': 'Never' }, asking)?.lasting?.mode, 'direct-eni');
+  const both = { 'vpc-ip-claim-delete-policy': 'Never', networks: 'tke-route-eni' };
+  t.is(annotated(both, asking)?.lasting?.mode, 'route-eni');
+});
+
 test('createPodDecoder: reads both families, and the single address of an old kubelet', (t) => {
   const decode = createPodDecoder();
   const both = { phase: 'Running', podIP: '10.0.0.9', podIPs: [{ ip: '10.0.0.9' }, { ip: 'fd00::9' }] };
