@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import { RECORD_LABEL } from '../../ipamd/records/record-facts.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { isObject } from '../support/netns.ts';
@@ -168,16 +169,33 @@ function recordFindings(system: Audited): readonly string[] {
     const ip = isObject(status) ? status['podIP'] : undefined;
     return typeof ip === 'string' ? [{ key: `${metadata.namespace}/${metadata.name}`, ip }] : [];
   });
-  const vips = server
-    .objects(VPC_IP_KIND.plural, NECS.group)
-    .map(({ spec }) => (isObject(spec) ? String(spec['ip']) : ''));
-  const claims = server
-    .objects(VPC_IP_CLAIM_KIND.plural, NECS.group)
-    .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+  const claims = server.objects(VPC_IP_CLAIM_KIND.plural, NECS.group).map((claim) => {
+    return { key: `${claim.metadata.namespace}/${claim.metadata.name}`, isKept: isKept(claim) };
+  });
+  const vips = server.objects(VPC_IP_KIND.plural, NECS.group).map(({ spec }) => {
+    const { ip, claimRef } = isObject(spec) ? spec : {};
+    const ref = isObject(claimRef) ? claimRef : {};
+    return { ip: String(ip), key: `${String(ref['namespace'])}/${String(ref['name'])}` };
+  });
+  // What is kept outlives its Pod, as long as its claim is there.
+  const kept = new Set(claims.filter((claim) => claim.isKept).map((claim) => claim.key));
   return [
-    ...pods.filter(({ ip }) => !vips.includes(ip)).map(({ key, ip }) => `Pod ${key}: no VpcIP for ${ip}`),
-    ...vips.filter((ip) => !pods.some((pod) => pod.ip === ip)).map((ip) => `VpcIP ${ip}: no Pod has it`),
-    ...pods.filter(({ key }) => !claims.includes(key)).map(({ key }) => `Pod ${key}: no VpcIPClaim`),
-    ...claims.filter((key) => !pods.some((pod) => pod.key === key)).map((key) => `VpcIPClaim ${key}: no such Pod`),
+    ...pods
+      .filter(({ ip }) => !vips.some((vip) => vip.ip === ip))
+      .map(({ key, ip }) => `Pod ${key}: no VpcIP for ${ip}`),
+    ...vips
+      .filter((vip) => !kept.has(vip.key) && !pods.some((pod) => pod.ip === vip.ip))
+      .map(({ ip }) => `VpcIP ${ip}: no Pod has it`),
+    ...pods
+      .filter(({ key }) => !claims.some((claim) => claim.key === key))
+      .map(({ key }) => `Pod ${key}: no VpcIPClaim`),
+    ...claims
+      .filter((claim) => !claim.isKept && !pods.some((pod) => pod.key === claim.key))
+      .map(({ key }) => `VpcIPClaim ${key}: no such Pod`),
   ];
+}
+
+/** A claim of static mode: no record of a Pod. */
+function isKept({ metadata }: KubeObject): boolean {
+  return metadata.labels?.[RECORD_LABEL.key] === undefined;
 }

@@ -1,0 +1,203 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { seededRandom } from '../support/seeded-random.ts';
+import { POD_NAMESPACE } from './cluster.ts';
+import { StatefulSet } from './stateful-set.ts';
+import type { System } from './system.ts';
+
+/** How lives are led. */
+export type StaticLivesSpec = {
+  readonly seed: number;
+  /** How many things happen. */
+  readonly steps: number;
+  readonly sets: readonly string[];
+  /** Pods of each set. */
+  readonly replicas: number;
+  /** Nodes that Pods run on; all of one zone. */
+  readonly nodes: readonly string[];
+  /** Told of each step, in a line. */
+  readonly tell?: (line: string) => void;
+};
+
+/** What came of it: how often each thing happened, and what was wrong. */
+export type StaticLivesResult = {
+  readonly counts: ReadonlyMap<string, number>;
+  readonly violations: readonly string[];
+};
+
+/** A Pod of a set: where it stands. */
+type Life = {
+  readonly set: StatefulSet;
+  readonly ordinal: number;
+  /** The address that it must get; undefined until it had one, or after its claim was given up. */
+  ip: string | undefined;
+  state: 'absent' | 'busy' | 'running';
+  /** A sandbox that outlives its object, and what ends it. */
+  zombie: { readonly ip: string; readonly end: () => Promise<void>; isEnding: boolean } | undefined;
+};
+
+const POD_WAIT_MS = 90_000;
+/** At once: more would only queue at the agents. */
+const MOST_BUSY = 6;
+
+/**
+ * Lets Pods of StatefulSets come, go, move, be deleted by force and be given up, at random, while ipamd and the agents are
+ * killed. After each start the address is judged: the same name has the same address, and no two live sandboxes share one.
+ * Every Pod runs at the end.
+ */
+export async function leadStaticLives(system: System, spec: StaticLivesSpec): Promise<StaticLivesResult> {
+  const lives = new StaticLives(system, spec);
+  await lives.run();
+  return { counts: lives.counts, violations: lives.violations };
+}
+
+class StaticLives {
+  readonly counts = new Map<string, number>();
+  readonly violations: string[] = [];
+  readonly #system: System;
+  readonly #spec: StaticLivesSpec;
+  readonly #random: () => number;
+  readonly #lives: readonly Life[];
+  readonly #busy = new Set<Promise<void>>();
+  #killing = false;
+
+  constructor(system: System, spec: StaticLivesSpec) {
+    this.#system = system;
+    this.#spec = spec;
+    this.#random = seededRandom(spec.seed);
+    this.#lives = spec.sets.flatMap((name) => {
+      const set = new StatefulSet(system, { name });
+      return Array.from({ length: spec.replicas }, (_, ordinal): Life => {
+        return { set, ordinal, ip: undefined, state: 'absent', zombie: undefined };
+      });
+    });
+  }
+
+  async run(): Promise<void> {
+    for (let step = 0; step < this.#spec.steps && this.violations.length === 0; step++) {
+      while (this.#busy.size >= MOST_BUSY) await Promise.race(this.#busy);
+      await this.#step();
+      await sleep(this.#random() * 150);
+    }
+    await Promise.all(this.#busy);
+    await Promise.all(this.#lives.map((life) => this.#end(life)));
+    for (const life of this.#lives) if (life.state === 'absent') this.#begin(life, () => this.#start(life));
+    await Promise.all(this.#busy);
+  }
+
+  async #step(): Promise<void> {
+    const life = this.#pick(this.#lives);
+    const dice = this.#random();
+    if (dice < 0.03) return this.#disturb('ipamd killed', () => this.#killIpamd());
+    if (dice < 0.06) return this.#disturb('agent killed', () => this.#killAgent());
+    if (life.state === 'absent') return this.#begin(life, () => this.#start(life));
+    if (life.state !== 'running') return;
+    if (dice < 0.2 && life.zombie === undefined) return this.#begin(life, () => this.#force(life));
+    if (dice < 0.27) return this.#begin(life, () => this.#giveUp(life));
+    return this.#begin(life, () => this.#stop(life));
+  }
+
+  #begin(life: Life, work: () => Promise<void>): void {
+    const before = life.state;
+    life.state = 'busy';
+    const done = work().catch((error: unknown) => {
+      life.state = before;
+      this.violations.push(`${life.set.podName(life.ordinal)}: ${String(error).slice(0, 2_000)}`);
+    });
+    this.#busy.add(done);
+    void done.finally(() => this.#busy.delete(done));
+  }
+
+  async #disturb(what: string, work: () => Promise<void>): Promise<void> {
+    if (this.#killing) return;
+    this.#killing = true;
+    this.#count(what);
+    const done = work().finally(() => {
+      this.#killing = false;
+    });
+    this.#busy.add(done);
+    void done.finally(() => this.#busy.delete(done));
+  }
+
+  async #killIpamd(): Promise<void> {
+    const leader = await this.#system.leader();
+    await leader.kill();
+    await sleep(this.#random() * 500);
+    leader.start();
+  }
+
+  async #killAgent(): Promise<void> {
+    const node = this.#system.node(this.#pick(this.#spec.nodes));
+    await node.killAgent();
+    await node.startAgent();
+  }
+
+  async #start(life: Life): Promise<void> {
+    const nodeName = this.#pick(this.#spec.nodes);
+    // Its predecessor's sandbox has the address until it ends: as a kubelet ends it, some time later.
+    const ending = life.zombie === undefined ? undefined : sleep(this.#random() * 2_000).then(() => this.#end(life));
+    const pod = await life.set.start(life.ordinal, nodeName, POD_WAIT_MS);
+    const isDouble = life.zombie?.isEnding === false && life.zombie.ip === pod.ip;
+    if (isDouble) this.violations.push(`${pod.name} on ${nodeName} has ${pod.ip} while its old sandbox has it`);
+    await ending;
+    life.zombie = undefined;
+    life.state = 'running';
+    this.#count(life.ip === undefined ? 'first starts' : 'starts');
+    const owner = this.#ownerOf(pod.ip, life);
+    if (owner !== undefined) this.violations.push(`${pod.name} on ${nodeName} has ${pod.ip}, and so has ${owner}`);
+    if (life.ip !== undefined && pod.ip !== life.ip) {
+      this.violations.push(`${pod.name} on ${nodeName} had ${life.ip} and got ${pod.ip}`);
+    }
+    life.ip = pod.ip;
+  }
+
+  async #stop(life: Life): Promise<void> {
+    await life.set.stop(life.ordinal);
+    life.state = 'absent';
+    this.#count('stops');
+  }
+
+  async #force(life: Life): Promise<void> {
+    const { ip = '' } = life;
+    life.zombie = { ip, end: await life.set.forceStop(life.ordinal), isEnding: false };
+    life.state = 'absent';
+    this.#count('forced deletions');
+  }
+
+  async #end({ zombie }: Life): Promise<void> {
+    if (zombie === undefined || zombie.isEnding) return;
+    zombie.isEnding = true;
+    await zombie.end();
+  }
+
+  /** `kubectl delete vipc`, and the Pod goes: then the next one of its name starts anew. */
+  async #giveUp(life: Life): Promise<void> {
+    await life.set.giveUp(life.ordinal);
+    await life.set.stop(life.ordinal);
+    const deadline = performance.now() + POD_WAIT_MS;
+    while ((await life.set.claim(life.ordinal)) !== undefined) {
+      if (performance.now() > deadline) throw new Error(`the claim in ${POD_NAMESPACE} is still there`);
+      await sleep(100);
+    }
+    life.ip = undefined;
+    life.state = 'absent';
+    this.#count('claims given up');
+  }
+
+  #ownerOf(ip: string, not: Life): string | undefined {
+    const live = this.#lives.find((life) => life !== not && life.ip === ip);
+    const zombie = this.#lives.find((life) => life !== not && life.zombie?.isEnding === false && life.zombie.ip === ip);
+    if (live !== undefined) return live.set.podName(live.ordinal);
+    return zombie === undefined ? undefined : `the sandbox that ${zombie.set.podName(zombie.ordinal)} left`;
+  }
+
+  #pick<T>(list: readonly T[]): T {
+    const found = list[Math.floor(this.#random() * list.length)];
+    if (found === undefined) throw new Error('nothing to choose from');
+    return found;
+  }
+
+  #count(what: string): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
+    this.#spec.tell?.(what);
+  }
+}
