@@ -14,7 +14,7 @@ const LONGEST = [
   'e2e/cli-faults-routing',
   'e2e/cli-explain-dual',
   'e2e/cli-doctor',
-  'protocol/protocol',
+
   'protocol/protocol-variants',
   'cli/against/answers',
   'protocol/planted-faults',

@@ -1,5 +1,5 @@
 /**
- * Runs the named suites (`check unit kernel e2e cluster`) one after the other and closes with one line of totals. A suite
+ * Runs the named suites (`check unit kernel e2e long cluster`) one after the other and closes with one line of totals. A suite
  * named as `--without=SUITE` is not run, and counts as one skipped. Exit code 1 when anything failed or when a suite ran
  * no test; 2 when a suite cannot be run here.
  */
@@ -13,9 +13,15 @@ import { BUILT_VARIABLE, buildAll } from './build.ts';
 import { parseTapLine, type TapTotals } from './tap.ts';
 import { parseCosts, renderCosts } from './test-cost.ts';
 
-type Suite = { readonly name: string; readonly commands: readonly (readonly string[])[]; readonly tap: boolean };
+type Suite = {
+  readonly name: string;
+  readonly commands: readonly (readonly string[])[];
+  readonly tap: boolean;
+  /** What its processes are told besides. */
+  readonly env?: Readonly<Record<string, string>>;
+};
 
-const ROOT_ONLY = ['kernel', 'e2e', 'cluster'];
+const ROOT_ONLY = ['kernel', 'e2e', 'long', 'cluster'];
 const SERIAL = '--concurrency=1';
 /** Where the files of a suite write what they cost, in the suite's own folder. */
 const COSTS = 'costs.jsonl';
@@ -34,6 +40,11 @@ const REAL_API_TESTS = [
  * many moments of death as fit its time.
  */
 const ALONE = ['no-hole', 'migration', 'crash-add-del'].map((name) => `test/e2e/${name}.test.ts`);
+
+/** Takes two minutes of a core by itself; smaller bounds of the same are explored with the unit tests. */
+const EXHAUSTIVE = ['test/protocol/protocol.test.ts'];
+/** What more time finds more in: the longest variants of tests that also run, shorter, with `make test`. */
+const LONGER = ['crash-add-del', 'static-lives'].map((name) => `test/e2e/${name}.test.ts`);
 
 const SUITES: readonly Suite[] = [
   {
@@ -59,6 +70,7 @@ const SUITES: readonly Suite[] = [
         '--concurrency=3',
         'test/**/*.test.ts',
         ...['kernel', 'e2e', 'vpc', 'examples', 'cluster'].map((folder) => `!test/${folder}/**`),
+        ...EXHAUSTIVE.map((file) => `!${file}`),
       ],
     ],
   },
@@ -77,6 +89,15 @@ const SUITES: readonly Suite[] = [
     commands: [
       ['ava', '--tap', SERIAL, '--timeout=10m', ...ALONE],
       ['ava', '--tap', '--concurrency=3', '--timeout=10m', 'test/e2e/**/*.test.ts', ...ALONE.map((file) => `!${file}`)],
+    ],
+  },
+  {
+    name: 'long',
+    tap: true,
+    env: { TKE_ENI_CRASH_POINTS: '180', TKE_STATIC_STEPS: '400' },
+    commands: [
+      ['ava', '--tap', ...EXHAUSTIVE],
+      ['ava', '--tap', SERIAL, '--timeout=30m', ...LONGER],
     ],
   },
   // First what needs a real API server alone, then clusters: each file has one of its own, a gigabyte and a core.
@@ -106,11 +127,16 @@ async function run(command: readonly string[]): Promise<{ readonly code: number;
 }
 
 /** Runs one command that speaks TAP; prints a line for each test. Resolves to what it counted. */
-async function runTap(command: readonly string[], folder: string): Promise<TapTotals> {
+async function runTap(command: readonly string[], folder: string, env: Suite['env'] = {}): Promise<TapTotals> {
   const child = spawn(command[0] ?? '', command.slice(1), {
     stdio: ['ignore', 'pipe', 'inherit'],
     // What one file compiles the others need not: a third of the processor time of a small one.
-    env: { ...process.env, TKE_ENI_TEST_COSTS: join(folder, COSTS), NODE_COMPILE_CACHE: join(folder, 'compiled') },
+    env: {
+      ...process.env,
+      ...env,
+      TKE_ENI_TEST_COSTS: join(folder, COSTS),
+      NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    },
   });
   const exited = new Promise<number>((resolve, reject) => {
     child.on('error', reject);
@@ -154,7 +180,7 @@ async function runCommands(suite: Suite, folder: string): Promise<TapTotals> {
     console.log(`${output}  ${code === 0 ? 'ok  ' : 'FAIL'} ${command.join(' ')}`);
   }
   for (const command of suite.tap ? suite.commands : []) {
-    const counted = await runTap(command, folder);
+    const counted = await runTap(command, folder, suite.env);
     totals.passed += counted.passed;
     totals.failed += counted.failed;
     totals.skipped += counted.skipped;

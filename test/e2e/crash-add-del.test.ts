@@ -12,7 +12,7 @@ import { openTrial, type Trial, type TrialSpec } from './support/trial.ts';
 
 const WISH = process.env['TKE_ENI_CRASH_POINTS'] ?? '';
 const IS_ALL = WISH !== '';
-const BUDGET_MS = WISH === 'all' ? Number.POSITIVE_INFINITY : IS_ALL ? Number(WISH) * 1_000 : 110_000;
+const BUDGET_MS = WISH === 'all' ? Number.POSITIVE_INFINITY : IS_ALL ? Number(WISH) * 1_000 : 50_000;
 
 type Command = 'ADD' | 'DEL';
 type Tally = { ran: number; reached: number };
