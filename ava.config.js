@@ -14,7 +14,6 @@ const LONGEST = [
   'e2e/cli-faults-routing',
   'e2e/cli-explain-dual',
   'e2e/cli-doctor',
-
   'protocol/protocol-variants',
   'cli/against/answers',
   'protocol/planted-faults',
