@@ -49,6 +49,18 @@ export const IPAMD_EVENTS = {
     cause: 'Pods want more addresses than ENIs times addresses on each',
     cure: 'fewer Pods on the node (`max-pods`), a larger instance, or raise `spec.max…`',
   },
+  DirectENILimit: {
+    type: 'Warning',
+    objects: [NEC],
+    cause: 'Pods want more exclusive ENIs than the node may have; the message has the numbers',
+    cure: 'fewer such Pods on the node, a larger instance, or raise `spec.maxDirectENI`; shared ENIs take places too',
+  },
+  DirectENIElsewhere: {
+    type: 'Warning',
+    objects: [NEC],
+    cause: "the exclusive ENI that a Pod's claim keeps is on another node still, or in another zone",
+    cure: 'wait for the other node to let go of it; of another zone: run the Pod in the zone of its ENI, or delete its claim',
+  },
   InstanceUnknown: {
     type: 'Warning',
     objects: [NEC, 'Node'],

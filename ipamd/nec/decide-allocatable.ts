@@ -1,5 +1,6 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { LEAST_FREE_IPS } from './choose-subnet.ts';
+import { isDirectCreation } from './direct-creation.ts';
 import { placesLeft } from './eni-places.ts';
 import type { NodeView } from './node-view.ts';
 import { isUsable, roomOf, type Supply, sumOf, supplyOf, unseenCreations } from './supply.ts';
@@ -108,7 +109,8 @@ function onEnis({ view, status, supply, shut, free }: Room): number {
 
 /** Takes room on ENIs that are asked for and not in the status yet: as much as they have once they are. */
 function onComingEnis({ view, status, supply, shut, free }: Room): number {
-  const coming = unseenCreations(status).filter(({ id, eniID = '' }) => {
+  const shared = unseenCreations(status).filter((intent) => !isDirectCreation(intent));
+  const coming = shared.filter(({ id, eniID = '' }) => {
     return !view.stuck.has(id) && !view.stuck.has(eniID) && !shut.has(`eni-ips/${eniID}`);
   });
   return sumOf(coming, ({ subnetID = '', ipCount = 0 }) => take(free, subnetID, Math.max(0, supply.perEni - ipCount)));

@@ -12,7 +12,7 @@ export function decideDraining(view: NodeView, status: NodeEniConfigStatus): Nod
   const staying = enis.filter((eni) => isShared(eni) && eni.state !== 'Detaching');
   const surplus = view.leaving === 'no' ? staying.length - supplyOf(view, status).mostEnis : staying.length;
   const going = new Set([...staying].sort(compareToGo).slice(0, Math.max(0, surplus)));
-  const isGoing = (eni: NodeEniInfo) => (isShared(eni) ? going.has(eni) : view.leaving === 'force');
+  const isGoing = (eni: NodeEniInfo) => (isShared(eni) ? going.has(eni) : view.leaving !== 'no');
   const marked = enis.map((eni) => (eni.state === 'Detaching' ? eni : marking(eni, isGoing(eni))));
   return withEnis(status, marked);
 }

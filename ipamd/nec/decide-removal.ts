@@ -8,7 +8,7 @@ import { assignedIpv4Of, detachingEni, ipv4CountOf, isShared, withEni } from './
  * Detaching, its addresses Releasing, in the write that records the call. Pure, takes ids.
  */
 export function decideRemoval(scene: Scene): Step {
-  const free = (scene.status.eniInfos ?? []).filter((eni) => !scene.busy.has(eni.eniID));
+  const free = (scene.status.eniInfos ?? []).filter((eni) => isShared(eni) && !scene.busy.has(eni.eniID));
   const leaving = free.filter((eni) => eni.state === 'Detaching');
   const vacant = removableEnis(scene).filter((eni) => !scene.busy.has(eni.eniID));
   let hold: Step;
@@ -24,7 +24,7 @@ export function decideRemoval(scene: Scene): Step {
 export function removableEnis(scene: Scene): readonly NodeEniInfo[] {
   const offers = offersOf(scene.view);
   return (scene.status.eniInfos ?? [])
-    .filter((eni) => eni.state !== 'Detaching' && offers.isVacant(eni) && isUnneeded(scene, eni))
+    .filter((eni) => isShared(eni) && eni.state !== 'Detaching' && offers.isVacant(eni) && isUnneeded(scene, eni))
     .sort((one, other) => Number(isGoing(other)) - Number(isGoing(one)) || ipv4CountOf(one) - ipv4CountOf(other));
 }
 
@@ -34,7 +34,6 @@ function isGoing(eni: NodeEniInfo): boolean {
 
 function isUnneeded({ view, supply }: Scene, eni: NodeEniInfo): boolean {
   if (view.leaving === 'force') return true;
-  if (!isShared(eni)) return false;
   if (isGoing(eni)) return true;
   if (eni.state === 'Attaching' && view.stuck.has(eni.eniID)) return true;
   // What is only coming does not make an ENI that serves superfluous.
@@ -42,8 +41,11 @@ function isUnneeded({ view, supply }: Scene, eni: NodeEniInfo): boolean {
   return counted - assignedIpv4Of(eni).length >= supply.want;
 }
 
-/** Unbinds the ENI, or deletes it when it is on no instance. */
-function removeEni(scene: Scene, eni: NodeEniInfo): Step {
+/**
+ * Unbinds the ENI, or deletes it when it is on no instance; it is on its way out in the write that records the call. Pure,
+ * takes ids.
+ */
+export function removeEni(scene: Scene, eni: NodeEniInfo): Step {
   const { eniID } = eni;
   const status = withEni(scene.status, eniID, detachingEni);
   const { instanceID } = scene.status;

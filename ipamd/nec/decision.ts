@@ -30,6 +30,8 @@ export type HoldReason =
   | 'ENILimit'
   | 'InstanceENILimit'
   | 'NodeIPLimit'
+  | 'DirectENILimit'
+  | 'DirectENIElsewhere'
   | 'InstanceUnknown'
   | 'InstanceNotRunning'
   | 'CallUnderWay'
@@ -85,6 +87,8 @@ export type SeenEni = {
   readonly ips: readonly string[];
   /** Secondary addresses that come or go. */
   readonly pendingIps: readonly string[];
+  /** By its tag: handed to one Pod. */
+  readonly mode?: 'direct-eni';
   /** True for an ENI that somebody else put on the instance: takes a place there, and is never touched. */
   readonly isForeign?: boolean;
   /** True for one that another NodeENIConfig made and holds. */

@@ -1,4 +1,5 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { isDirectCreation } from './direct-creation.ts';
 import type { NodeView } from './node-view.ts';
 import { isUsable, type Supply, unseenCreations } from './supply.ts';
 
@@ -19,9 +20,11 @@ export type EniPlaces = {
 /** Counts the places for ENIs of a node. Pure. */
 export function eniPlacesOf({ instance }: NodeView, status: NodeEniConfigStatus): EniPlaces {
   const enis = status.eniInfos ?? [];
-  const coming = unseenCreations(status).length;
+  const creations = unseenCreations(status);
+  const coming = creations.length;
+  const shared = creations.filter((intent) => !isDirectCreation(intent)).length;
   return {
-    serving: enis.filter((eni) => eni.state !== 'Detaching' && isUsable(eni)).length + coming,
+    serving: enis.filter((eni) => eni.state !== 'Detaching' && isUsable(eni)).length + shared,
     // One that was detached takes no place on the instance, though it is still there.
     placed: enis.filter((eni) => eni.state !== 'Detaching' || eni.deviceIndex !== undefined).length + coming,
     places: instance?.secondaryEnis ?? 0,

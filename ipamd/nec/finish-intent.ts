@@ -1,7 +1,8 @@
 import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { Ids, Intent, IntentFailure, IntentOutcome, IntentResult, SeenEni } from './decision.ts';
+import { directFieldsOf, isDirectCreation } from './direct-creation.ts';
 import { eniInfoOf, withAssigned } from './seen-eni.ts';
-import { detachingEni, unboundEni, withEni, withEnis } from './with-enis.ts';
+import { detachingEni, isShared, unboundEni, withEni, withEnis } from './with-enis.ts';
 
 /**
  * Returns the status with what came of an intent's call. An end takes the intent out in the same status that has its
@@ -25,7 +26,7 @@ export function finishIntent(
       const { eni, ips, taskId } = outcome;
       const accepted = { ...(eni === undefined ? {} : { eniID: eni.eniID }), ...(ips === undefined ? {} : { ips }) };
       const marked = withIntent(status, { ...held, ...accepted, phase: 'Accepted', taskID: taskId });
-      return eni === undefined ? marked : withCreated(marked, eni, ids);
+      return eni === undefined ? marked : withCreated(marked, held, eni, ids);
     }
     case 'unclear': {
       const lastError = errorOf(outcome.error, ids);
@@ -63,7 +64,7 @@ function withResult(status: NodeEniConfigStatus, intent: Intent, result: IntentR
   const eniID = intent.eniID ?? '';
   switch (result.action) {
     case 'CreateNetworkInterface':
-      return withCreated(status, result.eni, ids);
+      return withCreated(status, intent, result.eni, ids);
     case 'AttachNetworkInterface': {
       const rest = withoutLeaving(status, eniID, result.eni.ips);
       return withEni(rest, eniID, (eni) => attached(rest, eni, result.eni, ids));
@@ -89,7 +90,9 @@ function withoutPromise(status: NodeEniConfigStatus, intent: Intent): NodeEniCon
   return withEni(status, intent.eniID, () => undefined);
 }
 
-function withCreated(before: NodeEniConfigStatus, seen: SeenEni, ids: Ids): NodeEniConfigStatus {
+function withCreated(before: NodeEniConfigStatus, intent: Intent, seen: SeenEni, ids: Ids): NodeEniConfigStatus {
+  // An exclusive ENI has no addresses for Pods: its own is the Pod's.
+  if (isDirectCreation(intent)) return withDirect(before, intent, seen);
   const status = withoutLeaving(before, seen.eniID, seen.ips);
   const enis = status.eniInfos ?? [];
   if (enis.some((eni) => eni.eniID === seen.eniID)) {
@@ -97,6 +100,12 @@ function withCreated(before: NodeEniConfigStatus, seen: SeenEni, ids: Ids): Node
   }
   const bare = unboundEni(eniInfoOf(seen, 'Attaching'));
   return withEnis(status, [...enis, withAssigned(status, bare, seen.ips, ids)]);
+}
+
+function withDirect(status: NodeEniConfigStatus, intent: Intent, seen: SeenEni): NodeEniConfigStatus {
+  const enis = status.eniInfos ?? [];
+  if (enis.some((eni) => eni.eniID === seen.eniID)) return status;
+  return withEnis(status, [...enis, { ...unboundEni(eniInfoOf(seen, 'Attaching')), ...directFieldsOf(intent) }]);
 }
 
 /**
@@ -117,6 +126,8 @@ function attached(status: NodeEniConfigStatus, eni: NodeEniInfo, seen: SeenEni, 
   const place = seen.deviceIndex === undefined ? {} : { deviceIndex: seen.deviceIndex };
   const { securityGroups } = seen;
   const bound: NodeEniInfo = { ...eni, ...place, state: 'Attached', assignmentID: ids.next(), securityGroups };
+  // One that was kept comes with no more than its VpcENI told.
+  if (!isShared(eni)) return { ...eniInfoOf(seen, 'Attached'), ...bound, addresses: eni.addresses ?? [] };
   return withAssigned(status, bound, seen.ips, ids);
 }
 

@@ -2,7 +2,7 @@ import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd
 import type { Ids, Intent } from './decision.ts';
 import type { NodeView } from './node-view.ts';
 import { assignedNow } from './seen-eni.ts';
-import { withEnis } from './with-enis.ts';
+import { isShared, withEnis } from './with-enis.ts';
 
 /**
  * Tells which addresses of live Pods a call would take away. ipamd asks for none while a Pod has it: such an intent was
@@ -15,7 +15,7 @@ export function takenBy(
 ): readonly string[] {
   if (inUse === undefined || leaving === 'force') return [];
   const eni = status.eniInfos?.find(({ eniID }) => eniID === intent.eniID);
-  const all = (eni?.addresses ?? []).map(({ ip }) => ip);
+  const all = eni === undefined ? [] : podIpsOf(eni);
   switch (intent.action) {
     case 'UnassignPrivateIpAddresses':
       return (intent.ips ?? []).filter((ip) => inUse.has(ip));
@@ -43,18 +43,24 @@ export function keepInUse(
   if (inUse === undefined || inUse.size === 0 || leaving === 'force') return { status, ips: [] };
   const busy = new Set((status.intents ?? []).map((intent) => intent.eniID));
   const isLost = ({ ip, state }: NodeEniAddress) => state === 'Releasing' && inUse.has(ip);
-  const hasPods = (eni: NodeEniInfo) => (eni.addresses ?? []).some(({ ip }) => inUse.has(ip));
+  const hasPods = (eni: NodeEniInfo) => podIpsOf(eni).some((ip) => inUse.has(ip));
   const ips: string[] = [];
   const enis = (status.eniInfos ?? []).map((eni): NodeEniInfo => {
     if (busy.has(eni.eniID) || eni.deviceIndex === undefined || !hasPods(eni)) return eni;
     const isTaken = eni.state === 'Detaching';
     const lost = (eni.addresses ?? []).filter(isLost);
     if (!isTaken && lost.length === 0) return eni;
-    ips.push(...(eni.addresses ?? []).filter(({ ip }) => inUse.has(ip)).map(({ ip }) => ip));
+    ips.push(...podIpsOf(eni).filter((ip) => inUse.has(ip)));
     const addresses = (eni.addresses ?? []).map((address) =>
       isLost(address) ? { ...address, ...assignedNow(address.ip, ids) } : address,
     );
     return { ...eni, state: 'Attached', addresses };
   });
   return ips.length === 0 ? { status, ips } : { status: withEnis(status, enis), ips };
+}
+
+/** Addresses that Pods may have: of an exclusive ENI its own. */
+function podIpsOf(eni: NodeEniInfo): readonly string[] {
+  const own = isShared(eni) || eni.primaryIP === undefined ? [] : [eni.primaryIP];
+  return [...own, ...(eni.addresses ?? []).map(({ ip }) => ip)];
 }

@@ -1,6 +1,7 @@
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
 import type { ClaimWish } from './claim-wish.ts';
+import type { KeptEni } from './kept-eni.ts';
 
 /** The instance that a node is, as far as decisions about its ENIs need it. */
 export type NodeInstance = {
@@ -93,6 +94,12 @@ export type NodeView = {
   readonly warmTarget?: number;
   /** What the node has to do for addresses and exclusive ENIs that are kept; by key of the claim. Default: none. */
   readonly claims?: ReadonlyMap<string, ClaimWish>;
+  /** Most exclusive ENIs, kept ones included, before the instance's own limits. Default: 0, the node serves none. */
+  readonly maxDirectENI?: number;
+  /** Exclusive ENIs of a node whose agent has not written a demand for them yet. Default: 0. */
+  readonly initialDirectDemand?: number;
+  /** Exclusive ENIs that are kept for the Pods of one name, on this node, on others or on none; by id. Default: none. */
+  readonly keptEnis?: ReadonlyMap<string, KeptEni>;
   /** Wrong input that the decision works around; becomes the condition `ConfigValid`. */
   readonly problems?: readonly NodeProblem[];
 };

@@ -7,6 +7,8 @@ export type Offers = {
   isOffered(address: NodeEniAddress): boolean;
   /** Nothing on the ENI is in use: each address is offered or on its way out, or nothing can be in use any more. */
   isVacant(eni: NodeEniInfo): boolean;
+  /** An exclusive ENI that is offered, with the id of this very attachment, and that no live Pod has. */
+  isEniOffered(eni: NodeEniInfo): boolean;
 };
 
 /** Reads the agent's offers. An offer of an earlier assignment of the same address is void. Pure. */
@@ -14,10 +16,15 @@ export function offersOf({ spec, leaving, inUse }: NodeView): Offers {
   const offered = new Map((spec.releasableIPs ?? []).map(({ ip, assignmentID }) => [ip, assignmentID]));
   const isOffered = ({ ip, assignmentID, state }: NodeEniAddress) =>
     state === 'Assigned' && offered.get(ip) === assignmentID && inUse?.has(ip) !== true;
+  const offeredEnis = new Map((spec.releasableENIs ?? []).map(({ eniID, assignmentID }) => [eniID, assignmentID]));
   const isFree = (address: NodeEniAddress) => address.state === 'Releasing' || isOffered(address);
   const hasNeverServed = (eni: NodeEniInfo) => eni.state === 'Attaching' && eni.assignmentID === undefined;
   return {
     isOffered,
+    isEniOffered: ({ eniID, assignmentID, state, primaryIP }) => {
+      const isThis = assignmentID !== undefined && offeredEnis.get(eniID) === assignmentID;
+      return isThis && state === 'Attached' && inUse?.has(primaryIP ?? '') !== true;
+    },
     isVacant: (eni) => leaving === 'force' || hasNeverServed(eni) || (eni.addresses ?? []).every(isFree),
   };
 }

@@ -7,7 +7,7 @@ import type {
 } from '../../crd/node-eni-config-fields.ts';
 import type { CloudSight, Ids, SeenEni } from './decision.ts';
 import { assignedNow, eniInfoOf, isSoundEni } from './seen-eni.ts';
-import { detachingEni, isIpv4, unboundEni, withEnis } from './with-enis.ts';
+import { detachingEni, isIpv4, isShared, unboundEni, withEnis } from './with-enis.ts';
 
 /**
  * Makes the status anew from what the cloud holds.
@@ -77,10 +77,10 @@ class Mender {
     return this.#only?.has(eniID) ?? true;
   }
 
-  #isLeftAlone({ eniID, mode }: NodeEniInfo): boolean {
+  #isLeftAlone({ eniID }: NodeEniInfo): boolean {
     if (this.#isRestore) return false;
     const isBusy = this.#status.intents?.some((intent) => intent.eniID === eniID || intent.targetENIID === eniID);
-    return isBusy === true || mode === 'direct-eni' || !this.#isMeant(eniID);
+    return isBusy === true || !this.#isMeant(eniID);
   }
 
   /**
@@ -125,14 +125,16 @@ class Mender {
     this.#taken.add(seen.mac).add(seen.primaryIP);
     const isBound = seen.instanceID !== undefined;
     const fresh = eniInfoOf(seen, state);
-    const merged: NodeEniInfo = held === undefined ? fresh : { ...held, ...fresh, ...nameOf(seen, held) };
+    const mode = held === undefined && seen.mode !== undefined ? { mode: seen.mode } : {};
+    const merged: NodeEniInfo =
+      held === undefined ? { ...fresh, ...mode } : { ...held, ...fresh, ...nameOf(seen, held) };
     const isNewlyBound = state === 'Attached' && (this.#isRestore || held?.state !== 'Attached');
     const bound: NodeEniInfo = {
       ...merged,
       ...(isNewlyBound || (state === 'Attached' && merged.assignmentID === undefined)
         ? { assignmentID: this.#ids.next() }
         : {}),
-      addresses: this.#addressesOf(seen, held),
+      addresses: isShared(merged) ? this.#addressesOf(seen, held) : (held?.addresses ?? []),
     };
     const placed = isBound ? bound : unboundEni(bound);
     return [state === 'Detaching' ? detachingEni(placed) : placed];
@@ -149,7 +151,9 @@ class Mender {
   #stateOf(seen: SeenEni, held: NodeEniInfo | undefined): NodeEniInfo['state'] | undefined {
     const { instanceID } = this.#status;
     const isElsewhere = seen.instanceID !== undefined && instanceID !== undefined && seen.instanceID !== instanceID;
-    if (seen.isOthers === true || isElsewhere) return undefined;
+    // One that is kept moves from node to node, and its tags name the first.
+    const isKeptHere = held?.mode === 'direct-eni' && held.claim !== undefined;
+    if ((seen.isOthers === true && !isKeptHere) || isElsewhere) return undefined;
     // What is on record is ours whatever its tags: people take tags off, and the cloud leaves them out at times.
     if (seen.isForeign === true && held === undefined) return undefined;
     if (seen.state === 'DETACHING' || seen.state === 'DELETING') return 'Detaching';

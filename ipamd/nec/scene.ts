@@ -70,7 +70,7 @@ export function begin(
     phase: 'Recorded',
     leaderEpoch: scene.leader.epoch,
     ...(MUTATIONS[action].takesClientToken ? { clientToken: id } : {}),
-    ...(action === 'CreateNetworkInterface' ? bornAs(scene, id) : {}),
+    ...(action === 'CreateNetworkInterface' ? bornAs(scene, id, fields.tags) : {}),
     requestTimeoutSeconds: scene.leader.requestTimeoutSeconds,
     recordedAt: scene.ids.now(),
   };
@@ -108,7 +108,7 @@ const LONGEST_NAME = 60;
 const LONGEST_TAG = 127;
 
 /** How a new ENI is named and tagged: by this it is found again when its id never arrived. */
-function bornAs({ view, leader }: Scene, id: string): Pick<Intent, 'resourceName' | 'tags'> {
+function bornAs({ view, leader }: Scene, id: string, more: Intent['tags']): Pick<Intent, 'resourceName' | 'tags'> {
   return {
     resourceName: `tke-${leader.clusterId}`.slice(0, LONGEST_NAME - id.length - 1).concat('-', id),
     tags: {
@@ -116,6 +116,7 @@ function bornAs({ view, leader }: Scene, id: string): Pick<Intent, 'resourceName
       'tke-created-eni': 'true',
       'tke-node': view.nodeName.slice(0, LONGEST_TAG),
       'tke-nec-uid': view.uid,
+      ...more,
     },
   };
 }

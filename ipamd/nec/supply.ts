@@ -1,5 +1,6 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { Intent } from './decision.ts';
+import { isDirectCreation } from './direct-creation.ts';
 import type { NodeView } from './node-view.ts';
 import { assignedIpv4Of, ipv4CountOf, isShared } from './with-enis.ts';
 
@@ -85,7 +86,8 @@ function mostIpsPerEni({ maxIPPerENI, instance }: NodeView): number {
 
 /** Exclusive ENIs take places on the instance too. */
 function mostSharedEnis({ maxRouteENI, instance }: NodeView, status: NodeEniConfigStatus): number {
-  const exclusive = (status.eniInfos ?? []).filter((eni) => !isShared(eni)).length;
+  const coming = unseenCreations(status).filter(isDirectCreation).length;
+  const exclusive = (status.eniInfos ?? []).filter((eni) => !isShared(eni)).length + coming;
   const places = instance === undefined ? MOST_ENIS : Math.max(0, instance.secondaryEnis - exclusive);
   return Math.min(maxRouteENI ?? Number.MAX_SAFE_INTEGER, places);
 }

@@ -9,12 +9,14 @@ export function withEnis(status: NodeEniConfigStatus, enis: readonly NodeEniInfo
   const same = isSameData(status.eniInfos ?? [], enis);
   if (same && status.routeENIs !== undefined) return status;
   const attached = enis.filter((eni) => isShared(eni) && eni.state === 'Attached');
+  const direct = enis.filter((eni) => !isShared(eni) && eni.state === 'Attached').length;
   return {
     ...status,
     eniInfos: enis,
     supplyEpoch: (status.supplyEpoch ?? 0) + (same ? 0 : 1),
     routeENIs: attached.length,
     routeENIIPs: attached.reduce((sum, eni) => sum + assignedIpv4Of(eni).length, 0),
+    ...(direct > 0 || status.directENIs !== undefined ? { directENIs: direct } : {}),
   };
 }
 

@@ -14,8 +14,8 @@ export type LookRequest = {
    * instance too.
    */
   readonly breadth: 'known' | 'own' | 'all';
-  /** Tells of tags whether another object that there is goes by them. Default: none does. */
-  readonly isOthers?: (tags: Tags) => boolean;
+  /** Tells of an ENI and its tags whether another object that there is goes by them. Default: none does. */
+  readonly isOthers?: (tags: Tags, eniId: string) => boolean;
 };
 
 /** From this many nodes that look at once on, one sweep of the whole cluster is cheaper; learnt from its size. */

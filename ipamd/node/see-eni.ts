@@ -1,14 +1,15 @@
 import type { Eni, Tags } from '../../cloud/cloud.ts';
 import { parseCidr } from '../../crd/ip-text.ts';
 import type { SeenEni } from '../nec/decision.ts';
+import { MODE_TAG } from '../nec/direct-creation.ts';
 
 /** Whose ENI it would be. */
 export type EniOwner = {
   readonly clusterId: string;
   readonly uid: string;
   readonly instanceId: string | undefined;
-  /** Tells of tags whether another object that there is goes by them. Default: none does. */
-  readonly isOthers?: (tags: Tags) => boolean;
+  /** Tells of an ENI and its tags whether another object that there is goes by them. Default: none does. */
+  readonly isOthers?: (tags: Tags, eniId: string) => boolean;
 };
 
 /**
@@ -33,8 +34,9 @@ export function seeEni(eni: Eni, subnetCidr: string, owner: EniOwner): SeenEni {
     securityGroups: eni.securityGroupIds,
     ips: there.map((ip) => ip.ip),
     pendingIps: secondary.filter((ip) => ip.state !== 'AVAILABLE').map((ip) => ip.ip),
+    ...(eni.tags[MODE_TAG.name] === MODE_TAG.direct ? { mode: MODE_TAG.direct } : {}),
     ...(isOwn(eni, owner) ? {} : { isForeign: true }),
-    ...(owner.isOthers?.(eni.tags) === true ? { isForeign: true, isOthers: true } : {}),
+    ...(owner.isOthers?.(eni.tags, eni.eniId) === true ? { isForeign: true, isOthers: true } : {}),
   };
 }
 
