@@ -3,8 +3,11 @@ import { CNI_CODE } from './api/cni-code.ts';
 import type { AttachCommand } from './attach-command.ts';
 import { CniFailureError } from './cni-failure.ts';
 import { type Family, type LeaseKey, leaseKey } from './journal/lease.ts';
-import type { Exhausted, PoolAddress } from './pool/pool-state.ts';
+import { keepsAddress } from './keeps-address.ts';
+import type { Exhausted, LeaseResult, PoolAddress } from './pool/pool-state.ts';
 import type { UseCaseDeps } from './ports.ts';
+import { keptTaker } from './take-kept.ts';
+import type { Taker } from './taker.ts';
 
 /** What an allocation gives: addresses that are leased to the key, and the ENI that they are on. */
 export type Allocation = { readonly addresses: readonly PoolAddress[]; readonly eni: EniNetwork };
@@ -15,70 +18,85 @@ const ANSWER_MARGIN_MS = 1_000;
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * Takes an address per family from the pool, waiting for supply or cooldown when there is none, until the caller's
- * deadline or `addWaitMs`. Under pressure, after a short wait for supply, the address that has cooled longest is taken
- * early, once its connection tracking entries are gone: late answers to its last owner then find no connection.
- * @throws CniFailureError 101 with numbers, 102, 103 when ENIs are the problem, 11 when the caller gave up.
+ * Takes an address per family, waiting when there is none, until the caller's deadline or `addWaitMs`: of the pool, or
+ * the one that is kept for the Pod where there is such, and then no other.
+ * @throws CniFailureError 101 with numbers or the reason, 102, 103 when ENIs are the problem, 11 when the caller gave up or
+ * nobody can say whether an address is kept for the Pod, 105 when a kept one is not clean of its last owner.
  */
 export async function allocate(deps: UseCaseDeps, command: AttachCommand, signal: AbortSignal): Promise<Allocation> {
   const key = leaseKey(command.containerId, command.ifName);
-  try {
-    return await allocateInTime(deps, key, command, signal);
-  } finally {
-    // One that gave up wants no more.
-    if (deps.state.addsWaiting.delete(key)) deps.demandChanged();
-  }
-}
-
-async function allocateInTime(
-  deps: UseCaseDeps,
-  key: LeaseKey,
-  command: AttachCommand,
-  signal: AbortSignal,
-): Promise<Allocation> {
-  const { clock, state, settings } = deps;
+  const { clock, settings, state } = deps;
   const startMs = clock.bootMs();
   const callerWaitMs =
     command.deadlineAtMs > 0 ? command.deadlineAtMs - ANSWER_MARGIN_MS - clock.nowMs() : Number.POSITIVE_INFINITY;
   const untilMs = startMs + Math.min(settings.addWaitMs, callerWaitMs);
+  const pod = { namespace: command.podNamespace, name: command.podName, uid: command.podUid };
+  try {
+    const taker = (await keepsAddress(deps, pod, untilMs, signal))
+      ? keptTaker(deps, key, pod)
+      : poolTaker(deps, key, command);
+    return await allocateInTime(deps, { key, command, taker, startMs, untilMs }, signal);
+  } finally {
+    // One that gave up wants no more.
+    if (state.addsWaiting.delete(key)) deps.demandChanged();
+  }
+}
+
+type Allocating = {
+  readonly key: LeaseKey;
+  readonly command: AttachCommand;
+  readonly taker: Taker;
+  readonly startMs: number;
+  readonly untilMs: number;
+};
+
+async function allocateInTime(
+  deps: UseCaseDeps,
+  { key, command, taker, startMs, untilMs }: Allocating,
+  signal: AbortSignal,
+): Promise<Allocation> {
+  const { clock, state, settings } = deps;
   const forceAtMs = startMs + Math.min(settings.forceAfterMs, (untilMs - startMs) / 2);
   for (;;) {
     refuseIfAborted(signal);
     const nowMs = clock.bootMs();
     const families = familiesFor(deps, command);
-    const taken =
-      families.length === 0 ? undefined : take(deps, { key, families, nowMs, mayForce: nowMs >= forceAtMs });
-    if (taken?.kind === 'leased') {
-      await flushForced(deps, key, taken.forced);
-      const eni = state.enis.get(taken.addresses[0]?.eniId ?? '');
-      if (eni !== undefined && !signal.aborted) return { addresses: taken.addresses, eni };
+    const addresses = families.length === 0 ? undefined : taker.take(families, nowMs, nowMs >= forceAtMs);
+    if (addresses !== undefined) {
+      await taker.prepare();
+      const eni = state.enis.get(addresses[0]?.eniId ?? '');
+      if (eni !== undefined && !signal.aborted) return { addresses, eni };
       giveBack(deps, key);
       continue;
     }
-    if (nowMs >= untilMs) throw exhausted(deps, taken, nowMs - startMs);
-    const { podNamespace, podName } = command;
-    state.addsWaiting.set(key, { podNamespace, podName });
+    if (nowMs >= untilMs) throw taker.failure(nowMs - startMs);
+    state.addsWaiting.set(key, taker.waiting);
     deps.demandChanged();
     const nextMs = nowMs < forceAtMs ? Math.min(forceAtMs, untilMs) : untilMs;
     await state.changed.wait(Math.max(1, Math.min(nextMs - nowMs, LOOK_EVERY_MS)), signal);
   }
 }
 
-function take(
-  deps: UseCaseDeps,
-  {
-    mayForce,
-    ...request
-  }: {
-    readonly key: LeaseKey;
-    readonly families: readonly Family[];
-    readonly nowMs: number;
-    readonly mayForce: boolean;
-  },
-) {
+/**
+ * Takes addresses of the pool. Under pressure, after a short wait for supply, the address that has cooled longest is taken
+ * early, once its connection tracking entries are gone: late answers to its last owner then find no connection.
+ */
+function poolTaker(deps: UseCaseDeps, key: LeaseKey, { podNamespace, podName }: AttachCommand): Taker {
   const { pool, readyEnis } = deps.state;
-  const result = pool.lease({ ...request, enis: readyEnis });
-  return result.kind === 'exhausted' && mayForce ? pool.forceCool({ ...request, enis: readyEnis }) : result;
+  let last: LeaseResult | undefined;
+  return {
+    waiting: { podNamespace, podName },
+    take: (families, nowMs, mayForce) => {
+      const request = { key, families, nowMs, enis: readyEnis };
+      last = pool.lease(request);
+      if (last.kind === 'exhausted' && mayForce) last = pool.forceCool(request);
+      return last.kind === 'leased' ? last.addresses : undefined;
+    },
+    prepare: async () => {
+      if (last?.kind === 'leased') await flushForced(deps, key, last.forced);
+    },
+    failure: (waitedMs) => exhausted(deps, last?.kind === 'exhausted' ? last : undefined, waitedMs),
+  };
 }
 
 async function flushForced(deps: UseCaseDeps, key: LeaseKey, forced: readonly string[]): Promise<void> {

@@ -7,6 +7,7 @@ import type { EniRecord, JournalContent } from './journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
 import { podNetworkOf } from './journal/pod-network.ts';
 import type { Supply } from './journal/supply.ts';
+import { NO_POD_WORD, type PodWord } from './pods/pod-word.ts';
 import { IpPool } from './pool/ip-pool.ts';
 
 /** Why an ENI of the supply serves nobody now. */
@@ -42,6 +43,8 @@ export class NodeState {
   distrusted: string | undefined;
   /** Says what supply waits for; undefined when it is there. */
   supplyWaitsFor: () => string | undefined = () => undefined;
+  /** Says of a Pod whether its address is kept. */
+  podWord: PodWord = NO_POD_WORD;
   ruleMode: RuleMode = 'compact';
   /** Every conflict that the log was told of. */
   reportedConflicts: readonly string[] = [];

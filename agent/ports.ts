@@ -42,8 +42,10 @@ export type Sandboxes = {
 
 /** Drops connection tracking entries. */
 export type Conntrack = {
-  /** Resolves when no entry with any of these addresses is left. @throws when the kernel's tool says no. */
+  /** Resolves when no entry with any of these addresses is left. A tool that is missing or says no is logged. */
   flush(ips: readonly string[]): Promise<void>;
+  /** As `flush`. @throws Error with what the tool said when entries may be left. */
+  flushSurely(ips: readonly string[]): Promise<void>;
 };
 
 /** Yields bytes that nobody can guess. */

@@ -60,6 +60,7 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
   if (event.seen !== undefined) honourForeignOffers(deps, event.seen);
   // In the cluster our own writes come back to us; they are no news.
   const isNews = JSON.stringify(supply) !== JSON.stringify(state.supply);
+  if (isNews) reportTakenOver(deps, supply);
   if (!isNews) {
     // A full disk had no room for it.
     if (state.supply !== undefined && deps.journal.load().supply !== state.supply) remember(deps, state.supply);
@@ -94,6 +95,18 @@ function reportDistrust(
   log.error('supply is older than the one in force, not believed', { epoch, inForce });
   diary.tell('supply', () => ({ text, isFailure: true }));
   events?.tell('Warning', 'SupplyDistrusted', text);
+}
+
+function reportTakenOver({ state, log, events, diary }: SupplyIntakeDeps, supply: Supply): void {
+  const known = new Set((state.supply?.takenOver ?? []).map(({ ip, leaseKey }) => `${ip} ${leaseKey}`));
+  for (const { ip, leaseKey } of supply.takenOver ?? []) {
+    if (known.has(`${ip} ${leaseKey}`)) continue;
+    const lease = state.leases.get(leaseKey);
+    const text = `${ip} is no longer on this node, but the sandbox ${leaseKey} of ${lease?.podNamespace}/${lease?.podName} has it: its routes are taken away`;
+    log.warn('a kept address was taken over', { ip, leaseKey, podUid: lease?.podUid });
+    diary.tell('supply', () => ({ text, isFailure: true }));
+    events?.tell('Warning', 'AddressTakenOver', text);
+  }
 }
 
 /** Before anybody is given their addresses: this runs in the same turn in which they became free. */

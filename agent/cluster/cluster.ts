@@ -11,6 +11,7 @@ import type { Metrics } from '../observability/metrics.ts';
 import type { Diary, Sign } from '../ops/diary.ts';
 import type { AgentRuntime } from '../parts.ts';
 import { openPodView, type PodView } from '../pods/pod-view.ts';
+import { openPodWord } from '../pods/pod-word.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
 import { type NecSource, openNecSource } from '../supply/nec-source.ts';
 import { NO_EVENTS, type NodeEvents } from './node-events.ts';
@@ -79,6 +80,7 @@ export function openCluster(deps: ClusterDeps): ClusterSide {
   });
   const pods = openPodView(follow);
   const unsubscribe = pods.subscribe(() => state.demandChanged.notify());
+  state.podWord = openPodWord(kube, pods, clock);
   // Without a right it waits for a person, whatever it seems to wait for.
   state.supplyWaitsFor = () =>
     supply.waitsFor() === undefined ? supply.complaint() : ([...missing.values()][0] ?? supply.waitsFor());

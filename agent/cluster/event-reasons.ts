@@ -39,6 +39,12 @@ export const NODE_EVENTS = {
     cause: '`spec.releasableIPs` names addresses that this agent did not offer: a person, or a restore',
     cure: "none: they are out of use until the agent's write took them out",
   },
+  AddressTakenOver: {
+    type: 'Warning',
+    cause:
+      'a kept address went to the next Pod of its name on another node while a sandbox here still had it; its routes here are taken away',
+    cure: 'none: the old sandbox has no network any more; delete its Pod if it does not go by itself',
+  },
   Forbidden: {
     type: 'Warning',
     cause: 'the API server lets the agent not; the message names the right',

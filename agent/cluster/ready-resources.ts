@@ -10,7 +10,6 @@ export type ReadyResources = {
 /** A repair pass that fails once, and a restart, are over in less; a taint that comes and goes moves Pods elsewhere. */
 export const UNREADY_GRACE_MS = 30_000;
 
-
 /**
  * Follows whether the node serves. It does so at once when it is ready; it stops only when it has not been for a while,
  * unless it just began its life: then what the object says is another's word. Times are monotonic.

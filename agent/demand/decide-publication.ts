@@ -1,6 +1,7 @@
 import type { Offer } from '../journal/journal-content.ts';
 import type { WarmTargets } from '../journal/supply.ts';
 import { countedFamily, demandInUnits, type OutsideDemand } from '../pool/demand.ts';
+import { isIdle } from '../pool/pool.ts';
 import type { PoolAddress, PoolState } from '../pool/pool-state.ts';
 import type { AgentSpec, AssignedIp, Publication, ReleasePacing, SeenNec } from './publication.ts';
 
@@ -30,6 +31,7 @@ export const RELEASE_EVERY_MS = 120_000;
  * - Offers: what draining ENIs have free and what is beyond the node's limit at once; other surplus at its pace, the
  *   emptiest ENI first.
  * - When more is wanted, offers that ipamd has not taken up yet come back before new addresses are asked for.
+ * - A kept address whose mark names no Pod is offered as soon as no sandbox has it, and stays so until the mark names one.
  * - An object that is not in force (`isInForce`) changes no offer. The first write on one of another life takes out the
  *   offers that stand there, and shuts out whatever write of that life is still under way.
  */
@@ -38,7 +40,10 @@ export function decidePublication(input: PublicationInput): Publication {
   const isTrusted = isInForce(pool, nec, input.life);
   const sorted = sortOffers(input, isTrusted);
   const { desired, bound, surplus, excess } = demandInUnits(pool, warm, outside);
-  const back = new Set([...sorted.misplaced, ...chooseBack(input, sorted.open, Math.max(0, desired - bound))]);
+  const [kept, open] = splitKept(pool, sorted.open);
+  const awaited = kept.filter(({ ip }) => pool.addresses.get(ip)?.claim?.uid !== undefined);
+  const shortage = Math.max(0, desired - bound);
+  const back = new Set([...sorted.misplaced, ...awaited, ...chooseBack(input, open, shortage)]);
   const { everyMs = RELEASE_EVERY_MS } = pacing;
   const isPaceDue = pacing.nowMs >= pacing.lastMs + everyMs;
   const paced = surplus.slice(excess);
@@ -46,7 +51,9 @@ export function decidePublication(input: PublicationInput): Publication {
     isTrusted && isPaceDue && input.mayOffer !== false ? (pacing.isQuick ? paced : paced.slice(0, 1)) : [];
   const goes = [...surplus.slice(0, excess), ...pacedNow].flat();
   const toOffer =
-    isTrusted && input.mayOffer !== false ? [...sorted.foreign, ...offersOf([...freeOnDraining(pool), ...goes])] : [];
+    isTrusted && input.mayOffer !== false
+      ? [...sorted.foreign, ...offersOf([...keptForNobody(pool), ...freeOnDraining(pool), ...goes])]
+      : [];
   const stays = [...input.offers.values()].filter((offer) => !sorted.ended.has(offer));
   const own = {
     desired,
@@ -110,7 +117,7 @@ function sortOffers({ pool, offers, nec }: PublicationInput, isTrusted: boolean)
 export function foreignOffers(pool: PoolState, offers: ReadonlyMap<string, Offer>, nec: SeenNec): readonly Offer[] {
   return nec.spec.releasable.flatMap(({ ip, assignmentId }) => {
     const address = pool.addresses.get(ip);
-    const isMeant = address?.state === 'free' && address.assignmentId === assignmentId;
+    const isMeant = address !== undefined && isIdle(address) && address.assignmentId === assignmentId;
     return isMeant && offers.get(ip)?.assignmentId !== assignmentId ? offersOf([address]) : [];
   });
 }
@@ -134,6 +141,17 @@ function chooseBack({ pool, offers }: PublicationInput, open: readonly Offer[], 
       return openIps.has(partner.ip) ? [[offer, partner]] : [];
     });
   return units.slice(0, shortage).flat();
+}
+
+/** Parts offers of kept addresses from those of the pool. */
+function splitKept(pool: PoolState, open: readonly Offer[]): readonly [readonly Offer[], readonly Offer[]] {
+  const isKept = ({ ip }: Offer): boolean => pool.addresses.get(ip)?.claim !== undefined;
+  return [open.filter(isKept), open.filter((offer) => !isKept(offer))];
+}
+
+/** The next Pod of the name may be on any node: what waits for it here must not be in ipamd's way. */
+function keptForNobody(pool: PoolState): readonly PoolAddress[] {
+  return [...pool.addresses.values()].filter(({ state, claim }) => state === 'kept' && claim?.uid === undefined);
 }
 
 function freeOnDraining(pool: PoolState): readonly PoolAddress[] {
@@ -175,8 +193,8 @@ function homeOf(pool: PoolState, offer: Offer): string {
 
 function usersByEni(pool: PoolState): ReadonlyMap<string, number> {
   const users = new Map<string, number>();
-  for (const { state, eniId } of pool.addresses.values()) {
-    if (state === 'leased' || state === 'cooling') users.set(eniId, (users.get(eniId) ?? 0) + 1);
+  for (const { state, eniId, claim } of pool.addresses.values()) {
+    if (state === 'leased' || state === 'cooling' || claim !== undefined) users.set(eniId, (users.get(eniId) ?? 0) + 1);
   }
   return users;
 }

@@ -2,11 +2,16 @@ import type { Lease } from '../journal/lease.ts';
 import type { PodRecord } from '../pods/pod-record.ts';
 
 /** An ADD that found no address and waits for one. */
-export type WaitingAdd = { readonly podNamespace: string; readonly podName: string };
+export type WaitingAdd = {
+  readonly podNamespace: string;
+  readonly podName: string;
+  /** It waits for the address that is kept for it, and for no other. */
+  readonly keepsAddress?: boolean;
+};
 
 /**
- * Counts who needs an address and has none: Pods that live on the node, and ADDs that wait; a Pod whose ADD waits counts
- * once. A Pod of the same name as one before it, which still has its lease, is another. A lease that was found in the
+ * Counts who needs an address of the pool and has none: Pods that live on the node, and ADDs that wait; a Pod whose ADD
+ * waits counts once. Those that keep their address need none. A Pod of the same name as one before it, which still has its lease, is another. A lease that was found in the
  * kernel, with nobody to tell whose it is, is known by its address. Pure.
  */
 export function countWaiting(pods: Iterable<PodRecord>, leases: Iterable<Lease>, adds: Iterable<WaitingAdd>): number {
@@ -19,13 +24,14 @@ export function countWaiting(pods: Iterable<PodRecord>, leases: Iterable<Lease>,
     else for (const { ip } of addresses) ipsWithoutName.add(ip);
   }
   const waiting = new Set<string>();
-  for (const { namespace, name, uid, isAlive, ips } of pods) {
+  for (const { namespace, name, uid, isAlive, ips, keepsAddress } of pods) {
     const key = `${namespace}/${name}`;
     const hasLease = uids.has(uid) || namesWithoutUid.has(key) || ips.some((ip) => ipsWithoutName.has(ip));
-    if (isAlive && !hasLease) waiting.add(key);
+    if (isAlive && keepsAddress !== true && !hasLease) waiting.add(key);
   }
   let nameless = 0;
-  for (const { podNamespace, podName } of adds) {
+  for (const { podNamespace, podName, keepsAddress } of adds) {
+    if (keepsAddress === true) continue;
     if (podName === '') nameless++;
     else waiting.add(`${podNamespace}/${podName}`);
   }

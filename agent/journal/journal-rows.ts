@@ -22,6 +22,11 @@ const family: Decoder<Family> = (value, path, faults) => {
   faults.add(path, '4 or 6', value);
   return undefined;
 };
+const isTrue: Decoder<true> = (value, path, faults) => {
+  if (value === true) return true;
+  faults.add(path, 'true', value);
+  return undefined;
+};
 const someText = required(text());
 const someTimeMs = required(integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
 
@@ -81,6 +86,7 @@ const supplyAddress = record(
     assignmentId: someText,
     state: required(oneOf(['assigned', 'releasing'])),
     pairedIp: optional(text()),
+    claim: optional(record({ namespace: someText, name: someText, uid: optional(text()) }, 'ignore')),
   },
   'ignore',
 );
@@ -114,11 +120,14 @@ const supply: Decoder<Supply> = record(
           limit: optional(wholeCount),
           isQuickRelease: optional(boolean),
           floor: optional(wholeCount),
+          keptPlaces: optional(wholeCount),
         },
         'ignore',
       ),
     ),
     allocatable: optional(wholeCount),
+    isStaticIpEnabled: optional(isTrue),
+    takenOver: optional(list(record({ ip: someText, leaseKey: someText }, 'ignore'))),
   },
   'ignore',
 );

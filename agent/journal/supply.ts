@@ -1,4 +1,4 @@
-import type { Family } from './lease.ts';
+import type { Family, LeaseKey } from './lease.ts';
 
 /** What the cloud has given this node, as the pool and the data plane use it: one frozen value per change. */
 export type Supply = {
@@ -9,6 +9,21 @@ export type Supply = {
   readonly warm: WarmTargets;
   /** Most Pod addresses that the node can have now, as far as its subnets give them; absent when they do not limit it. */
   readonly allocatable?: number;
+  /** Pods of the node may keep their addresses; absent: they may not, or nobody says. */
+  readonly isStaticIpEnabled?: true;
+  /** Kept addresses that went elsewhere while a sandbox here still has them; absent when there is none. */
+  readonly takenOver?: readonly TakenOver[];
+};
+
+/** A kept address that the cloud routes elsewhere by now, and the attachment on this node that still has it. */
+export type TakenOver = { readonly ip: string; readonly leaseKey: LeaseKey };
+
+/** Whose an address is, beyond the life of one Pod. */
+export type ClaimMark = {
+  readonly namespace: string;
+  readonly name: string;
+  /** The only Pod that may use it now; absent while none may. */
+  readonly uid?: string;
 };
 
 /** One ENI of the node. */
@@ -44,6 +59,8 @@ export type SupplyAddress = {
   readonly state: 'assigned' | 'releasing';
   /** The address of the other family that is meant to go to the same Pod. */
   readonly pairedIp?: string;
+  /** Kept for the Pods of one name: none of the pool's. */
+  readonly claim?: ClaimMark;
 };
 
 /** How many addresses beyond those in use a node keeps ready, and its hard limit. */
@@ -56,4 +73,11 @@ export type WarmTargets = {
   readonly isQuickRelease?: boolean;
   /** Addresses in use are counted as at least so many; 0 when absent. */
   readonly floor?: number;
+  /** How many of `limit` kept addresses have, or are about to have; 0 when absent. */
+  readonly keptPlaces?: number;
 };
+
+/** Names the Pods that an address is kept for: `namespace/name`. Pure. */
+export function claimKey({ namespace, name }: Pick<ClaimMark, 'namespace' | 'name'>): string {
+  return `${namespace}/${name}`;
+}

@@ -21,16 +21,21 @@ const LOST_ENTRY = "such conntrack doesn't exist";
  */
 export function openConntrack(log: Logger, { netnsPath }: ConntrackOptions = {}): Conntrack {
   const enter = netnsPath === undefined ? [] : ['nsenter', `--net=${netnsPath}`];
-  return {
-    flush: async (ips) => {
-      for (const ip of ips) {
-        // One after the other: an entry is on two sides, and a sweep ends at one that another has just deleted.
-        for (const side of SIDES) {
-          const fault = await remove([...enter, 'conntrack', '-D', '-f', ip.includes(':') ? 'ipv6' : 'ipv4', side, ip]);
-          if (fault !== undefined) log.warn('conntrack entries not flushed', { ip, side, fault });
-        }
+  const flush = async (ips: readonly string[], failed: (left: { ip: string; side: string; fault: string }) => void) => {
+    for (const ip of ips) {
+      // One after the other: an entry is on two sides, and a sweep ends at one that another has just deleted.
+      for (const side of SIDES) {
+        const fault = await remove([...enter, 'conntrack', '-D', '-f', ip.includes(':') ? 'ipv6' : 'ipv4', side, ip]);
+        if (fault !== undefined) failed({ ip, side, fault });
       }
-    },
+    }
+  };
+  return {
+    flush: (ips) => flush(ips, (left) => log.warn('conntrack entries not flushed', left)),
+    flushSurely: (ips) =>
+      flush(ips, ({ ip, side, fault }) => {
+        throw new Error(`conntrack ${side} ${ip}: ${fault}`);
+      }),
   };
 }
 

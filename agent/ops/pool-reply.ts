@@ -62,7 +62,8 @@ function stateNumber({ readyEnis, pool }: NodeState, address: PoolAddress): numb
       return ADDRESS_STATE.ADDRESS_STATE_COOLING;
     case 'withdrawn':
       return address.offered ? ADDRESS_STATE.ADDRESS_STATE_OFFERED : ADDRESS_STATE.ADDRESS_STATE_RELEASING;
-    case 'free': {
+    case 'free':
+    case 'kept': {
       const mayServe = readyEnis.has(address.eniId) && pool.state.enis.get(address.eniId)?.serves === true;
       return mayServe ? ADDRESS_STATE.ADDRESS_STATE_FREE : ADDRESS_STATE.ADDRESS_STATE_UNREADY;
     }

@@ -1,5 +1,6 @@
 import { POD_ANNOTATION } from '../../crd/names.ts';
 import { readNetworks } from '../../crd/pod-networks.ts';
+import { isStaticPod } from '../../crd/pod-wishes.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
@@ -12,9 +13,16 @@ export type PodRecord = {
   /** It is or will be run, and so needs an address. */
   readonly isAlive: boolean;
   readonly isRunning: boolean;
+  /** It gets the address that is kept for its name, and no other. */
+  readonly keepsAddress?: true;
   /** As its status says. */
   readonly ips: readonly string[];
 };
+
+/** The uid by which the kubelet and the runtime know a Pod: a static Pod's is not that of its mirror in the API. Pure. */
+export function podUidOf({ annotations, uid }: KubeObject['metadata']): string {
+  return annotations?.[MIRROR_ANNOTATION] ?? uid ?? '';
+}
 
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 const SHARED_ENI = 'tke-route-eni';
@@ -32,9 +40,10 @@ export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undef
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
-    uid: metadata.annotations?.[MIRROR_ANNOTATION] ?? metadata.uid ?? '',
+    uid: podUidOf(metadata),
     isAlive: metadata.deletionTimestamp === undefined,
     isRunning: phase === 'Running',
+    ...(isStaticPod(metadata.annotations) ? { keepsAddress: true } : {}),
     ips: ipsOf(status),
   };
 }

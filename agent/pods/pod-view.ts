@@ -18,6 +18,8 @@ export type PodViewOptions = {
 export type PodView = {
   /** Nothing before the first list; later what was last known. */
   pods(): Iterable<PodRecord>;
+  /** What is known of the Pod of a name; undefined too when it is in another network. */
+  find(namespace: string, name: string): PodRecord | undefined;
   /** True while the API server is heard of: what is here may be relied on. */
   isFresh(): boolean;
   /** Calls whenever a Pod came, went or changed. Returns the way to stop. */
@@ -43,6 +45,7 @@ export function openPodView({ nodeName, ...options }: PodViewOptions): PodView {
   void informer.start(closing.signal);
   return {
     pods: () => informer.values(),
+    find: (namespace, name) => informer.get(`${namespace}/${name}`),
     isFresh: () => informer.isSynced && options.clock.monotonicMs() - informer.lastContactMs < FRESH_MS,
     subscribe: (listener) => informer.subscribe(listener),
     close: () => closing.abort('closed'),

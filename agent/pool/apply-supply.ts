@@ -48,36 +48,37 @@ function homeOf(offer: SupplyAddress, eni: SupplyEni): AddressHome {
     assignmentId: offer.assignmentId,
     standing: offer.state,
     ...(offer.pairedIp === undefined ? {} : { pairedIp: offer.pairedIp }),
+    ...(offer.claim === undefined ? {} : { claim: offer.claim }),
   };
 }
 
 function fresh(offer: SupplyAddress, eni: SupplyEni): PoolAddress {
   const { ip, family } = offer;
-  return {
-    ip,
-    family,
-    ...homeOf(offer, eni),
-    state: offer.state === 'releasing' ? 'withdrawn' : 'free',
-    offered: false,
-  };
+  return settled({ ip, family, ...homeOf(offer, eni), state: 'free', offered: false });
 }
 
 function rehome(known: PoolAddress, home: AddressHome): PoolAddress {
-  const { next: _next, pairedIp: _pairedIp, ...rest } = known;
+  const { next: _next, pairedIp: _pairedIp, claim: _claim, ...rest } = known;
   switch (known.state) {
     case 'leased':
       // The Pod's routes lead to the ENI of its lease; the new home counts from the day it gives the address back.
       return known.eniId === home.eniId ? { ...rest, ...home } : { ...withoutHome(known), next: home };
     case 'cooling':
-      return { ...rest, ...home };
+      // A kept address does not rest: connection tracking is flushed before its next Pod has it.
+      return home.claim === undefined ? { ...rest, ...home } : settled({ ...rest, ...home });
     case 'free':
+    case 'kept':
     case 'withdrawn': {
       // Another assignment id means that the offer was taken and the address came back since: a new one.
       const offered = known.offered && known.assignmentId === home.assignmentId;
-      const moved = { ...rest, ...home, offered };
-      return settle(moved) ?? moved;
+      return settled({ ...rest, ...home, offered });
     }
   }
+}
+
+/** As `settle`, of an address that the supply lists. */
+function settled(listed: PoolAddress): PoolAddress {
+  return settle(listed) ?? listed;
 }
 
 function withoutHome(known: PoolAddress): PoolAddress {

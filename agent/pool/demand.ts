@@ -16,6 +16,7 @@ const NO_OUTSIDE_DEMAND: OutsideDemand = { waiting: 0, floor: 0 };
  * Computes how many addresses the node should have and which it could give back. Pure.
  * Cooling addresses count as used, or a node that restarts many Pods would starve. Counts IPv4 addresses, or IPv6 where
  * there are no others: an IPv6 partner comes and goes with its IPv4 address. What a draining ENI has free counts as gone.
+ * Kept addresses are left out, and the places that they have are none of the pool's.
  */
 export function demand(state: PoolState, warm: WarmTargets, outside?: OutsideDemand): PoolDemand {
   const { desired, used, bound, surplus } = demandInUnits(state, warm, outside);
@@ -36,12 +37,12 @@ export function demandInUnits(
 } {
   const all = [...state.addresses.values()];
   const family = countedFamily(state);
-  const counted = all.filter((address) => address.family === family);
+  const counted = all.filter((address) => address.family === family && address.claim === undefined);
   const used = counted.filter((address) => address.state === 'leased' || address.state === 'cooling').length;
   const free = counted.filter((address) => address.state === 'free' && state.enis.get(address.eniId)?.serves === true);
   const bound = used + free.length;
   const needed = Math.max(used + waiting, floor);
-  const limit = warm.limit ?? Number.POSITIVE_INFINITY;
+  const limit = Math.max(0, (warm.limit ?? Number.POSITIVE_INFINITY) - (warm.keptPlaces ?? 0));
   const ready = Math.min(Math.max(bound - needed, warm.min), warm.max);
   const excess = Math.min(free.length, Math.max(0, bound - limit));
   const beyondWarm = Math.min(free.length, Math.max(0, bound - needed - warm.max));
@@ -66,8 +67,10 @@ export function countedFamily(state: PoolState): Family {
  */
 function emptiestFirst(all: readonly PoolAddress[], free: readonly PoolAddress[]): readonly PoolAddress[] {
   const users = new Map<string, number>();
-  for (const { state, eniId } of all) {
-    if (state === 'leased' || state === 'cooling') users.set(eniId, (users.get(eniId) ?? 0) + 1);
+  for (const { state, eniId, claim } of all) {
+    // An ENI stays for what is kept on it, too.
+    const isUsed = state === 'leased' || state === 'cooling' || claim !== undefined;
+    if (isUsed) users.set(eniId, (users.get(eniId) ?? 0) + 1);
   }
   const usersOf = (address: PoolAddress) => users.get(address.eniId) ?? 0;
   const left = new Map<string, number>();

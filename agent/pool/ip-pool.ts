@@ -3,6 +3,7 @@ import type { Lease } from '../journal/lease.ts';
 import type { Supply, WarmTargets } from '../journal/supply.ts';
 import { applySupply } from './apply-supply.ts';
 import { demand, type OutsideDemand } from './demand.ts';
+import { type KeptLeaseRequest, type KeptLeaseResult, leaseKept } from './lease-kept.ts';
 import {
   adopt,
   adoptCooldowns,
@@ -46,6 +47,11 @@ export class IpPool {
   /** @see lease */
   lease(request: LeaseRequest): LeaseResult {
     return this.#take(lease(this.#state, request));
+  }
+
+  /** @see leaseKept */
+  leaseKept(request: KeptLeaseRequest): KeptLeaseResult {
+    return this.#take(leaseKept(this.#state, request));
   }
 
   /** @see forceCool */

@@ -1,5 +1,6 @@
 import type { Cooldown } from '../journal/journal-content.ts';
 import type { Family, LeaseKey } from '../journal/lease.ts';
+import type { ClaimMark } from '../journal/supply.ts';
 
 /**
  * What the supply says of an address: `assigned` serves; `releasing` ipamd is taking it back; `missing` the supply no
@@ -16,8 +17,10 @@ export type SupplyStanding = 'assigned' | 'releasing' | 'missing';
  *         | v releasing
  *      withdrawn            an address that leaves the supply while free or withdrawn is dropped
  * ```
+ * An address with the mark of a claim is none of the pool's: `kept` stands where `free` and `cooling` do, and only the
+ * Pod that the mark names leaves it by `leaseKept`. A mark that comes or goes turns `free` into `kept` and back.
  */
-export type PoolAddressState = 'free' | 'leased' | 'cooling' | 'withdrawn';
+export type PoolAddressState = 'free' | 'kept' | 'leased' | 'cooling' | 'withdrawn';
 
 /** Where the supply lists an address. */
 export type AddressHome = {
@@ -25,6 +28,7 @@ export type AddressHome = {
   readonly assignmentId: string;
   readonly standing: SupplyStanding;
   readonly pairedIp?: string;
+  readonly claim?: ClaimMark;
 };
 
 /** One address of the pool. */
@@ -43,6 +47,8 @@ export type PoolAddress = {
   /** Where the supply lists it now, while a lease still holds it on another ENI. */
   readonly next?: AddressHome;
   readonly pairedIp?: string;
+  /** Whose it is beyond one Pod's life. */
+  readonly claim?: ClaimMark;
   /** The owner, while leased. */
   readonly leaseKey?: LeaseKey;
   /** While cooling. Times are milliseconds since boot: a wall clock that jumps ahead would end every cooldown at once. */
@@ -142,6 +148,8 @@ export type AdoptConflict = { readonly ip: string; readonly owner: LeaseKey; rea
 export type PoolCounts = {
   readonly total: number;
   readonly free: number;
+  /** Kept for Pods of one name, and without a Pod. */
+  readonly kept: number;
   readonly leased: number;
   readonly cooling: number;
   readonly withdrawn: number;
@@ -153,7 +161,7 @@ export type PoolCounts = {
 export type PoolDemand = {
   /** Addresses the node should have: in use + cooling + warm, within the limit. */
   readonly desired: number;
-  /** In use + cooling. */
+  /** In use + cooling, kept addresses left out; so in all that follows. */
   readonly used: number;
   /** Assigned now, less those withdrawn. */
   readonly bound: number;

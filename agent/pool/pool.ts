@@ -52,8 +52,8 @@ function leaseWith(state: PoolState, request: LeaseRequest, mayForce: boolean): 
 }
 
 /**
- * Ends a lease: its addresses cool for `cooldownMs`, then are free if the supply still has them; with 0 at once. Pure. A
- * key without lease is `unknown`, which is no error: DEL may come twice.
+ * Ends a lease: its addresses cool for `cooldownMs`, then are free if the supply still has them; with 0 at once. Kept
+ * addresses are kept at once. Pure. A key without lease is `unknown`, which is no error: DEL may come twice.
  */
 export function release(
   state: PoolState,
@@ -63,14 +63,23 @@ export function release(
   if (held === undefined) return { state, result: { kind: 'unknown' } };
   const leases = new Map(state.leases);
   leases.delete(key);
-  const cooling = held
+  const freed = held
     .flatMap((ip) => state.addresses.get(ip) ?? [])
     .map((address) => asCooling(address, { freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs, cooldownMs }));
-  const released: PoolState = { ...state, addresses: withAddresses(state, cooling), leases };
-  if (cooldownMs === 0) {
-    return { state: endCooldownsOf(released, cooling), result: { kind: 'released', cooldowns: [] } };
-  }
-  return { state: released, result: { kind: 'released', cooldowns: cooling.flatMap(cooldownOf) } };
+  const rests = (address: PoolAddress): boolean => cooldownMs > 0 && !isListedAsKept(address);
+  const released: PoolState = { ...state, addresses: withAddresses(state, freed), leases };
+  return {
+    state: endCooldownsOf(
+      released,
+      freed.filter((address) => !rests(address)),
+    ),
+    result: { kind: 'released', cooldowns: freed.filter(rests).flatMap(cooldownOf) },
+  };
+}
+
+/** One that left the supply may come back as anything, and rests. */
+function isListedAsKept({ claim, standing }: PoolAddress): boolean {
+  return claim !== undefined && standing !== 'missing';
 }
 
 /**
@@ -138,10 +147,13 @@ export function adopt(state: PoolState, found: readonly Lease[]): Step<readonly 
   return { state: { ...state, addresses, leases }, result: conflicts };
 }
 
-/** Takes over cooldowns from the journal. Pure, idempotent. An address that is leased meanwhile does not cool. */
+/** Takes over cooldowns from the journal. Pure, idempotent. An address that is leased or kept meanwhile does not cool. */
 export function adoptCooldowns(state: PoolState, cooldowns: readonly Cooldown[]): Step<void> {
   const cooling = cooldowns
-    .filter(({ ip }) => state.addresses.get(ip)?.leaseKey === undefined)
+    .filter(({ ip }) => {
+      const known = state.addresses.get(ip);
+      return known === undefined || (known.leaseKey === undefined && !isListedAsKept(known));
+    })
     .map(({ freedAtMs, coolUntilMs, cooldownMs, ...found }) => {
       const known = state.addresses.get(found.ip) ?? { ...found, state: 'free', standing: 'missing', offered: false };
       return asCooling(known, { freedAtMs, coolUntilMs, cooldownMs });
@@ -161,16 +173,16 @@ export function adoptOffers(state: PoolState, offers: readonly Offer[]): Step<vo
       return [{ ip, family, eniId, assignmentId, state: 'withdrawn', standing: 'missing', offered: true }];
     }
     if (known.state === 'leased' || known.assignmentId !== assignmentId) return [];
-    return [{ ...known, state: known.state === 'free' ? 'withdrawn' : known.state, offered: true }];
+    return [{ ...known, state: isIdle(known) ? 'withdrawn' : known.state, offered: true }];
   });
   return { state: { ...state, addresses: withAddresses(state, offered) }, result: undefined };
 }
 
-/** Takes free addresses out of use before they are offered for release; returns those it took. Pure, idempotent. */
+/** Takes free and kept addresses out of use before they are offered; returns those it took. Pure, idempotent. */
 export function withdraw(state: PoolState, ips: readonly string[]): Step<readonly PoolAddress[]> {
   const taken = ips
     .flatMap((ip) => state.addresses.get(ip) ?? [])
-    .filter((address) => address.state === 'free')
+    .filter(isIdle)
     .map((address): PoolAddress => ({ ...address, state: 'withdrawn', offered: true }));
   return { state: { ...state, addresses: withAddresses(state, taken) }, result: taken };
 }
@@ -191,6 +203,7 @@ export function counts(state: PoolState): PoolCounts {
   return {
     total: all.length,
     free: of('free'),
+    kept: of('kept'),
     leased: of('leased'),
     cooling: of('cooling'),
     withdrawn: of('withdrawn'),
@@ -202,10 +215,17 @@ export function counts(state: PoolState): PoolCounts {
 export function settle(address: PoolAddress): PoolAddress | undefined {
   if (address.standing === 'missing') return undefined;
   const { leaseKey: _owner, coolUntilMs: _until, cooldownMs: _length, next: _next, ...rest } = address;
-  return { ...rest, state: address.offered || address.standing === 'releasing' ? 'withdrawn' : 'free' };
+  const isOut = address.offered || address.standing === 'releasing';
+  return { ...rest, state: isOut ? 'withdrawn' : address.claim === undefined ? 'free' : 'kept' };
 }
 
-function asLeased(address: PoolAddress, key: LeaseKey): PoolAddress {
+/** Tells whether an address is in use by nobody, not resting and not given back: free, or kept without a Pod. Pure. */
+export function isIdle({ state }: PoolAddress): boolean {
+  return state === 'free' || state === 'kept';
+}
+
+/** Makes an address a key's own. Pure. */
+export function asLeased(address: PoolAddress, key: LeaseKey): PoolAddress {
   const { coolUntilMs: _until, cooldownMs: _length, ...rest } = address;
   return { ...rest, state: 'leased', offered: false, leaseKey: key };
 }
@@ -215,13 +235,16 @@ type Cooling = Required<Pick<PoolAddress, 'freedAtMs' | 'coolUntilMs' | 'cooldow
 /** Starts a cooldown; an address that the supply moved while it was leased goes to its new ENI now. */
 function asCooling(address: PoolAddress, cooling: Cooling): PoolAddress {
   const { leaseKey: _owner, next, ...rest } = address;
-  return { ...rest, ...next, ...cooling, state: 'cooling' };
+  if (next === undefined) return { ...rest, ...cooling, state: 'cooling' };
+  const { claim: _claim, ...elsewhere } = rest;
+  return { ...elsewhere, ...next, ...cooling, state: 'cooling' };
 }
 
 function homeElsewhere(known: PoolAddress | undefined): Pick<PoolAddress, 'next'> {
   if (known === undefined || known.standing === 'missing') return {};
-  const { eniId, assignmentId, standing, pairedIp } = known;
-  return { next: { eniId, assignmentId, standing, ...(pairedIp === undefined ? {} : { pairedIp }) } };
+  const { eniId, assignmentId, standing, pairedIp, claim } = known;
+  const also = { ...(pairedIp === undefined ? {} : { pairedIp }), ...(claim === undefined ? {} : { claim }) };
+  return { next: { eniId, assignmentId, standing, ...also } };
 }
 
 function cooldownOf(address: PoolAddress): readonly Cooldown[] {
@@ -230,7 +253,8 @@ function cooldownOf(address: PoolAddress): readonly Cooldown[] {
   return [{ ip, family, eniId, assignmentId, freedAtMs, coolUntilMs, cooldownMs }];
 }
 
-function withAddresses(state: PoolState, changed: readonly PoolAddress[]): ReadonlyMap<string, PoolAddress> {
+/** Puts changed addresses in place of the old ones. Pure. */
+export function withAddresses(state: PoolState, changed: readonly PoolAddress[]): ReadonlyMap<string, PoolAddress> {
   const addresses = new Map(state.addresses);
   for (const address of changed) addresses.set(address.ip, address);
   return addresses;

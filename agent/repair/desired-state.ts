@@ -2,6 +2,7 @@ import type { HostState } from '../../dataplane/desired.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
+import type { LeaseKey } from '../journal/lease.ts';
 import type { NodeState } from '../node-state.ts';
 
 /** What the kernel should hold at this moment: the node in its rule mode, these ENIs, and the Pods that are wired. Changes nothing. */
@@ -21,15 +22,21 @@ export function desiredState(
 
 /**
  * Pods whose kernel state is wanted. A lease that is being made or ended is its use case's; one whose host link is gone
- * (the sandbox died without a DEL) has nothing that could be repaired.
+ * (the sandbox died without a DEL) has nothing that could be repaired. An address that was taken over is another Pod's:
+ * packets to it leave for the VPC, as from any other host.
  */
 function activePods(state: NodeState, links: readonly HostLink[]): readonly PodNetwork[] {
   const there = new Set(links.map(({ ifindex }) => ifindex));
   return [...state.leases].flatMap(([key, lease]) => {
     const isWanted = lease.state === 'active' || (lease.state === 'pending' && state.wired.has(key));
-    const pod = isWanted ? state.podNetwork(lease) : undefined;
-    if (pod === undefined) return [];
+    const pod = isWanted ? withoutTakenOver(state, key, state.podNetwork(lease)) : undefined;
+    if (pod === undefined || pod.ips.length === 0) return [];
     const isWired = pod.kind === 'ipam' || there.has(pod.hostVeth.ifindex ?? 0);
     return isWired ? [pod] : [];
   });
+}
+
+function withoutTakenOver(state: NodeState, key: LeaseKey, pod: PodNetwork | undefined): PodNetwork | undefined {
+  const taken = (state.supply?.takenOver ?? []).filter((one) => one.leaseKey === key).map(({ ip }) => ip);
+  return pod === undefined || taken.length === 0 ? pod : { ...pod, ips: pod.ips.filter((ip) => !taken.includes(ip)) };
 }

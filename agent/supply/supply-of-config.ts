@@ -23,11 +23,12 @@ export function supplyOfConfig(config: NodeEniConfigFields, settings: NodeSettin
     enis: (config.status?.eniInfos ?? []).filter(({ mode }) => mode !== 'direct-eni').map(eniOf),
     warm: warmTargetsOf(config, settings),
     ...(allocatable === undefined ? {} : { allocatable }),
+    ...(config.spec?.enableStaticIP === true ? { isStaticIpEnabled: true } : {}),
   };
 }
 
 /** Annotations go before the spec. Where only one of both is given, the other follows so that minimum <= maximum. */
-function warmTargetsOf({ metadata, spec }: NodeEniConfigFields, settings: NodeSettings): WarmTargets {
+function warmTargetsOf({ metadata, spec, status }: NodeEniConfigFields, settings: NodeSettings): WarmTargets {
   const given = settings.routeWarm ?? {
     min: metadata.annotations?.[WARM_TARGET_ANNOTATION.min] ?? spec?.routeENIIPMinWarmTarget,
     max: metadata.annotations?.[WARM_TARGET_ANNOTATION.max] ?? spec?.routeENIIPMaxWarmTarget,
@@ -41,6 +42,7 @@ function warmTargetsOf({ metadata, spec }: NodeEniConfigFields, settings: NodeSe
     ...(mostEnis === undefined || mostIps === undefined ? {} : { limit: mostEnis * mostIps }),
     ...(spec?.enableQuickRelease === true ? { isQuickRelease: true } : {}),
     ...(spec?.desiredRouteENIPodNum === undefined ? {} : { floor: spec.desiredRouteENIPodNum }),
+    ...(status?.staticRouteENIIPs === undefined ? {} : { keptPlaces: status.staticRouteENIIPs }),
   };
 }
 
@@ -67,7 +69,7 @@ function eniOf(eni: NodeEniInfo): SupplyEni {
     ...(eni.deviceIndex === undefined ? {} : { deviceIndex: eni.deviceIndex }),
     attached: eni.state === 'Attached',
     draining: eni.draining ?? false,
-    addresses: addresses.map(({ ip, assignmentID, state }): SupplyAddress => {
+    addresses: addresses.map(({ ip, assignmentID, state, claim }): SupplyAddress => {
       const pairedIp = partners.get(ip);
       return {
         ip,
@@ -75,6 +77,7 @@ function eniOf(eni: NodeEniInfo): SupplyEni {
         assignmentId: assignmentID,
         state: state === 'Assigned' ? 'assigned' : 'releasing',
         ...(pairedIp === undefined ? {} : { pairedIp }),
+        ...(claim === undefined ? {} : { claim }),
       };
     }),
   };

@@ -67,7 +67,7 @@ test('attach: lets an address rest again when its old connections could not be f
   const node = createTestNode(1);
   t.teardown(node.close);
   await addAndDelete(node, 1);
-  const conntrack = { flush: () => Promise.reject(new Error('no conntrack')) };
+  const conntrack = { ...node.deps.conntrack, flush: () => Promise.reject(new Error('no conntrack')) };
   const failed = await attach({ ...node.deps, conntrack }, addOf(2), PATIENT);
   t.is(failed.kind, 'failed');
   t.like(node.state.pool.counts(), { cooling: 1, free: 0, leased: 0 });

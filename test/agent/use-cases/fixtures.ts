@@ -145,7 +145,10 @@ export function createTestNode(ipCount: number): TestNode {
     // Descriptor -1 is closed by nobody: the fake kernel never enters a namespace.
     sandboxes: { open: (path) => new OpenedNetns(path), isGone: () => false },
     diary: NO_DIARY,
-    conntrack: { flush: async (ips) => void flushed.push(...ips) },
+    conntrack: {
+      flush: async (ips) => void flushed.push(...ips),
+      flushSurely: async (ips) => void flushed.push(...ips),
+    },
     settings: { ipCooldownMs: 120_000, addWaitMs: 0, forceAfterMs: 0, podMtu: 0 },
     nextTurn: async () => {},
     demandChanged: () => {},

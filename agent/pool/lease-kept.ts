@@ -1,0 +1,122 @@
+import type { Family, LeaseKey } from '../journal/lease.ts';
+import { claimKey } from '../journal/supply.ts';
+import { asLeased, withAddresses } from './pool.ts';
+import type { PoolAddress, PoolState, Step } from './pool-state.ts';
+
+/** A Pod, as the runtime names it. */
+export type PodIdentity = { readonly namespace: string; readonly name: string; readonly uid: string };
+
+/** Which kept address to give to whom. */
+export type KeptLeaseRequest = {
+  readonly key: LeaseKey;
+  readonly pod: PodIdentity;
+  /** Not empty. */
+  readonly families: readonly Family[];
+  /** Only these ENIs may serve (those that are set up in the kernel); all when absent. */
+  readonly enis?: ReadonlySet<string>;
+};
+
+/** What a request for a kept address brought. */
+export type KeptLeaseResult =
+  | {
+      readonly kind: 'leased';
+      /** IPv4 first, all of one ENI. */
+      readonly addresses: readonly PoolAddress[];
+      /** False when the key had them already; true: flush their connection tracking entries before use. */
+      readonly isNew: boolean;
+    }
+  | {
+      readonly kind: 'waits';
+      /** What for, for people: 'the address kept for ns/web-0 is not on this node yet'. */
+      readonly reason: string;
+    };
+
+/**
+ * Gives a Pod the address that is kept for it: one whose mark has its name and its uid, that serves and that nobody has.
+ * Never another one, whatever there is. Pure. A key that has a lease gets the same addresses again. A family for which
+ * nothing is kept is left out, but not the first of those asked for.
+ */
+export function leaseKept(state: PoolState, request: KeptLeaseRequest): Step<KeptLeaseResult> {
+  const held = state.leases.get(request.key);
+  if (held !== undefined) {
+    const addresses = held.flatMap((ip) => state.addresses.get(ip) ?? []);
+    return { state, result: { kind: 'leased', addresses, isNew: false } };
+  }
+  const named = keptFor(state, request.pod);
+  const [main] = [...request.families].sort();
+  const first = named.find(({ address }) => address.family === main && isServing(state, request, address));
+  if (first === undefined) return { state, result: { kind: 'waits', reason: describeWait(state, request, named) } };
+  const chosen = [...request.families].sort().flatMap((family) => {
+    const ofFamily = named.find(
+      ({ address }) =>
+        address.family === family && address.eniId === first.address.eniId && isServing(state, request, address),
+    );
+    return ofFamily === undefined ? [] : [asLeased(ofFamily.address, request.key)];
+  });
+  const leases = new Map(state.leases).set(
+    request.key,
+    chosen.map(({ ip }) => ip),
+  );
+  return {
+    state: { ...state, addresses: withAddresses(state, chosen), leases },
+    result: { kind: 'leased', addresses: chosen, isNew: true },
+  };
+}
+
+type Kept = { readonly address: PoolAddress; readonly uid: string | undefined };
+
+/** The addresses whose mark, as the supply has it now, names this Pod. */
+function keptFor(state: PoolState, pod: Pick<PodIdentity, 'namespace' | 'name'>): readonly Kept[] {
+  const found: Kept[] = [];
+  for (const address of state.addresses.values()) {
+    const claim = address.next === undefined ? address.claim : address.next.claim;
+    if (claim?.namespace !== pod.namespace || claim.name !== pod.name) continue;
+    // One that the supply dropped is another node's by now, or nobody's.
+    if (address.standing === 'missing' && address.next === undefined) continue;
+    found.push({ address, uid: claim.uid });
+  }
+  return found;
+}
+
+/** Finds the mark of a Pod's name in the supply in force. Pure. */
+export function findMark(
+  state: PoolState,
+  pod: Pick<PodIdentity, 'namespace' | 'name'>,
+): { readonly uids: ReadonlySet<string> } | undefined {
+  const named = keptFor(state, pod);
+  return named.length === 0 ? undefined : { uids: new Set(named.flatMap(({ uid }) => uid ?? [])) };
+}
+
+function isServing(state: PoolState, { pod, enis }: KeptLeaseRequest, address: PoolAddress): boolean {
+  return (
+    address.state === 'kept' &&
+    address.standing === 'assigned' &&
+    !address.offered &&
+    address.claim?.uid !== undefined &&
+    address.claim.uid === pod.uid &&
+    isOnReadyEni(state, enis, address)
+  );
+}
+
+function isOnReadyEni(state: PoolState, enis: ReadonlySet<string> | undefined, { eniId }: PoolAddress): boolean {
+  return state.enis.get(eniId)?.serves === true && (enis === undefined || enis.has(eniId));
+}
+
+function describeWait(state: PoolState, { pod, families, enis }: KeptLeaseRequest, named: readonly Kept[]): string {
+  const whose = `kept for ${claimKey(pod)}`;
+  if (pod.uid === '') return `the runtime names no uid (K8S_POD_UID), and nobody else may have an address ${whose}`;
+  const [main] = [...families].sort();
+  const kept = named.find(({ address }) => address.family === main);
+  if (kept === undefined) return `the address ${whose} is not on this node yet`;
+  const { address, uid } = kept;
+  const text = `address ${address.ip} ${whose}`;
+  if (address.leaseKey !== undefined) {
+    return `${text} is held by the sandbox ${address.leaseKey.split('/')[0]} of its predecessor`;
+  }
+  if (address.standing === 'releasing') return `${text} is being taken off this node`;
+  if (uid === undefined) return `${text} is on this node, but for no Pod yet`;
+  if (uid !== pod.uid) return `${text} is for the Pod with uid ${uid}, not for this one with uid ${pod.uid}`;
+  if (address.offered) return `${text} is offered back; the offer is being taken out`;
+  if (!isOnReadyEni(state, enis, address)) return `${text} is on ${address.eniId}, which does not serve now`;
+  return `${text} is not usable yet`;
+}

@@ -1,0 +1,54 @@
+import { CNI_CODE } from './api/cni-code.ts';
+import { CniFailureError } from './cni-failure.ts';
+import type { LeaseKey } from './journal/lease.ts';
+import { claimKey } from './journal/supply.ts';
+import type { KeptLeaseResult, PodIdentity } from './pool/lease-kept.ts';
+import type { UseCaseDeps } from './ports.ts';
+import type { Taker } from './taker.ts';
+
+/**
+ * Takes the address that is kept for a Pod, and never another. What is left of its last owner's connections goes first:
+ * it did not rest.
+ */
+export function keptTaker(deps: UseCaseDeps, key: LeaseKey, pod: PodIdentity): Taker {
+  const { state } = deps;
+  let last: KeptLeaseResult | undefined;
+  return {
+    waiting: { podNamespace: pod.namespace, podName: pod.name, keepsAddress: true },
+    take: (families) => {
+      last = state.pool.leaseKept({ key, pod, families, enis: state.readyEnis });
+      return last.kind === 'leased' ? last.addresses : undefined;
+    },
+    prepare: async () => {
+      if (last?.kind !== 'leased' || !last.isNew) return;
+      const ips = last.addresses.map(({ ip }) => ip);
+      try {
+        await deps.conntrack.flushSurely(ips);
+      } catch (error) {
+        state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: 0 });
+        state.changed.notify();
+        throw new CniFailureError(
+          CNI_CODE.kernel,
+          `connections of the last Pod with ${ips.join(', ')} cannot be ended`,
+          error instanceof Error ? error.message : String(error),
+        );
+      }
+    },
+    failure: (waitedMs) => {
+      const reason =
+        last?.kind === 'waits'
+          ? last.reason
+          : `no ENI of this node can serve the address kept for ${claimKey(pod)} yet`;
+      const isOff = state.supply !== undefined && state.supply.isStaticIpEnabled !== true;
+      const lines = [
+        isOff ? 'Pods of this node may not keep their addresses: see spec.enableStaticIP of its NodeENIConfig' : '',
+        state.distrusted ?? state.supplyWaitsFor() ?? '',
+      ];
+      return new CniFailureError(
+        CNI_CODE.poolExhausted,
+        `${reason} (waited ${Math.round(waitedMs / 1000)} s)`,
+        lines.filter((line) => line !== '').join('\n'),
+      );
+    },
+  };
+}
