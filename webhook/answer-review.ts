@@ -1,0 +1,118 @@
+import { type Decoder, Faults, isRecord, oneOf, optional, record, required, text } from '../runtime/decode.ts';
+import { admittedPod } from './admitted-pod.ts';
+import { type Admission, type AdmissionScene, decideAdmission } from './decide-admission.ts';
+
+/** What a Pod is looked at with, but for what the request says. */
+export type ReviewScene = Omit<AdmissionScene, 'namespace'>;
+
+/** What came of one review, for metrics. */
+export type ReviewOutcome = 'patched' | 'unchanged' | 'not-understood';
+
+/** The answer to a review: its body, and what it says. */
+export type ReviewAnswer = {
+  readonly kind: 'answer';
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly outcome: ReviewOutcome;
+  readonly warnings: readonly string[];
+};
+
+/** An answer, or why there is none: what was sent is no review, and nobody to answer to is known. */
+export type ReviewReply = ReviewAnswer | { readonly kind: 'no-review'; readonly why: string };
+
+/**
+ * Answers an AdmissionReview. The Pod is always admitted: what cannot be understood stays as it is, with a warning. Never
+ * throws for anything that was sent. Pure.
+ * @see https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/ AdmissionReview v1
+ */
+export function answerReview(sent: unknown, scene: ReviewScene): ReviewReply {
+  const faults = new Faults();
+  const review = REVIEW(sent, '', faults);
+  if (review === undefined) {
+    const why = faults.list.map(
+      ({ path, expected, got }) => `${path || 'the whole'}: expected ${expected}, got ${got}`,
+    );
+    return { kind: 'no-review', why: `no AdmissionReview of ${API_VERSION}: ${why.join('; ')}` };
+  }
+  const { uid } = review.request;
+  const { admission, isUnderstood } = decide(review.request, scene);
+  const warnings = boundWarnings(admission.warnings);
+  const isPatched = admission.patch.length > 0;
+  const response = {
+    uid,
+    allowed: true,
+    ...(isPatched && {
+      patchType: 'JSONPatch',
+      patch: Buffer.from(JSON.stringify(admission.patch)).toString('base64'),
+    }),
+    ...(warnings.length > 0 && { warnings }),
+  };
+  const outcome = isUnderstood ? (isPatched ? 'patched' : 'unchanged') : 'not-understood';
+  return { kind: 'answer', body: { apiVersion: API_VERSION, kind: KIND, response }, outcome, warnings };
+}
+
+const API_VERSION = 'admission.k8s.io/v1';
+const KIND = 'AdmissionReview';
+
+const anything: Decoder<unknown> = (value) => value;
+
+/** Only what an answer needs is asked for here: the rest is judged with a warning. */
+const REVIEW = record(
+  {
+    apiVersion: required(oneOf([API_VERSION])),
+    kind: required(oneOf([KIND])),
+    request: required(
+      record(
+        {
+          uid: required(text(/^.{1,256}$/s, 'a text of 1 to 256 characters')),
+          operation: optional(anything),
+          resource: optional(anything),
+          subResource: optional(anything),
+          namespace: optional(anything),
+          object: optional(anything),
+        },
+        'ignore',
+      ),
+    ),
+  },
+  'ignore',
+);
+
+type Request = NonNullable<ReturnType<typeof REVIEW>>['request'];
+
+type Decided = { readonly admission: Admission; readonly isUnderstood: boolean };
+
+function decide({ operation, resource, subResource, namespace, object }: Request, scene: ReviewScene): Decided {
+  if (operation !== 'CREATE' || !isPods(resource) || (subResource ?? '') !== '') {
+    return untouched('expected the creation of a Pod: look at the rules of the MutatingWebhookConfiguration');
+  }
+  if (typeof namespace !== 'string') return untouched('request.namespace: expected the namespace of the Pod');
+  const faults = new Faults();
+  const pod = admittedPod(object, 'request.object', faults);
+  const [fault] = faults.list;
+  if (pod === undefined || fault !== undefined) {
+    return untouched(`${fault?.path}: expected ${fault?.expected}, got ${fault?.got}`);
+  }
+  return { admission: decideAdmission(pod, { ...scene, namespace }), isUnderstood: true };
+}
+
+function isPods(resource: unknown): boolean {
+  return (
+    isRecord(resource) && resource['group'] === '' && resource['version'] === 'v1' && resource['resource'] === 'pods'
+  );
+}
+
+function untouched(why: string): Decided {
+  return { admission: { patch: [], warnings: [`left as it is: ${why}`] }, isUnderstood: false };
+}
+
+/** Above this a server may cut each, or leave some out. */
+const MOST_WARNING_CHARACTERS = 256;
+const MOST_WARNINGS = 12;
+
+/** Warnings travel in headers, where a control character would cost them all. */
+function boundWarnings(warnings: readonly string[]): readonly string[] {
+  return warnings.slice(0, MOST_WARNINGS).map((warning) => {
+    const plain = `tke-eni-ip-webhook: ${warning}`.replaceAll(/\p{Cc}|\p{Cs}/gu, ' ');
+    return plain.length <= MOST_WARNING_CHARACTERS ? plain : `${plain.slice(0, MOST_WARNING_CHARACTERS - 1)}…`;
+  });
+}

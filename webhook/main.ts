@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { openKubeClient } from '../kube/open-client.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { ConfigError } from '../runtime/decode.ts';
+import { openPinoLogger } from '../runtime/pino-logger.ts';
+import { release } from '../runtime/release.ts';
+import { EX_CONFIG, readSettings } from '../runtime/settings/read-settings.ts';
+import { createWebhookMetrics, type ProcessUsage } from './metrics.ts';
+import { WEBHOOK_PROGRAM, type WebhookConfig } from './options.ts';
+import { startWebhook } from './webhook.ts';
+
+const STDOUT = 1;
+/** It lists once and watches: a fraction of this. */
+const KUBE_RATE = { qps: 5, burst: 10 } as const;
+const MICROSECONDS = 1e6;
+
+async function main(): Promise<void> {
+  const argv = process.argv.slice(2);
+  const readFile = (path: string): string => readFileSync(path, 'utf8');
+  const outcome = readSettings(WEBHOOK_PROGRAM, { argv, env: process.env, readFile }, () => {});
+  if (outcome.kind === 'help') return print(outcome.text);
+  if (outcome.kind === 'version') return print(`${release}\n`);
+  await run(outcome.config);
+}
+
+async function run(config: WebhookConfig): Promise<void> {
+  const log = openPinoLogger(config.logLevel, STDOUT);
+  const stop = Promise.withResolvers<NodeJS.Signals>();
+  process.once('SIGTERM', stop.resolve);
+  process.once('SIGINT', stop.resolve);
+  const clock = systemClock;
+  const kube = config.staticIpConfigs ? openKube(config, log) : undefined;
+  const metrics = createWebhookMetrics({ release, usage: readUsage });
+  const webhook = await startWebhook(config, { clock, log, random: Math.random, kube, release, metrics });
+  log.info('stopping', { signal: await stop.promise });
+  await webhook.close();
+  kube?.close();
+  process.exit(0);
+}
+
+function openKube({ kubeconfig, master }: WebhookConfig, log: ReturnType<typeof openPinoLogger>) {
+  return openKubeClient({
+    ...(kubeconfig === '' ? {} : { kubeconfig }),
+    ...(master === '' ? {} : { master }),
+    ...KUBE_RATE,
+    env: process.env,
+    userAgent: `tke-eni-ip-webhook/${release}`,
+    clock: systemClock,
+    log,
+    random: Math.random,
+  });
+}
+
+function readUsage(): ProcessUsage {
+  const { rss, heapUsed } = process.memoryUsage();
+  const { user, system } = process.cpuUsage();
+  return { residentBytes: rss, heapBytes: heapUsed, cpuSeconds: (user + system) / MICROSECONDS };
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
+}
+
+main().catch((error: unknown) => {
+  const isExpected = error instanceof ConfigError;
+  process.stderr.write(`${isExpected ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
+  process.exit(isExpected ? EX_CONFIG : 1);
+});

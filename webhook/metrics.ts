@@ -1,0 +1,110 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { ReviewOutcome } from './answer-review.ts';
+
+/** What the process uses; only main.ts may ask it. */
+export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
+
+/** What is asked anew when somebody scrapes. */
+export type WebhookState = {
+  readonly expiresMs: number;
+  readonly reloads: number;
+  readonly hasCertificateProblem: boolean;
+  readonly staticIpConfigs: number;
+  readonly isFollowing: boolean;
+};
+
+/** How a request ended: as its review did, or without one. */
+export type RequestOutcome = ReviewOutcome | 'no-review' | 'too-large' | 'cut-off' | 'wrong-request' | 'failed';
+
+/** Everything that the webhook counts. */
+export type WebhookMetrics = {
+  /** Counts a request; `tookMs` from its headers to its answer. */
+  onRequest(outcome: RequestOutcome, tookMs: number): void;
+  /** Counts warnings that were given. */
+  onWarnings(count: number): void;
+  /** Says where the state is to be looked at from now on. */
+  show(state: () => WebhookState): void;
+  render(): Promise<string>;
+  readonly contentType: string;
+  /** For whoever describes the metrics. */
+  readonly registry: Registry;
+};
+
+const PREFIX = 'tke_eni_ip_webhook_';
+const MS_PER_S = 1000;
+/** A decision takes well below a millisecond; the API server waits for five seconds. */
+const BUCKETS_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5];
+
+/** Creates the webhook's metrics in a registry of their own. */
+export function createWebhookMetrics(about: {
+  readonly release: string;
+  readonly usage?: () => ProcessUsage;
+}): WebhookMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  let state: (() => WebhookState) | undefined;
+  const gauge = (name: string, help: string, read: () => number | undefined): void => {
+    new Gauge({
+      name: `${PREFIX}${name}`,
+      help,
+      registers,
+      collect() {
+        this.reset();
+        const value = read();
+        if (value !== undefined) this.set(value);
+      },
+    });
+  };
+  const requests = new Counter({
+    name: `${PREFIX}requests_total`,
+    help: 'Requests of the API server, by how they ended.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const took = new Histogram({
+    name: `${PREFIX}request_seconds`,
+    help: 'Time from the headers of a request to its answer.',
+    buckets: BUCKETS_S,
+    registers,
+  });
+  const warnings = new Counter({ name: `${PREFIX}warnings_total`, help: 'Warnings that were given.', registers });
+  new Gauge({ name: `${PREFIX}info`, help: 'Which release this is.', labelNames: ['release'], registers }).set(
+    { release: about.release },
+    1,
+  );
+  gauge('certificate_expiry_seconds', 'When the certificate ends, seconds since 1970.', () => {
+    const expiresMs = state?.().expiresMs;
+    return expiresMs === undefined ? undefined : expiresMs / MS_PER_S;
+  });
+  gauge('certificate_reloads', 'How often another certificate was taken.', () => state?.().reloads);
+  gauge('certificate_problem', '1 while the files of the certificate cannot be used as they are.', () =>
+    numberOf(state?.().hasCertificateProblem),
+  );
+  gauge('static_ip_configs', 'StaticIPConfigs that are known.', () => state?.().staticIpConfigs);
+  gauge('static_ip_configs_followed', '1 while StaticIPConfigs were read and are followed.', () =>
+    numberOf(state?.().isFollowing),
+  );
+  const { usage } = about;
+  if (usage !== undefined) {
+    gauge('resident_memory_bytes', 'Memory of the process.', () => usage().residentBytes);
+    gauge('heap_used_bytes', "Memory that V8's heap uses.", () => usage().heapBytes);
+    gauge('cpu_seconds', 'Processor time that the process used.', () => usage().cpuSeconds);
+  }
+  return {
+    onRequest: (outcome, tookMs) => {
+      requests.inc({ outcome });
+      took.observe(tookMs / MS_PER_S);
+    },
+    onWarnings: (count) => warnings.inc(count),
+    show: (next) => {
+      state = next;
+    },
+    render: () => registry.metrics(),
+    contentType: registry.contentType,
+    registry,
+  };
+}
+
+function numberOf(is: boolean | undefined): number | undefined {
+  return is === undefined ? undefined : Number(is);
+}

@@ -1,0 +1,107 @@
+import { option, type SettingsOf, type SettingsProgram } from '../runtime/settings/option.ts';
+import {
+  durationValue,
+  listenValue,
+  pathValue,
+  switchValue,
+  textValue,
+  wordValue,
+} from '../runtime/settings/option-value.ts';
+
+const MINUTE_MS = 60_000;
+
+/** All settings of the webhook: the only place that names them, in the order of the help text. Times are in milliseconds. */
+export const WEBHOOK_OPTIONS = {
+  defaultNetwork: option(
+    'Pods',
+    'default-network',
+    wordValue('tke-route-eni', 'tke-direct-eni', 'tke-bridge'),
+    'tke-route-eni',
+    'Network of Pods that name none by their annotation; tke-bridge, in hybrid clusters, requests nothing for them.',
+  ),
+  staticIpConfigs: option(
+    'Pods',
+    'static-ip-configs',
+    switchValue,
+    'true',
+    'Keep the addresses of Pods that a StaticIPConfig with deletePolicy Never selects. Needs the right to list and watch them; without it they are left out, and that is told.',
+  ),
+  ipamdNamespace: option(
+    'Pods',
+    'ipamd-namespace',
+    textValue(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'NAME', 'the name of a namespace'),
+    'kube-system',
+    "Namespace of ipamd: a StaticIPConfig there may select Pods of other namespaces, as ipamd's --namespace says.",
+  ),
+  kubeconfig: option(
+    'Kubernetes',
+    'kubeconfig',
+    pathValue(true),
+    '',
+    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod. Asked for StaticIPConfigs only.",
+  ),
+  master: option(
+    'Kubernetes',
+    'master',
+    textValue(
+      /^(https?:\/\/[^\s/?#]+)?$/,
+      'URL',
+      "a URL such as https://10.0.0.1:6443, or '' for the kubeconfig's or the cluster's own",
+    ),
+    '',
+    'URL of the API server, instead of the Service address, so that the webhook does not need kube-proxy.',
+  ),
+  listenAddress: option(
+    'Serving',
+    'listen-address',
+    listenValue,
+    '0.0.0.0:61684',
+    'Where the API server calls, by HTTPS.',
+  ),
+  tlsCertFile: option(
+    'Serving',
+    'tls-cert-file',
+    pathValue(),
+    '/etc/tke-eni-ip-webhook/tls/tls.crt',
+    'Certificate in PEM, with its chain. Looked at every ten seconds: a new one is taken without a restart.',
+  ),
+  tlsPrivateKeyFile: option(
+    'Serving',
+    'tls-private-key-file',
+    pathValue(),
+    '/etc/tke-eni-ip-webhook/tls/tls.key',
+    'Its private key in PEM, without a password.',
+  ),
+  shutdownDelayMs: option(
+    'Serving',
+    'shutdown-delay',
+    durationValue(0, 5 * MINUTE_MS),
+    '5s',
+    'How long it serves on after it was told to end, not ready any more: until nobody sends it requests.',
+  ),
+  metricsAddress: option(
+    'Observability',
+    'metrics-address',
+    listenValue,
+    '0.0.0.0:61685',
+    "Serves /metrics, /healthz and /readyz by HTTP; '' for none.",
+  ),
+  logLevel: option(
+    'Observability',
+    'log-level',
+    wordValue('debug', 'info', 'warn', 'error'),
+    'info',
+    'Least important lines that are written.',
+  ),
+} as const;
+
+/** The settings that the webhook runs with. Frozen. */
+export type WebhookConfig = SettingsOf<typeof WEBHOOK_OPTIONS>;
+
+/** The webhook, for help, docs and whoever reads its settings. */
+export const WEBHOOK_PROGRAM: SettingsProgram<typeof WEBHOOK_OPTIONS> = {
+  name: 'tke-eni-ip-webhook',
+  options: WEBHOOK_OPTIONS,
+  source: 'webhook/options.ts',
+  example: { flag: 'default-network', text: 'tke-bridge' },
+};

@@ -1,0 +1,144 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { Clock } from '../runtime/clock.ts';
+import { ConfigError } from '../runtime/decode.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { TlsPair } from '../runtime/tls-files.ts';
+import type { ReviewReply } from './answer-review.ts';
+import type { RequestOutcome, WebhookMetrics } from './metrics.ts';
+
+/** Where reviews are posted: the product's path, so that its MutatingWebhookConfiguration fits. */
+export const REVIEW_PATH = '/add-pod-eni-ip-limit';
+
+/** An API server takes objects of at most 1.5 MiB from etcd and requests of at most 3 MiB. */
+export const MOST_BODY_BYTES = 3 * 1024 * 1024;
+
+/** What the server works with. */
+export type ReviewServerDeps = {
+  /** Answers what was sent, parsed. */
+  readonly answer: (sent: unknown) => ReviewReply;
+  readonly metrics: Pick<WebhookMetrics, 'onRequest' | 'onWarnings'>;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly log: Logger;
+};
+
+/** A request has to be whole in this time; the API server gives up earlier. */
+const REQUEST_MS = 15_000;
+/** Longer than the API server keeps an idle connection (90 s): it is to close them, never both at once. */
+const IDLE_MS = 120_000;
+/** API servers have a handful each; more is no use to anybody. */
+const MOST_CONNECTIONS = 1_000;
+
+/** Creates the HTTPS server; it does not listen yet. */
+export function createReviewServer(pair: TlsPair, deps: ReviewServerDeps): Server {
+  const server = createServer(
+    { ...pair, requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS, keepAliveTimeout: IDLE_MS },
+    (request, response) => void serve(request, response, deps),
+  );
+  server.maxConnections = MOST_CONNECTIONS;
+  // Whoever speaks no TLS, or no HTTP, is gone by then: there is nobody to answer to.
+  server.on('tlsClientError', (error) => deps.log.debug('a connection ended before it was secure', { error }));
+  return server;
+}
+
+/**
+ * Listens on `host:port`; port 0 takes any free one. Returns the address.
+ * @throws ConfigError that names the setting, when the address cannot be listened on
+ */
+export async function listenOn(server: Server, address: string): Promise<string> {
+  const colon = address.lastIndexOf(':');
+  const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
+  const listening = Promise.withResolvers<void>();
+  server.once('error', listening.reject);
+  server.listen(Number(address.slice(colon + 1)), host, listening.resolve);
+  await listening.promise.catch((error: unknown) => {
+    const got = `${address}: ${error instanceof Error && 'code' in error ? String(error.code) : String(error)}`;
+    const expected = 'an address and port of this machine that nobody else listens on';
+    throw new ConfigError('settings', [{ path: '--listen-address', expected, got }]);
+  });
+  const bound = server.address();
+  return typeof bound === 'object' && bound !== null ? `${host}:${bound.port}` : address;
+}
+
+async function serve(request: IncomingMessage, response: ServerResponse, deps: ReviewServerDeps): Promise<void> {
+  const startedMs = deps.clock.monotonicMs();
+  const outcome = await answerRequest(request, response, deps).catch((error: unknown): RequestOutcome => {
+    deps.log.error('a review could not be answered', { error });
+    if (!response.headersSent) refuse(response, 500, 'this is a fault of tke-eni-ip-webhook; its log says more');
+    return 'failed';
+  });
+  deps.metrics.onRequest(outcome, deps.clock.monotonicMs() - startedMs);
+}
+
+async function answerRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { answer, metrics, log }: ReviewServerDeps,
+): Promise<RequestOutcome> {
+  const wrong = wrongnessOf(request);
+  if (wrong !== undefined) {
+    refuse(response, wrong.status, wrong.why);
+    return 'wrong-request';
+  }
+  const body = await readBody(request);
+  if (body === 'cut-off') return 'cut-off';
+  if (body === 'too-large') {
+    refuse(response, 413, `expected at most ${MOST_BODY_BYTES} bytes`);
+    return 'too-large';
+  }
+  const sent = parse(body);
+  const reply = sent === undefined ? ({ kind: 'no-review', why: 'expected JSON' } as const) : answer(sent.value);
+  if (reply.kind === 'no-review') {
+    log.warn('got no review', { why: reply.why });
+    refuse(response, 400, reply.why);
+    return 'no-review';
+  }
+  if (reply.warnings.length > 0) log.info('warned', { warnings: reply.warnings });
+  metrics.onWarnings(reply.warnings.length);
+  const text = JSON.stringify(reply.body);
+  response.writeHead(200, { 'content-type': 'application/json' }).end(text);
+  return reply.outcome;
+}
+
+type Wrongness = { readonly status: number; readonly why: string };
+
+function wrongnessOf({ url, method, headers }: IncomingMessage): Wrongness | undefined {
+  if (url?.split('?')[0] !== REVIEW_PATH) return { status: 404, why: `known is ${REVIEW_PATH}` };
+  if (method !== 'POST') return { status: 405, why: 'expected POST' };
+  const type = headers['content-type']?.split(';')[0]?.trim();
+  if (type !== 'application/json') return { status: 415, why: 'expected application/json' };
+  if (Number(headers['content-length'] ?? 0) > MOST_BODY_BYTES) {
+    return { status: 413, why: `expected at most ${MOST_BODY_BYTES} bytes` };
+  }
+  return undefined;
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer | 'too-large' | 'cut-off'> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of request) {
+      if (!Buffer.isBuffer(chunk)) continue;
+      bytes += chunk.length;
+      if (bytes > MOST_BODY_BYTES) return 'too-large';
+      chunks.push(chunk);
+    }
+  } catch {
+    // The sender is gone, or too slow: nobody waits for an answer.
+    return 'cut-off';
+  }
+  return Buffer.concat(chunks);
+}
+
+function parse(body: Buffer): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(body.toString('utf8')) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is left of the request is not read: the connection ends with the answer. */
+function refuse(response: ServerResponse, status: number, why: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain', connection: 'close' }).end(`${why}\n`);
+}

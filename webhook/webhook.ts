@@ -1,0 +1,209 @@
+import type { Server } from 'node:https';
+import type { StaticIpRule } from '../crd/select-static-ip-config.ts';
+import { STATIC_IP_CONFIG_KIND, staticIpConfig } from '../crd/static-ip-config.ts';
+import { type Informer, openInformer } from '../kube/informer.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { isKubeError } from '../kube/kube-error.ts';
+import { resourceTypeOf } from '../kube/resource-types.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { decodeOrThrow } from '../runtime/decode.ts';
+import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
+import type { Logger } from '../runtime/log.ts';
+import { followTlsFiles, readTlsFiles, type TlsFollower } from '../runtime/tls-files.ts';
+import { answerReview } from './answer-review.ts';
+import { createWebhookMetrics, type WebhookMetrics } from './metrics.ts';
+import type { WebhookConfig } from './options.ts';
+import { createReviewServer, listenOn } from './serve-reviews.ts';
+
+/** What the webhook runs on. */
+export type WebhookRuntime = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  /** For StaticIPConfigs; undefined: none are looked at. */
+  readonly kube: KubeClient | undefined;
+  readonly release: string;
+  readonly metrics?: WebhookMetrics;
+};
+
+/** A running webhook. */
+export type RunningWebhook = {
+  /** Where reviews are taken, `host:port`. */
+  readonly address: string;
+  /** Where metrics and health are; undefined without --metrics-address. */
+  readonly metricsAddress: string | undefined;
+  /** Undefined when it can serve, else why not. */
+  readiness(): string | undefined;
+  /** Looks at the files of the certificate now. */
+  lookAtCertificate(): void;
+  /** Is not ready any more, serves on for --shutdown-delay, ends what is under way, and ends. Idempotent. */
+  close(): Promise<void>;
+};
+
+/**
+ * Starts the webhook; it serves when this returns.
+ * @throws ConfigError when the certificate cannot be read or an address cannot be listened on
+ */
+export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntime): Promise<RunningWebhook> {
+  const { clock, log, release, metrics = createWebhookMetrics({ release }) } = runtime;
+  const files = { certFile: config.tlsCertFile, keyFile: config.tlsPrivateKeyFile };
+  const pair = readTlsFiles(files);
+  const rules = followRules(config, runtime);
+  const scene = { defaultNetwork: config.defaultNetwork, clusterNamespace: config.ipamdNamespace };
+  const answer = (sent: unknown) => answerReview(sent, { ...scene, rules: rules.values() });
+  const server = createReviewServer(pair, { answer, metrics, clock, log });
+  const tls = followTlsFiles({ server, files, pair, clock, log });
+  metrics.show(() => ({
+    expiresMs: tls.pair.expiresMs,
+    reloads: tls.reloads,
+    hasCertificateProblem: tls.problem !== undefined,
+    staticIpConfigs: rules.size(),
+    isFollowing: rules.isFollowing(),
+  }));
+  const webhook = new Webhook({ config, clock, log, server, tls, rules, metrics });
+  await webhook.start();
+  return webhook;
+}
+
+/** StaticIPConfigs, as far as they may be read. */
+type Rules = {
+  values(): Iterable<StaticIpRule>;
+  size(): number;
+  isFollowing(): boolean;
+  /** Undefined when what there is to know is known. */
+  problem(): string | undefined;
+  run(signal: AbortSignal): Promise<void>;
+};
+
+const NO_RULES: Rules = {
+  values: () => [],
+  size: () => 0,
+  isFollowing: () => false,
+  problem: () => undefined,
+  run: async () => {},
+};
+
+/** A right or a kind that is missing leaves Pods without rules, as it would be without the kind; an outage does not. */
+function followRules({ staticIpConfigs }: WebhookConfig, { kube, clock, log, random }: WebhookRuntime): Rules {
+  if (!staticIpConfigs || kube === undefined) return NO_RULES;
+  let isRefused = false;
+  const informer: Informer<StaticIpRule> = openInformer<StaticIpRule>({
+    client: kube,
+    type: resourceTypeOf(STATIC_IP_CONFIG_KIND),
+    decode: (object) => {
+      const { metadata, spec } = decodeOrThrow(staticIpConfig, object, 'StaticIPConfig');
+      const { name, namespace } = metadata;
+      return { metadata: { name, ...(namespace !== undefined && { namespace }) }, ...(spec && { spec }) };
+    },
+    clock,
+    log,
+    random,
+    observer: {
+      onList: () => {
+        isRefused = false;
+      },
+      onFailure: (_, error) => {
+        const refused = isKubeError(error, 'FORBIDDEN') || isKubeError(error, 'NOT_FOUND');
+        if (refused && !isRefused) {
+          log.error(
+            'StaticIPConfigs cannot be read and are left out: grant list and watch, or --static-ip-configs=false',
+            {
+              error,
+            },
+          );
+        }
+        isRefused = refused;
+      },
+    },
+  });
+  return {
+    values: () => informer.values(),
+    size: () => informer.size,
+    isFollowing: () => informer.isSynced && !isRefused,
+    problem: () => (informer.isSynced || isRefused ? undefined : 'StaticIPConfigs are not read yet'),
+    run: (signal) => informer.start(signal),
+  };
+}
+
+type WebhookParts = {
+  readonly config: WebhookConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly server: Server;
+  readonly tls: TlsFollower;
+  readonly rules: Rules;
+  readonly metrics: WebhookMetrics;
+};
+
+/** Requests that are under way when the delay is over get this long. */
+const LAST_REQUESTS_MS = 5_000;
+
+class Webhook implements RunningWebhook {
+  address = '';
+  readonly #parts: WebhookParts;
+  readonly #life = new AbortController();
+  readonly #following: Promise<void>[] = [];
+  #endpoints: HttpEndpoints | undefined;
+  #ending: Promise<void> | undefined;
+
+  constructor(parts: WebhookParts) {
+    this.#parts = parts;
+  }
+
+  get metricsAddress(): string | undefined {
+    return this.#endpoints?.address;
+  }
+
+  async start(): Promise<void> {
+    const { config, log, server, tls, rules, metrics } = this.#parts;
+    this.address = await listenOn(server, config.listenAddress);
+    this.#following.push(tls.run(this.#life.signal), rules.run(this.#life.signal));
+    log.info('serving reviews', { address: this.address, defaultNetwork: config.defaultNetwork });
+    if (config.metricsAddress === '') return;
+    try {
+      this.#endpoints = await serveHttpEndpoints(config.metricsAddress, {
+        // That it answers says that the event loop turns; nothing else of it can hang.
+        liveness: () => undefined,
+        readiness: () => this.readiness(),
+        metrics: () => metrics.render(),
+        metricsContentType: metrics.contentType,
+      });
+    } catch (error) {
+      server.close();
+      this.#life.abort();
+      throw error;
+    }
+  }
+
+  readiness(): string | undefined {
+    if (this.#ending !== undefined) return 'it is ending';
+    const { tls, clock, rules } = this.#parts;
+    if (tls.pair.expiresMs <= clock.nowMs()) return 'the certificate has ended';
+    return rules.problem();
+  }
+
+  lookAtCertificate(): void {
+    this.#parts.tls.look();
+  }
+
+  close(): Promise<void> {
+    this.#ending ??= this.#close();
+    return this.#ending;
+  }
+
+  async #close(): Promise<void> {
+    const { config, clock, log, server } = this.#parts;
+    await clock.sleep(config.shutdownDelayMs);
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    // Ends connections without a request at once; the others after their answer.
+    server.closeIdleConnections();
+    const late = new AbortController();
+    await Promise.race([closed, clock.sleep(LAST_REQUESTS_MS, late.signal).catch(() => {})]);
+    late.abort();
+    server.closeAllConnections();
+    this.#life.abort(new Error('the webhook is ending'));
+    await Promise.all(this.#following);
+    this.#endpoints?.close();
+    log.info('ended');
+  }
+}
