@@ -16,6 +16,7 @@ export const ADDRESS_STATE = {
   ADDRESS_STATE_OFFERED: 4,
   ADDRESS_STATE_RELEASING: 5,
   ADDRESS_STATE_UNREADY: 6,
+  ADDRESS_STATE_KEPT: 7,
 } as const;
 
 /** Describes one address of the node, and who has it. */
@@ -32,6 +33,8 @@ export const POOL_ADDRESS = {
   assignmentId: { number: 10, type: 'string' },
   unlisted: { number: 11, type: 'bool' },
   pairedIp: { number: 12, type: 'string' },
+  keptFor: { number: 13, type: 'string' },
+  keptUid: { number: 14, type: 'string' },
 } as const satisfies MessageTable;
 
 /** Describes one ENI of the node. */

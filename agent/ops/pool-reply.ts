@@ -1,5 +1,5 @@
 import { ADDRESS_STATE, type PoolReplyInit } from '../api/ops-messages.ts';
-import type { SupplyEni, WarmTargets } from '../journal/supply.ts';
+import { claimKey, type SupplyEni, type WarmTargets } from '../journal/supply.ts';
 import type { NodeState } from '../node-state.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
 import type { PoolAddress } from '../pool/pool-state.ts';
@@ -51,6 +51,8 @@ function addressMessage(state: NodeState, address: PoolAddress, nowMs: number): 
     coolRemainingMs: address.state === 'cooling' ? Math.max(0, (coolUntilMs ?? nowMs) - nowMs) : 0,
     unlisted: address.standing === 'missing',
     pairedIp: address.pairedIp ?? '',
+    keptFor: address.claim === undefined ? '' : claimKey(address.claim),
+    keptUid: address.claim?.uid ?? '',
   };
 }
 
@@ -62,8 +64,9 @@ function stateNumber({ readyEnis, pool }: NodeState, address: PoolAddress): numb
       return ADDRESS_STATE.ADDRESS_STATE_COOLING;
     case 'withdrawn':
       return address.offered ? ADDRESS_STATE.ADDRESS_STATE_OFFERED : ADDRESS_STATE.ADDRESS_STATE_RELEASING;
-    case 'free':
-    case 'kept': {
+    case 'kept':
+      return ADDRESS_STATE.ADDRESS_STATE_KEPT;
+    case 'free': {
       const mayServe = readyEnis.has(address.eniId) && pool.state.enis.get(address.eniId)?.serves === true;
       return mayServe ? ADDRESS_STATE.ADDRESS_STATE_FREE : ADDRESS_STATE.ADDRESS_STATE_UNREADY;
     }

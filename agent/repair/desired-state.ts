@@ -2,7 +2,7 @@ import type { HostState } from '../../dataplane/desired.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
-import type { LeaseKey } from '../journal/lease.ts';
+import { withoutTakenOver } from '../journal/taken-over.ts';
 import type { NodeState } from '../node-state.ts';
 
 /** What the kernel should hold at this moment: the node in its rule mode, these ENIs, and the Pods that are wired. Changes nothing. */
@@ -16,7 +16,7 @@ export function desiredState(
   return planNode(
     node,
     enis,
-    activePods(state, links).filter(({ eniTable }) => tables.has(eniTable)),
+    activePods(state, links).filter(({ kind, eniTable }) => kind === 'direct-eni' || tables.has(eniTable)),
   );
 }
 
@@ -29,14 +29,10 @@ function activePods(state: NodeState, links: readonly HostLink[]): readonly PodN
   const there = new Set(links.map(({ ifindex }) => ifindex));
   return [...state.leases].flatMap(([key, lease]) => {
     const isWanted = lease.state === 'active' || (lease.state === 'pending' && state.wired.has(key));
-    const pod = isWanted ? withoutTakenOver(state, key, state.podNetwork(lease)) : undefined;
-    if (pod === undefined || pod.ips.length === 0) return [];
+    const whole = isWanted ? state.podNetwork(lease) : undefined;
+    const pod = whole === undefined ? undefined : withoutTakenOver(state.supply, key, whole);
+    if (pod === undefined) return [];
     const isWired = pod.kind === 'ipam' || there.has(pod.hostVeth.ifindex ?? 0);
     return isWired ? [pod] : [];
   });
-}
-
-function withoutTakenOver(state: NodeState, key: LeaseKey, pod: PodNetwork | undefined): PodNetwork | undefined {
-  const taken = (state.supply?.takenOver ?? []).filter((one) => one.leaseKey === key).map(({ ip }) => ip);
-  return pod === undefined || taken.length === 0 ? pod : { ...pod, ips: pod.ips.filter((ip) => !taken.includes(ip)) };
 }

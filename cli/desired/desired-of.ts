@@ -1,6 +1,7 @@
 import type { JournalContent } from '../../agent/journal/journal-content.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../../agent/journal/lease.ts';
 import { podNetworkOf } from '../../agent/journal/pod-network.ts';
+import { withoutTakenOver } from '../../agent/journal/taken-over.ts';
 import { type HostState, mergeHostState, type PodState } from '../../dataplane/desired.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { DEFAULT_ENI_MARK_MASK, PRIORITY } from '../../dataplane/numbers.ts';
@@ -96,7 +97,8 @@ function activePods(
     } else if (lease.plugin === 'route-eni' && !there.has(lease.hostVeth?.ifindex ?? 0)) {
       unplanned.push({ key, lease, cause: 'no-link' });
     } else {
-      networks.set(key, podNetworkOf(lease, record));
+      const pod = withoutTakenOver(journal.supply, key, podNetworkOf(lease, record));
+      if (pod !== undefined) networks.set(key, pod);
     }
   }
   return { networks, unplanned };

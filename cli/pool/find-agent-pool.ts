@@ -24,6 +24,7 @@ const USES: Readonly<Record<number, AddressUse>> = {
   [ADDRESS_STATE.ADDRESS_STATE_COOLING]: 'cooling',
   [ADDRESS_STATE.ADDRESS_STATE_OFFERED]: 'offered',
   [ADDRESS_STATE.ADDRESS_STATE_RELEASING]: 'releasing',
+  [ADDRESS_STATE.ADDRESS_STATE_KEPT]: 'kept',
 };
 
 function addressOf(address: PoolAddress): AddressView {
@@ -39,6 +40,9 @@ function addressOf(address: PoolAddress): AddressView {
     ...(containerId === '' ? {} : { owner: { containerId, ifName, podNamespace, podName } }),
     ...(use === 'cooling' ? { coolRemainingMs } : {}),
     ...(address.unlisted ? { isUnlisted: true as const } : {}),
+    ...(address.keptFor === ''
+      ? {}
+      : { keptFor: { pods: address.keptFor, ...(address.keptUid === '' ? {} : { uid: address.keptUid }) } }),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Cooldown, JournalContent } from '../../agent/journal/journal-content.ts';
 import { familyOf, type Lease } from '../../agent/journal/lease.ts';
-import type { SupplyAddress, SupplyEni } from '../../agent/journal/supply.ts';
+import { claimKey, type SupplyAddress, type SupplyEni } from '../../agent/journal/supply.ts';
 import type { EniNetwork } from '../../dataplane/network.ts';
 import type { AddressUse, AddressView, EniView, PoolView } from './pool-view.ts';
 
@@ -47,17 +47,23 @@ type Standing = {
 };
 
 function addressOf({ eni, address, owner, cooldown, isOffered }: Standing, bootMs: number): AddressView {
-  const base = { ip: address.ip, family: address.family, eniId: eni.eniId, assignmentId: address.assignmentId };
+  const { ip, family, assignmentId, claim } = address;
+  const keptFor =
+    claim === undefined ? undefined : { pods: claimKey(claim), ...(claim.uid === undefined ? {} : { uid: claim.uid }) };
+  const base = { ip, family, eniId: eni.eniId, assignmentId, ...(keptFor === undefined ? {} : { keptFor }) };
   if (owner !== undefined) return { ...base, use: 'in-use', owner: ownerOf(owner) };
-  if (cooldown !== undefined) return { ...base, use: 'cooling', coolRemainingMs: cooldown.coolUntilMs - bootMs };
+  if (cooldown !== undefined && claim === undefined)
+    return { ...base, use: 'cooling', coolRemainingMs: cooldown.coolUntilMs - bootMs };
   const use: AddressUse =
     address.state === 'releasing'
       ? 'releasing'
       : isOffered
         ? 'offered'
-        : eni.attached && !eni.draining
-          ? 'free'
-          : 'unready';
+        : claim !== undefined
+          ? 'kept'
+          : eni.attached && !eni.draining
+            ? 'free'
+            : 'unready';
   return { ...base, use };
 }
 

@@ -1,10 +1,13 @@
 import type { Family } from '../../agent/journal/lease.ts';
 
-/** What an address is doing. unready: assigned to an ENI that cannot serve (being attached or set up, draining). */
-export type AddressUse = 'free' | 'in-use' | 'cooling' | 'offered' | 'releasing' | 'unready';
+/**
+ * What an address is doing. unready: assigned to an ENI that cannot serve (being attached or set up, draining). kept: for
+ * the Pods of one name, none of which has it now.
+ */
+export type AddressUse = 'free' | 'in-use' | 'kept' | 'cooling' | 'offered' | 'releasing' | 'unready';
 
 /** The order in which uses are shown. */
-export const ADDRESS_USES = ['in-use', 'free', 'cooling', 'unready', 'offered', 'releasing'] as const;
+export const ADDRESS_USES = ['in-use', 'free', 'kept', 'cooling', 'unready', 'offered', 'releasing'] as const;
 
 /** One Pod address of the node. */
 export type AddressView = {
@@ -24,6 +27,13 @@ export type AddressView = {
   readonly coolRemainingMs?: number;
   /** True when the supply lists it no more: it goes with its owner. */
   readonly isUnlisted?: true;
+  /** Whose it is beyond one Pod's life, whoever has it now. */
+  readonly keptFor?: {
+    /** `namespace/name` of its Pods. */
+    readonly pods: string;
+    /** The Pod that may use it now; absent while none may. */
+    readonly uid?: string;
+  };
 };
 
 /** One ENI of the node; what only the agent knows is absent without it. */
@@ -71,6 +81,7 @@ export function countUses(addresses: readonly AddressView[]): UseCounts {
   const counts = {
     'in-use': 0,
     free: 0,
+    kept: 0,
     cooling: 0,
     offered: 0,
     releasing: 0,

@@ -20,7 +20,10 @@ export function renderPool(view: PoolView, options: RenderOptions): string {
   const head = poolHead(view).map(
     ({ text, color }) => `${paint(cutText(plainText(text), options.width), color, options.isColored)}\n`,
   );
-  return [...head, '\n', renderTable(rows, COLUMNS, options)].join('');
+  const kept = view.addresses.filter(({ keptFor }) => keptFor !== undefined);
+  const columns = COLUMNS.filter(({ title }) => title !== 'KEPT' || kept.length > 0);
+  const ofKept = kept.length === 0 ? [] : ['\n', renderTable(kept, KEPT_COLUMNS, options)];
+  return [...head, '\n', renderTable(rows, columns, options), ...ofKept].join('');
 }
 
 /** Says where a view comes from, when that is not the running agent. Pure. */
@@ -39,7 +42,7 @@ export function poolHead(view: PoolView): readonly Line[] {
   if (notice !== undefined) lines.push({ text: notice, color: 'yellow' });
   const counts = countUses(view.addresses);
   const node = view.nodeName === '' ? '' : ` of ${view.nodeName}`;
-  lines.push({ text: `${counts.total} addresses${node}: ${usesText(counts, ['in-use', 'free', 'cooling'])}` });
+  lines.push({ text: `${counts.total} addresses${node}: ${usesText(counts, ['in-use', 'free', 'kept', 'cooling'])}` });
   const rest = usesText(counts, ['unready', 'offered', 'releasing']);
   if (rest !== '') lines.push({ text: `not available: ${rest}` });
   lines.push({ text: demandText(view) });
@@ -121,6 +124,7 @@ const COLUMNS: readonly Column<PoolRow>[] = [
   number('TOTAL', ({ total }) => total),
   number('IN USE', (counts) => counts['in-use']),
   { ...number('FREE', ({ free }) => free), color: ({ counts }) => (counts.free === 0 ? 'yellow' : undefined) },
+  number('KEPT', ({ kept }) => kept),
   number('COOLING', ({ cooling }) => cooling),
   number('UNREADY', ({ unready }) => unready, 3),
   number('OFFERED', ({ offered }) => offered, 2),
@@ -131,4 +135,13 @@ const COLUMNS: readonly Column<PoolRow>[] = [
     priority: 4,
     color: ({ state }) => (state === 'ready' || state === 'attached' || state === '' ? undefined : 'yellow'),
   },
+];
+
+/** Kept addresses one by one, whoever has them: of these the owner matters and not the number. */
+const KEPT_COLUMNS: readonly Column<AddressView>[] = [
+  { title: 'KEPT', text: ({ ip }) => ip },
+  { title: 'FOR', text: ({ keptFor }) => keptFor?.pods ?? '' },
+  { title: 'STATE', text: ({ use }) => use, color: ({ use }) => (use === 'in-use' ? 'green' : undefined) },
+  { title: 'POD UID', text: ({ keptFor }) => keptFor?.uid ?? '-', priority: 2 },
+  { title: 'ENI', text: ({ eniId }) => eniId, priority: 1 },
 ];

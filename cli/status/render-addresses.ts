@@ -12,6 +12,7 @@ export function renderAddresses(addresses: readonly AddressView[], options: Rend
 const COLORS: Readonly<Record<AddressUse, Color | undefined>> = {
   'in-use': 'green',
   free: undefined,
+  kept: 'cyan',
   cooling: 'cyan',
   offered: 'dim',
   releasing: 'dim',
@@ -40,8 +41,8 @@ const COLUMNS: readonly Column<AddressView>[] = [
 /** As many digits of a container id as `crictl pods` shows. */
 const ID_DIGITS = 13;
 
-function ownerText({ owner }: AddressView): string {
-  if (owner === undefined) return '';
+function ownerText({ owner, keptFor }: AddressView): string {
+  if (owner === undefined) return keptFor === undefined ? '' : `kept for ${keptFor.pods}`;
   const name = owner.podName === '' ? owner.containerId.slice(0, ID_DIGITS) : `${owner.podNamespace}/${owner.podName}`;
   return owner.ifName === 'eth0' ? name : `${name} ${owner.ifName}`;
 }

@@ -1,0 +1,14 @@
+import type { PodNetwork } from '../../dataplane/network.ts';
+import type { LeaseKey } from './lease.ts';
+import type { Supply } from './supply.ts';
+
+/**
+ * Takes from a Pod what the node does not want of it any more: addresses that were taken over by the next Pod of its name,
+ * elsewhere. Undefined when none is left. Pure.
+ */
+export function withoutTakenOver(supply: Supply | undefined, key: LeaseKey, pod: PodNetwork): PodNetwork | undefined {
+  const taken = new Set((supply?.takenOver ?? []).filter(({ leaseKey }) => leaseKey === key).map(({ ip }) => ip));
+  if (taken.size === 0) return pod;
+  const ips = pod.ips.filter((ip) => !taken.has(ip));
+  return ips.length === 0 ? undefined : { ...pod, ips };
+}
