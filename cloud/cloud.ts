@@ -184,7 +184,11 @@ export type EipSpec = {
 };
 
 /** Which EIPs to describe. */
-export type EipQuery = { readonly eipIds: readonly string[] } | { readonly eniId: string } | { readonly name: string };
+export type EipQuery =
+  | { readonly eipIds: readonly string[] }
+  | { readonly eniId: string }
+  | { readonly name: string }
+  | { readonly tag: { readonly key: string; readonly value: string } };
 
 /** Instances: read only. */
 export type InstancePort = {

@@ -1,4 +1,4 @@
-import { CONDITIONS, condition, deletePolicy, duration, id } from './common-values.ts';
+import { CONDITIONS, condition, deletePolicy, duration, id, objectName } from './common-values.ts';
 import { type Resource, resourceOf } from './decode-resource.ts';
 import { EIP_CHARGE_TYPES, EIP_ISPS } from './eip-wish.ts';
 import { ownedBy, part } from './field.ts';
@@ -31,6 +31,11 @@ const STATUS = {
   ),
   privateIP: ipamd.optional(ipv4, "The Pod's address that it is bound to."),
   eniID: ipamd.optional(id, 'The ENI that the Pod address is on.'),
+  nodeName: ipamd.optional(objectName, 'The node whose places for EIPs it takes one of.'),
+  allocations: ipamd.optional(
+    wholeNumber(0, 1_000_000),
+    'How many allocations were begun for it: what makes name and ClientToken of the next one.',
+  ),
   isOurs: ipamd.optional(
     flag,
     'true: made for the claim, so released with it. false: somebody lent it; never released.',
@@ -65,6 +70,12 @@ export const EIP_CLAIM_KIND = resourceKind({
     AGE_COLUMN,
   ],
 });
+
+/** Names of the fields of an EIPClaim's spec and status: who writes them keeps all others as they are. */
+export const EIP_CLAIM_FIELDS = {
+  spec: new Set(Object.keys(SPEC)),
+  status: new Set(Object.keys(STATUS)),
+} as const satisfies Readonly<Record<string, ReadonlySet<string>>>;
 
 /** An EIPClaim, decoded. */
 export type EipClaim = Resource<(typeof EIP_CLAIM_KIND)['fields']>;

@@ -1,3 +1,4 @@
+import { EIP_CLAIM_KIND } from '../crd/eip-claim.ts';
 import { NODE_ENI_CONFIG_KIND } from '../crd/node-eni-config-fields.ts';
 import { VPC_IP_KIND } from '../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../crd/vpc-ip-claim.ts';
@@ -7,6 +8,7 @@ import { CONFIG_MAPS, MACHINES, NODES, PODS, resourceTypeOf } from '../kube/reso
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { IpamdConfig } from './config/options.ts';
+import { decodeEipClaim, type EipClaimEntry } from './eip/claim-book.ts';
 import { decodeNec, type NecEntry } from './nec-cache.ts';
 import { decodeMachine, MACHINE_INDEXES, type MachineEntry } from './nodes/machine-entry.ts';
 import { decodeNode, type NodeEntry } from './nodes/node-entry.ts';
@@ -74,6 +76,11 @@ export function openRecordInformers(deps: InformerDeps): RecordInformers {
     vips: open<VipFacts>(deps, resourceTypeOf(VPC_IP_KIND), { decode: decodeVip, indexes: VIP_INDEXES }),
     claims: open<ClaimFacts>(deps, resourceTypeOf(VPC_IP_CLAIM_KIND), { decode: decodeClaim, indexes: CLAIM_INDEXES }),
   };
+}
+
+/** Opens the claims of EIPs: followed by the leader alone. */
+export function openEipClaims(deps: InformerDeps): Informer<EipClaimEntry> {
+  return open<EipClaimEntry>(deps, resourceTypeOf(EIP_CLAIM_KIND), { decode: decodeEipClaim });
 }
 
 /** Shows informers by the name of what they follow, for health and metrics. */

@@ -40,6 +40,7 @@ export function createEipPort(call: Caller, batcher: IdBatcher<Eip>): EipPort {
     describe: async (query, context) => {
       if ('eipIds' in query) return await batcher.get(query.eipIds, context);
       if ('eniId' in query) return await filtered('network-interface-id', query.eniId, context);
+      if ('tag' in query) return await filtered(`tag:${query.tag.key}`, query.tag.value, context);
       return await filtered('address-name', query.name, context);
     },
   };

@@ -21,6 +21,7 @@ import { createNodeFacts, type KnownNodeFacts } from '../nodes/node-facts.ts';
 import type { IpamdMetrics } from '../observability/metrics.ts';
 import { BY_INSTANCE, type InformerDeps, type Informers, type RecordInformers } from '../open-informers.ts';
 import { openSubnets, type Subnets } from '../subnets/open-subnets.ts';
+import { keepPodEips } from './keep-pod-eips.ts';
 import { keepPodRecords, openRecords } from './keep-pod-records.ts';
 import { closeQueues, makeQueues, type Queues } from './queues.ts';
 import { runAudit } from './run-audit.ts';
@@ -92,6 +93,7 @@ export async function lead(deps: LeadDeps, term: Term, drain: AbortSignal): Prom
   try {
     if (!(await areSynced(deps.informers, signal))) return;
     background.push(subnets.run(signal), instances.run(parts.instanceIds, signal), runAudit(deps, parts, signal));
+    background.push(keepPodEips(deps, parts, term, signal));
     if (records !== undefined) background.push(keepPodRecords(deps, records, signal));
     const stopWaking = wakeNodes({ ...deps.informers, machines: deps.machines(), instances, subnets }, queues);
     await Promise.all([runSupply(deps, parts, term, signal), runNodes(deps, parts, signal)]);

@@ -2,18 +2,20 @@ import { WorkQueue } from '../../kube/work-queue.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { QueueSample } from '../observability/state-metrics.ts';
 
-/** The lines in which names of nodes wait while this process leads. */
+/** The lines in which work waits while this process leads. */
 export type Queues = {
   /** For their supply: ENIs and addresses. */
   readonly supply: WorkQueue;
   /** For their NodeENIConfig, taint and condition. */
   readonly nodes: WorkQueue;
+  /** Keys of Pods, for their EIPs. */
+  readonly eips: WorkQueue;
 };
 
 /** Makes empty queues. */
 export function makeQueues(clock: Clock, random: () => number): Queues {
   const make = () => new WorkQueue({ clock, random });
-  return { supply: make(), nodes: make() };
+  return { supply: make(), nodes: make(), eips: make() };
 }
 
 /** Hands out nothing more; what is worked on goes on. */

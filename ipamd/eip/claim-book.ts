@@ -1,0 +1,91 @@
+import { type EipClaim, eipClaim } from '../../crd/eip-claim.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { Faults } from '../../runtime/decode.ts';
+
+/** What is kept of every EIPClaim. */
+export type EipClaimEntry = {
+  /** `namespace/name`: the Pod's. */
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Undefined for what somebody edited into nonsense: it still names an EIP, perhaps. */
+  readonly claim: EipClaim | undefined;
+  /** EIPs that it has, or that a call of it is about. */
+  readonly eipIds: readonly string[];
+  readonly nodeName: string | undefined;
+};
+
+const EIP_ID = /eip-[a-z0-9]{1,32}/g;
+
+/** Reads an EIPClaim for an informer. Pure. */
+export function decodeEipClaim(object: KubeObject): EipClaimEntry {
+  const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
+  const claim = eipClaim(object, '', new Faults());
+  const status = claim?.status;
+  const ofIntents = (status?.intents ?? []).map(({ eipID }) => eipID);
+  // Of what cannot be read, whatever looks like an EIP is taken for its own.
+  const eipIds =
+    claim === undefined ? (JSON.stringify(object['status'] ?? {}).match(EIP_ID) ?? []) : [status?.eipID, ...ofIntents];
+  return {
+    key: `${namespace}/${name}`,
+    uid,
+    resourceVersion,
+    claim,
+    eipIds: [...new Set(eipIds.filter((eipId) => eipId !== undefined))],
+    nodeName: status?.nodeName,
+  };
+}
+
+/** All EIPClaims, as a watch has them and as our own later writes left them. */
+export class ClaimBook {
+  readonly #cache: { get(key: string): EipClaimEntry | undefined; values(): Iterable<EipClaimEntry> };
+  readonly #written = new Map<string, EipClaimEntry>();
+
+  constructor(cache: { get(key: string): EipClaimEntry | undefined; values(): Iterable<EipClaimEntry> }) {
+    this.#cache = cache;
+  }
+
+  /** Notes what a write, or a read past the watch, brought. */
+  note(object: KubeObject): void {
+    const entry = decodeEipClaim(object);
+    this.#written.set(entry.key, entry);
+  }
+
+  /** Notes that a claim is gone. */
+  forget(key: string): void {
+    this.#written.delete(key);
+  }
+
+  /** Tells whether there is, or was a moment ago, a claim of this key. */
+  has(key: string): boolean {
+    return this.#cache.get(key) !== undefined || this.#written.has(key);
+  }
+
+  /** All claims. */
+  values(): readonly EipClaimEntry[] {
+    const all = new Map([...this.#cache.values()].map((entry) => [entry.key, entry]));
+    for (const [key, written] of this.#written) {
+      const cached = all.get(key);
+      if (cached !== undefined && !isOlder(cached, written)) this.#written.delete(key);
+      else all.set(key, written);
+    }
+    return [...all.values()];
+  }
+
+  /** EIPs that other claims than this one have, by id. */
+  rivalsOf(key: string): ReadonlyMap<string, string> {
+    const others = this.values().filter((entry) => entry.key !== key);
+    return new Map(others.flatMap((entry) => entry.eipIds.map((eipId) => [eipId, entry.key] as const)));
+  }
+
+  /** How many other claims have, or are getting, an EIP on a node. */
+  usedOn(nodeName: string, exceptKey: string): number {
+    return this.values().filter((entry) => entry.nodeName === nodeName && entry.key !== exceptKey).length;
+  }
+}
+
+function isOlder(cached: EipClaimEntry, written: EipClaimEntry): boolean {
+  const [first, second] = [cached.resourceVersion, written.resourceVersion];
+  // Versions are opaque by contract and numbers in fact; where they are not, the watch is believed.
+  return /^\d+$/.test(first) && /^\d+$/.test(second) && BigInt(first) < BigInt(second);
+}

@@ -1,0 +1,77 @@
+import type { Eip } from '../../cloud/cloud.ts';
+import type { EipSight, EipTarget } from './eip-view.ts';
+
+/** Which of the EIPs that somebody lent a claim may have. */
+export type LentChoice =
+  | { readonly kind: 'chosen'; readonly eip: Eip }
+  /** `isFinal`: waiting alone does not help. */
+  | { readonly kind: 'none'; readonly message: string; readonly isFinal: boolean };
+
+/**
+ * Chooses from a list of existing EIPs. The number at the end of the Pod's name says which one; a Pod without a number
+ * gets the first that is free, beginning at a place of the list that its name alone decides, so that many Pods do not
+ * try for the same one. What another claim has, or what is bound to something else, is somebody's: never taken. Pure.
+ */
+export function decideLentEip(
+  key: string,
+  eipIds: readonly string[],
+  sight: EipSight,
+  target: EipTarget | undefined,
+): LentChoice {
+  const ordinal = ordinalOf(key);
+  const inOrder = ordinal === undefined ? rotated(eipIds, key) : eipIds.slice(ordinal, ordinal + 1);
+  if (inOrder.length === 0) {
+    const message = `eip-id-list has ${eipIds.length} EIPs, none for number ${ordinal}; add one to the list`;
+    return { kind: 'none', message, isFinal: true };
+  }
+  const refusals: string[] = [];
+  for (const eipId of inOrder) {
+    const eip = sight.byId.get(eipId);
+    const refusal = refusalOf(eipId, eip, sight, target);
+    if (refusal === undefined && eip !== undefined) return { kind: 'chosen', eip };
+    refusals.push(refusal ?? `${eipId} does not exist`);
+  }
+  return { kind: 'none', message: refusals.join('; '), isFinal: false };
+}
+
+/** Tells whose an EIP is that is not free; undefined when it may be taken. Pure. */
+export function refusalOf(
+  eipId: string,
+  eip: Eip | undefined,
+  sight: Pick<EipSight, 'rivals'>,
+  target: EipTarget | undefined,
+): string | undefined {
+  if (eip === undefined) return `${eipId} does not exist in this account and region`;
+  const rival = sight.rivals.get(eipId);
+  if (rival !== undefined) return `${eipId} belongs to the EIPClaim ${rival}`;
+  const isHere = target !== undefined && eip.eniId === target.eniId && eip.privateIp === target.ip;
+  if (isHere || eip.status === 'UNBIND') return undefined;
+  return `${eipId} is ${holderOf(eip)}; it is not taken away from there`;
+}
+
+/** Says what an EIP is bound to. Pure. */
+export function holderOf(eip: Eip): string {
+  const { eniId, privateIp, instanceId, status } = eip;
+  const places = [
+    ...(instanceId === undefined ? [] : [`instance ${instanceId}`]),
+    ...(eniId === undefined ? [] : [`ENI ${eniId}`]),
+    ...(privateIp === undefined ? [] : [`address ${privateIp}`]),
+  ];
+  return places.length === 0 ? status : `bound to ${places.join(', ')} (${status})`;
+}
+
+function ordinalOf(key: string): number | undefined {
+  const [, digits] = /-(0|[1-9][0-9]{0,5})$/.exec(key) ?? [];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+function rotated(eipIds: readonly string[], key: string): readonly string[] {
+  let sum = 0;
+  for (const character of key) sum = (sum * HASH_FACTOR + (character.codePointAt(0) ?? 0)) % HASH_MODULUS;
+  const start = eipIds.length === 0 ? 0 : sum % eipIds.length;
+  return [...eipIds.slice(start), ...eipIds.slice(0, start)];
+}
+
+/** A small multiplicative hash: spread is all that is asked of it. */
+const HASH_FACTOR = 31;
+const HASH_MODULUS = 1_000_003;

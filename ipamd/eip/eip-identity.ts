@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+import type { Eip, Tags } from '../../cloud/cloud.ts';
+
+/** Tags of EIPs that ipamd makes. */
+export const EIP_TAG = { cluster: 'tke-clusterId', created: 'tke-created-eip', claim: 'tke-eip-claim' } as const;
+
+/** Longest value of a tag. @see https://cloud.tencent.com/document/product/651/13354 (limits of tags) */
+const LONGEST_TAG = 127;
+const DIGEST_CHARACTERS = 16;
+
+/** Returns the tags of an EIP that is made for a claim: by them it is found when its id never arrived. Pure. */
+export function eipTags(clusterId: string, claimKey: string): Tags {
+  return { [EIP_TAG.cluster]: clusterId, [EIP_TAG.created]: 'true', [EIP_TAG.claim]: claimTag(claimKey) };
+}
+
+/** Returns the value of the tag that names a claim, `namespace/name`; its end is a digest where that is too long. Pure. */
+export function claimTag(claimKey: string): string {
+  if (claimKey.length <= LONGEST_TAG) return claimKey;
+  const digest = createHash('sha256').update(claimKey).digest('hex').slice(0, DIGEST_CHARACTERS);
+  return `${claimKey.slice(0, LONGEST_TAG - DIGEST_CHARACTERS - 1)}_${digest}`;
+}
+
+/** Returns what is the same for each try of one allocation, and for no other: name and ClientToken. Pure. */
+export function eipName(claimUid: string, allocation: number): string {
+  return `tke-eip-${claimUid.slice(0, LONGEST_UID)}-${allocation}`;
+}
+
+/** A ClientToken has at most 64 characters. */
+const LONGEST_UID = 40;
+
+/** Tells whether an EIP was made by ipamd for this claim: the only EIPs that are ever released for it. Pure. */
+export function isMadeFor(eip: Pick<Eip, 'tags'>, clusterId: string, claimKey: string): boolean {
+  const wanted = Object.entries(eipTags(clusterId, claimKey));
+  return wanted.every(([key, value]) => eip.tags[key] === value);
+}
+
+/** Tells whether an EIP was made by ipamd for this cluster. Pure. */
+export function isMadeHere(eip: Pick<Eip, 'tags'>, clusterId: string): boolean {
+  return eip.tags[EIP_TAG.cluster] === clusterId && eip.tags[EIP_TAG.created] === 'true';
+}

@@ -1,0 +1,68 @@
+import { type Condition, withCondition } from '../../kube/conditions.ts';
+import type { EipPhase, EipStatus } from './eip-view.ts';
+
+/** Why a claim is in its phase, for people. */
+export type EipReason = {
+  /** A word for the condition. */
+  readonly reason: string;
+  readonly message?: string;
+};
+
+/**
+ * Returns a status in this phase, with the condition Ready that belongs to it; the very same one when nothing changes,
+ * so that no write is made. Pure.
+ */
+export function inPhase(status: EipStatus, phase: EipPhase, why: EipReason, nowMs: number): EipStatus {
+  const { message: _message, ...rest } = status;
+  const isReady = phase === 'Bound';
+  const conditions = withCondition(
+    (status.conditions ?? []) as readonly Condition[],
+    {
+      type: 'Ready',
+      status: isReady ? 'True' : 'False',
+      reason: why.reason,
+      ...(why.message === undefined ? {} : { message: why.message.slice(0, MOST_TEXT) }),
+    },
+    instantOf(nowMs),
+  );
+  const next: EipStatus = {
+    ...rest,
+    phase,
+    ...(why.message === undefined ? {} : { message: why.message.slice(0, MOST_TEXT) }),
+    conditions: [...conditions],
+  };
+  return isSameStatus(status, next) ? status : next;
+}
+
+/** Length of the field. */
+const MOST_TEXT = 1024;
+
+/** Writes a moment as RFC 3339 does. Pure. */
+export function instantOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** Tells whether two statuses, or specs, say the same, in whatever order their fields are. Pure. */
+export function isSameStatus(one: object, other: object): boolean {
+  return canonical(one) === canonical(other);
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) =>
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );
+}
+
+/** Returns a status without an EIP and its binding. Pure. */
+export function withoutEip(status: EipStatus): EipStatus {
+  const { eipID: _eipID, publicIP: _publicIP, isOurs: _isOurs, ...rest } = withoutBinding(status);
+  return rest;
+}
+
+/** Returns a status of an EIP that is bound nowhere. Pure. */
+export function withoutBinding(status: EipStatus): EipStatus {
+  const { privateIP: _privateIP, eniID: _eniID, nodeName: _nodeName, ...rest } = status;
+  return rest;
+}

@@ -1,0 +1,74 @@
+import type { Eip } from '../../cloud/cloud.ts';
+import { inPhase, withoutBinding, withoutEip } from './eip-status.ts';
+import { type EipIntent, type EipSight, type EipStatus, IS_GOING, IS_MOVING } from './eip-view.ts';
+
+/**
+ * What a description says of a call. `repeat`: not done, and the same ClientToken makes it safe to send again. `undone`:
+ * not done, and no request is under way that could still do it.
+ */
+export type EipOutcome =
+  | { readonly kind: 'done'; readonly status: EipStatus }
+  | { readonly kind: 'undone' }
+  | { readonly kind: 'repeat' }
+  | { readonly kind: 'moving' };
+
+/** Judges from a description what became of a call of a claim. Pure. */
+export function findEipOutcome(intent: EipIntent, status: EipStatus, sight: EipSight, nowMs: number): EipOutcome {
+  const eip = intent.action === 'AllocateAddresses' ? allocated(intent, sight) : sight.byId.get(intent.eipID ?? '');
+  switch (intent.action) {
+    case 'AllocateAddresses':
+      return judgeAllocation(intent, status, eip, nowMs);
+    case 'AssociateAddress':
+      if (eip !== undefined && IS_MOVING.includes(eip.status)) return { kind: 'moving' };
+      return judgeBinding(intent, status, eip, nowMs);
+    case 'DisassociateAddress':
+      if (eip !== undefined && IS_MOVING.includes(eip.status)) return { kind: 'moving' };
+      return eip === undefined || eip.status === 'UNBIND' || !isThere(eip, status)
+        ? { kind: 'done', status: withoutIntent(withoutBinding(status), intent) }
+        : { kind: 'undone' };
+    case 'ReleaseAddresses':
+      if (eip === undefined) return { kind: 'done', status: withoutIntent(withoutEip(withoutCount(status)), intent) };
+      return IS_GOING.includes(eip.status) ? { kind: 'moving' } : { kind: 'undone' };
+    default:
+      // Somebody wrote it there by hand: no call of a claim.
+      return { kind: 'undone' };
+  }
+}
+
+/** Returns a status without an intent. Pure. */
+export function withoutIntent(status: EipStatus, intent: Pick<EipIntent, 'id'>): EipStatus {
+  const left = (status.intents ?? []).filter((one) => one.id !== intent.id);
+  const { intents: _intents, ...rest } = status;
+  return left.length === 0 ? rest : { ...rest, intents: left };
+}
+
+/** By the id of the answer, or where none came by the name that no other allocation has. */
+function allocated(intent: EipIntent, { byId, made }: EipSight): Eip | undefined {
+  if (intent.eipID !== undefined) return byId.get(intent.eipID);
+  return made.find((eip) => eip.name === intent.resourceName);
+}
+
+function judgeAllocation(intent: EipIntent, status: EipStatus, eip: Eip | undefined, nowMs: number): EipOutcome {
+  if (eip === undefined) return { kind: intent.eipID === undefined ? 'repeat' : 'undone' };
+  if (eip.status === 'CREATING') return { kind: 'moving' };
+  if (IS_GOING.includes(eip.status)) return { kind: 'undone' };
+  const held = { ...withoutIntent(status, intent), eipID: eip.eipId, publicIP: eip.publicIp, isOurs: true };
+  const why = { reason: 'Binding', message: `${eip.eipId} is being bound` };
+  return { kind: 'done', status: inPhase(held, 'Binding', why, nowMs) };
+}
+
+function judgeBinding(intent: EipIntent, status: EipStatus, eip: Eip | undefined, nowMs: number): EipOutcome {
+  const isDone = eip !== undefined && eip.eniId === intent.eniID && eip.privateIp === intent.ips?.[0];
+  if (!isDone) return { kind: 'undone' };
+  return { kind: 'done', status: inPhase(withoutIntent(status, intent), 'Bound', { reason: 'Bound' }, nowMs) };
+}
+
+function isThere(eip: Eip, { eniID, privateIP }: EipStatus): boolean {
+  return eip.eniId === eniID && eip.privateIp === privateIP;
+}
+
+/** A claim whose EIP is released looks for no other. */
+function withoutCount(status: EipStatus): EipStatus {
+  const { allocations: _allocations, ...rest } = status;
+  return rest;
+}

@@ -1,0 +1,50 @@
+import { readEipWish } from '../../crd/eip-wish.ts';
+import { POD_ANNOTATION } from '../../crd/names.ts';
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { readClaimExpiry } from '../../crd/pod-wishes.ts';
+import { Faults } from '../../runtime/decode.ts';
+import type { PodFacts } from '../records/pod-facts.ts';
+import type { EipPod, EipTarget } from './eip-view.ts';
+
+/** Tells whether a Pod asks for an EIP, well or badly. Pure. */
+export function isAskingForEip({ annotations }: Pick<PodFacts, 'annotations'>): boolean {
+  return annotations[POD_ANNOTATION.eipAttributes] !== undefined || annotations[POD_ANNOTATION.eipIdList] !== undefined;
+}
+
+/** Reads what a Pod asks for and where its address is. `status`: of its node's NodeENIConfig. Pure. */
+export function findEipPod(pod: PodFacts, status: NodeEniConfigStatus | undefined): EipPod {
+  const faults = new Faults();
+  const wish = readEipWish(pod.annotations, faults);
+  const [first] = faults.list;
+  const expired = pod.annotations[POD_ANNOTATION.claimExpiredDuration];
+  const isReadable = expired !== undefined && readClaimExpiry(expired.trim(), '', new Faults()) !== undefined;
+  return {
+    uid: pod.uid,
+    publicIp: pod.annotations[POD_ANNOTATION.eipPublicIp],
+    isLeaving: pod.isLeaving,
+    wish,
+    wishFault: first === undefined ? undefined : `${first.path}: expected ${first.expected}, got ${first.got}`,
+    claimExpired: isReadable ? expired.trim() : undefined,
+    target: targetOf(pod, status),
+  };
+}
+
+/** Where the Pod's IPv4 address is: an EIP is bound to a shared ENI's address, or to the only one of an exclusive ENI. */
+function targetOf(pod: PodFacts, status: NodeEniConfigStatus | undefined): EipTarget | undefined {
+  const ip = pod.ips.find((one) => !one.includes(':'));
+  if (ip === undefined) return undefined;
+  for (const eni of status?.eniInfos ?? []) {
+    if (eni.state !== 'Attached') continue;
+    const isDirect = eni.mode === 'direct-eni' && eni.primaryIP === ip && isFor(eni.claim, pod);
+    const address = (eni.addresses ?? []).find((one) => one.ip === ip && one.state === 'Assigned');
+    if (isDirect || (address !== undefined && isFor(address.claim, pod))) {
+      return { nodeName: pod.nodeName, eniId: eni.eniID, ip };
+    }
+  }
+  return undefined;
+}
+
+/** A kept address is the Pod's only while its mark says so. */
+function isFor(mark: { readonly uid?: string } | undefined, pod: PodFacts): boolean {
+  return mark === undefined || mark.uid === pod.uid;
+}

@@ -1,0 +1,83 @@
+import type { ControllerObserver } from '../../kube/controller.ts';
+import { runController } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { WorkQueue } from '../../kube/work-queue.ts';
+import type { NecEntry } from '../nec-cache.ts';
+import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../records/pod-facts.ts';
+import { ClaimBook, type EipClaimEntry } from './claim-book.ts';
+import { EipController } from './eip-controller.ts';
+import type { EipDeps } from './eip-deps.ts';
+import { findEipPod, isAskingForEip } from './find-eip-pod.ts';
+
+/** What the EIPs of all Pods are kept with. */
+export type KeepEipsDeps = Omit<EipDeps, 'podOf' | 'limitOf' | 'book'> & {
+  readonly pods: Informer<PodFacts>;
+  readonly necs: Informer<NecEntry>;
+  readonly claims: Informer<EipClaimEntry>;
+  readonly queue: WorkQueue;
+  readonly observer?: ControllerObserver;
+};
+
+/** EIPs are some dozens, and each waits for the cloud most of the time. */
+const WORKERS = 20;
+
+/** Keeps the EIPs of all Pods until aborted, from when every informer has its first list. For the leader alone. */
+export async function keepEips(deps: KeepEipsDeps, signal: AbortSignal): Promise<void> {
+  const { pods, necs, claims, queue, clock, log, observer } = deps;
+  await Promise.all([pods, necs, claims].map((informer) => informer.synced(signal)));
+  const book = new ClaimBook(claims);
+  const controller = new EipController({
+    ...deps,
+    book,
+    podOf: (key) => {
+      const pod = pods.get(key);
+      return pod === undefined ? undefined : findEipPod(pod, necs.get(pod.nodeName)?.decoded?.status);
+    },
+    limitOf: (nodeName) => necs.get(nodeName)?.decoded?.status?.maxEIPs,
+  });
+  const stop = wakeEips(deps, book);
+  try {
+    await runController(
+      {
+        name: 'eips',
+        queue,
+        workers: WORKERS,
+        reconcile: (key, by) => controller.reconcile(key, by),
+        clock,
+        log,
+        ...(observer && { observer }),
+      },
+      signal,
+    );
+  } finally {
+    stop();
+  }
+}
+
+/** Puts Pods in line when something that their EIPs depend on has changed; all of them once at the start. */
+function wakeEips({ pods, necs, claims, queue }: KeepEipsDeps, book: ClaimBook): () => void {
+  const wake = (pod: PodFacts): void => {
+    if (isAskingForEip(pod) || book.has(podKeyOf(pod))) queue.add(podKeyOf(pod));
+  };
+  for (const pod of pods.values()) wake(pod);
+  for (const { key } of claims.values()) queue.add(key);
+  const ends = [
+    pods.subscribe(({ before, after }) => {
+      for (const pod of [before, after]) if (pod !== undefined) wake(pod);
+    }),
+    claims.subscribe(({ key }) => queue.add(key)),
+    necs.subscribe(({ key, before, after }) => {
+      // The agent writes its demand all the time; these alone say that an address came, went or moved.
+      if (isSameSupply(before, after)) return;
+      for (const pod of pods.byIndex(PODS_BY_NODE, key)) wake(pod);
+    }),
+  ];
+  return () => {
+    for (const end of ends) end();
+  };
+}
+
+function isSameSupply(before: NecEntry | undefined, after: NecEntry | undefined): boolean {
+  const [was, is] = [before?.decoded?.status, after?.decoded?.status];
+  return was?.supplyEpoch === is?.supplyEpoch && was?.maxEIPs === is?.maxEIPs;
+}

@@ -1,0 +1,24 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import type { EipDeps } from './eip-deps.ts';
+import { claimTag, EIP_TAG, isMadeFor } from './eip-identity.ts';
+import type { EipSight } from './eip-view.ts';
+
+/** Asks the cloud for EIPs by id, and for those that were made for a claim. @throws CloudError */
+export async function lookAtEips(
+  { cloud, leader, book }: Pick<EipDeps, 'cloud' | 'leader' | 'book'>,
+  key: string,
+  eipIds: readonly string[],
+  context: CallContext,
+): Promise<EipSight> {
+  const tag = { key: EIP_TAG.claim, value: claimTag(key) };
+  const [named, tagged] = await Promise.all([
+    eipIds.length === 0 ? [] : cloud.eips.describe({ eipIds }, context),
+    cloud.eips.describe({ tag }, context),
+  ]);
+  const made = tagged.filter((eip) => isMadeFor(eip, leader.clusterId, key));
+  return {
+    byId: new Map([...tagged, ...named].map((eip) => [eip.eipId, eip])),
+    made: made.toSorted((one, other) => (one.eipId < other.eipId ? -1 : 1)),
+    rivals: book.rivalsOf(key),
+  };
+}

@@ -1,0 +1,231 @@
+import type { CallContext, CloudTask } from '../../cloud/cloud.ts';
+import { type CloudError, isCloudError } from '../../cloud/cloud-error.ts';
+import type { EipClaim } from '../../crd/eip-claim.ts';
+import { decideIntentTurn } from '../nec/decide-intent-turn.ts';
+import { claimBreaker, EIP_QUOTA, type EipDeps } from './eip-deps.ts';
+import { inPhase } from './eip-status.ts';
+import type { EipIntent, EipNote, EipPhase, EipSight, EipStatus } from './eip-view.ts';
+import { findEipOutcome, withoutIntent } from './find-eip-outcome.ts';
+import { lookAtEips } from './look-at-eips.ts';
+import { eipTaskOf, sendEipCall } from './make-eip-call.ts';
+
+/** A claim that has an intent on record. */
+export type EipCase = { readonly key: string; readonly claim: EipClaim };
+
+/** What came of a call; all but `wait` is written with the status. */
+export type RunOutcome =
+  /** It is over, done or not: the intent is gone from the status. */
+  | { readonly kind: 'ended'; readonly status: EipStatus; readonly note?: EipNote }
+  /** The cloud works on it, or nobody knows: looked at again. */
+  | { readonly kind: 'open'; readonly status: EipStatus; readonly afterMs: number }
+  /** It may not be found out yet. */
+  | { readonly kind: 'wait'; readonly ms: number };
+
+/** How long a call waits for its task before the record says that it was accepted. */
+const SETTLE_MS = 30_000;
+const LOOK_EACH_MS = 1_000;
+/** A description may be older than the task that is done. */
+const MOST_LOOKS = 8;
+const OPEN_MS = 5_000;
+const UNCLEAR_MS = 2_000;
+const FIRST_REFUSAL_MS = 5_000;
+const FIRST_NEVER_MS = 60_000;
+
+/** Makes the calls of claims and finds out what became of them. Remembers when it first saw an intent. */
+export class EipRunner {
+  readonly #deps: EipDeps;
+  readonly #firstSeenMs = new Map<string, number>();
+
+  constructor(deps: EipDeps) {
+    this.#deps = deps;
+  }
+
+  /** What goes with calls for a claim. */
+  contextOf(key: string, signal: AbortSignal): CallContext {
+    const timeoutMs = this.#deps.leader.requestTimeoutSeconds * 1000;
+    return { priority: 'pod', owner: `eip/${key}`, signal, timeoutMs };
+  }
+
+  /** Sends the call of an intent that is on record. Rejects with the signal's reason only. */
+  async send(one: EipCase, intent: EipIntent, signal: AbortSignal): Promise<RunOutcome> {
+    const { breakers } = this.#deps;
+    const sent: EipIntent = { ...intent, tries: (intent.tries ?? 0) + 1 };
+    this.#note(sent);
+    if (intent.action === 'AllocateAddresses') breakers.beginProbe(EIP_QUOTA, one.key);
+    let task: CloudTask;
+    try {
+      task = await sendEipCall(this.#deps, sent, one.claim.spec ?? {}, this.contextOf(one.key, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isCloudError(error)) throw error;
+      return await this.#failed(one, sent, error, signal);
+    }
+    if (intent.action === 'AllocateAddresses') breakers.reset(EIP_QUOTA);
+    const [eipID] = 'eipIds' in task.goal ? task.goal.eipIds : [];
+    const accepted: EipIntent = {
+      ...sent,
+      phase: 'Accepted',
+      taskID: task.taskId,
+      ...(eipID === undefined ? {} : { eipID }),
+    };
+    return await this.#follow(one, accepted, task, signal);
+  }
+
+  /** Finds out what became of an intent that was on record when the turn began. */
+  async resolve(one: EipCase, intent: EipIntent, signal: AbortSignal): Promise<RunOutcome> {
+    const { clock, leader } = this.#deps;
+    const firstSeenMs = this.#note(intent);
+    const turn = decideIntentTurn(intent, {
+      ownEpoch: leader.epoch,
+      firstSeenMs,
+      nowMs: clock.monotonicMs(),
+      leaseMs: leader.term.leaseMs,
+    });
+    if (turn.kind === 'wait') return turn;
+    const task = eipTaskOf(intent);
+    if (task !== undefined) return await this.#follow(one, intent, task, signal);
+    const judged = await this.#judge(one, intent, signal);
+    if (judged === 'repeat') return await this.send(one, intent, signal);
+    if (judged === 'undone') return this.#undone(one, intent);
+    return judged === 'moving' ? this.#open(one, intent, OPEN_MS) : judged;
+  }
+
+  #note({ id }: EipIntent): number {
+    const firstMs = this.#firstSeenMs.get(id) ?? this.#deps.clock.monotonicMs();
+    if (this.#firstSeenMs.size > MOST_REMEMBERED) this.#firstSeenMs.clear();
+    this.#firstSeenMs.set(id, firstMs);
+    return firstMs;
+  }
+
+  async #follow(one: EipCase, intent: EipIntent, task: CloudTask, signal: AbortSignal): Promise<RunOutcome> {
+    const context = { ...this.contextOf(one.key, signal), timeoutMs: SETTLE_MS };
+    let settled: Awaited<ReturnType<EipDeps['cloud']['tasks']['settle']>>;
+    try {
+      settled = await this.#deps.cloud.tasks.settle(task, context);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isCloudError(error)) throw error;
+      settled = { kind: 'pending' };
+    }
+    if (settled.kind === 'pending') return this.#open(one, intent, OPEN_MS);
+    for (let looks = 0; looks < MOST_LOOKS; looks++) {
+      const judged = await this.#judge(one, intent, signal);
+      if (judged === 'undone' && settled.kind !== 'done') {
+        const message = settled.kind === 'failed' ? settled.reason : 'the cloud knows no such task';
+        return this.#refused(one, intent, 'TASK_FAILED', message, undefined, FIRST_REFUSAL_MS);
+      }
+      if (typeof judged !== 'string') return judged;
+      await this.#deps.clock.sleep(LOOK_EACH_MS, signal);
+    }
+    // The task is done, and what it did is undone again, or described late: the next decision begins with a look.
+    return { kind: 'ended', status: withoutIntent(one.claim.status ?? {}, intent) };
+  }
+
+  async #judge(
+    one: EipCase,
+    intent: EipIntent,
+    signal: AbortSignal,
+  ): Promise<RunOutcome | 'undone' | 'repeat' | 'moving'> {
+    const { clock } = this.#deps;
+    const status = one.claim.status ?? {};
+    let sight: EipSight;
+    try {
+      const eipIds = intent.eipID === undefined ? [] : [intent.eipID];
+      sight = await lookAtEips(this.#deps, one.key, eipIds, this.contextOf(one.key, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isCloudError(error)) throw error;
+      return 'moving';
+    }
+    const found = findEipOutcome(intent, status, sight, clock.nowMs());
+    if (found.kind !== 'done') return found.kind;
+    this.#deps.breakers.reset(claimBreaker(one.key));
+    if (intent.action === 'ReleaseAddresses') this.#deps.breakers.ease(EIP_QUOTA);
+    const note = doneNote(intent, found.status);
+    return { kind: 'ended', status: found.status, ...(note === undefined ? {} : { note }) };
+  }
+
+  async #failed(one: EipCase, intent: EipIntent, error: CloudError, signal: AbortSignal): Promise<RunOutcome> {
+    const { key } = one;
+    const { breakers, ids } = this.#deps;
+    if (intent.action === 'AllocateAddresses') breakers.endProbe(EIP_QUOTA, key);
+    if (error.retry === 'resolve') {
+      const lastError = { code: error.code, message: error.text.slice(0, MOST_TEXT), at: ids.now() };
+      const tries = intent.tries ?? 1;
+      return this.#open(one, { ...intent, phase: 'Unclear', lastError }, UNCLEAR_MS * Math.min(tries, MOST_GROWTH));
+    }
+    if (error.retry === 'quota' && error.scope === 'eips') breakers.trip(EIP_QUOTA, error.afterMs, error.message);
+    // The EIP is in another state than we believe: what it is decides.
+    if (error.retry === 'busy' || error.retry === 'gone') {
+      const judged = intent.action === 'AllocateAddresses' ? 'undone' : await this.#judge(one, intent, signal);
+      if (typeof judged !== 'string') return judged;
+      if (judged === 'moving') return this.#open(one, intent, OPEN_MS);
+    }
+    const firstMs = error.retry === 'never' ? FIRST_NEVER_MS : Math.max(error.afterMs, FIRST_REFUSAL_MS);
+    return this.#refused(one, intent, error.code, error.text, error.requestId, firstMs);
+  }
+
+  /** Nothing is under way, and nothing was done. */
+  #undone(one: EipCase, intent: EipIntent): RunOutcome {
+    const last = intent.lastError;
+    if (last === undefined) return { kind: 'ended', status: withoutIntent(one.claim.status ?? {}, intent) };
+    return this.#refused(one, intent, last.code, last.message, last.requestID, FIRST_REFUSAL_MS);
+  }
+
+  #refused(
+    { key, claim }: EipCase,
+    intent: EipIntent,
+    code: string,
+    text: string,
+    requestId: string | undefined,
+    firstMs: number,
+  ): RunOutcome {
+    const { breakers, clock } = this.#deps;
+    const request = requestId === undefined ? '' : `, RequestId=${requestId}`;
+    const words = WORDS[intent.action] ?? {
+      said: intent.action,
+      reason: 'FailedReleaseEIP' as const,
+      phase: 'Pending' as const,
+    };
+    const message = `${words.said}: [TencentCloudSDKError] Code=${code}, Message=${text}${request}`;
+    // Of a quota the breaker that all claims have in common says when; each waits for itself besides.
+    breakers.trip(claimBreaker(key), firstMs, message);
+    const before = withoutIntent(claim.status ?? {}, intent);
+    const phase = claim.status?.phase === 'Releasing' ? 'Releasing' : words.phase;
+    const status = inPhase(before, phase, { reason: words.reason, message }, clock.nowMs());
+    return { kind: 'ended', status, note: { type: 'Warning', reason: words.reason, message } };
+  }
+
+  #open({ claim }: EipCase, intent: EipIntent, afterMs: number): RunOutcome {
+    const intents = (claim.status?.intents ?? []).map((one) => (one.id === intent.id ? intent : one));
+    return { kind: 'open', status: { ...claim.status, intents }, afterMs };
+  }
+}
+
+type Words = { readonly said: string; readonly reason: EipNote['reason']; readonly phase: EipPhase };
+
+/** The product's words, which people search for. */
+const WORDS: Readonly<Partial<Record<EipIntent['action'], Words>>> = {
+  AllocateAddresses: {
+    said: 'Failed to create eip: failed to allocate eip',
+    reason: 'FailedAllocateEIP',
+    phase: 'Pending',
+  },
+  AssociateAddress: {
+    said: 'Failed to bind eip: failed to associate eip',
+    reason: 'FailedAssociateEIP',
+    phase: 'Binding',
+  },
+  DisassociateAddress: { said: 'Failed to unbind eip', reason: 'FailedReleaseEIP', phase: 'Binding' },
+  ReleaseAddresses: { said: 'Failed to release eip', reason: 'FailedReleaseEIP', phase: 'Releasing' },
+};
+
+const MOST_REMEMBERED = 50_000;
+const MOST_TEXT = 1024;
+const MOST_GROWTH = 8;
+
+function doneNote(intent: EipIntent, status: EipStatus): EipNote | undefined {
+  if (intent.action !== 'AssociateAddress' || status.phase !== 'Bound') return undefined;
+  const message = `EIP ${status.publicIP ?? ''} (${status.eipID ?? ''}) is bound to ${status.privateIP ?? ''}`;
+  return { type: 'Normal', reason: 'EIPBound', message };
+}

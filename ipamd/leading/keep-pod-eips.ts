@@ -1,0 +1,45 @@
+import type { Term } from '../../kube/leader-election.ts';
+import { keepEips } from '../eip/keep-eips.ts';
+import { openEipClaims } from '../open-informers.ts';
+import type { LeadDeps, TermParts } from './lead.ts';
+
+const SECOND_MS = 1_000;
+/** A kept EIP waits for ever where nobody says how long. */
+const FOR_EVER_MS = 0;
+
+/** Keeps the EIPs of Pods until aborted. Never rejects but with a fault of ours. */
+export async function keepPodEips(
+  deps: LeadDeps,
+  { queues }: TermParts,
+  term: Term,
+  signal: AbortSignal,
+): Promise<void> {
+  const { config, informers, breakers, events } = deps;
+  const { clock, log, ids, kube, cloud, metrics } = deps.runtime;
+  const claims = openEipClaims(deps.informerDeps);
+  const requestTimeoutSeconds = Math.ceil(config.cloudTimeoutMs / SECOND_MS);
+  const following = claims.start(signal);
+  const kept = keepEips(
+    {
+      cloud,
+      kube,
+      clock,
+      log,
+      ids,
+      events,
+      breakers,
+      leader: { epoch: term.epoch, clusterId: config.clusterId, requestTimeoutSeconds, term: { ...term, signal } },
+      pods: informers.pods,
+      necs: informers.necs,
+      claims,
+      queue: queues.eips,
+      claimExpiredMs: FOR_EVER_MS,
+      observer: metrics.controller,
+    },
+    signal,
+  );
+  await kept.catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+  await following;
+}
