@@ -24,7 +24,7 @@ export function roomLater(scene: Scene): number {
     .reduce((sum, { room }) => sum + room, 0);
 }
 
-function roomsOf({ view, status, supply }: Scene): readonly EniRoom[] {
+function roomsOf({ view, status, supply, claims }: Scene): readonly EniRoom[] {
   const full = new Set(
     view.subnets.filter((subnet) => subnet.isBlocked || subnet.freeIps < 1).map((one) => one.subnetId),
   );
@@ -32,7 +32,8 @@ function roomsOf({ view, status, supply }: Scene): readonly EniRoom[] {
     const { eniID, subnetID = '' } = eni;
     const keys = [`eni-ips/${eniID}`, `subnet/${subnetID}`, `call/AssignPrivateIpAddresses/${eniID}`];
     const isOpen = isUsable(eni) && eni.state !== 'Detaching' && !keys.some((key) => view.blocked.has(key));
-    const room = isOpen && !full.has(subnetID) ? roomOf(eni, status, supply.perEni) : 0;
+    const room =
+      isOpen && !full.has(subnetID) ? roomOf(eni, status, supply.perEni) - (claims.reserved.get(eniID) ?? 0) : 0;
     return room > 0 ? [{ eni, room }] : [];
   });
 }

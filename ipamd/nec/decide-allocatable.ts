@@ -26,7 +26,8 @@ export type Allocatable = {
 export function decideAllocatable(view: NodeView, status: NodeEniConfigStatus): Allocatable | undefined {
   if (view.instance === undefined) return undefined;
   const supply = supplyOf(view, status);
-  const has = supply.have + supply.coming + inUseElsewhere(view, status);
+  // A kept address is one of those that its Pod may count on.
+  const has = supply.have + supply.coming + supply.kept + inUseElsewhere(view, status);
   const { maxRouteENI, maxIPPerENI } = view.spec;
   const quota = supply.perEni * supply.mostEnis;
   const limit = maxRouteENI === undefined || maxIPPerENI === undefined ? quota : maxRouteENI * maxIPPerENI;

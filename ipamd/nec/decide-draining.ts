@@ -17,13 +17,14 @@ export function decideDraining(view: NodeView, status: NodeEniConfigStatus): Nod
   return withEnis(status, marked);
 }
 
-/** Which goes sooner: what drains already, what never served, what has fewest addresses. */
+/** Which goes sooner: what drains already, what never served, what keeps no address, what has fewest. */
 function compareToGo(one: NodeEniInfo, other: NodeEniInfo): number {
   return rankOf(one) - rankOf(other) || ipv4CountOf(one) - ipv4CountOf(other);
 }
 
 function rankOf(eni: NodeEniInfo): number {
   if (eni.draining === true) return 0;
+  if ((eni.addresses ?? []).some(({ claim }) => claim !== undefined)) return 3;
   return eni.state === 'Attaching' && eni.assignmentID === undefined ? 1 : 2;
 }
 

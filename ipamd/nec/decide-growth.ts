@@ -66,7 +66,7 @@ function decideCreate(scene: Scene, need: number): Step {
   return begin(scene, 'CreateNetworkInterface', { subnetID: subnet.subnetId, ipCount, ...securityGroups }, status);
 }
 
-function instanceHold({ view }: Scene): Hold {
+export function instanceHold({ view }: Scene): Hold {
   const { instance } = view;
   if (instance === undefined) {
     const message = 'the instance of this node is not known to the cloud';
@@ -112,18 +112,18 @@ function nodeIpLimit({ supply }: Scene): Hold {
   return { kind: 'hold', reason: 'NodeIPLimit', message, afterMs: 600_000 };
 }
 
-function placeHold(scene: Scene): Hold | undefined {
+export function placeHold(scene: Scene): Hold | undefined {
   return holdIfBlocked(scene, ['instance-enis'], 'InstanceENILimit', 'the instance takes no more ENIs');
 }
 
-function quotaHold(scene: Scene): Hold | undefined {
+export function quotaHold(scene: Scene): Hold | undefined {
   return (
     holdIfBlocked(scene, ['vpc-enis'], 'ENILimit', 'the VPC takes no more ENIs') ??
     holdIfBlocked(scene, ['call/CreateNetworkInterface'], 'CloudRefused', 'cannot create an ENI')
   );
 }
 
-function subnetHold(scene: Scene): Hold {
+export function subnetHold(scene: Scene): Hold {
   const { subnets } = scene.view;
   if (subnets.length === 0) {
     const message = `no subnet is configured in zone ${scene.view.instance?.zone ?? 'of the node'}`;

@@ -1,5 +1,6 @@
 import { IPS_PER_CALL } from '../../cloud/batches.ts';
-import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniAddress, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { type ClaimStandings, standingsOf } from './claim-standing.ts';
 import { removableEnis } from './decide-removal.ts';
 import { type Offers, offersOf } from './offers.ts';
 import { begin, type Hold, holdIfBlocked, type Scene, type Step } from './scene.ts';
@@ -10,12 +11,13 @@ import { ipv4CountOf, isIpv4, isShared, releasing, withEni } from './with-enis.t
  * of one ENI, the emptiest first. They become Releasing in the write that records the call. Pure, takes ids.
  */
 export function decideRelease(scene: Scene): Step {
-  const offers = offersOf(scene.view);
+  const offers = offersOf({ ...scene.view, status: scene.status });
+  const standings = standingsOf(scene.view, scene.status);
   const goingWhole = new Set(removableEnis(scene).map((eni) => eni.eniID));
   const candidates = (scene.status.eniInfos ?? [])
     .filter((eni) => eni.state === 'Attached' && isShared(eni))
     .filter((eni) => !scene.busy.has(eni.eniID) && !goingWhole.has(eni.eniID))
-    .map((eni) => ({ eni, ips: releasableIps(scene, offers, eni) }))
+    .map((eni) => ({ eni, ips: releasableIps(scene, offers, standings, eni) }))
     .filter(({ ips }) => ips.length > 0)
     .sort((one, other) => ipv4CountOf(one.eni) - ipv4CountOf(other.eni));
   let hold: Hold | undefined;
@@ -36,10 +38,32 @@ export function decideRelease(scene: Scene): Step {
 }
 
 /** At most ten addresses of an ENI. Of one that stays no more than the node has above its demand. */
-function releasableIps({ supply }: Scene, offers: Offers, eni: NodeEniInfo): readonly string[] {
+function releasableIps(
+  { supply }: Scene,
+  offers: Offers,
+  standings: ClaimStandings,
+  eni: NodeEniInfo,
+): readonly string[] {
   const addresses = (eni.addresses ?? []).filter((address) => isIpv4(address.ip));
-  const left = addresses.filter((address) => address.state === 'Releasing');
-  const offered = addresses.filter((address) => offers.isOffered(address));
+  const left = addresses.filter((address) => isToBeTaken(offers, standings, address));
+  const offered = addresses.filter((address) => address.claim === undefined && offers.isOffered(address));
   const surplus = eni.draining === true ? offered.length : Math.max(0, supply.have - supply.want);
   return [...left, ...offered.slice(0, surplus)].slice(0, IPS_PER_CALL).map((address) => address.ip);
+}
+
+/**
+ * On its way out without a call; a kept one as far as it goes from here for good, or comes again to the Pod that is here: what
+ * was let go of serves only after the cloud gave it anew, for another node may have asked for it meanwhile.
+ */
+function isToBeTaken(offers: Offers, standings: ClaimStandings, address: NodeEniAddress): boolean {
+  if (standings.isBusyElsewhere(address)) return false;
+  switch (standings.of(address)) {
+    case 'pooled':
+    case 'serves':
+      return address.state === 'Releasing';
+    case 'goes':
+      return address.state === 'Releasing' || offers.isOffered(address) || standings.isTakenOver(address);
+    default:
+      return false;
+  }
 }

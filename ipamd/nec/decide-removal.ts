@@ -1,7 +1,7 @@
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { offersOf } from './offers.ts';
 import { begin, CALL_UNDER_WAY, holdIfBlocked, type Scene, type Step } from './scene.ts';
-import { assignedIpv4Of, detachingEni, ipv4CountOf, isShared, withEni } from './with-enis.ts';
+import { detachingEni, ipv4CountOf, isShared, pooledIpv4Of, withEni } from './with-enis.ts';
 
 /**
  * Decides which ENI goes: one that is on its way out already, else a vacant one that drains or is not needed. It becomes
@@ -22,9 +22,10 @@ export function decideRemoval(scene: Scene): Step {
 
 /** Lists the ENIs that are vacant and not needed, those to go first in front: no address of theirs is taken one by one. */
 export function removableEnis(scene: Scene): readonly NodeEniInfo[] {
-  const offers = offersOf(scene.view);
+  const offers = offersOf({ ...scene.view, status: scene.status });
   return (scene.status.eniInfos ?? [])
     .filter((eni) => isShared(eni) && eni.state !== 'Detaching' && offers.isVacant(eni) && isUnneeded(scene, eni))
+    .filter((eni) => !scene.claims.reserved.has(eni.eniID))
     .sort((one, other) => Number(isGoing(other)) - Number(isGoing(one)) || ipv4CountOf(one) - ipv4CountOf(other));
 }
 
@@ -38,7 +39,7 @@ function isUnneeded({ view, supply }: Scene, eni: NodeEniInfo): boolean {
   if (eni.state === 'Attaching' && view.stuck.has(eni.eniID)) return true;
   // What is only coming does not make an ENI that serves superfluous.
   const counted = supply.have + (eni.state === 'Attaching' ? supply.coming : 0);
-  return counted - assignedIpv4Of(eni).length >= supply.want;
+  return counted - pooledIpv4Of(eni).length >= supply.want;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniConfigSpec, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 
 /** What a node's object said when it was first seen in a list: nothing shows that it is not older than it looks. */
 export type Baseline = {
@@ -28,14 +28,20 @@ export function withConfirmedOffers(
 ): { readonly spec: NodeEniConfigSpec; readonly status: NodeEniConfigStatus } {
   const isConfirmed = (spec.observedSupplyEpoch ?? 0) > baseline.epoch;
   if (isConfirmed || !hasOffers(spec, status)) return { spec, status };
-  const { releasableIPs: _unconfirmed, ...rest } = spec;
+  const { releasableIPs: _unconfirmed, releasableENIs: _neither, ...rest } = spec;
   const isAsked = (status.supplyEpoch ?? 0) > baseline.epoch;
   return { spec: rest, status: isAsked ? status : { ...status, supplyEpoch: baseline.epoch + 1 } };
 }
 
 /** Offers of what is gone already, or on its way, need nobody's word. */
-function hasOffers({ releasableIPs = [] }: NodeEniConfigSpec, { eniInfos = [] }: NodeEniConfigStatus): boolean {
-  if (releasableIPs.length === 0) return false;
+function hasOffers(
+  { releasableIPs = [], releasableENIs = [] }: NodeEniConfigSpec,
+  { eniInfos = [] }: NodeEniConfigStatus,
+): boolean {
+  const offeredEnis = new Map(releasableENIs.map(({ eniID, assignmentID }) => [eniID, assignmentID]));
+  const isOffered = ({ eniID, assignmentID, state }: NodeEniInfo) =>
+    state === 'Attached' && assignmentID !== undefined && offeredEnis.get(eniID) === assignmentID;
+  if (eniInfos.some(isOffered)) return true;
   const offered = new Map(releasableIPs.map(({ ip, assignmentID }) => [ip, assignmentID]));
   return eniInfos.some((eni) =>
     (eni.addresses ?? []).some(

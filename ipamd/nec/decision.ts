@@ -35,6 +35,8 @@ export type HoldReason =
   | 'InstanceUnknown'
   | 'InstanceNotRunning'
   | 'CallUnderWay'
+  /** Of kept addresses: told of their claims. */
+  | 'ClaimWaits'
   | 'CloudRefused';
 
 /** How the call of an intent ended. */
@@ -67,6 +69,7 @@ export type IntentResult =
   | { readonly action: 'DeleteNetworkInterface' }
   | { readonly action: 'AssignPrivateIpAddresses'; readonly ips: readonly string[] }
   | { readonly action: 'UnassignPrivateIpAddresses'; readonly ips: readonly string[] }
+  | { readonly action: 'MigratePrivateIpAddress'; readonly ips: readonly string[] }
   | { readonly action: 'ModifyNetworkInterfaceAttribute'; readonly securityGroups: readonly string[] };
 
 /** An ENI as the cloud described it, in the words of the NodeENIConfig. */

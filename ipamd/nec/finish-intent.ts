@@ -1,4 +1,5 @@
 import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { markedOnArrival } from './claim-marks.ts';
 import type { Ids, Intent, IntentFailure, IntentOutcome, IntentResult, SeenEni } from './decision.ts';
 import { directFieldsOf, isDirectCreation } from './direct-creation.ts';
 import { eniInfoOf, withAssigned } from './seen-eni.ts';
@@ -7,26 +8,28 @@ import { detachingEni, isShared, unboundEni, withEni, withEnis } from './with-en
 /**
  * Returns the status with what came of an intent's call. An end takes the intent out in the same status that has its
  * result; what was taken out of use stays so when the cloud refused, and is asked for again by a new intent. Twice the
- * same end is once: an intent that is not on record changes nothing. Pure, takes ids.
+ * same end is once: an intent that is not on record changes nothing. What comes for a claim, or is reserved for one, has its
+ * mark from the first. Pure, takes ids.
  */
 export function finishIntent(
   status: NodeEniConfigStatus,
   intent: Intent,
   outcome: IntentOutcome,
   ids: Ids,
+  reserved?: ReadonlyMap<string, string>,
 ): NodeEniConfigStatus {
   const held = status.intents?.find((candidate) => candidate.id === intent.id);
   if (held === undefined) return status;
   switch (outcome.kind) {
     case 'done':
-      return withResult(without(status, held), held, outcome.result, ids);
+      return withArrivals(status, withResult(without(status, held), held, outcome.result, ids), held, reserved);
     case 'refused':
       return withoutPromise(without(status, held), held);
     case 'accepted': {
       const { eni, ips, taskId } = outcome;
       const accepted = { ...(eni === undefined ? {} : { eniID: eni.eniID }), ...(ips === undefined ? {} : { ips }) };
       const marked = withIntent(status, { ...held, ...accepted, phase: 'Accepted', taskID: taskId });
-      return eni === undefined ? marked : withCreated(marked, held, eni, ids);
+      return eni === undefined ? marked : withArrivals(status, withCreated(marked, held, eni, ids), held, reserved);
     }
     case 'unclear': {
       const lastError = errorOf(outcome.error, ids);
@@ -79,9 +82,34 @@ function withResult(status: NodeEniConfigStatus, intent: Intent, result: IntentR
     }
     case 'UnassignPrivateIpAddresses':
       return withEni(status, eniID, (eni) => withoutIps(eni, result.ips));
+    case 'MigratePrivateIpAddress': {
+      const target = intent.targetENIID ?? '';
+      const rest = withoutLeaving(status, target, result.ips);
+      return withEni(rest, target, (eni) => withAssigned(rest, eni, result.ips, ids));
+    }
     case 'ModifyNetworkInterfaceAttribute':
       return withEni(status, eniID, (eni) => ({ ...eni, securityGroups: result.securityGroups }));
   }
+}
+
+/** Marks what was not there before: the addresses that the call brought. */
+function withArrivals(
+  before: NodeEniConfigStatus,
+  after: NodeEniConfigStatus,
+  { claim, action }: Intent,
+  reserved: ReadonlyMap<string, string> | undefined,
+): NodeEniConfigStatus {
+  const asked = action === 'AttachNetworkInterface' ? undefined : claim;
+  if (reserved === undefined && asked === undefined) return after;
+  const known = new Set((before.eniInfos ?? []).flatMap((eni) => (eni.addresses ?? []).map((one) => one.assignmentID)));
+  const enis = (after.eniInfos ?? []).map((eni) => {
+    if (!isShared(eni) || (eni.addresses ?? []).every(({ assignmentID }) => known.has(assignmentID))) return eni;
+    const addresses = (eni.addresses ?? []).map((address) =>
+      known.has(address.assignmentID) ? address : markedOnArrival(address, reserved, asked),
+    );
+    return { ...eni, addresses };
+  });
+  return { ...after, eniInfos: enis };
 }
 
 /** What a refusal takes back: the ENI of a creation that was accepted and came to nothing. */

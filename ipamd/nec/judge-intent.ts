@@ -12,6 +12,7 @@ export type Judgement = IntentOutcome | 'repeat';
  */
 export function judgeIntent(intent: Intent, sight: CloudSight, status: NodeEniConfigStatus): Judgement {
   if (intent.action === 'CreateNetworkInterface') return judgeCreation(intent, sight);
+  if (intent.action === 'MigratePrivateIpAddress') return judgeMove(intent, sight);
   const eniID = intent.eniID ?? '';
   const eni = sight.enis.get(eniID);
   if (eni === undefined) return judgeWithoutEni(intent);
@@ -25,7 +26,7 @@ export function judgeIntent(intent: Intent, sight: CloudSight, status: NodeEniCo
       if (eni.instanceID === undefined) return 'repeat';
       return refused('STILL_ATTACHED', `${eniID} is on instance ${eni.instanceID}`);
     case 'AssignPrivateIpAddresses':
-      return judgeAssignment(eni, status);
+      return judgeAssignment(intent, eni, status);
     case 'UnassignPrivateIpAddresses':
       return judgeUnassignment(intent, eni);
     case 'ModifyNetworkInterfaceAttribute': {
@@ -72,8 +73,26 @@ function judgeDetachment(intent: Intent, eni: SeenEni): Judgement {
   return eni.instanceID === intent.instanceID ? 'repeat' : done({ action: 'DetachNetworkInterface' });
 }
 
-/** The addresses that the object does not know are those that the call brought. */
-function judgeAssignment(eni: SeenEni, status: NodeEniConfigStatus): Judgement {
+/** The code of a move that has not happened. It is not sent again as it is: what was let go of then may serve by now. */
+export const NOT_MOVED_CODE = 'NOT_MOVED';
+
+/** Where both ENIs are seen tells where the address is. */
+function judgeMove({ action, eniID = '', targetENIID = '', ips = [] }: Intent, { enis }: CloudSight): Judgement {
+  if (action !== 'MigratePrivateIpAddress') return 'repeat';
+  const [source, target] = [enis.get(eniID), enis.get(targetENIID)];
+  if (target === undefined) return refused('ENI_GONE', `${targetENIID} does not exist any more`);
+  if (ips.every((ip) => target.ips.includes(ip))) return done({ action, ips });
+  const between = [target, source].find((eni) => ips.some((ip) => eni?.pendingIps.includes(ip) === true));
+  if (between !== undefined) return moving(between);
+  return refused(NOT_MOVED_CODE, `${ips.join(', ')} is not on ${targetENIID}`);
+}
+
+/** The addresses that the object does not know are those that the call brought; of very addresses, whether they are there. */
+function judgeAssignment({ ips: wanted, ipCount }: Intent, eni: SeenEni, status: NodeEniConfigStatus): Judgement {
+  if (wanted !== undefined && ipCount === undefined) {
+    if (wanted.every((ip) => eni.ips.includes(ip))) return done({ action: 'AssignPrivateIpAddresses', ips: wanted });
+    return wanted.some((ip) => eni.pendingIps.includes(ip)) ? moving(eni) : 'repeat';
+  }
   const entry = status.eniInfos?.find((candidate) => candidate.eniID === eni.eniID);
   const known = new Set((entry?.addresses ?? []).map((address) => address.ip));
   const isNew = (ip: string) => !known.has(ip);

@@ -42,7 +42,9 @@ export function keepInUse(
 ): KeptInUse {
   if (inUse === undefined || inUse.size === 0 || leaving === 'force') return { status, ips: [] };
   const busy = new Set((status.intents ?? []).map((intent) => intent.eniID));
-  const isLost = ({ ip, state }: NodeEniAddress) => state === 'Releasing' && inUse.has(ip);
+  // A kept address that was let go of has no uid any more: another node may be moving it.
+  const isLost = ({ ip, state, claim }: NodeEniAddress) =>
+    state === 'Releasing' && inUse.has(ip) && (claim === undefined || claim.uid !== undefined);
   const hasPods = (eni: NodeEniInfo) => podIpsOf(eni).some((ip) => inUse.has(ip));
   const ips: string[] = [];
   const enis = (status.eniInfos ?? []).map((eni): NodeEniInfo => {

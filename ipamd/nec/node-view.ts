@@ -70,7 +70,8 @@ export type NodeView = {
   readonly securityGroups: readonly string[] | undefined;
   /**
    * Keys of open breakers: `vpc-enis`, `instance-enis`, `eni-ips/<eniId>`, `subnet/<subnetId>` (of this node alone), and
-   * `call/<action>` or `call/<action>/<eniId>` for what the cloud refused for another reason.
+   * `call/<action>` or `call/<action>/<eniId>` for what the cloud refused for another reason, `claim/<namespace>/<name>` for
+   * what it refused of one kept address.
    */
   readonly blocked: ReadonlySet<string>;
   /**
@@ -94,6 +95,18 @@ export type NodeView = {
   readonly warmTarget?: number;
   /** What the node has to do for addresses and exclusive ENIs that are kept; by key of the claim. Default: none. */
   readonly claims?: ReadonlyMap<string, ClaimWish>;
+  /**
+   * Claims (`namespace/name`) by the address that is theirs, wherever it is: one that comes to this node without having
+   * been asked for by name gets the mark of its claim, and is none of the pool. Default: none.
+   */
+  readonly reservedIps?: ReadonlyMap<string, string>;
+  /**
+   * Addresses that the object of another node has Assigned, with the mark of their claim, and the ENI there: an entry of
+   * ours that is Releasing and was handed over goes. Default: none.
+   */
+  readonly movedTo?: ReadonlyMap<string, string>;
+  /** Claims that other nodes have a call under way for, as this process knows: nothing is begun for them. Default: none. */
+  readonly claimCallsElsewhere?: ReadonlySet<string>;
   /** Most exclusive ENIs, kept ones included, before the instance's own limits. Default: 0, the node serves none. */
   readonly maxDirectENI?: number;
   /** Exclusive ENIs of a node whose agent has not written a demand for them yet. Default: 0. */

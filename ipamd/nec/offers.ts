@@ -1,4 +1,5 @@
 import type { NodeEniAddress, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { standingsOf } from './claim-standing.ts';
 import type { NodeView } from './node-view.ts';
 
 /** Tells which addresses the agent gives back. */
@@ -12,12 +13,27 @@ export type Offers = {
 };
 
 /** Reads the agent's offers. An offer of an earlier assignment of the same address is void. Pure. */
-export function offersOf({ spec, leaving, inUse }: NodeView): Offers {
+export function offersOf(view: NodeView): Offers {
+  const { spec, leaving, inUse } = view;
+  const standings = standingsOf(view, view.status);
   const offered = new Map((spec.releasableIPs ?? []).map(({ ip, assignmentID }) => [ip, assignmentID]));
   const isOffered = ({ ip, assignmentID, state }: NodeEniAddress) =>
     state === 'Assigned' && offered.get(ip) === assignmentID && inUse?.has(ip) !== true;
   const offeredEnis = new Map((spec.releasableENIs ?? []).map(({ eniID, assignmentID }) => [eniID, assignmentID]));
-  const isFree = (address: NodeEniAddress) => address.state === 'Releasing' || isOffered(address);
+  const isLetGo = (address: NodeEniAddress) => address.state === 'Releasing' || isOffered(address);
+  const isFree = (address: NodeEniAddress) => {
+    switch (standings.of(address)) {
+      case 'pooled':
+        return isLetGo(address);
+      case 'goes':
+        return isLetGo(address) || standings.isTakenOver(address);
+      case 'stays':
+        // It is kept where it is; of a node that leaves it goes with the ENI, and comes again by its number.
+        return leaving !== 'no' && isLetGo(address);
+      default:
+        return false;
+    }
+  };
   const hasNeverServed = (eni: NodeEniInfo) => eni.state === 'Attaching' && eni.assignmentID === undefined;
   return {
     isOffered,

@@ -5,6 +5,7 @@ import type {
   NodeEniConfigStatus,
   NodeEniInfo,
 } from '../../crd/node-eni-config-fields.ts';
+import { claimKeyOf, claimMarkOf, markedOnArrival } from './claim-marks.ts';
 import type { CloudSight, Ids, SeenEni } from './decision.ts';
 import { assignedNow, eniInfoOf, isSoundEni } from './seen-eni.ts';
 import { detachingEni, isIpv4, isShared, unboundEni, withEnis } from './with-enis.ts';
@@ -15,7 +16,7 @@ import { detachingEni, isIpv4, isShared, unboundEni, withEnis } from './with-eni
  * After a restore (the agent has seen a later epoch than the object has) nothing that the object says is taken for
  * granted: no intent is kept, every assignment gets a new id, so that no offer of before counts, and the epoch goes above
  * both. Otherwise what agrees is kept with its ids, and what a call is under way for is left alone.
- * `only` limits it to these ENIs. Returns the same status when there is nothing to mend. Takes ids.
+ * `only` limits it to these ENIs; what is found and `reserved` for a claim has its mark. Returns the same status when there is nothing to mend. Takes ids.
  */
 export function rebuildStatus(
   status: NodeEniConfigStatus,
@@ -23,11 +24,12 @@ export function rebuildStatus(
   sight: CloudSight,
   ids: Ids,
   only?: ReadonlySet<string>,
+  reserved?: ReadonlyMap<string, string>,
 ): NodeEniConfigStatus {
   const epoch = status.supplyEpoch ?? 0;
   const observed = spec.observedSupplyEpoch ?? 0;
   const isRestore = observed > epoch;
-  const mender = new Mender(status, isRestore, sight, ids, only);
+  const mender = new Mender(status, isRestore, sight, ids, only, reserved);
   const next = withEnis(status, mender.enis());
   if (!isRestore) return next === status ? status : { ...next, describedAt: ids.now() };
   return { ...next, supplyEpoch: Math.max(next.supplyEpoch ?? 0, observed + 1), intents: [], describedAt: ids.now() };
@@ -40,6 +42,7 @@ class Mender {
   #sight: CloudSight;
   #ids: Ids;
   #only: ReadonlySet<string> | undefined;
+  #reserved: ReadonlyMap<string, string> | undefined;
   #taken = new Set<string>();
 
   constructor(
@@ -48,12 +51,14 @@ class Mender {
     sight: CloudSight,
     ids: Ids,
     only: ReadonlySet<string> | undefined,
+    reserved: ReadonlyMap<string, string> | undefined,
   ) {
     this.#status = status;
     this.#isRestore = isRestore;
     this.#sight = sight;
     this.#ids = ids;
     this.#only = only;
+    this.#reserved = reserved;
   }
 
   enis(): readonly NodeEniInfo[] {
@@ -167,12 +172,17 @@ class Mender {
     // One that is being changed is there still: what became of it the next look tells.
     const isKept = ({ ip }: NodeEniAddress) => !isIpv4(ip) || there.has(ip) || (going.has(ip) && !this.#isRestore);
     const kept = (held?.addresses ?? []).filter(isKept).filter(({ ip }) => this.#claim(ip));
-    const more = [...there].filter((ip) => this.#claim(ip)).map((ip) => assignedNow(ip, this.#ids));
+    const more = [...there]
+      .filter((ip) => this.#claim(ip))
+      .map((ip) => markedOnArrival(assignedNow(ip, this.#ids), this.#reserved));
     return [...kept.map((address) => (this.#isRestore ? this.#renewed(address) : address)), ...more];
   }
 
   #renewed(address: NodeEniAddress): NodeEniAddress {
-    return { ...address, ...assignedNow(address.ip, this.#ids) };
+    const { claim, ...rest } = { ...address, ...assignedNow(address.ip, this.#ids) };
+    // Whose Pod may use a kept address an old state cannot tell.
+    if (claim !== undefined) return { ...rest, claim: claimMarkOf(claimKeyOf(claim)) };
+    return markedOnArrival(rest, this.#reserved);
   }
 
   #claim(ip: string): boolean {

@@ -1,6 +1,7 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
 import { MUTATIONS, type Mutation } from '../../crd/intent.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { type ClaimPlaces, claimPlacesOf } from './claim-places.ts';
 import type { HoldReason, Ids, Intent, Leader } from './decision.ts';
 import type { NodeView } from './node-view.ts';
 import { isShortForPods, type Supply, supplyOf } from './supply.ts';
@@ -10,6 +11,7 @@ export type Scene = {
   readonly view: NodeView;
   readonly status: NodeEniConfigStatus;
   readonly supply: Supply;
+  readonly claims: ClaimPlaces;
   readonly leader: Leader;
   readonly ids: Ids;
   /** ENIs that an intent is under way for. */
@@ -44,10 +46,12 @@ const OF_INSTANCE: readonly Mutation[] = ['CreateNetworkInterface', 'AttachNetwo
 export function sceneOf(view: NodeView, status: NodeEniConfigStatus, leader: Leader, ids: Ids): Scene {
   const intents = status.intents ?? [];
   const isStuck = (intent: Intent) => view.stuck.has(intent.id) || view.stuck.has(intent.eniID ?? '');
+  const supply = supplyOf(view, status);
   return {
     view,
     status,
-    supply: supplyOf(view, status),
+    supply,
+    claims: claimPlacesOf(view, status, supply.perEni),
     leader,
     ids,
     busy: new Set(intents.flatMap(({ eniID, targetENIID }) => [eniID, targetENIID].filter((id) => id !== undefined))),

@@ -2,9 +2,10 @@ import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config
 import type { Intent } from './decision.ts';
 import { isDirectCreation } from './direct-creation.ts';
 import type { NodeView } from './node-view.ts';
-import { assignedIpv4Of, ipv4CountOf, isShared } from './with-enis.ts';
+import { staticPlacesOf } from './unmet-wishes.ts';
+import { ipv4CountOf, isShared, pooledIpv4Of } from './with-enis.ts';
 
-/** What a node has, gets and wants, in IPv4 addresses for Pods. */
+/** What a node has, gets and wants, in IPv4 addresses for Pods; kept ones are none of them but where it is said. */
 export type Supply = {
   /** On ENIs that serve new Pods. */
   readonly have: number;
@@ -12,7 +13,9 @@ export type Supply = {
   readonly coming: number;
   /** What the node asks for, or the floor. */
   readonly demand: number;
-  /** The demand within the limits; 0 for a node that leaves. */
+  /** Places that kept addresses have, or are about to have. */
+  readonly kept: number;
+  /** The demand within the limits, less the places of kept addresses; 0 for a node that leaves. */
   readonly want: number;
   /** Most addresses of one ENI, and most shared ENIs. */
   readonly perEni: number;
@@ -29,12 +32,14 @@ export function supplyOf(view: NodeView, status: NodeEniConfigStatus): Supply {
   const enis = status.eniInfos ?? [];
   const serving = enis.filter((eni) => eni.state === 'Attached' && isUsable(eni));
   const attaching = enis.filter((eni) => eni.state === 'Attaching' && isUsable(eni) && !view.stuck.has(eni.eniID));
+  const kept = staticPlacesOf(view, status);
   const demand = Math.max(view.spec.desiredRouteENIIP ?? view.initialDemand, view.floor);
   return {
-    have: sumOf(serving, (eni) => assignedIpv4Of(eni).length),
-    coming: sumOf(attaching, (eni) => assignedIpv4Of(eni).length) + sumOf(status.intents ?? [], comingOf(view, status)),
+    have: sumOf(serving, (eni) => pooledIpv4Of(eni).length),
+    coming: sumOf(attaching, (eni) => pooledIpv4Of(eni).length) + sumOf(status.intents ?? [], comingOf(view, status)),
     demand,
-    want: view.leaving === 'no' ? Math.min(demand, perEni * mostEnis) : 0,
+    kept,
+    want: view.leaving === 'no' ? Math.max(0, Math.min(demand, perEni * mostEnis - kept)) : 0,
     perEni,
     mostEnis,
   };
@@ -68,11 +73,18 @@ export function unseenCreations(status: NodeEniConfigStatus): readonly Intent[] 
 /** Counts the room that an ENI has left once what is asked for has come. */
 export function roomOf(eni: NodeEniInfo, status: NodeEniConfigStatus, perEni: number): number {
   const asked = sumOf(status.intents ?? [], (intent) => {
+    if (intent.action === 'MigratePrivateIpAddress')
+      return intent.targetENIID === eni.eniID ? (intent.ips ?? []).length : 0;
     const isFor = intent.eniID === eni.eniID;
     const isNew = intent.action === 'AssignPrivateIpAddresses' || isUnfilledCreation(intent, eni);
-    return isFor && isNew ? (intent.ipCount ?? 0) : 0;
+    return isFor && isNew ? askedOf(intent) : 0;
   });
   return Math.max(0, perEni - ipv4CountOf(eni) - asked);
+}
+
+/** Counts the addresses that a call asks for: so many, or these very ones. */
+export function askedOf({ action, ipCount, ips = [] }: Intent): number {
+  return ipCount ?? (action === 'AssignPrivateIpAddresses' ? ips.length : 0);
 }
 
 /** Adds up what `count` says of each item. */
@@ -99,6 +111,7 @@ const MOST_IPS_PER_ENI = 4096;
 function comingOf(view: NodeView, status: NodeEniConfigStatus): (intent: Intent) => number {
   const enis = new Map((status.eniInfos ?? []).map((eni) => [eni.eniID, eni]));
   return (intent) => {
+    if (intent.claim !== undefined) return 0;
     const eni = enis.get(intent.eniID ?? '');
     if (view.stuck.has(intent.id) || view.stuck.has(intent.eniID ?? '')) return 0;
     if (intent.action === 'CreateNetworkInterface') {

@@ -64,6 +64,11 @@ export function assignedIpv4Of(eni: NodeEniInfo): readonly NodeEniAddress[] {
   return (eni.addresses ?? []).filter((address) => address.state === 'Assigned' && isIpv4(address.ip));
 }
 
+/** Lists those of them that are of the pool: no claim keeps them. */
+export function pooledIpv4Of(eni: NodeEniInfo): readonly NodeEniAddress[] {
+  return assignedIpv4Of(eni).filter(({ claim }) => claim === undefined);
+}
+
 /** Counts the IPv4 addresses that an ENI has, those that go included: they take room until they are gone. */
 export function ipv4CountOf(eni: NodeEniInfo): number {
   return (eni.addresses ?? []).filter((address) => isIpv4(address.ip)).length;

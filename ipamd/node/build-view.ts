@@ -1,7 +1,7 @@
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent } from '../nec/decision.ts';
 import type { NodeProblem, NodeView, Refusal, SubnetChoice } from '../nec/node-view.ts';
-import { DESCRIBE_CALL, instanceKey, ownKey, subnetKey } from './call-keys.ts';
+import { claimKey, DESCRIBE_CALL, instanceKey, ownKey, subnetKey } from './call-keys.ts';
 import type { NodeDeps, NodeFactParts } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 
@@ -32,6 +32,7 @@ export function buildView(deps: NodeDeps, memory: NodeMemory, { name, uid, spec,
   const keys = keysOf(name, status, facts);
   const refusals = refusalsOf(deps, name, keys);
   const { subnets, ...rest } = facts;
+  const claimCallsElsewhere = deps.memory.claimCalls.ofOthers(name);
   return {
     ...rest,
     nodeName: name,
@@ -43,6 +44,7 @@ export function buildView(deps: NodeDeps, memory: NodeMemory, { name, uid, spec,
     doubtful: new Set(keys.flatMap(([key, bookKey]) => (deps.breakers.isDoubtful(bookKey) ? [key] : []))),
     stuck: stuckOf(deps, memory, status),
     refusals,
+    claimCallsElsewhere,
   };
 }
 
@@ -75,6 +77,7 @@ function keysOf(name: string, status: NodeEniConfigStatus, facts: NodeFactParts)
     'call/CreateNetworkInterface',
     ...enis.flatMap((eni) => OF_ENI.map((action) => `call/${action}/${eni.eniID}`)),
     ...subnetIds.map(subnetKey),
+    ...[...(facts.claims?.keys() ?? [])].map(claimKey),
   ];
   return [
     ['vpc-enis', 'vpc-enis'],

@@ -19,17 +19,28 @@ export function callKeysOf(node: string, intent: Intent, status: NodeEniConfigSt
   const subnetId = intent.subnetID ?? status.eniInfos?.find((eni) => eni.eniID === eniID)?.subnetID ?? '';
   const instanceId = intent.instanceID ?? status.instanceID ?? '';
   const own = [ownKey(node, `call/${action}/${eniID}`)] as const;
+  // What is refused of one kept address is no word about the ENI, nor about another's.
+  const ofClaim = intent.claim === undefined ? undefined : ownKey(node, claimKey(intent.claim));
   switch (action) {
     case 'CreateNetworkInterface':
       // Another subnet may do where this one does not.
       return {
-        own: [ownKey(node, 'call/CreateNetworkInterface'), ownKey(node, subnetKey(subnetId))],
+        own: [
+          ownKey(node, 'call/CreateNetworkInterface'),
+          ownKey(node, subnetKey(subnetId)),
+          ...(ofClaim === undefined ? [] : [ofClaim]),
+        ],
         shared: sharedOf(['vpc-enis', subnetKey(subnetId)]),
       };
     case 'AttachNetworkInterface':
       return { own, shared: new Map([['instance-enis', instanceKey(instanceId)]]) };
     case 'AssignPrivateIpAddresses':
-      return { own, shared: sharedOf([`eni-ips/${eniID}`, subnetKey(subnetId)]) };
+      return {
+        own: ofClaim === undefined ? own : [ofClaim],
+        shared: sharedOf([`eni-ips/${eniID}`, subnetKey(subnetId)]),
+      };
+    case 'MigratePrivateIpAddress':
+      return { own: ofClaim === undefined ? own : [ofClaim], shared: sharedOf([`eni-ips/${intent.targetENIID}`]) };
     default:
       return { own, shared: new Map() };
   }
@@ -62,6 +73,11 @@ export function exhaustedKey(keys: CallKeys, error: CloudError): string {
 /** The key of what one node alone may not do for a while. */
 export function ownKey(node: string, key: string): string {
   return `node/${node}/${key}`;
+}
+
+/** The key of what the cloud refuses of one kept address. */
+export function claimKey(claim: string): string {
+  return `claim/${claim}`;
 }
 
 /** The key of a full subnet. */

@@ -30,9 +30,15 @@ export async function sendCall(
     case 'DeleteNetworkInterface':
       return { task: await cloud.enis.delete(eniID, context) };
     case 'AssignPrivateIpAddresses':
-      return changed(await cloud.ips.assign(eniID, intent.ipCount ?? 1, context, clientToken));
+      return changed(
+        intent.ips !== undefined && intent.ipCount === undefined
+          ? await cloud.ips.assignExact(eniID, ips, context, clientToken)
+          : await cloud.ips.assign(eniID, intent.ipCount ?? 1, context, clientToken),
+      );
     case 'UnassignPrivateIpAddresses':
       return changed(await cloud.ips.unassign(eniID, ips, context));
+    case 'MigratePrivateIpAddress':
+      return { task: await cloud.ips.migrate(ips[0] ?? '', eniID, intent.targetENIID ?? '', context), ips };
     case 'ModifyNetworkInterfaceAttribute':
       await setGroups(cloud, eniID, securityGroups, context);
       return { task: undefined };
@@ -67,6 +73,7 @@ export function resultOf({ action, ips, securityGroups = [] }: Intent): IntentRe
       return { action };
     case 'AssignPrivateIpAddresses':
     case 'UnassignPrivateIpAddresses':
+    case 'MigratePrivateIpAddress':
       return ips === undefined ? undefined : { action, ips };
     case 'ModifyNetworkInterfaceAttribute':
       return { action, securityGroups };
@@ -75,7 +82,7 @@ export function resultOf({ action, ips, securityGroups = [] }: Intent): IntentRe
   }
 }
 
-function goalOf({ action, eniID: eniId, instanceID: instanceId, ips }: Intent): EniGoal | undefined {
+function goalOf({ action, eniID: eniId, targetENIID, instanceID: instanceId, ips }: Intent): EniGoal | undefined {
   if (eniId === undefined) return undefined;
   switch (action) {
     case 'CreateNetworkInterface':
@@ -90,6 +97,10 @@ function goalOf({ action, eniID: eniId, instanceID: instanceId, ips }: Intent): 
       return ips === undefined ? undefined : { kind: 'ips-assigned', eniId, ips };
     case 'UnassignPrivateIpAddresses':
       return ips === undefined ? undefined : { kind: 'ips-unassigned', eniId, ips };
+    case 'MigratePrivateIpAddress':
+      return ips === undefined || targetENIID === undefined
+        ? undefined
+        : { kind: 'ips-assigned', eniId: targetENIID, ips };
     default:
       return undefined;
   }

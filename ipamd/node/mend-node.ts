@@ -103,7 +103,7 @@ export async function lookForDrift(
   if (old.size === 0) return { status, ...afterMs };
   const onWritten = () => memory.driftSeenMs.clear();
   const mended = drifts.filter((drift) => old.has(drift.eniID)).map(driftKey);
-  const next = rebuildStatus(status, input.spec, sight, deps.ids, old);
+  const next = rebuildStatus(status, input.spec, sight, deps.ids, old, input.reservedIps?.());
   return { status: next, ...afterMs, onWritten, mended: mended.slice(0, MOST_SHOWN).join(', ') };
 }
 
@@ -135,7 +135,8 @@ export async function mendRestored(
   memory.rebuiltMs = nowMs;
   // A look that came too early is made good by the next.
   memory.describe = { why: 'an old state was restored', notBeforeMs: nowMs + CONFIRM_MS };
-  return { kind: 'mended', status: rebuildStatus(input.status, input.spec, sight, deps.ids) };
+  const { status, spec, reservedIps } = input;
+  return { kind: 'mended', status: rebuildStatus(status, spec, sight, deps.ids, undefined, reservedIps?.()) };
 }
 
 /** What the last look before the end showed. */
@@ -148,7 +149,7 @@ export type LastLook =
 export async function lookWhenReleased(deps: NodeDeps, input: TurnInput, signal: AbortSignal): Promise<LastLook> {
   const sight = await look(deps, input, 'the node gives everything back', signal);
   if (!isAtRest(sight)) return { kind: 'wait', ms: MOVING_MS };
-  const status = rebuildStatus(input.status, {}, sight, deps.ids);
+  const status = rebuildStatus(input.status, {}, sight, deps.ids, undefined, input.reservedIps?.());
   return status === input.status || (status.eniInfos ?? []).length === 0
     ? { kind: 'nothing' }
     : { kind: 'found', status };

@@ -23,6 +23,9 @@ export type NodeFactParts = Pick<
   | 'subnets'
   | 'securityGroups'
   | 'inUse'
+  | 'claims'
+  | 'reservedIps'
+  | 'movedTo'
 > & {
   /** Spare addresses that the node keeps; tells a call for Pods from one for the pool. Default: of the spec, or 5. */
   readonly warmTarget?: number;
@@ -33,7 +36,13 @@ export type NodeFactParts = Pick<
 /** What {@link NodeFacts.viewOf} answers. `unknown`: nothing can be decided yet; looked at again after `afterMs`. */
 export type NodeFactsAnswer =
   | { readonly kind: 'known'; readonly parts: NodeFactParts }
-  | { readonly kind: 'unknown'; readonly problem: NodeProblem; readonly afterMs: number };
+  | {
+      readonly kind: 'unknown';
+      readonly problem: NodeProblem;
+      readonly afterMs: number;
+      /** What calls that end meanwhile bring has its mark all the same. */
+      readonly reservedIps?: NodeView['reservedIps'];
+    };
 
 /** Knows nodes, instances, subnets and the configuration. Answers at once, from what it has. */
 export type NodeFacts = {
@@ -98,6 +107,16 @@ export type NodeTerm = {
   readonly signal: AbortSignal;
 };
 
+/** What the cloud said when it refused a call for a kept address. */
+export type ClaimRefusal = {
+  readonly node: string;
+  readonly action: Mutation;
+  /** Addresses that were asked for by name. */
+  readonly ips: readonly string[];
+  readonly code: string;
+  readonly message: string;
+};
+
 /** What {@link reconcileNode} works with; one for each term of leadership, for `memory` is of one term. */
 export type NodeDeps = {
   readonly cloud: Cloud;
@@ -116,6 +135,10 @@ export type NodeDeps = {
   readonly eyes: CloudEyes;
   /** Of the term. */
   readonly memory: NodeMemoryBook;
+  /** Hears that the cloud refused something of one kept address; `namespace/name` of its claim. Default: nobody. */
+  readonly claimRefused?: (key: string, refusal: ClaimRefusal) => void;
+  /** Hears why claims whose Pods are on a node wait for their address, by key; each time that the node is looked at. Default: nobody. */
+  readonly claimsWait?: (node: string, waits: ReadonlyMap<string, string>) => void;
   /** Puts a node in line again: a call that outlasted its turn has ended. */
   readonly wake: (name: string) => void;
 };

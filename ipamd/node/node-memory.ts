@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { Baseline } from '../nec/decide-trust.ts';
 import type { Judgement } from '../nec/judge-intent.ts';
+import { ClaimCalls } from './claim-calls.ts';
 import type { AllocatableTold } from './tell-allocatable.ts';
 
 /** A call that this process makes or made for an intent, until its outcome is in the object. */
@@ -45,6 +46,8 @@ export type NodeMemory = {
 /** What this process knows of its nodes; begin anew with each term of leadership. */
 export class NodeMemoryBook {
   #nodes = new Map<string, NodeMemory>();
+  /** Calls for kept addresses, of all nodes. */
+  readonly claimCalls = new ClaimCalls();
 
   /** The memory of a node; empty for one that was never looked at. */
   of(name: string): NodeMemory {
@@ -77,5 +80,6 @@ export class NodeMemoryBook {
   /** Forgets a node whose object is gone. */
   forget(name: string): void {
     this.#nodes.delete(name);
+    this.claimCalls.forget(name);
   }
 }

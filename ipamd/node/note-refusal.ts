@@ -3,7 +3,7 @@ import type { CallPriority } from '../../cloud/cloud.ts';
 import { type CloudError, isCloudError, type Retry } from '../../cloud/cloud-error.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent, IntentFailure, IntentOutcome } from '../nec/decision.ts';
-import { MOVING_CODE } from '../nec/judge-intent.ts';
+import { MOVING_CODE, NOT_MOVED_CODE } from '../nec/judge-intent.ts';
 import { callKeysOf, DESCRIBE_CALL, exhaustedKey, keysFreedBy, ownKey } from './call-keys.ts';
 import type { NodeDeps } from './node-deps.ts';
 
@@ -14,10 +14,15 @@ export type IntentCase = {
   readonly intent: Intent;
   readonly status: NodeEniConfigStatus;
   readonly priority: CallPriority;
+  /** The node that an address is moved from, for a call that was decided on a moment ago. */
+  readonly sourceNode?: string;
 };
 
 /** Codes of ours for tasks that did not reach their goal. */
 export const TASK_CODE = { failed: 'TASK_FAILED', lost: 'TASK_LOST' } as const;
+
+/** The code of a move that was not asked for: the other node had not let go of the address, or has it in use again. */
+export const NOT_LET_GO_CODE = 'NOT_LET_GO';
 
 /** The code of what should be done by its task and was not seen done. */
 export const UNSEEN_CODE = 'DESCRIBED_OTHERWISE';
@@ -33,6 +38,7 @@ export function exhausted(deps: NodeDeps, one: IntentCase, error: CloudError): I
   const key = exhaustedKey(callKeysOf(node, intent, status), error);
   const failure = failureOf(error);
   endProbes(deps, one);
+  tellClaim(deps, one, failure);
   deps.breakers.trip(key, error.afterMs, `${failure.code}: ${failure.message}`);
   if (key.startsWith('subnet/')) deps.facts.subnetFull(key.slice('subnet/'.length));
   // The object believes that there is room: it may not know all that is on the ENI.
@@ -48,7 +54,7 @@ export function isRefusal(intent: Intent, { code }: { readonly code: string }): 
 }
 
 /** Codes of ours that say nothing about whether it happened. */
-const OWN_CODES: readonly string[] = [UNSEEN_CODE, MOVING_CODE, 'INTERNAL'];
+const OWN_CODES: readonly string[] = [UNSEEN_CODE, MOVING_CODE, NOT_MOVED_CODE, NOT_LET_GO_CODE, 'INTERNAL'];
 
 /** Makes the outcome of a call that the cloud refused, and lets this node leave it alone for a while. */
 export function refuse(
@@ -60,10 +66,19 @@ export function refuse(
   const { node, intent, status } = one;
   const { own } = callKeysOf(node, intent, status);
   endProbes(deps, one);
+  tellClaim(deps, one, { code, message });
   const [call, ...more] = own;
   deps.breakers.trip(call, pauseMs, `${code}: ${message}`);
   for (const key of more) deps.breakers.trip(key, Math.max(pauseMs, OTHER_SUBNET_MS), `${code}: ${message}`);
   return { kind: 'refused', error: { code, message, ...(requestId === undefined ? {} : { requestId }) } };
+}
+
+/** A kept address whose call was lost, or came too late, was not refused by the cloud: it is tried again. */
+const UNTOLD: readonly string[] = [NOT_MOVED_CODE, NOT_LET_GO_CODE, TASK_CODE.lost];
+
+function tellClaim({ claimRefused }: NodeDeps, { node, intent }: IntentCase, { code, message }: IntentFailure): void {
+  const { claim, action, ips = [] } = intent;
+  if (claim !== undefined && !UNTOLD.includes(code)) claimRefused?.(claim, { node, action, ips, code, message });
 }
 
 /** How long a refused call is left alone at first, milliseconds. */
@@ -72,7 +87,7 @@ export function pauseOf({ retry, afterMs }: CloudError): number {
 }
 
 function pauseAfter(code: string, { action }: Intent): number {
-  const isOurs = code === TASK_CODE.failed || code === TASK_CODE.lost;
+  const isOurs = code === TASK_CODE.failed || UNTOLD.includes(code);
   return isOurs ? FIRST_REFUSAL_MS : pauseOf(classifyError({ code, action, text: '' }));
 }
 

@@ -1,6 +1,7 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { type Allocatable, decideAllocatable } from '../nec/decide-allocatable.ts';
+import { claimWaitsOf } from '../nec/decide-claims.ts';
 import { decideIntentTurn } from '../nec/decide-intent-turn.ts';
 import { decideNode } from '../nec/decide-node.ts';
 import type { Decision, Intent } from '../nec/decision.ts';
@@ -9,6 +10,7 @@ import { withCondition } from '../nec/judge-ready.ts';
 import { keepInUse, takenBy } from '../nec/keep-in-use.ts';
 import type { NodeProblem, NodeView } from '../nec/node-view.ts';
 import type { Hold } from '../nec/scene.ts';
+import { askedOf } from '../nec/supply.ts';
 import { buildView, forbiddenCalls } from './build-view.ts';
 import { callKeysOf } from './call-keys.ts';
 import type { NodeDeps, NodeFactParts, NodeFactsAnswer } from './node-deps.ts';
@@ -21,12 +23,20 @@ export type TurnInput = {
   readonly uid: string;
   readonly spec: NodeEniConfigSpec;
   readonly status: NodeEniConfigStatus;
+  /** Claims by the address that is theirs: what is found in the cloud has its mark. */
+  readonly reservedIps?: () => ReadonlyMap<string, string> | undefined;
   /** What is wrong with the object itself, and worked around. */
   readonly faults?: readonly NodeProblem[];
 };
 
 /** Something that is begun for an intent. */
-export type Start = { readonly kind: CallKind; readonly intent: Intent; readonly priority: CallPriority };
+export type Start = {
+  readonly kind: CallKind;
+  readonly intent: Intent;
+  readonly priority: CallPriority;
+  /** The node that an address is moved from: its object is read once more before the call. */
+  readonly sourceNode?: string;
+};
 
 /** What one look leads to: the status to be written, and what is begun then. */
 export type Plan = {
@@ -43,6 +53,8 @@ export type Plan = {
   readonly putBack?: readonly string[];
   /** Calls on record that somebody else wrote there, and that are taken off unmade. */
   readonly refused?: readonly string[];
+  /** Why claims whose Pods are here wait, by key; undefined where nobody knows. */
+  readonly claimWaits?: ReadonlyMap<string, string>;
   /** What the node can have; undefined where nobody knows. */
   readonly allocatable?: Allocatable | undefined;
   /** Milliseconds until an intent may be resolved. */
@@ -57,7 +69,7 @@ const MOST_STEPS = 64;
  * nothing, so that what it takes (places in subnets, probes of breakers) and what it decides are of one moment.
  */
 export function planTurn(deps: NodeDeps, memory: NodeMemory, input: TurnInput, facts: NodeFactsAnswer): Plan {
-  const ended = applyOutcomes(deps, memory, input, facts.kind === 'known' ? facts.parts : undefined);
+  const ended = applyOutcomes(deps, memory, input, facts);
   const { looks, waitMs } = unattended(deps, memory, ended.status, ended.sends);
   const base = { finished: ended.finished, refused: ended.refused, looks, waitMs };
   if (facts.kind === 'unknown') {
@@ -84,6 +96,9 @@ export function planTurn(deps: NodeDeps, memory: NodeMemory, input: TurnInput, f
     status: decided.status,
     sends: [...ended.sends, ...decided.sends],
     ending: decided.ending,
+    ...(deps.claimsWait === undefined || facts.parts.claims === undefined
+      ? {}
+      : { claimWaits: claimWaitsOf(decided.view, deps.leader) }),
     allocatable: decideAllocatable(decided.view, decided.status),
     putBack: kept.ips,
     problems: [...problems, ...held],
@@ -92,7 +107,7 @@ export function planTurn(deps: NodeDeps, memory: NodeMemory, input: TurnInput, f
 
 /** A call that runs is no problem: it is told when it came to nothing. */
 function heldUp({ reason, message }: Pick<Hold, 'reason' | 'message'>): readonly NodeProblem[] {
-  return reason === 'CallUnderWay' ? [] : [{ reason, message }];
+  return reason === 'CallUnderWay' || reason === 'ClaimWaits' ? [] : [{ reason, message }];
 }
 
 /** Gives back what a plan took that was not written. */
@@ -111,7 +126,9 @@ type Ended = {
   readonly sends: readonly Start[];
 };
 
-function applyOutcomes(deps: NodeDeps, memory: NodeMemory, input: TurnInput, facts: NodeFactParts | undefined): Ended {
+function applyOutcomes(deps: NodeDeps, memory: NodeMemory, input: TurnInput, answer: NodeFactsAnswer): Ended {
+  const facts = answer.kind === 'known' ? answer.parts : undefined;
+  const reserved = answer.kind === 'known' ? answer.parts.reservedIps : answer.reservedIps;
   const finished: string[] = [];
   const sends: Start[] = [];
   const refused: string[] = [];
@@ -136,7 +153,7 @@ function applyOutcomes(deps: NodeDeps, memory: NodeMemory, input: TurnInput, fac
     }
     if (outcome.kind === 'unclear') memory.unclearMs.set(intent.id, deps.clock.monotonicMs());
     if (outcome.kind === 'refused' || outcome.kind === 'unclear') countSubnet(deps, intent, status, -1);
-    status = finishIntent(status, intent, outcome, deps.ids);
+    status = finishIntent(status, intent, outcome, deps.ids, reserved);
   }
   return { status, finished, sends, refused };
 }
@@ -196,11 +213,17 @@ function decideAll(deps: NodeDeps, memory: NodeMemory, input: TurnInput, first: 
     ({ status } = decision);
     if (decision.kind === 'write') continue;
     const { intent, priority } = decision;
-    sends.push({ kind: 'send', intent, priority });
+    const sourceNode = sourceNodeOf(view, intent);
+    sends.push({ kind: 'send', intent, priority, ...(sourceNode === undefined ? {} : { sourceNode }) });
     countSubnet(deps, intent, status, 1);
+    deps.memory.claimCalls.take(name, intent, status);
     for (const key of keysOf(name, intent, status)) deps.breakers.beginProbe(key, name);
   }
   return { status, sends, ending: { kind: 'idle' }, view: viewNow() };
+}
+
+function sourceNodeOf({ claims }: NodeView, { action, claim = '' }: Intent): string | undefined {
+  return action === 'MigratePrivateIpAddress' ? claims?.get(claim)?.source?.nodeName : undefined;
 }
 
 /** What this look has taken so far is not free for the rest of it. */
@@ -221,9 +244,10 @@ function countSubnet({ facts }: NodeDeps, intent: Intent, status: NodeEniConfigS
   if (used > 0 && subnetId !== undefined) facts.subnetUsed(subnetId, sign * used);
 }
 
-function usedBy({ action, ipCount = 0 }: Intent): number {
+function usedBy(intent: Intent): number {
+  const { action, ipCount = 0 } = intent;
   if (action === 'CreateNetworkInterface') return ipCount + 1;
-  return action === 'AssignPrivateIpAddresses' ? ipCount : 0;
+  return action === 'AssignPrivateIpAddresses' ? askedOf(intent) : 0;
 }
 
 function keysOf(name: string, intent: Intent, status: NodeEniConfigStatus): readonly string[] {

@@ -85,6 +85,7 @@ class NodeTurn {
   async #round(entry: NecEntry): Promise<NodeReconcileResult | undefined> {
     const read = readStatus(entry);
     noteIntents(this.#deps, this.#memory, read.status);
+    this.#deps.memory.claimCalls.note(this.#name, read.status);
     if (read.why !== undefined) return await this.#mend(entry, read.spec, read.status, read.why);
     const drift = await lookForDrift(this.#deps, this.#memory, this.#inputOf(entry, read), this.#stop);
     const baseline = takeBaseline(this.#deps, this.#memory, read);
@@ -98,6 +99,7 @@ class NodeTurn {
     const isOther = !isSameData(status, read.status) || lacksCloudFinalizer(entry.object, status);
     if (isOther) return await this.#write(entry, { ...plan, status }, drift, telling.told);
     this.#begin(entry, plan);
+    if (plan.claimWaits !== undefined) this.#deps.claimsWait?.(this.#name, plan.claimWaits);
     tellProblems(this.#deps, this.#memory, entry, plan);
     return plan.finished.length > 0 ? undefined : await this.#rest(entry, input, soonerOf(plan, telling.waitMs), drift);
   }
@@ -225,11 +227,17 @@ class NodeTurn {
   }
 
   #inputOf(entry: NecEntry, { spec, status }: Pick<TurnInput, 'spec' | 'status'>): TurnInput {
-    return { name: this.#name, uid: entry.object.metadata.uid ?? '', spec, status, faults: faultsOf(entry) };
+    const reservedIps = () => {
+      const facts = this.#deps.facts.viewOf(this.#name, entry);
+      return facts.kind === 'known' ? facts.parts.reservedIps : facts.reservedIps;
+    };
+    const uid = entry.object.metadata.uid ?? '';
+    return { name: this.#name, uid, spec, status, faults: faultsOf(entry), reservedIps };
   }
 
-  #caseOf(entry: NecEntry, status: NodeEniConfigStatus, { intent, priority }: Plan['sends'][number]) {
-    return { node: this.#name, uid: entry.object.metadata.uid ?? '', intent, status, priority };
+  #caseOf(entry: NecEntry, status: NodeEniConfigStatus, { intent, priority, sourceNode }: Plan['sends'][number]) {
+    const source = sourceNode === undefined ? {} : { sourceNode };
+    return { node: this.#name, uid: entry.object.metadata.uid ?? '', intent, status, priority, ...source };
   }
 }
 

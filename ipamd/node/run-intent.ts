@@ -2,8 +2,9 @@ import type { CallContext, CallPriority, TaskOutcome } from '../../cloud/cloud.t
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { MUTATIONS } from '../../crd/intent.ts';
 import type { CloudSight, Intent, IntentFailure, IntentOutcome, SeenEni } from '../nec/decision.ts';
-import { type Judgement, judgeIntent, MOVING_CODE } from '../nec/judge-intent.ts';
+import { type Judgement, judgeIntent, MOVING_CODE, NOT_MOVED_CODE } from '../nec/judge-intent.ts';
 import { isSoundEni } from '../nec/seen-eni.ts';
+import { findHeld } from './find-held.ts';
 import { type Accepted, resultOf, sendCall, taskOf } from './make-call.ts';
 import type { NodeDeps } from './node-deps.ts';
 import {
@@ -39,6 +40,8 @@ const MOST_TRIES = 6;
 export async function sendIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<IntentOutcome> {
   const { node, intent, status, priority } = one;
   const context = contextOf(one, priority, signal, intent.requestTimeoutSeconds * 1000);
+  const early = await findHeld(deps, one, signal);
+  if (early !== undefined) return refuse(deps, one, early);
   let accepted: Accepted;
   try {
     accepted = await sendCall(deps.cloud, intent, status, context);
@@ -83,9 +86,12 @@ export async function resolveIntent(deps: NodeDeps, one: IntentCase, signal: Abo
   const { intent, status } = one;
   const sight = await look(deps, one, signal);
   const judgement = judgeIntent(intent, sight, status);
+  const last = intent.lastError;
+  if (judgement !== 'repeat' && judgement.kind === 'refused' && judgement.error.code === NOT_MOVED_CODE) {
+    return refuse(deps, one, last !== undefined && isRefusal(intent, last) ? last : judgement.error);
+  }
   if (judgement !== 'repeat')
     return judgement.kind === 'refused' ? contradict(deps, one, judgement.error) : sound(judgement);
-  const last = intent.lastError;
   if (last !== undefined && isRefusal(intent, last)) return refuse(deps, one, last);
   // With a token the repetition is safe for ever, and giving up may leave an ENI that nobody knows.
   const isGivenUp = !MUTATIONS[intent.action].takesClientToken && (intent.tries ?? 0) >= MOST_TRIES;
@@ -212,7 +218,7 @@ async function look(
   const request = {
     uid,
     instanceId: intent.instanceID ?? status.instanceID,
-    eniIds: intent.eniID === undefined ? [] : [intent.eniID],
+    eniIds: [intent.eniID, intent.targetENIID].filter((id) => id !== undefined),
     breadth: isNew ? ('own' as const) : ('known' as const),
   };
   deps.observe.onDescribe?.({ node, why: intent.action });

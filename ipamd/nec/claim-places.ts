@@ -1,0 +1,60 @@
+import { isInCidr } from '../../crd/ip-text.ts';
+import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { ClaimWish } from './claim-wish.ts';
+import type { NodeView } from './node-view.ts';
+import { isUsable, roomOf } from './supply.ts';
+import { unmetWishes } from './unmet-wishes.ts';
+import { ipv4CountOf } from './with-enis.ts';
+
+/** Where the kept addresses that a node is to get have their places. */
+export type ClaimPlaces = {
+  /** Wishes for an address that no call is under way for, in the order of their keys. */
+  readonly open: readonly ClaimWish[];
+  /** The ENI that each of them is to go on; none for those that no ENI has room for. */
+  readonly eniOf: ReadonlyMap<string, NodeEniInfo>;
+  /** Places of an ENI that are kept for them, by its id. */
+  readonly reserved: ReadonlyMap<string, number>;
+};
+
+/** Gives each open wish a place on an ENI that will do and has room: one that takes a call now first, then the fullest. Pure. */
+export function claimPlacesOf(view: NodeView, status: NodeEniConfigStatus, perEni: number): ClaimPlaces {
+  const intents = status.intents ?? [];
+  const asked = new Set(intents.map(({ claim }) => claim));
+  const busy = new Set(intents.flatMap(({ eniID, targetENIID }) => [eniID, targetENIID]));
+  const open = unmetWishes(view, status).filter(({ key }) => !asked.has(key));
+  const reserved = new Map<string, number>();
+  const eniOf = new Map<string, NodeEniInfo>();
+  const enis = open.length === 0 ? [] : (status.eniInfos ?? []).filter((eni) => takesAddresses(view, eni));
+  const rank = (eni: NodeEniInfo) => (eni.state === 'Attached' ? 0 : 2) + (busy.has(eni.eniID) ? 1 : 0);
+  for (const wish of open) {
+    const [best] = enis
+      .filter((eni) => fitsEni(wish, eni) && roomOf(eni, status, perEni) > (reserved.get(eni.eniID) ?? 0))
+      .sort((one, other) => rank(one) - rank(other) || ipv4CountOf(other) - ipv4CountOf(one));
+    if (best === undefined) continue;
+    reserved.set(best.eniID, (reserved.get(best.eniID) ?? 0) + 1);
+    eniOf.set(wish.key, best);
+  }
+  return { open, eniOf, reserved };
+}
+
+/** Lists the addresses of which one must be the wish's; undefined where any will do. Pure. */
+export function wantedIpsOf({ ip, ips, source }: ClaimWish): readonly string[] | undefined {
+  if (ip !== undefined) return [ip];
+  return source === undefined ? ips : [];
+}
+
+/** Tells whether a subnet will do for a wish. Pure. */
+export function fitsSubnet(wish: ClaimWish, subnetId: string | undefined, cidr: string | undefined): boolean {
+  if (wish.subnetIds !== undefined && (subnetId === undefined || !wish.subnetIds.includes(subnetId))) return false;
+  const wanted = wantedIpsOf(wish);
+  return wanted === undefined || (cidr !== undefined && wanted.some((ip) => isInCidr(ip, cidr)));
+}
+
+function fitsEni(wish: ClaimWish, { subnetID, subnetCIDR }: NodeEniInfo): boolean {
+  return fitsSubnet(wish, subnetID, subnetCIDR);
+}
+
+function takesAddresses({ blocked, stuck }: NodeView, eni: NodeEniInfo): boolean {
+  const keys = [`eni-ips/${eni.eniID}`, `call/AssignPrivateIpAddresses/${eni.eniID}`];
+  return isUsable(eni) && eni.state !== 'Detaching' && !stuck.has(eni.eniID) && !keys.some((key) => blocked.has(key));
+}

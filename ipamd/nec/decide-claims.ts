@@ -1,0 +1,136 @@
+import { isInCidr } from '../../crd/ip-text.ts';
+import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { fitsSubnet, wantedIpsOf } from './claim-places.ts';
+import type { ClaimWish } from './claim-wish.ts';
+import { instanceHold, placeHold, quotaHold } from './decide-growth.ts';
+import type { Ids, Leader } from './decision.ts';
+import { eniPlacesOf, placesLeft } from './eni-places.ts';
+import type { NodeView, SubnetChoice } from './node-view.ts';
+import { begin, CALL_UNDER_WAY, type Hold, LOOK_AGAIN_MS, type Scene, type Step, sceneOf } from './scene.ts';
+import { takenIps } from './seen-eni.ts';
+
+/** What is done for kept addresses, and why the others wait: by key of the claim. */
+export type ClaimSteps = { readonly step: Step; readonly waits: ReadonlyMap<string, string> };
+
+/**
+ * Decides what brings a kept address to a Pod that is here: assigned as this very address, or as any, on an ENI that will
+ * do; moved from the ENI of another node that has let go of it; or first another ENI. One claim never holds up another.
+ * Pure, takes ids.
+ */
+export function decideClaims(scene: Scene): ClaimSteps {
+  const waits = new Map<string, string>();
+  let first: Hold | undefined;
+  for (const wish of scene.claims.open) {
+    const step = fulfil(scene, wish);
+    if (step?.kind === 'begin') return { step: { ...step, priority: 'pod' }, waits };
+    if (step === undefined) continue;
+    waits.set(wish.key, step.message);
+    if (first === undefined || step.afterMs < first.afterMs) first = step;
+  }
+  return { step: first, waits };
+}
+
+/** What a look that begins nothing makes of ids. */
+const NO_IDS: Ids = { next: () => 'looked', now: () => '1970-01-01T00:00:00Z' };
+
+/** Tells why claims whose Pods are on the node wait for their address: by key. Pure. */
+export function claimWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string, string> {
+  return decideClaims(sceneOf(view, view.status, leader, NO_IDS)).waits;
+}
+
+function fulfil(scene: Scene, wish: ClaimWish): Step {
+  const { view } = scene;
+  if (view.claimCallsElsewhere?.has(wish.key) === true)
+    return waiting('another node has a call for it under way', OTHERS_LOOK_MS);
+  const refusal = view.refusals?.get(`claim/${wish.key}`);
+  if (view.blocked.has(`claim/${wish.key}`)) return waiting(refusal?.message ?? 'the cloud refused', refusal?.afterMs);
+  const eni = scene.claims.eniOf.get(wish.key);
+  if (eni === undefined) return makeEni(scene, wish);
+  if (eni.state !== 'Attached') return waiting(`ENI ${eni.eniID} is being attached`);
+  if (scene.busy.has(eni.eniID)) return waiting(CALL_UNDER_WAY.message, CALL_UNDER_WAY.afterMs);
+  return wish.source === undefined ? assign(scene, wish, eni) : move(scene, wish, eni);
+}
+
+/** The address is on no ENI. */
+function assign(scene: Scene, wish: ClaimWish, eni: NodeEniInfo): Step {
+  const { eniID, subnetCIDR } = eni;
+  const wanted = wantedIpsOf(wish);
+  if (wanted === undefined) {
+    const subnet = scene.view.subnets.find(({ subnetId }) => subnetId === eni.subnetID);
+    if (subnet !== undefined && (subnet.isBlocked || subnet.freeIps < 1))
+      return waiting(`no free addresses in ${subnet.subnetId}`);
+    return begin(scene, 'AssignPrivateIpAddresses', { eniID, ipCount: 1, claim: wish.key });
+  }
+  const taken = takenIps(scene.status);
+  for (const intent of scene.status.intents ?? []) for (const ip of intent.ips ?? []) taken.add(ip);
+  const fitting = wanted.filter((ip) => subnetCIDR !== undefined && isInCidr(ip, subnetCIDR));
+  const ip = fitting.find((one) => !taken.has(one));
+  if (ip === undefined) return waiting(`${fitting.join(', ')} is in use on this node`);
+  return begin(scene, 'AssignPrivateIpAddresses', { eniID, ips: [ip], claim: wish.key });
+}
+
+/** The address is on an ENI of another node: taken from there once that node's agent has let go of it. */
+function move(scene: Scene, { key, ip, source }: ClaimWish, { eniID }: NodeEniInfo): Step {
+  if (source === undefined || ip === undefined) return waiting('it is not known which address is to be moved');
+  const { nodeName, eniId, isAttached, isReleased } = source;
+  if (!isReleased) return waiting(`${ip} is in use on node ${nodeName}`);
+  if (!isAttached) return waiting(`${ip} is being taken off ENI ${eniId} of node ${nodeName}`);
+  return begin(scene, 'MigratePrivateIpAddress', { eniID: eniId, targetENIID: eniID, ips: [ip], claim: key });
+}
+
+/** No ENI that will do has room: another one, in a subnet that will do. */
+function makeEni(scene: Scene, wish: ClaimWish): Step {
+  const fitting = scene.view.subnets.filter(({ subnetId, cidr }) => fitsSubnet(wish, subnetId, cidr));
+  if (fitting.length === 0) return waiting(`no subnet of this node has the address: ${wordsOf(wish)}`);
+  const { instance } = scene.view;
+  const hold =
+    instance?.isRunning === true ? (limitHold(scene) ?? placeHold(scene) ?? quotaHold(scene)) : instanceHold(scene);
+  if (instance === undefined || hold !== undefined) return waiting(hold?.message ?? '', hold?.afterMs);
+  if (scene.isInstanceBusy)
+    return waiting('another ENI of this node is being made or attached', CALL_UNDER_WAY.afterMs);
+  const subnet = roomiest(scene.view, fitting);
+  if (subnet === undefined)
+    return waiting(`no free addresses in ${fitting.map(({ subnetId }) => subnetId).join(', ')}`);
+  // One of which the very address is wanted is born without any.
+  const born = wantedIpsOf(wish) === undefined ? { ipCount: 1 } : {};
+  const { vpcId, instanceId, instanceType, zone } = instance;
+  const status = { ...scene.status, instanceID: instanceId, instanceType, zone, vpcID: vpcId };
+  const groups = scene.view.securityGroups ?? [];
+  const securityGroups = groups.length === 0 ? {} : { securityGroups: groups };
+  const fields = { subnetID: subnet.subnetId, ...born, ...securityGroups, claim: wish.key };
+  return begin(scene, 'CreateNetworkInterface', fields, status);
+}
+
+/** No ENI takes it, and there may be none besides: places come free when the pool gives back, or Pods go. */
+function limitHold({ view, status, supply }: Scene): Hold | undefined {
+  if (placesLeft(view, status, supply) > 0) return undefined;
+  const { serving } = eniPlacesOf(view, status);
+  return waiting(
+    `none of the ${serving} ENIs of this node that may have it has room, and there may be no other`,
+    ROOM_LOOK_MS,
+  );
+}
+
+const OTHERS_LOOK_MS = 2_000;
+/** The agent is told, and gives back what is spare. */
+const ROOM_LOOK_MS = 10_000;
+
+/** A kept address takes none of what is free; the ENI itself does. */
+function roomiest({ blocked }: NodeView, subnets: readonly SubnetChoice[]): SubnetChoice | undefined {
+  const open = subnets.filter(
+    ({ subnetId, isBlocked, freeIps }) => !isBlocked && freeIps > 1 && !blocked.has(`subnet/${subnetId}`),
+  );
+  return open.reduce<SubnetChoice | undefined>(
+    (best, one) => (best !== undefined && best.freeIps >= one.freeIps ? best : one),
+    undefined,
+  );
+}
+
+function wordsOf({ ip, ips = [], subnetIds = [] }: ClaimWish): string {
+  return [ip, ...ips.slice(0, 3), ...subnetIds.slice(0, 3)].filter((word) => word !== undefined).join(', ');
+}
+
+/** What a claim waits for is told of the claim, not of the node. */
+function waiting(message: string, afterMs = LOOK_AGAIN_MS): Hold {
+  return { kind: 'hold', reason: 'ClaimWaits', message, afterMs };
+}

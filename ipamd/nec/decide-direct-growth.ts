@@ -1,0 +1,204 @@
+import type { CallPriority } from '../../cloud/cloud.ts';
+import type { Mutation } from '../../crd/intent.ts';
+import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { ClaimWish } from './claim-wish.ts';
+import { isOtherZone, keptEniOf, wantedGroupsOf, wishOf } from './decide-direct-marks.ts';
+import { instanceHold, placeHold, quotaHold, subnetHold } from './decide-growth.ts';
+import type { Intent } from './decision.ts';
+import { MODE_TAG } from './direct-creation.ts';
+import { awaitedWishes, type DirectSupply, directEnisOf, directSupplyOf } from './direct-supply.ts';
+import type { SubnetChoice } from './node-view.ts';
+import { isSameData } from './same-data.ts';
+import { begin, CALL_UNDER_WAY, type Hold, holdIfBlocked, LOOK_AGAIN_MS, type Scene, type Step } from './scene.ts';
+
+/** Why the Pods of one claim wait; without a claim: why the pool does. */
+export type DirectHold = Hold & { readonly claim?: string };
+
+/** What is to be done next for exclusive ENIs, and why the rest waits. */
+export type DirectPlan = { readonly call?: DirectCall; readonly holds: readonly DirectHold[] };
+
+/** A call before it is given its ids. */
+export type DirectCall = {
+  readonly action: Mutation;
+  readonly fields: Partial<Intent>;
+  readonly priority: CallPriority;
+};
+
+/** Decides what brings exclusive ENIs closer to what is asked for. Pure, takes ids. */
+export function decideDirectGrowth(scene: Scene): Step {
+  const { call, holds } = planDirectGrowth(scene);
+  if (call === undefined) return holds.find(({ reason }) => reason !== 'CallUnderWay') ?? holds[0];
+  const { action, fields, priority } = call;
+  const step = begin(scene, action, fields);
+  return step?.kind === 'begin' ? { ...step, priority } : step;
+}
+
+/**
+ * Plans the next call for exclusive ENIs: security groups of those that Pods wait for, then what is made and on no
+ * instance, then new ones: for Pods that keep theirs, for the pool at last. Pure.
+ */
+export function planDirectGrowth(scene: Scene): DirectPlan {
+  const supply = directSupplyOf(scene.view, scene.status);
+  const holds: DirectHold[] = [];
+  const parts = [planGroups, planAttach, planForClaims, planForPool];
+  for (const part of parts) {
+    for (const one of part(scene, supply)) {
+      if ('action' in one) return { call: one, holds };
+      holds.push(one);
+    }
+  }
+  return { holds };
+}
+
+type Planned = DirectCall | DirectHold;
+
+/** Until they are in force the Pod does not get its ENI. */
+function planGroups(scene: Scene): readonly Planned[] {
+  const { view, busy } = scene;
+  return directEnisOf(scene.status).flatMap((eni): readonly Planned[] => {
+    const { eniID } = eni;
+    const wish = wishOf(view, eni);
+    const securityGroups = wantedGroupsOf(view, eni);
+    if (wish?.want !== 'here' || securityGroups === undefined || eni.state !== 'Attached' || busy.has(eniID)) return [];
+    if (isSameData(eni.securityGroups, securityGroups)) return [];
+    const text = `cannot set the security groups ${securityGroups.join(', ')} of ${eniID}`;
+    const hold = holdIfBlocked(scene, [`call/ModifyNetworkInterfaceAttribute/${eniID}`], 'CloudRefused', text);
+    if (hold !== undefined) return [{ ...hold, claim: wish.key }];
+    return [{ action: 'ModifyNetworkInterfaceAttribute', fields: { eniID, securityGroups }, priority: 'pod' }];
+  });
+}
+
+/** Attaches what Pods wait for, and of the pool what is still wanted. */
+function planAttach(scene: Scene, supply: DirectSupply): readonly Planned[] {
+  const { view, busy } = scene;
+  if (view.leaving !== 'no') return [];
+  const isDue = (eni: NodeEniInfo) =>
+    eni.state === 'Attaching' && eni.draining !== true && !busy.has(eni.eniID) && !view.stuck.has(eni.eniID);
+  const due = directEnisOf(scene.status).filter(isDue);
+  const ofClaims = due.filter((eni) => wishOf(view, eni)?.want === 'here');
+  const ofPool = due.filter((eni) => eni.claim === undefined).slice(0, Math.max(0, supply.want - supply.have));
+  return [...ofClaims, ...ofPool].map((eni) => attach(scene, supply, eni));
+}
+
+function attach(scene: Scene, supply: DirectSupply, { eniID, claim }: NodeEniInfo): Planned {
+  const { instance } = scene.view;
+  const key = claim === undefined ? {} : { claim: `${claim.namespace}/${claim.name}` };
+  const hold =
+    instance === undefined || !instance.isRunning
+      ? instanceHold(scene)
+      : scene.isInstanceBusy
+        ? CALL_UNDER_WAY
+        : (placeHold(scene) ??
+          holdIfBlocked(scene, [`call/AttachNetworkInterface/${eniID}`], 'CloudRefused', `cannot attach ${eniID}`));
+  if (hold !== undefined || instance === undefined) return { ...(hold ?? instanceHold(scene)), ...key };
+  const fields = { eniID, instanceID: instance.instanceId };
+  return { action: 'AttachNetworkInterface', fields, priority: priorityOf(scene, supply, claim !== undefined) };
+}
+
+/** New ENIs for Pods that keep theirs: only where none is kept already. */
+function planForClaims(scene: Scene, supply: DirectSupply): readonly Planned[] {
+  if (scene.view.leaving !== 'no') return [];
+  return awaitedWishes(scene.view, scene.status).map((wish) => {
+    const one = elsewhereHold(scene, wish) ?? create(scene, supply, wish);
+    return 'action' in one ? one : { ...one, claim: wish.key };
+  });
+}
+
+/** The ENI that the Pod must have is not to be had here, or not yet. */
+function elsewhereHold(scene: Scene, wish: ClaimWish): Hold | undefined {
+  const { view } = scene;
+  const kept = keptEniOf(view, wish.key);
+  if (kept === undefined && wish.source === undefined && wish.ip === undefined) return undefined;
+  const eniId = kept?.eniId ?? wish.source?.eniId ?? '';
+  if (kept !== undefined && isOtherZone(view, kept)) {
+    const message = `ENI ${kept.eniId} (${kept.primaryIp}) of ${wish.key} is in zone ${kept.zone}, the node in ${view.instance?.zone}`;
+    return { kind: 'hold', reason: 'DirectENIElsewhere', message, afterMs: LOOK_AGAIN_MS };
+  }
+  if (kept?.isFree === true) return limitHold(scene, directSupplyOf(view, scene.status), wish) ?? CALL_UNDER_WAY;
+  if (eniId === '') {
+    const message = `no exclusive ENI of this cluster has the address ${wish.ip}, which ${wish.key} must have`;
+    return { kind: 'hold', reason: 'DirectENIElsewhere', message, afterMs: LOOK_AGAIN_MS };
+  }
+  const where = kept?.nodeName ?? wish.source?.nodeName ?? 'another node';
+  const message = `ENI ${eniId} of ${wish.key} is on ${where} still`;
+  return { kind: 'hold', reason: 'DirectENIElsewhere', message, afterMs: SOON_MS };
+}
+
+/** Another node's turn, or the writer of VpcENIs, is done within seconds. */
+const SOON_MS = 2_000;
+
+function planForPool(scene: Scene, supply: DirectSupply): readonly Planned[] {
+  const { view } = scene;
+  const need = supply.want - supply.have - supply.coming;
+  if (need > 0) return [create(scene, supply, undefined)];
+  const warm = view.spec.directENIMinWarmTarget ?? WARM_TARGET;
+  const isCapped = view.leaving === 'no' && supply.want < supply.demand - warm;
+  return isCapped ? [fullHold(supply)] : [];
+}
+
+/** Spare exclusive ENIs that a node keeps when nobody says otherwise. */
+const WARM_TARGET = 1;
+
+function create(scene: Scene, supply: DirectSupply, wish: ClaimWish | undefined): DirectCall | Hold {
+  const { view } = scene;
+  const { instance } = view;
+  if (instance === undefined || !instance.isRunning) return instanceHold(scene);
+  const full = limitHold(scene, supply, wish);
+  if (full !== undefined) return full;
+  if (scene.isInstanceBusy) return CALL_UNDER_WAY;
+  const hold = placeHold(scene) ?? quotaHold(scene);
+  if (hold !== undefined) return hold;
+  const subnet = chooseSubnet(scene, wish);
+  if (subnet === undefined) return wish?.subnetIds === undefined ? subnetHold(scene) : noSubnet(scene, wish.subnetIds);
+  const groups = wish?.securityGroupIds ?? view.securityGroups ?? [];
+  const fields = {
+    subnetID: subnet.subnetId,
+    tags: { [MODE_TAG.name]: MODE_TAG.direct },
+    ...(groups.length === 0 ? {} : { securityGroups: groups }),
+    ...(wish === undefined ? {} : { claim: wish.key }),
+  };
+  const priority = priorityOf(scene, supply, wish !== undefined);
+  return { action: 'CreateNetworkInterface', fields, priority };
+}
+
+/** An exclusive ENI takes one address: its own. */
+function chooseSubnet({ view }: Scene, wish: ClaimWish | undefined): SubnetChoice | undefined {
+  return view.subnets
+    .filter(({ subnetId }) => wish?.subnetIds?.includes(subnetId) ?? true)
+    .filter(({ subnetId, isBlocked, freeIps }) => !isBlocked && freeIps > 0 && !view.blocked.has(`subnet/${subnetId}`))
+    .reduce<SubnetChoice | undefined>(
+      (best, one) => (best !== undefined && best.freeIps >= one.freeIps ? best : one),
+      undefined,
+    );
+}
+
+function noSubnet({ view }: Scene, subnetIds: readonly string[]): Hold {
+  const here = view.subnets.filter(({ subnetId }) => subnetIds.includes(subnetId)).map(({ subnetId }) => subnetId);
+  const zone = view.instance?.zone ?? 'of the node';
+  if (here.length === 0) {
+    const message = `none of the subnets ${subnetIds.join(', ')} is in zone ${zone}, or configured`;
+    return { kind: 'hold', reason: 'NoSubnetInZone', message, afterMs: LOOK_AGAIN_MS };
+  }
+  const message = `no free addresses in ${here.join(', ')}`;
+  return { kind: 'hold', reason: 'SubnetExhausted', message, afterMs: LOOK_AGAIN_MS };
+}
+
+/** As many as there may be. Undefined when there is a place. */
+function limitHold({ view }: Scene, supply: DirectSupply, wish: ClaimWish | undefined): Hold | undefined {
+  if (supply.placesLeft > 0) return undefined;
+  const isGoing = supply.have + supply.coming + supply.kept < supply.most && wish === undefined;
+  if (!isGoing) return fullHold(supply);
+  const message = `all ${view.instance?.secondaryEnis ?? 0} places for ENIs are taken, some by ENIs that are being given back`;
+  return { kind: 'hold', reason: 'InstanceENILimit', message, afterMs: LOOK_AGAIN_MS };
+}
+
+function fullHold({ demand, kept, awaited, most, have, coming }: DirectSupply): Hold {
+  const wanted = `${demand + kept + awaited} exclusive ENIs are wanted, ${kept + awaited} of them for claims`;
+  const message = `${wanted}; the node may have ${most} beside its shared ones, and has ${have + coming + kept}`;
+  return { kind: 'hold', reason: 'DirectENILimit', message, afterMs: LOOK_AGAIN_MS };
+}
+
+function priorityOf({ view }: Scene, { have, want }: DirectSupply, isForClaim: boolean): CallPriority {
+  const warm = view.spec.directENIMinWarmTarget ?? WARM_TARGET;
+  return isForClaim || have < want - warm ? 'pod' : 'warm';
+}

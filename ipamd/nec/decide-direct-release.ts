@@ -1,0 +1,56 @@
+import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { isHandedOver, wishOf } from './decide-direct-marks.ts';
+import { removeEni } from './decide-removal.ts';
+import { type DirectSupply, directEnisOf, directSupplyOf } from './direct-supply.ts';
+import { type Offers, offersOf } from './offers.ts';
+import type { Hold, Scene, Step } from './scene.ts';
+
+/**
+ * Decides which exclusive ENI goes: one that is on its way out, else one that the agent offers and that is not needed, or
+ * whose claim wants it elsewhere or ends. It becomes Detaching in the write that records the call; a kept one is not
+ * deleted, its VpcENI has it from then on. Pure, takes ids.
+ */
+export function decideDirectRelease(scene: Scene): Step {
+  const { view, status, busy } = scene;
+  const offers = offersOf(view);
+  const supply = directSupplyOf(view, status);
+  const free = directEnisOf(status).filter((eni) => !busy.has(eni.eniID));
+  const going = free.filter((eni) => eni.state === 'Detaching');
+  const ready = free.filter((eni) => eni.state !== 'Detaching' && mayGo(scene, supply, offers, eni));
+  let hold: Step;
+  for (const eni of [...going, ...ready]) {
+    const step = isHandedOver(view, eni) ? handedOver(eni) : removeEni(scene, eni);
+    if (step?.kind === 'begin') return step;
+    hold ??= step;
+  }
+  return hold;
+}
+
+/** The writer of VpcENIs takes it over; woken by that, this is in case the waking is lost. */
+const HAND_OVER_MS = 5_000;
+
+function handedOver({ eniID }: NodeEniInfo): Hold {
+  const message = `ENI ${eniID} is on no instance, its VpcENI takes it over`;
+  return { kind: 'hold', reason: 'CallUnderWay', message, afterMs: HAND_OVER_MS };
+}
+
+function mayGo(scene: Scene, supply: DirectSupply, offers: Offers, eni: NodeEniInfo): boolean {
+  const { view } = scene;
+  if (view.leaving === 'force') return true;
+  if (eni.claim !== undefined) return mayKeptGo(scene, offers, eni);
+  const isSurplus = supply.have + supply.coming > supply.want;
+  if (eni.state === 'Attaching') {
+    const isNew = eni.assignmentID === undefined && eni.deviceIndex === undefined;
+    return view.stuck.has(eni.eniID) || (isNew && (isSurplus || eni.draining === true));
+  }
+  return offers.isEniOffered(eni) && (eni.draining === true || supply.have > supply.want);
+}
+
+/** While its Pod is here it stays; nothing is guessed of a claim that nobody knows. */
+function mayKeptGo({ view }: Scene, offers: Offers, eni: NodeEniInfo): boolean {
+  const wish = wishOf(view, eni);
+  if (wish === undefined || wish.want === 'here' || eni.claim?.uid !== undefined) return false;
+  if (wish.want === 'keep' && view.leaving === 'no') return false;
+  const isAway = wish.mayTakeOver === true && view.inUse?.has(eni.primaryIP ?? '') !== true;
+  return eni.state === 'Attached' && (isAway || offers.isEniOffered(eni));
+}

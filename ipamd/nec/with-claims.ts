@@ -1,0 +1,85 @@
+import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { claimKeyOf, claimMarkOf } from './claim-marks.ts';
+import { type ClaimStandings, standingsOf } from './claim-standing.ts';
+import type { NodeView } from './node-view.ts';
+import { type Offers, offersOf } from './offers.ts';
+import { staticPlacesOf } from './unmet-wishes.ts';
+import { isIpv4, isShared, releasing, withEnis } from './with-enis.ts';
+
+/**
+ * Returns the status with the marks of kept addresses as they are wanted: an address that belongs to a claim gets its mark,
+ * the mark the uid of the Pod that is here or none, one that another node takes over is Releasing as soon as the agent has
+ * let go of it, and one that the other node has is no more. The same status when nothing changes. Pure.
+ */
+export function withClaims(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
+  const marked = withMarks(view, status);
+  const scene: Marking = { view, standings: standingsOf(view, marked), offers: offersOf({ ...view, status: marked }) };
+  const busy = new Set((marked.intents ?? []).map(({ eniID }) => eniID));
+  const enis = (marked.eniInfos ?? []).map((eni) => {
+    if (!isShared(eni) || !(eni.addresses ?? []).some(({ claim }) => claim !== undefined)) return eni;
+    const addresses = (eni.addresses ?? []).flatMap((address) => {
+      if (address.claim === undefined || !isIpv4(address.ip)) return [address];
+      return hasMoved(view, eni, address) && !busy.has(eni.eniID) ? [] : [asWanted(scene, eni, address)];
+    });
+    return { ...eni, addresses };
+  });
+  return withStaticPlaces(view, withEnis(marked, enis));
+}
+
+type Marking = { readonly view: NodeView; readonly standings: ClaimStandings; readonly offers: Offers };
+
+/** Marks addresses without a mark that belong to a claim, unless another Pod has them by the API server's word. */
+function withMarks(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
+  const owners = ownersOf(view);
+  if (owners.size === 0) return status;
+  const enis = (status.eniInfos ?? []).map((eni) => {
+    if (!isShared(eni) || !(eni.addresses ?? []).some((address) => isUnmarked(view, owners, address))) return eni;
+    const addresses = (eni.addresses ?? []).map((address) =>
+      isUnmarked(view, owners, address) ? { ...address, claim: claimMarkOf(owners.get(address.ip) ?? '') } : address,
+    );
+    return { ...eni, addresses };
+  });
+  return withEnis(status, enis);
+}
+
+function isUnmarked({ inUse }: NodeView, owners: ReadonlyMap<string, string>, address: NodeEniAddress): boolean {
+  const { ip, state, claim } = address;
+  return claim === undefined && state === 'Assigned' && owners.has(ip) && inUse?.has(ip) !== true;
+}
+
+/** Claims by the address that is theirs. */
+function ownersOf({ reservedIps, claims }: NodeView): ReadonlyMap<string, string> {
+  const owners = new Map(reservedIps ?? []);
+  for (const { key, mode, want, ip } of claims?.values() ?? []) {
+    if (mode === 'route-eni' && want === 'here' && ip !== undefined && !owners.has(ip)) owners.set(ip, key);
+  }
+  return owners;
+}
+
+/** Another node's object has it on an ENI of its own: the cloud has moved it. */
+function hasMoved({ movedTo }: NodeView, eni: NodeEniInfo, { ip, state }: NodeEniAddress): boolean {
+  const there = movedTo?.get(ip);
+  return state === 'Releasing' && there !== undefined && there !== eni.eniID;
+}
+
+function asWanted({ view, standings, offers }: Marking, eni: NodeEniInfo, address: NodeEniAddress): NodeEniAddress {
+  const { claim } = address;
+  const wish = claim === undefined ? undefined : view.claims?.get(claimKeyOf(claim));
+  if (claim === undefined || wish === undefined) return address;
+  const standing = standings.of(address);
+  const uid = standing === 'serves' ? wish.podUid : undefined;
+  // What was let go of stays so: whoever may be moving it must not meet the Pod that would get it here.
+  const isLost = address.state === 'Releasing' && claim.uid !== uid;
+  const mark = claimMarkOf(wish.key, isLost ? undefined : uid);
+  const marked = claim.uid === mark.uid ? address : { ...address, claim: mark };
+  const isLetGo = offers.isOffered(address) || (address.state === 'Assigned' && standings.isTakenOver(address));
+  return standing === 'handed' && isLetGo && eni.state === 'Attached' ? releasing(marked) : marked;
+}
+
+/** The count is there while there is something to count. */
+function withStaticPlaces(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
+  const count = staticPlacesOf(view, status);
+  const { staticRouteENIIPs: held, ...rest } = status;
+  if ((held ?? 0) === count) return status;
+  return count === 0 ? rest : { ...rest, staticRouteENIIPs: count };
+}

@@ -1,0 +1,33 @@
+import { isKubeError } from '../../kube/kube-error.ts';
+import type { IntentFailure } from '../nec/decision.ts';
+import { decodeNec } from '../nec-cache.ts';
+import { NECS } from './nec-access.ts';
+import type { NodeDeps } from './node-deps.ts';
+import { type IntentCase, NOT_LET_GO_CODE } from './note-refusal.ts';
+
+/**
+ * Reads the object of the node that an address is moved from once more, from the API server, for a watch may be late: tells
+ * why it is not to be moved, undefined when it may be. With the move on record no other node begins a call for the address,
+ * so what is true now stays true until the move is over.
+ */
+export async function findHeld(
+  { kube }: Pick<NodeDeps, 'kube'>,
+  { intent, sourceNode }: IntentCase,
+  signal: AbortSignal,
+): Promise<IntentFailure | undefined> {
+  if (intent.action !== 'MigratePrivateIpAddress') return undefined;
+  const code = NOT_LET_GO_CODE;
+  if (sourceNode === undefined) return { code, message: 'it is not known which node the address is moved from' };
+  try {
+    const object = await kube.get(NECS, { name: sourceNode }, signal);
+    if (object === undefined) return { code, message: `NodeENIConfig ${sourceNode} is gone` };
+    const eni = decodeNec(object).decoded?.status?.eniInfos?.find(({ eniID }) => eniID === intent.eniID);
+    const held = eni?.addresses?.find(({ ip }) => intent.ips?.includes(ip) === true);
+    if (held?.state === 'Releasing' && held.claim !== undefined && held.claim.uid === undefined) return undefined;
+    return { code, message: `node ${sourceNode} has not let go of ${intent.ips?.join(', ') ?? 'it'}` };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isKubeError(error)) throw error;
+    return { code, message: `NodeENIConfig ${sourceNode} cannot be read: ${error.message}` };
+  }
+}
