@@ -219,3 +219,51 @@ test('foreignOffers: names free addresses that the object offers and no record d
   const offers = new Map([['10.0.1.2', offerOf('10.0.1.2', 'eni-a')]]);
   t.deepEqual(ipsOf(foreignOffers(pool, offers, nec)), ['10.0.1.3']);
 });
+
+const KEPT = { namespace: 'ns', name: 'web-0' };
+const keptOn = (eniId: string, ip: string, uid?: string) =>
+  sampleSupply([
+    sampleEni(eniId, [], { addresses: [sampleAddress(ip, { claim: uid === undefined ? KEPT : { ...KEPT, uid } })] }),
+  ]);
+
+test('decidePublication: offers a kept address of no Pod at once, and asks for none in its place', (t) => {
+  const pacing = { ...LATE, lastMs: LATE.nowMs };
+  const got = decide({ supply: keptOn('eni-a', '10.0.1.1'), change: { pacing } });
+  t.deepEqual(ipsOf(got.toOffer), ['10.0.1.1']);
+  t.false(got.isPaced);
+  t.is(got.spec.desired, 0);
+  t.is(got.nextReleaseMs, undefined);
+});
+
+test('decidePublication: keeps the offer of a kept address out of use, whatever else is wanted', (t) => {
+  const offers = [offerOf('10.0.1.1', 'eni-a')];
+  const releasable = offers.map(({ ip, assignmentId }) => ({ ip, assignmentId }));
+  const change = { outside: { waiting: 3, floor: 0 } };
+  const got = decide({ supply: keptOn('eni-a', '10.0.1.1'), offers, spec: { releasable, desired: 3 }, change });
+  t.deepEqual(got.toRestore, []);
+  t.false(got.isDue);
+  t.is(got.spec.desired, 3);
+});
+
+test('decidePublication: takes the offer of a kept address out once its mark names a Pod', (t) => {
+  const offers = [offerOf('10.0.1.1', 'eni-a')];
+  const releasable = offers.map(({ ip, assignmentId }) => ({ ip, assignmentId }));
+  const got = decide({ supply: keptOn('eni-a', '10.0.1.1', 'u1'), offers, spec: { releasable } });
+  t.deepEqual(ipsOf(got.toRestore), ['10.0.1.1']);
+  t.deepEqual(got.spec.releasable, []);
+  t.true(got.isDue);
+});
+
+test('decidePublication: leaves a kept address alone that a sandbox has, or that its Pod may have', (t) => {
+  const leased = { 'eni-a': ['10.0.1.1'] };
+  t.deepEqual(decide({ supply: keptOn('eni-a', '10.0.1.1'), leased }).toOffer, []);
+  t.deepEqual(decide({ supply: keptOn('eni-a', '10.0.1.1', 'u1') }).toOffer, []);
+  t.deepEqual(decide({ supply: keptOn('eni-a', '10.0.1.1'), spec: { life: 'life-0' } }).toOffer, []);
+});
+
+test('foreignOffers: a kept address that somebody else offered counts as offered', (t) => {
+  const supply = keptOn('eni-a', '10.0.1.1', 'u1');
+  const releasable = [{ ip: '10.0.1.1', assignmentId: 'as-10.0.1.1' }];
+  const got = decide({ supply, spec: { releasable } });
+  t.deepEqual(ipsOf(got.toOffer), ['10.0.1.1']);
+});

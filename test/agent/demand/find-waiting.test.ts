@@ -33,3 +33,15 @@ test(
   2,
 );
 test('countWaiting: takes a Pod of the same name for another', row, [pod('a')], [lease('a', 'old')], [], 1);
+
+test(
+  'countWaiting: leaves out who waits for an address that is kept for it',
+  row,
+  [pod('a', { keepsAddress: true }), pod('b')],
+  [],
+  [
+    { ...add('a'), keepsAddress: true },
+    { ...add('c'), keepsAddress: true },
+  ],
+  1,
+);

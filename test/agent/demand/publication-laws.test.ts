@@ -3,20 +3,23 @@ import fc from 'fast-check';
 import { decidePublication, foreignOffers } from '../../../agent/demand/decide-publication.ts';
 import type { AgentSpec, SeenNec } from '../../../agent/demand/publication.ts';
 import type { Offer } from '../../../agent/journal/journal-content.ts';
-import type { Supply } from '../../../agent/journal/supply.ts';
+import type { ClaimMark, Supply } from '../../../agent/journal/supply.ts';
 import { applySupply } from '../../../agent/pool/apply-supply.ts';
+import { leaseKept } from '../../../agent/pool/lease-kept.ts';
 import { adopt, adoptOffers, lease, release, restore, withdraw } from '../../../agent/pool/pool.ts';
 import { EMPTY_POOL, type PoolState } from '../../../agent/pool/pool-state.ts';
 import { sampleEni, sampleLease } from '../pool/supply-sample.ts';
 
 // A small world: one object in an API server that guards writes, an agent that may crash at any step and whose writes may
-// arrive late, an ipamd that takes back what is offered and gives new, and Pods that come and go.
+// arrive late, an ipamd that takes back what is offered and gives new, some of it kept for Pods of one name, and Pods that come
+// and go.
 
 type Address = {
   readonly ip: string;
   readonly eniId: string;
   readonly assignmentId: string;
   readonly state: 'assigned' | 'releasing';
+  readonly claim?: ClaimMark;
 };
 type Nec = {
   readonly version: number;
@@ -45,6 +48,10 @@ type World = {
 
 const ENIS = ['eni-a', 'eni-b'];
 const IPS = ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.1.1', '10.0.1.2', '10.0.1.3'];
+const KEPT_AT_FIRST: ReadonlyMap<string, ClaimMark> = new Map([
+  ['10.0.0.1', { namespace: 'ns', name: 'web-0' }],
+  ['10.0.1.1', { namespace: 'ns', name: 'web-1' }],
+]);
 const WARM = { min: 0, max: 1, isQuickRelease: true };
 const BARE: SeenNec['spec'] = {
   desired: undefined,
@@ -74,7 +81,7 @@ function supplyOf(nec: Nec): Supply {
     sampleEni(eniId, [], {
       addresses: nec.addresses
         .filter((address) => address.eniId === eniId)
-        .map(({ ip, assignmentId, state }) => ({ ip, family: 4, assignmentId, state })),
+        .map(({ eniId: _eni, ...address }) => ({ ...address, family: 4 })),
     }),
   );
   return { nodeName: 'n1', epoch: nec.epoch, enis, warm: WARM };
@@ -156,8 +163,18 @@ const arbWaiting = fc.nat(2);
 const arbHow = fc.constantFrom('in flight', 'lost answer', 'crash before', 'crash after');
 const arbKey = fc.integer({ min: 0, max: 4 }).map((n) => `c${n}/eth0`);
 
+const arbName = fc.constantFrom('web-0', 'web-1');
+const arbUid = fc.constantFrom('u0', 'u1');
+const arbIp = fc.constantFrom(...IPS);
+
 const arbEvent: fc.Arbitrary<Event> = fc.oneof(
   { weight: 6, arbitrary: arbKey.map((key) => event(`ADD ${key}`, (world) => add(world, key))) },
+  {
+    weight: 6,
+    arbitrary: fc
+      .tuple(arbKey, arbName, arbUid)
+      .map(([key, name, uid]) => event(`ADD ${key} of ${name} ${uid}`, (world) => addKept(world, key, name, uid))),
+  },
   { weight: 5, arbitrary: arbKey.map((key) => event(`DEL ${key}`, (world) => del(world, key))) },
   {
     weight: 4,
@@ -198,10 +215,37 @@ const arbEvent: fc.Arbitrary<Event> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...IPS).map((ip) => event(`ipamd marks ${ip}`, (world) => mark(world, ip))) },
   { weight: 4, arbitrary: fc.constantFrom(...IPS).map((ip) => event(`ipamd takes ${ip}`, (world) => gone(world, ip))) },
   { weight: 4, arbitrary: fc.constantFrom(...IPS).map((ip) => event(`ipamd gives ${ip}`, (world) => give(world, ip))) },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(arbIp, arbName)
+      .map(([ip, name]) =>
+        event(`ipamd gives ${ip} for ${name}`, (world) => give(world, ip, { namespace: 'ns', name })),
+      ),
+  },
+  {
+    weight: 5,
+    arbitrary: fc
+      .tuple(arbIp, fc.option(arbUid, { nil: undefined }))
+      .map(([ip, uid]) => event(`ipamd names ${uid} for ${ip}`, (world) => nameOwner(world, ip, uid))),
+  },
 );
 
 function add(world: World, key: string): void {
   const { state, result } = lease(world.pool, { key, families: [4], nowMs: world.nowMs });
+  if (result.kind !== 'leased') return;
+  for (const { ip, assignmentId } of result.addresses) {
+    assertThat(world.journal.offers.get(ip)?.assignmentId !== assignmentId, `${ip} is leased while offered`);
+  }
+  world.pool = state;
+  world.journal.leases.set(
+    key,
+    result.addresses.map(({ ip }) => ip),
+  );
+}
+
+function addKept(world: World, key: string, name: string, uid: string): void {
+  const { state, result } = leaseKept(world.pool, { key, pod: { namespace: 'ns', name, uid }, families: [4] });
   if (result.kind !== 'leased') return;
   for (const { ip, assignmentId } of result.addresses) {
     assertThat(world.journal.offers.get(ip)?.assignmentId !== assignmentId, `${ip} is leased while offered`);
@@ -245,6 +289,8 @@ function mark(world: World, ip: string): void {
   const address = addresses.find((one) => one.ip === ip);
   const offer = spec.releasable.find((one) => one.ip === ip);
   if (address?.state !== 'assigned' || offer?.assignmentId !== address.assignmentId) return;
+  // A claim that has a Pod is not taken from it.
+  if (address.claim?.uid !== undefined) return;
   const owner = world.pool.addresses.get(ip);
   assertThat(owner?.state !== 'leased', `${ip} is taken back while ${owner?.leaseKey} has it`);
   const marked = addresses.map((one) => (one.ip === ip ? { ...one, state: 'releasing' as const } : one));
@@ -257,11 +303,22 @@ function gone(world: World, ip: string): void {
   write(world, { addresses: addresses.filter((one) => one.ip !== ip), epoch: epoch + 1 });
 }
 
-function give(world: World, ip: string): void {
+/** The Pod of a claim comes to this node, or goes. */
+function nameOwner(world: World, ip: string, uid: string | undefined): void {
+  const { addresses, epoch } = newest(world);
+  const address = addresses.find((one) => one.ip === ip);
+  if (address?.claim === undefined || address.state !== 'assigned' || address.claim.uid === uid) return;
+  const { namespace, name } = address.claim;
+  const claim = uid === undefined ? { namespace, name } : { namespace, name, uid };
+  write(world, { addresses: addresses.map((one) => (one === address ? { ...one, claim } : one)), epoch: epoch + 1 });
+}
+
+function give(world: World, ip: string, claim?: ClaimMark): void {
   const { addresses, epoch } = newest(world);
   if (addresses.some((one) => one.ip === ip)) return;
   const eniId = ENIS[IPS.indexOf(ip) < 3 ? 0 : 1] ?? '';
-  const fresh: Address = { ip, eniId, assignmentId: `as-${world.nextId++}`, state: 'assigned' };
+  const mark = claim === undefined ? {} : { claim };
+  const fresh: Address = { ip, eniId, assignmentId: `as-${world.nextId++}`, state: 'assigned', ...mark };
   write(world, { addresses: [...addresses, fresh], epoch: epoch + 1 });
 }
 
@@ -269,7 +326,8 @@ function assertInvariants(world: World): void {
   for (const address of world.pool.addresses.values()) {
     const { ip, state } = address;
     const isOffered = world.journal.offers.get(ip)?.assignmentId === address.assignmentId;
-    assertThat(!(isOffered && (state === 'free' || state === 'leased')), `${ip} is ${state} and offered`);
+    const isUsable = state === 'free' || state === 'kept' || state === 'leased';
+    assertThat(!(isOffered && isUsable), `${ip} is ${state} and offered`);
   }
 }
 
@@ -288,7 +346,8 @@ function createWorld(): World {
     lastPacedMs: 0,
     nextId: 1,
   };
-  for (const ip of IPS) give(world, ip);
+  // One kept address on each ENI from the beginning: a world that has to make them first seldom gets far.
+  for (const ip of IPS) give(world, ip, KEPT_AT_FIRST.get(ip));
   look(world, 0);
   const first = publish(world, 0);
   if (first !== undefined && arrive(world, first) === 'changed') answered(world, first);
@@ -340,6 +399,12 @@ test('decidePublication: settles, with as much bound as is wanted and every offe
           meant.map(({ ip }) => ip).join() === onRecord,
           `published ${spec.releasable}, on record ${onRecord}`,
         );
+        for (const { ip, claim, state } of world.pool.addresses.values()) {
+          if (claim === undefined || world.pool.addresses.get(ip)?.standing !== 'assigned' || state === 'leased')
+            continue;
+          const isOffered = meant.some((entry) => entry.ip === ip);
+          assertThat(isOffered === (claim.uid === undefined), `${ip} for ${claim.uid} is offered: ${isOffered}`);
+        }
       }),
       { numRuns: 2_000 },
     ),

@@ -2,7 +2,7 @@ import test from 'ava';
 import { readEniIps } from '../../../agent/device-plugin/count-addresses.ts';
 import type { Supply } from '../../../agent/journal/supply.ts';
 import { NodeState } from '../../../agent/node-state.ts';
-import { sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
+import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 
 const IPS = ['10.0.0.10', '10.0.0.11', '10.0.0.12'];
 
@@ -34,6 +34,14 @@ test('readEniIps: does not count an ENI that is still being attached as sick', (
   const state = stateOf(sampleSupply([{ ...sampleEni('eni-a', IPS), attached: false }]));
   state.eniProblems.set('eni-a', { eniId: 'eni-a', kind: 'missing', text: 'no link' });
   t.is(readEniIps(state, undefined)?.stranded, 0);
+});
+
+test('readEniIps: places of kept addresses are places of the node all the same', (t) => {
+  const claim = { namespace: 'ns', name: 'web-0' };
+  const addresses = IPS.map((ip, i) => sampleAddress(ip, i === 2 ? { claim } : {}));
+  const supply = withLimits(sampleSupply([sampleEni('eni-a', [], { addresses })]), 27, undefined);
+  const state = stateOf({ ...supply, warm: { ...supply.warm, keptPlaces: 4 } });
+  t.like(readEniIps(state, undefined), { quota: 27, assigned: 3, inUse: 1, stranded: 0 });
 });
 
 /** A node with one Pod, on the first address. */

@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import test from 'ava';
 import fc from 'fast-check';
 import type { Family } from '../../../agent/journal/lease.ts';
-import type { Supply } from '../../../agent/journal/supply.ts';
+import type { ClaimMark, Supply } from '../../../agent/journal/supply.ts';
 import { applySupply } from '../../../agent/pool/apply-supply.ts';
+import { leaseKept } from '../../../agent/pool/lease-kept.ts';
 import { adopt, adoptCooldowns, forceCool, lease, release, restore, tick, withdraw } from '../../../agent/pool/pool.ts';
 import { EMPTY_POOL, type LeaseRequest, type LeaseResult, type PoolState } from '../../../agent/pool/pool-state.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from './supply-sample.ts';
@@ -23,8 +25,22 @@ const IPS = [
 ];
 const ENIS = ['eni-a', 'eni-b', 'eni-c'];
 
+const NAMES = ['web-0', 'web-1'];
+const UIDS = ['u0', 'u1', 'u2'];
+
 type World = { state: PoolState; nowMs: number; supply: Supply };
 type Event = { readonly name: string; readonly run: (world: World) => World };
+
+const arbMark: fc.Arbitrary<ClaimMark | undefined> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant(undefined) },
+  { weight: 1, arbitrary: fc.constantFrom(...NAMES).map((name) => ({ namespace: 'ns', name })) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(fc.constantFrom(...NAMES), fc.constantFrom(...UIDS))
+      .map(([name, uid]) => ({ namespace: 'ns', name, uid })),
+  },
+);
 
 const arbSupply: fc.Arbitrary<Supply> = fc
   .record({
@@ -36,12 +52,13 @@ const arbSupply: fc.Arbitrary<Supply> = fc
       fc.integer({ min: 0, max: 4 }).map((n) => n === 0),
       { minLength: IPS.length, maxLength: IPS.length },
     ),
+    marks: fc.array(arbMark, { minLength: IPS.length, maxLength: IPS.length }),
     draining: fc.subarray(ENIS, { maxLength: 1 }),
     detached: fc.subarray(ENIS, { maxLength: 1 }),
     generation: fc.integer({ min: 1, max: 2 }),
     epoch: fc.integer({ min: 1, max: 3 }),
   })
-  .map(({ homes, releasing, draining, detached, generation, epoch }) =>
+  .map(({ homes, releasing, marks, draining, detached, generation, epoch }) =>
     sampleSupply(
       ENIS.map((eniId) =>
         sampleEni(eniId, [], {
@@ -53,6 +70,7 @@ const arbSupply: fc.Arbitrary<Supply> = fc
                   sampleAddress(ip, {
                     state: releasing[i] ? 'releasing' : 'assigned',
                     assignmentId: `as${generation}-${ip}`,
+                    ...(marks[i] === undefined ? {} : { claim: marks[i] }),
                   }),
                 ]
               : [],
@@ -77,6 +95,12 @@ const arbEvent: fc.Arbitrary<Event> = fc.oneof(
     arbitrary: fc
       .tuple(arbKey, arbFamilies)
       .map(([key, families]) => leaseEvent('forceCool', key, families, forceCool)),
+  },
+  {
+    weight: 5,
+    arbitrary: fc
+      .tuple(arbKey, fc.constantFrom(...NAMES), fc.constantFrom(...UIDS), arbFamilies)
+      .map(([key, name, uid, families]) => leaseKeptEvent(key, name, uid, families)),
   },
   { weight: 5, arbitrary: arbKey.map(releaseEvent) },
   { weight: 2, arbitrary: arbSupply.map(supplyEvent) },
@@ -114,6 +138,37 @@ function leaseEvent(
   });
 }
 
+/** A kept address goes to the Pod that its mark names, as soon as it may, and to no other. */
+function leaseKeptEvent(key: string, name: string, uid: string, families: readonly Family[]): Event {
+  return named(`leaseKept ${key} for ${name} ${uid} ${families}`, (world) => {
+    const pod = { namespace: 'ns', name, uid };
+    const { state, result } = leaseKept(world.state, { key, pod, families });
+    const [main] = [...families].sort();
+    if (result.kind === 'waits') {
+      assertThat(state === world.state, 'one that waits changes nothing');
+      const could = [...world.state.addresses.values()].filter(
+        ({ ip, family }) => family === main && isGivable(world, ip, name, uid),
+      );
+      assertThat(could.length === 0, `waits ("${result.reason}") although ${could[0]?.ip} is there`);
+    } else if (result.isNew) {
+      assertThat(result.addresses[0]?.family === main, 'the first family is there');
+      assertThat(new Set(result.addresses.map((a) => a.eniId)).size === 1, 'all of one ENI');
+      for (const { ip } of result.addresses) {
+        assertThat(isGivable(world, ip, name, uid), `${ip} was not to be given to ${name} ${uid}`);
+      }
+    }
+    return { ...world, state };
+  });
+}
+
+function isGivable({ state }: World, ip: string, name: string, uid: string): boolean {
+  const address = state.addresses.get(ip);
+  if (address?.claim === undefined || address.leaseKey !== undefined) return false;
+  const isMarked = address.claim.name === name && address.claim.uid === uid;
+  const isThere = address.standing === 'assigned' && !address.offered;
+  return isMarked && isThere && state.enis.get(address.eniId)?.serves === true;
+}
+
 function couldServe(world: World, eni: string, families: readonly Family[]): boolean {
   if (world.state.enis.get(eni)?.serves !== true) return false;
   const free = [...world.state.addresses.values()].filter((a) => a.eniId === eni && a.state === 'free' && !a.offered);
@@ -135,6 +190,7 @@ function assertFairLease(
     const before = world.state.addresses.get(given.ip);
     assertThat(before?.state === 'free' || before?.state === 'cooling', `${given.ip} was ${before?.state}`);
     assertThat(before?.standing === 'assigned' && !before.offered, `${given.ip} was not to be given`);
+    assertThat(before?.claim === undefined, `${given.ip} is kept for somebody`);
     assertThat(world.state.enis.get(given.eniId)?.serves === true, `${given.eniId} does not serve`);
     const stillCools = before?.state === 'cooling' && (before.coolUntilMs ?? 0) > world.nowMs;
     assertThat(stillCools === forced.includes(given.ip), `${given.ip} still cools: ${stillCools}, forced: ${forced}`);
@@ -155,6 +211,7 @@ function assertOldest(
       families.includes(other.family) &&
       other.standing === 'assigned' &&
       !other.offered &&
+      other.claim === undefined &&
       world.state.enis.get(other.eniId)?.serves;
     if (!isEligible || other.ip === given?.ip) continue;
     if (isForced) assertThat(other.state !== 'free', `forced ${given?.ip} while ${other.ip} was free`);
@@ -169,7 +226,12 @@ function releaseEvent(key: string): Event {
     const held = world.state.leases.get(key) ?? [];
     const { state, result } = release(world.state, { key, nowMs: world.nowMs, cooldownMs: COOLDOWN_MS });
     const cooling = result.kind === 'released' ? result.cooldowns.map((cooldown) => cooldown.ip) : [];
-    assertThat(cooling.join() === held.join(), `released ${cooling} of ${held}`);
+    const resting = held.filter((ip) => {
+      const before = world.state.addresses.get(ip);
+      const { claim, standing } = before?.next ?? before ?? {};
+      return claim === undefined || standing === 'missing';
+    });
+    assertThat(cooling.join() === resting.join(), `released ${cooling} of ${held}, where ${resting} rest`);
     return { ...world, state };
   });
 }
@@ -185,10 +247,7 @@ function supplyEvent(supply: Supply): Event {
       return world;
     }
     const again = applySupply(state, supply).state;
-    assertThat(
-      JSON.stringify([...again.addresses]) === JSON.stringify([...state.addresses]),
-      'applying twice is applying once',
-    );
+    assertThat(isDeepStrictEqual([...again.addresses], [...state.addresses]), 'applying twice is applying once');
     for (const [key, ips] of world.state.leases) assertThat(state.leases.get(key) === ips, `${key} lost its lease`);
     return { ...world, state, supply };
   });
@@ -228,7 +287,11 @@ function restarted(world: World): World {
   const adopted = adopt(EMPTY_POOL, leases);
   assertThat(adopted.result.length === 0, `conflicts ${JSON.stringify(adopted.result)}`);
   const state = applySupply(adoptCooldowns(adopted.state, cooldowns).state, world.supply).state;
-  for (const { ip } of cooldowns) assertThat(state.addresses.get(ip)?.state === 'cooling', `${ip} forgot its cooldown`);
+  for (const { ip } of cooldowns) {
+    const after = state.addresses.get(ip);
+    const isKept = after?.claim !== undefined && after.state !== 'free';
+    assertThat(after?.state === 'cooling' || isKept, `${ip} forgot its cooldown`);
+  }
   for (const [key, ips] of world.state.leases)
     assertThat(state.leases.get(key)?.join() === ips.join(), `${key} lost its lease`);
   return { ...world, state };
@@ -248,10 +311,15 @@ function assertInvariants({ state, nowMs, supply }: World): void {
       (a.state === 'cooling') === (a.coolUntilMs !== undefined),
       `${a.ip}: ${a.state} and deadline ${a.coolUntilMs}`,
     );
-    if (a.state === 'free') assertThat(a.standing === 'assigned' && !a.offered, `${a.ip} is free but ${a.standing}`);
+    if (a.state === 'free' || a.state === 'kept') {
+      assertThat(a.standing === 'assigned' && !a.offered, `${a.ip} is ${a.state} but ${a.standing}`);
+      assertThat((a.state === 'kept') === (a.claim !== undefined), `${a.ip} is ${a.state} with ${a.claim?.name}`);
+    }
+    if (a.claim !== undefined && a.state === 'cooling')
+      assertThat(a.standing === 'missing', `${a.ip} is kept and cools`);
     if (a.state === 'cooling')
       assertThat((a.coolUntilMs ?? 0) <= nowMs + 2 * COOLDOWN_MS + 1000, `${a.ip} cools for ever`);
-    if (a.state === 'free' || a.state === 'withdrawn') assertThat(listed.has(a.ip), `${a.ip} came from nowhere`);
+    if (a.state !== 'leased' && a.state !== 'cooling') assertThat(listed.has(a.ip), `${a.ip} came from nowhere`);
   }
   for (const ip of listed) assertThat(state.addresses.has(ip), `${ip} was lost`);
 }
@@ -297,7 +365,9 @@ test('pool: gives every address back to use when all leases end and time passes'
         const assigned = world.supply.enis.flatMap((eni) =>
           eni.addresses.filter((a) => a.state === 'assigned').map((a) => a.ip),
         );
-        const free = [...state.addresses.values()].filter((a) => a.state === 'free').map((a) => a.ip);
+        const free = [...state.addresses.values()]
+          .filter((a) => a.state === 'free' || a.state === 'kept')
+          .map((a) => a.ip);
         assertThat(free.toSorted().join() === assigned.toSorted().join(), `free ${free}, assigned ${assigned}`);
       }),
       { numRuns: 1_000 },
