@@ -41,6 +41,8 @@ export type ResourceType = {
   readonly plural: string;
   readonly kind: string;
   readonly isNamespaced: boolean;
+  /** What is made of an object that is there: `binding` of a Pod. Only `create` knows it; it answers with what was sent. */
+  readonly subresource?: 'binding';
 };
 
 /** One object of a resource. */

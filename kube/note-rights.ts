@@ -20,7 +20,10 @@ export function noteRights(client: KubeClient, listener: RightsListener): KubeCl
     get: (type, ...rest) => notes.of(`get ${type.plural}`, client.get(type, ...rest)),
     listPage: (type, ...rest) => notes.of(`list ${type.plural}`, client.listPage(type, ...rest)),
     watch: (type, ...rest) => notes.ofWatch(`watch ${type.plural}`, client.watch(type, ...rest)),
-    create: (type, ...rest) => notes.of(`create ${type.plural}`, client.create(type, ...rest)),
+    create: (type, ...rest) => {
+      const part = type.subresource === undefined ? '' : `/${type.subresource}`;
+      return notes.of(`create ${type.plural}${part}`, client.create(type, ...rest));
+    },
     update: (type, ...rest) => notes.of(`update ${type.plural}`, client.update(type, ...rest)),
     patch: (type, ref, patch, signal) => {
       const part = patch.subresource === undefined ? '' : `/${patch.subresource}`;

@@ -87,9 +87,14 @@ function objectCalls(send: Send): Omit<KubeClient, 'watch'> {
     },
     create: async (type, object, signal) => {
       const label = requestLabel('POST', type, object.metadata);
-      const path = collectionPath(type, object.metadata.namespace);
-      const answer = await send({ verb: 'create', type, path, label, body: object }, signal);
-      return decodeObject(accepted(answer, label), label, type);
+      const { subresource } = type;
+      const path =
+        subresource === undefined
+          ? collectionPath(type, object.metadata.namespace)
+          : `${objectPath(type, object.metadata)}/${subresource}`;
+      const answer = accepted(await send({ verb: 'create', type, path, label, body: object }, signal), label);
+      // A subresource is answered with a Status.
+      return subresource === undefined ? decodeObject(answer, label, type) : object;
     },
     update: async (type, object, signal) => {
       const label = requestLabel('PUT', type, object.metadata);

@@ -4,6 +4,8 @@ import type { ResourceType } from './kube-client.ts';
 
 /** Pods. */
 export const PODS = core('pods', 'Pod', true);
+/** Where Pods are bound: `create` of a Binding with the Pod's name. */
+export const POD_BINDINGS: ResourceType = { ...PODS, kind: 'Binding', subresource: 'binding' };
 /** Nodes. */
 export const NODES = core('nodes', 'Node', false);
 /** ConfigMaps. */

@@ -25,6 +25,11 @@ export function bindPod(api: Api, request: ApiRequest): ApiAnswer {
   }
   const spec = isObject(pod['spec']) ? pod['spec'] : {};
   const about = { group: '', plural: 'pods/binding', kind: 'Pod' };
+  const wanted = isObject(request.body) && isObject(request.body['metadata']) ? request.body['metadata']['uid'] : '';
+  if (typeof wanted === 'string' && wanted !== '' && wanted !== pod.metadata.uid) {
+    const uids = `UID in precondition: ${wanted}, UID in object meta: ${pod.metadata.uid}`;
+    throw conflict(about, request.name, `Precondition failed: ${uids}`);
+  }
   if (pod.metadata.deletionTimestamp !== undefined) {
     throw conflict(about, request.name, `pod ${request.name} is being deleted, cannot be assigned to a host`);
   }

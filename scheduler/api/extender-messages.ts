@@ -1,0 +1,165 @@
+import { Faults, isRecord } from '../../runtime/decode.ts';
+import type { Victims } from '../decide/decide-preemption.ts';
+import { RequestError } from '../http/request-error.ts';
+
+/** A JSON object as it came. */
+export type Shape = Readonly<Record<string, unknown>>;
+
+/** What is asked of filter and prioritize. @see k8s.io/kube-scheduler extender/v1 ExtenderArgs */
+export type NodesQuestion = {
+  readonly pod: Shape;
+  /** The Pod's. */
+  readonly uid: string;
+  readonly names: readonly string[];
+  /** The Nodes themselves, in the order of `names`; absent when the scheduler only names them (nodeCacheCapable). */
+  readonly nodes?: readonly Shape[];
+};
+
+/** What is asked of bind. @see extender/v1 ExtenderBindingArgs */
+export type BindQuestion = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly nodeName: string;
+};
+
+/** What is asked of preempt. @see extender/v1 ExtenderPreemptionArgs */
+export type PreemptQuestion = { readonly pod: Shape; readonly victims: ReadonlyMap<string, Victims> };
+
+/** Decodes ExtenderArgs. @throws RequestError BAD_SHAPE with every fault */
+export function decodeNodesQuestion(value: unknown): NodesQuestion {
+  const faults = new Faults();
+  const args = argsOf(value, faults);
+  const pod = podOf(args, faults);
+  const given = field(args, 'NodeNames');
+  const list = field(args, 'Nodes');
+  let names: readonly string[] = [];
+  let nodes: readonly Shape[] | undefined;
+  if (Array.isArray(given) && given.every((one) => typeof one === 'string')) names = given;
+  else if (given !== undefined && given !== null) faults.add('NodeNames', 'a list of names', given);
+  else if (isRecord(list)) {
+    nodes = itemsOf(list, faults);
+    names = nodes.map(nameOf);
+  } else faults.add('NodeNames', 'names, or Nodes with items', given);
+  throwIfAny(faults, 'ExtenderArgs');
+  const uid = String((pod['metadata'] as Shape)['uid']);
+  return { pod, uid, names, ...(nodes === undefined ? {} : { nodes }) };
+}
+
+/** Decodes ExtenderBindingArgs. @throws RequestError BAD_SHAPE with every fault */
+export function decodeBindQuestion(value: unknown): BindQuestion {
+  const faults = new Faults();
+  const args = argsOf(value, faults);
+  const question = {
+    namespace: objectName(args, 'PodNamespace', faults),
+    name: objectName(args, 'PodName', faults),
+    uid: objectName(args, 'PodUID', faults),
+    nodeName: objectName(args, 'Node', faults),
+  };
+  throwIfAny(faults, 'ExtenderBindingArgs');
+  return question;
+}
+
+/** Decodes ExtenderPreemptionArgs: victims in full, or by uid alone. @throws RequestError BAD_SHAPE with every fault */
+export function decodePreemptQuestion(value: unknown): PreemptQuestion {
+  const faults = new Faults();
+  const args = argsOf(value, faults);
+  const pod = podOf(args, faults);
+  const whole = field(args, 'NodeNameToVictims');
+  const meta = field(args, 'NodeNameToMetaVictims');
+  const given = isRecord(whole) ? whole : meta;
+  const victims = new Map<string, Victims>();
+  if (!isRecord(given)) faults.add('NodeNameToMetaVictims', 'victims by node name', given);
+  else for (const [name, one] of Object.entries(given)) victims.set(name, victimsOf(one, name, faults));
+  throwIfAny(faults, 'ExtenderPreemptionArgs');
+  return { pod, victims };
+}
+
+function victimsOf(value: unknown, nodeName: string, faults: Faults): Victims {
+  const path = `victims of ${nodeName}`;
+  const none = { uids: [], pdbViolations: 0 };
+  if (value === null) return none;
+  if (!isRecord(value)) {
+    faults.add(path, 'Pods and NumPDBViolations', value);
+    return none;
+  }
+  const pods = field(value, 'Pods') ?? [];
+  const uids = Array.isArray(pods) ? pods.map(uidOf) : undefined;
+  if (uids === undefined || !uids.every((uid) => uid !== undefined)) {
+    faults.add(path, 'Pods, each with a uid', pods);
+    return none;
+  }
+  const violations = field(value, 'NumPDBViolations');
+  return { uids, pdbViolations: typeof violations === 'number' ? violations : 0 };
+}
+
+/** A victim in full is a Pod, one by uid alone is `{UID}`. */
+function uidOf(value: unknown): string | undefined {
+  if (!isRecord(value)) return undefined;
+  const uid = isRecord(value['metadata']) ? value['metadata']['uid'] : field(value, 'UID');
+  return typeof uid === 'string' ? uid : undefined;
+}
+
+const NOTHING: Shape = {};
+/** What a namespace, a name or a uid of Kubernetes is made of: it goes into a path. */
+const NAME = /^[a-z0-9A-Z]([-a-z0-9A-Z.]{0,251}[a-z0-9A-Z])?$/;
+
+function objectName(args: Shape, name: string, faults: Faults): string {
+  const value = field(args, name);
+  if (typeof value === 'string' && NAME.test(value)) return value;
+  faults.add(name, 'the name of an object', value);
+  return '';
+}
+
+function argsOf(value: unknown, faults: Faults): Shape {
+  if (isRecord(value)) return value;
+  faults.add('', 'an object', value);
+  return NOTHING;
+}
+
+function podOf(args: Shape, faults: Faults): Shape {
+  const pod = field(args, 'Pod');
+  if (!isRecord(pod)) {
+    faults.add('Pod', 'a Pod', pod);
+    return NOTHING;
+  }
+  const metadata = isRecord(pod['metadata']) ? pod['metadata'] : NOTHING;
+  for (const name of ['namespace', 'name', 'uid']) {
+    const value = metadata[name];
+    if (typeof value !== 'string' || value === '') faults.add(`Pod.metadata.${name}`, 'a text', value);
+  }
+  return pod;
+}
+
+function itemsOf(list: Shape, faults: Faults): readonly Shape[] {
+  const items = list['items'] ?? list['Items'] ?? [];
+  if (Array.isArray(items) && items.every((one) => isRecord(one) && nameOf(one) !== '')) return items;
+  faults.add('Nodes.items', 'a list of Nodes, each with a name', items);
+  return [];
+}
+
+function nameOf(object: Shape): string {
+  const metadata = object['metadata'];
+  const name = isRecord(metadata) ? metadata['name'] : undefined;
+  return typeof name === 'string' ? name : '';
+}
+
+/** The types have no JSON tags, so that keys are Go's names; Go itself reads them in any case. */
+function field(args: Shape, name: string): unknown {
+  if (args[name] !== undefined) return args[name];
+  const wanted = name.toLowerCase();
+  const key = Object.keys(args).find((one) => one.toLowerCase() === wanted);
+  return key === undefined ? undefined : args[key];
+}
+
+function throwIfAny(faults: Faults, type: string): void {
+  if (faults.list.length === 0) return;
+  const told = faults.list.slice(0, MOST_TOLD).map(({ path, expected, got }) => {
+    return `${path === '' ? 'the whole' : path}: expected ${expected}, got ${got}`;
+  });
+  const more = faults.list.length - told.length;
+  const text = [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+  throw new RequestError('BAD_SHAPE', `the request is no ${type} of extender/v1: ${text}`);
+}
+
+const MOST_TOLD = 10;

@@ -1,0 +1,180 @@
+import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
+import {
+  durationValue,
+  listenValue,
+  pathValue,
+  switchValue,
+  textValue,
+  wholeNumberValue,
+  wordValue,
+} from '../../runtime/settings/option-value.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const MOST_CALLS_PER_SECOND = 10_000;
+
+const masterValue = textValue(
+  /^(https?:\/\/[^\s/?#]+)?$/,
+  'URL',
+  "a URL such as https://10.0.0.1:6443, or '' for the kubeconfig's or the cluster's own",
+);
+
+const objectNameValue = textValue(
+  /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/,
+  'NAME',
+  'the name of an object, in lower case',
+);
+
+/** Settings that say where and how kube-scheduler is answered. */
+const EXTENDER_OPTIONS = {
+  listenAddress: option(
+    'Extender',
+    'listen-address',
+    listenValue,
+    '0.0.0.0:61690',
+    'Serves /filter, /prioritize, /bind and /preempt to kube-scheduler.',
+  ),
+  tlsCertFile: option(
+    'Extender',
+    'tls-cert-file',
+    pathValue(true),
+    '',
+    "Certificate chain to serve with, PEM; read again when it changes. '' serves plain HTTP.",
+  ),
+  tlsPrivateKeyFile: option('Extender', 'tls-private-key-file', pathValue(true), '', 'Its private key, PEM.'),
+  clientCaFile: option(
+    'Extender',
+    'client-ca-file',
+    pathValue(true),
+    '',
+    'Only clients with a certificate of these authorities are answered; PEM, read again when it changes.',
+  ),
+  bodyLimitMib: option(
+    'Extender',
+    'body-limit-mib',
+    wholeNumberValue(1, 1_024),
+    '64',
+    'Largest request, in MiB. Without nodeCacheCapable a request carries all Nodes, some 10 KiB each.',
+  ),
+  filterWaitMs: option(
+    'Extender',
+    'filter-wait',
+    durationValue(0, 30 * SECOND_MS),
+    '2s',
+    'How long filter waits for the claim of a Pod that keeps its address, or for an ENI that is being bound, before it says no. Keep it below httpTimeout of the extender.',
+  ),
+  reservationTtlMs: option(
+    'Extender',
+    'reservation-ttl',
+    durationValue(10 * SECOND_MS, 60 * MINUTE_MS),
+    '2m',
+    'How long a place is held for a Pod whose binding was not seen.',
+  ),
+} as const;
+
+/** Settings that say how the API server is reached and who leads. */
+const KUBERNETES_OPTIONS = {
+  kubeconfig: option(
+    'Kubernetes',
+    'kubeconfig',
+    pathValue(true),
+    '',
+    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod.",
+  ),
+  master: option('Kubernetes', 'master', masterValue, '', 'URL of the API server, instead of the Service address.'),
+  kubeClientQps: option(
+    'Kubernetes',
+    'kube-client-qps',
+    wholeNumberValue(1, MOST_CALLS_PER_SECOND),
+    '200',
+    'Most calls a second to the API server. Binding takes one for a Pod, three for one that keeps its address.',
+  ),
+  kubeClientBurst: option(
+    'Kubernetes',
+    'kube-client-burst',
+    wholeNumberValue(1, MOST_CALLS_PER_SECOND),
+    '400',
+    'Calls that may go at once after a quiet time.',
+  ),
+  namespace: option('Kubernetes', 'namespace', objectNameValue, 'kube-system', 'Namespace of the lock.'),
+  leaderElect: option(
+    'Kubernetes',
+    'leader-elect',
+    switchValue,
+    'true',
+    'Answer only with the lock. Without it never run two.',
+  ),
+  leaderElectLock: option(
+    'Kubernetes',
+    'leader-elect-lock',
+    wordValue('configmap', 'lease'),
+    'configmap',
+    'Kind of the lock. The published ClusterRole grants ConfigMaps and no Leases.',
+  ),
+  leaderElectName: option(
+    'Kubernetes',
+    'leader-elect-name',
+    objectNameValue,
+    'tke-eni-ip-scheduler-leader',
+    'Name of the lock.',
+  ),
+  leaderElectLeaseMs: option(
+    'Kubernetes',
+    'leader-elect-lease',
+    durationValue(4 * SECOND_MS, 10 * MINUTE_MS),
+    '20s',
+    'How long others leave a leader alone that does not renew: so long no Pod of ours is scheduled when it dies.',
+  ),
+  leaderElectRenewMs: option(
+    'Kubernetes',
+    'leader-elect-renew',
+    durationValue(SECOND_MS, 5 * MINUTE_MS),
+    '10s',
+    'How often the leader renews. Each renewal of a ConfigMap wakes everybody who watches it.',
+  ),
+  leaderElectRetryMs: option(
+    'Kubernetes',
+    'leader-elect-retry',
+    durationValue(100, MINUTE_MS),
+    '3s',
+    'How often others look at the lock, and the leader tries again when a renewal failed.',
+  ),
+} as const;
+
+const PROCESS_OPTIONS = {
+  shutdownGraceMs: option(
+    'Process',
+    'shutdown-grace',
+    durationValue(0, 10 * MINUTE_MS),
+    '10s',
+    "How long requests under way may take to end on SIGTERM, before the lock is released. Keep it below the Pod's terminationGracePeriodSeconds.",
+  ),
+  metricsAddress: option(
+    'Observability',
+    'metrics-address',
+    listenValue,
+    '0.0.0.0:61691',
+    "Serves /metrics, /healthz and /readyz; '' for none. Only the leader is ready.",
+  ),
+  logLevel: option(
+    'Observability',
+    'log-level',
+    wordValue('debug', 'info', 'warn', 'error'),
+    'info',
+    'Least important lines that are written.',
+  ),
+} as const;
+
+/** All settings of the scheduler extender: the only place that names them. Times are in milliseconds. */
+export const SCHEDULER_OPTIONS = { ...EXTENDER_OPTIONS, ...KUBERNETES_OPTIONS, ...PROCESS_OPTIONS } as const;
+
+/** The settings that the scheduler extender runs with. Frozen. */
+export type SchedulerConfig = SettingsOf<typeof SCHEDULER_OPTIONS>;
+
+/** The scheduler extender, for help, docs and whoever reads its settings. */
+export const SCHEDULER_PROGRAM: SettingsProgram<typeof SCHEDULER_OPTIONS> = {
+  name: 'tke-eni-ip-scheduler',
+  options: SCHEDULER_OPTIONS,
+  source: 'scheduler/config/options.ts',
+  example: { flag: 'filter-wait', text: '1s' },
+};

@@ -1,0 +1,179 @@
+import type { EniFacts } from '../index/facts.ts';
+import type { NodeRoom, Room } from '../index/node-room.ts';
+import type { PodDemand } from '../index/pod-demand.ts';
+import type { Reservation } from '../index/reservation.ts';
+import type { KeptAddress, NodeView } from '../index/scheduler-index.ts';
+
+/** Everything about one Pod that a node is judged by. */
+export type FitQuestion = {
+  readonly demand: PodDemand;
+  /** Of a Pod that keeps its address: which, and where it is. */
+  readonly kept: KeptAddress | undefined;
+  /** The subnets that the Pod, or its claim, accepts, with their zones where they are known; undefined: any. */
+  readonly nominated: readonly NominatedSubnet[] | undefined;
+  /** What it is promised already: that place is its own. */
+  readonly promise: Reservation | undefined;
+};
+
+/** A subnet that a Pod accepts. */
+export type NominatedSubnet = { readonly subnetId: string; readonly zone: string | undefined };
+
+/** Why a node does not take a Pod. */
+export type Refusal = {
+  /** For the Pod's events; equal for nodes that refuse for the same reason with the same numbers. */
+  readonly reason: string;
+  /** No Pod that is taken off the node would change it. */
+  readonly isUnresolvable: boolean;
+  /** The cloud is at work on this very node: in a moment the answer may be another. */
+  readonly isPassing: boolean;
+};
+
+/** Judges a node for a Pod: undefined when it fits. The answer is of this moment alone. Pure. */
+export function decideFit(question: FitQuestion, view: NodeView | undefined): Refusal | undefined {
+  const { demand } = question;
+  if (view?.node?.isSuper === true) return undefined;
+  if (view?.nec === undefined || view.room === undefined) return NO_NEC;
+  return (
+    placeRefusal(question, view) ??
+    routeRefusal(question, view, view.room) ??
+    directRefusal(demand, question.promise, view, view.room) ??
+    eipRefusal(demand, question.promise, view, view.room)
+  );
+}
+
+const NO_NEC: Refusal = {
+  reason: 'NoNodeENIConfig (no VPC-CNI node, or tke-eni-ipamd has not seen it yet)',
+  isUnresolvable: false,
+  isPassing: false,
+};
+
+/** Where the node is, whoever else is on it. */
+function placeRefusal(question: FitQuestion, view: NodeView): Refusal | undefined {
+  const { demand, kept, nominated } = question;
+  const { nec } = view;
+  if (nec === undefined || !demand.isStatic) return nominatedRefusal(nominated, view);
+  if (!nec.isStatic) return forGood('StaticIPDisabled (enableStaticIP of its NodeENIConfig is not true)');
+  if (isHolding(view, demand)) return undefined;
+  if (kept?.ip === undefined) return nominatedRefusal(nominated, view);
+  const { ip, subnetId, zone } = kept;
+  const named = `kept address ${ip} is of ${subnetId ?? 'a subnet that no ENI is in'}`;
+  if (zone !== undefined && nec.zone !== '' && zone !== nec.zone) {
+    return forGood(`${named} in zone ${zone}, node is in ${nec.zone}`);
+  }
+  if (subnetId !== undefined && !isReachable(view, [subnetId])) {
+    return forGood(`${named}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);
+  }
+  return undefined;
+}
+
+function nominatedRefusal(nominated: readonly NominatedSubnet[] | undefined, view: NodeView): Refusal | undefined {
+  const { nec } = view;
+  if (nominated === undefined || nec === undefined) return undefined;
+  const inZone = nominated.filter(({ zone }) => zone === undefined || nec.zone === '' || zone === nec.zone);
+  const named = `nominated ${nominated.map(({ subnetId }) => subnetId).join(', ')}`;
+  if (inZone.length === 0) {
+    const zones = [...new Set(nominated.map(({ zone }) => zone))].join(', ');
+    return forGood(`${named} in zone ${zones}, node is in ${nec.zone}`);
+  }
+  const ids = inZone.map(({ subnetId }) => subnetId);
+  return isReachable(view, ids) ? undefined : forGood(`${named}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);
+}
+
+/** A node may have an ENI of a subnet when it has one, or when its new ones may be of it. */
+function isReachable({ nec }: NodeView, subnetIds: readonly string[]): boolean {
+  if (nec === undefined || nec.subnetIds.length === 0) return true;
+  return subnetIds.some((id) => nec.subnetIds.includes(id) || nec.enis.some((eni) => eni.subnetId === id));
+}
+
+function routeRefusal(question: FitQuestion, view: NodeView, room: NodeRoom): Refusal | undefined {
+  const { demand, kept, nominated, promise } = question;
+  const need = demand.isStatic ? Math.min(1, demand.routeIps) : demand.routeIps;
+  if (need === 0) return undefined;
+  const own = ownOf(demand, promise, view, room.route, demand.isStatic ? 1 : demand.routeIps);
+  const short = shortage('InsufficientIPorENI', '', need, room.route, own);
+  if (short !== undefined) return { reason: short, isUnresolvable: false, isPassing: isAtWork(view) };
+  if (isHolding(view, demand)) return undefined;
+  const wanted = subnetsOf(demand, kept, nominated);
+  if (wanted === undefined) return undefined;
+  const { enis, mostEnis } = room;
+  if (mostEnis === undefined || enis < mostEnis) return undefined;
+  if (view.eniRooms.some(({ subnetId, left }) => left > 0 && wanted.includes(subnetId))) return undefined;
+  const reason = `ENILimitExceed (${enis} of ${mostEnis} ENIs, none of ${wanted.join(', ')} with room)`;
+  return { reason, isUnresolvable: false, isPassing: isAtWork(view) };
+}
+
+/** The subnets one of which an ENI must be of; undefined: any of the node's. */
+function subnetsOf(
+  { isStatic }: PodDemand,
+  kept: KeptAddress | undefined,
+  nominated: readonly NominatedSubnet[] | undefined,
+): readonly string[] | undefined {
+  if (isStatic && kept?.subnetId !== undefined) return [kept.subnetId];
+  return nominated?.map(({ subnetId }) => subnetId);
+}
+
+function directRefusal(
+  demand: PodDemand,
+  promise: Reservation | undefined,
+  view: NodeView,
+  room: NodeRoom,
+): Refusal | undefined {
+  if (demand.directEnis === 0) return undefined;
+  const need = demand.isStatic ? 1 : demand.directEnis;
+  const own = ownOf(demand, promise, view, room.direct, need);
+  const short = shortage('ENILimitExceed', ' exclusive ENIs', need, room.direct, own);
+  return short === undefined ? undefined : { reason: short, isUnresolvable: false, isPassing: false };
+}
+
+function eipRefusal(
+  demand: PodDemand,
+  promise: Reservation | undefined,
+  view: NodeView,
+  room: NodeRoom,
+): Refusal | undefined {
+  if (demand.eips === 0) return undefined;
+  const own = promise?.nodeName === view.name ? promise.demand.eips : 0;
+  const short = shortage('InsufficientEIP', '', demand.eips, room.eip, own);
+  return short === undefined ? undefined : { reason: short, isUnresolvable: false, isPassing: false };
+}
+
+/** What is taken by the Pod itself, because it is promised, or because the address that it comes back to is kept there. */
+function ownOf(
+  demand: PodDemand,
+  promise: Reservation | undefined,
+  view: NodeView,
+  { keys }: Room,
+  places: number,
+): number {
+  if (demand.isStatic) return keys.has(demand.key) ? 1 : 0;
+  return promise?.nodeName === view.name ? places : 0;
+}
+
+function shortage(
+  word: string,
+  unit: string,
+  need: number,
+  { most, taken }: Pick<Room, 'most' | 'taken'>,
+  own: number,
+): string | undefined {
+  if (most === undefined) return undefined;
+  const free = most - (taken - own);
+  return free >= need ? undefined : `${word} (need ${need}, free ${Math.max(0, free)} of ${most}${unit})`;
+}
+
+/** Tells whether the address, or the exclusive ENI, that is kept for a Pod is on a node already. Pure. */
+export function isHolding({ nec }: NodeView, { isStatic, key }: PodDemand): boolean {
+  return isStatic && nec?.enis.some(({ claims }) => claims.includes(key)) === true;
+}
+
+function isAtWork({ nec }: NodeView): boolean {
+  return nec?.isBinding === true || nec?.enis.some(isComing) === true;
+}
+
+function isComing({ isShared, isChanging }: EniFacts): boolean {
+  return isShared && isChanging;
+}
+
+function forGood(reason: string): Refusal {
+  return { reason, isUnresolvable: true, isPassing: false };
+}

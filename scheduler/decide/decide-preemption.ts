@@ -1,0 +1,46 @@
+import type { PodDemand } from '../index/pod-demand.ts';
+import type { NodeView } from '../index/scheduler-index.ts';
+import { decideFit, type FitQuestion } from './decide-fit.ts';
+
+/** Who would have to go from a node, by uid. */
+export type Victims = { readonly uids: readonly string[]; readonly pdbViolations: number };
+
+/**
+ * Keeps the nodes on which a Pod has a place once the victims are gone. A victim frees what it took, but for one that keeps
+ * its address: that stays on the node, kept, and its place stays taken. What cannot be changed by taking Pods off, such as
+ * the zone, drops a node whoever would go. Victims are never added to: which Pods may go is the scheduler's to choose, by
+ * priorities and disruption budgets that are not known here. Pure.
+ */
+export function decidePreemption(
+  question: FitQuestion,
+  victims: ReadonlyMap<string, Victims>,
+  podOf: (uid: string) => PodDemand | undefined,
+  viewOf: (name: string) => NodeView | undefined,
+): ReadonlyMap<string, Victims> {
+  const kept = [...victims].filter(([name, { uids }]) => {
+    const view = viewOf(name);
+    const gone = uids.flatMap((uid) => podOf(uid) ?? []).filter(({ nodeName }) => nodeName === name);
+    return decideFit(question, view === undefined ? undefined : without(view, gone)) === undefined;
+  });
+  return new Map(kept);
+}
+
+function without(view: NodeView, gone: readonly PodDemand[]): NodeView {
+  const { room } = view;
+  if (room === undefined) return view;
+  const freed = { route: 0, direct: 0, eip: 0 };
+  for (const pod of gone) {
+    freed.eip += pod.eips;
+    if (pod.isStatic) continue;
+    freed.route += pod.routeIps;
+    freed.direct += pod.directEnis;
+  }
+  const after = {
+    ...room,
+    route: { ...room.route, taken: room.route.taken - freed.route },
+    direct: { ...room.direct, taken: room.direct.taken - freed.direct },
+    eip: { ...room.eip, taken: room.eip.taken - freed.eip },
+  };
+  const { name, node, nec, eniRooms } = view;
+  return { name, node, nec, eniRooms, room: after };
+}

@@ -1,0 +1,53 @@
+import type { NodeView } from '../index/scheduler-index.ts';
+import { type FitQuestion, isHolding } from './decide-fit.ts';
+
+/** The highest score that an extender may give. @see extender/v1 MaxExtenderPriority */
+export const MOST_SCORE = 10;
+
+/** A node in the subnet of a kept address; what it has free adds up to two. */
+const IN_SUBNET = 7;
+const SPREAD_IN_SUBNET = 2;
+/** A node of the zone that would need another ENI for the kept address. */
+const SPREAD_ELSEWHERE = 4;
+
+/** A node and its score, 0 to 10. */
+export type Score = { readonly Host: string; readonly Score: number };
+
+/**
+ * Scores nodes: best where the Pod's kept address is, then where an ENI of its subnet is; nodes that are alike in that are
+ * told apart by what they have free, so that Pods spread. Pure.
+ */
+export function decideScores(
+  question: FitQuestion,
+  names: readonly string[],
+  viewOf: (name: string) => NodeView | undefined,
+): readonly Score[] {
+  const views = names.map(viewOf);
+  const frees = views.map((view) => freeOf(question, view));
+  const mostFree = Math.max(1, ...frees);
+  return names.map((name, index) => {
+    const share = (frees[index] ?? 0) / mostFree;
+    return { Host: name, Score: scoreOf(question, views[index], share) };
+  });
+}
+
+function scoreOf(question: FitQuestion, view: NodeView | undefined, share: number): number {
+  const { demand, kept, nominated } = question;
+  if (view === undefined) return 0;
+  if (isHolding(view, demand)) return MOST_SCORE;
+  const wanted = demand.isStatic && kept?.subnetId !== undefined ? [kept.subnetId] : nominated?.map(idOf);
+  if (wanted === undefined) return Math.round(MOST_SCORE * share);
+  const isIn = view.nec?.enis.some(({ isServing, subnetId }) => isServing && wanted.includes(subnetId)) === true;
+  return Math.round(isIn ? IN_SUBNET + SPREAD_IN_SUBNET * share : SPREAD_ELSEWHERE * share);
+}
+
+function idOf({ subnetId }: { readonly subnetId: string }): string {
+  return subnetId;
+}
+
+function freeOf({ demand }: FitQuestion, view: NodeView | undefined): number {
+  const room = view?.room;
+  if (room === undefined) return 0;
+  const { most, taken } = demand.directEnis > 0 ? room.direct : room.route;
+  return most === undefined ? 0 : Math.max(0, most - taken);
+}

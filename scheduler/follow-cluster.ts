@@ -1,0 +1,73 @@
+import { NODE_ENI_CONFIG_KIND } from '../crd/node-eni-config-fields.ts';
+import { VPC_IP_KIND } from '../crd/vpc-ip.ts';
+import { VPC_IP_CLAIM_KIND } from '../crd/vpc-ip-claim.ts';
+import { type Informer, type InformerObserver, type InformerOptions, openInformer } from '../kube/informer.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import type { ObjectChange } from '../kube/object-cache.ts';
+import { NODES, PODS, resourceTypeOf } from '../kube/resource-types.ts';
+import type { ChangeSignal } from '../runtime/change-signal.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
+import {
+  type ClaimFacts,
+  type NecFacts,
+  type NodeFacts,
+  RECORD_LABEL,
+  readClaim,
+  readNec,
+  readNode,
+  readVip,
+  type VipFacts,
+} from './index/facts.ts';
+import { type PodDemand, readPodDemand } from './index/pod-demand.ts';
+import type { SchedulerIndex } from './index/scheduler-index.ts';
+
+/** What is followed, by resource. */
+export type Followed = {
+  readonly nodes: Informer<NodeFacts>;
+  readonly nodeeniconfigs: Informer<NecFacts>;
+  readonly vpcipclaims: Informer<ClaimFacts>;
+  readonly vpcips: Informer<VipFacts>;
+  readonly pods: Informer<PodDemand>;
+};
+
+/** What informers are opened with. */
+export type FollowDeps = {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  readonly observer?: InformerObserver;
+};
+
+/** Opens informers that keep the index up to date and wake who waits; nothing is read before they are started. */
+export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: ChangeSignal): Followed {
+  const open = <T>(own: Pick<InformerOptions<T>, 'type' | 'decode' | 'query'>): Informer<T> =>
+    openInformer<T>({ ...deps, ...own });
+  const kept = { query: { labelSelector: `!${RECORD_LABEL}` } };
+  const followed: Followed = {
+    nodes: open({ type: NODES, decode: readNode }),
+    nodeeniconfigs: open({ type: resourceTypeOf(NODE_ENI_CONFIG_KIND), decode: readNec }),
+    vpcipclaims: open({ type: resourceTypeOf(VPC_IP_CLAIM_KIND), decode: readClaim, ...kept }),
+    vpcips: open({ type: resourceTypeOf(VPC_IP_KIND), decode: readVip, ...kept }),
+    pods: open({ type: PODS, decode: readPodDemand }),
+  };
+  followed.nodes.subscribe(({ key, after }) => index.setNode(key, after));
+  followed.nodeeniconfigs.subscribe(({ key, after }) => index.setNec(key, after));
+  followed.vpcipclaims.subscribe(({ key, after }) => {
+    index.setClaim(key, after, { wallMs: deps.clock.nowMs(), monotonicMs: deps.clock.monotonicMs() });
+  });
+  followed.vpcips.subscribe(({ before, after }) => {
+    if (before !== undefined && before.ip !== after?.ip) index.setVip(before.ip, undefined);
+    if (after !== undefined) index.setVip(after.ip, after);
+  });
+  followed.pods.subscribe((change) => takePod(index, change));
+  for (const informer of Object.values(followed)) informer.subscribe(() => changes.notify());
+  return followed;
+}
+
+/** A Pod of the same name may be another one: the one before is gone then. */
+function takePod(index: SchedulerIndex, { before, after }: ObjectChange<PodDemand>): void {
+  if (before !== undefined && before.uid !== after?.uid) index.setPod(before.uid, undefined);
+  if (after !== undefined) index.setPod(after.uid, after);
+}

@@ -1,0 +1,34 @@
+import type { IncomingMessage } from 'node:http';
+import { RequestError } from './request-error.ts';
+
+/**
+ * Reads the body of a request as JSON.
+ * @throws RequestError TOO_LARGE as soon as it is known to be over `mostBytes`; BAD_JSON; whatever a connection that breaks
+ * throws
+ */
+export async function readJson(request: IncomingMessage, mostBytes: number): Promise<unknown> {
+  const announced = Number(request.headers['content-length'] ?? 0);
+  if (announced > mostBytes) throw tooLarge(mostBytes);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > mostBytes) throw tooLarge(mostBytes);
+    chunks.push(chunk);
+  }
+  if (bytes === 0) throw new RequestError('BAD_JSON', 'the request has no body; it has to be JSON of extender/v1');
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch (error) {
+    const why = error instanceof Error ? error.message.slice(0, MOST_CHARS) : String(error);
+    throw new RequestError('BAD_JSON', `the body is no JSON: ${why}`, { cause: error });
+  }
+}
+
+const MOST_CHARS = 200;
+const MIB = 1024 * 1024;
+
+function tooLarge(mostBytes: number): RequestError {
+  const cure = 'set nodeCacheCapable: true in KubeSchedulerConfiguration, or raise --body-limit-mib';
+  return new RequestError('TOO_LARGE', `the body is larger than ${mostBytes / MIB} MiB; ${cure}`);
+}

@@ -1,0 +1,160 @@
+import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { Clock } from '../../runtime/clock.ts';
+import { ConfigError } from '../../runtime/decode.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { Certificates } from './certificates.ts';
+import { readJson } from './read-json.ts';
+import { RequestError, type RequestErrorCode } from './request-error.ts';
+
+/** Answers one verb; what it returns is sent as JSON. `signal` is aborted when nobody waits for the answer any more. */
+export type VerbHandler = (body: unknown, signal: AbortSignal) => unknown | Promise<unknown>;
+
+/** What became of a request. */
+export type RequestOutcome = 'ok' | 'internal' | 'gone' | RequestErrorCode;
+
+/** What the server answers, and how. */
+export type ExtenderServerOptions = {
+  /** `host:port`; port 0 takes any free one. */
+  readonly address: string;
+  /** Absent: plain HTTP. */
+  readonly certificates?: Certificates;
+  /** By name: `filter` is served as POST /filter. */
+  readonly verbs: Readonly<Record<string, VerbHandler>>;
+  /** Undefined while requests are answered, else why not. */
+  readonly gate: () => string | undefined;
+  readonly bodyLimitBytes: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly onAnswer?: (verb: string, outcome: RequestOutcome, ms: number) => void;
+};
+
+/** A server that listens. */
+export type ExtenderServer = {
+  readonly address: string;
+  /** Serves new connections with other certificates; those that are there go on. */
+  renew(certificates: Certificates): void;
+  /** Takes no more requests, lets those under way end for `graceMs`, then breaks them. */
+  close(graceMs: number): Promise<void>;
+};
+
+/** kube-scheduler asks one Pod at a time; so many at once is a client gone wild, and each may hold a large body. */
+const MOST_AT_ONCE = 256;
+/** Longer than clients in Go keep a connection that rests (90 s): they must not write into one that we are closing. */
+const KEEP_ALIVE_MS = 120_000;
+const HEADERS_MS = 10_000;
+/** For a body to arrive: 64 MiB over a slow network. */
+const REQUEST_MS = 30_000;
+
+/** Serves the verbs of an extender. @throws ConfigError when the address cannot be listened on */
+export async function serveExtender(options: ExtenderServerOptions): Promise<ExtenderServer> {
+  const { certificates } = options;
+  const limits = { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
+  const front = new Front(options);
+  const answer = (request: IncomingMessage, response: ServerResponse): void => void front.answer(request, response);
+  const tls =
+    certificates === undefined
+      ? undefined
+      : createTlsServer({ ...limits, ...certificates, requestCert: certificates.ca !== undefined }, answer);
+  const server: Server | TlsServer = tls ?? createPlainServer(limits, answer);
+  // A handshake or a head that is nonsense: the client hears of it where it can, and the server goes on.
+  server.on('clientError', (_error, socket) => {
+    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n');
+    else socket.destroy();
+  });
+  const bound = await listen(server, options.address);
+  return {
+    address: bound,
+    renew: (next) => tls?.setSecureContext(next),
+    close: async (graceMs) => {
+      front.isClosing = true;
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      const timer = new AbortController();
+      await Promise.race([closed, options.clock.sleep(graceMs, timer.signal).catch(() => {})]);
+      timer.abort();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+class Front {
+  isClosing = false;
+  readonly #options: ExtenderServerOptions;
+  #underWay = 0;
+
+  constructor(options: ExtenderServerOptions) {
+    this.#options = options;
+  }
+
+  /** Answers one request, whatever is in it. Never throws. */
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { clock, log, verbs, onAnswer } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const verb = (request.url ?? '/').split('?')[0]?.replace(/^\/+|\/+$/g, '') ?? '';
+    const gone = new AbortController();
+    response.once('close', () => gone.abort(new Error('the client is gone')));
+    this.#underWay += 1;
+    let outcome: RequestOutcome = 'ok';
+    try {
+      const answer = await this.#serve(verb, request, gone.signal);
+      if (gone.signal.aborted) outcome = 'gone';
+      else this.#send(response, 200, answer);
+    } catch (error) {
+      outcome = gone.signal.aborted ? 'gone' : error instanceof RequestError ? error.code : 'internal';
+      if (outcome === 'internal') log.error('a request could not be answered', { verb, error });
+      this.#refuse(request, response, error);
+    } finally {
+      this.#underWay -= 1;
+    }
+    onAnswer?.(Object.hasOwn(verbs, verb) ? verb : 'unknown', outcome, clock.monotonicMs() - startedMs);
+  }
+
+  async #serve(verb: string, request: IncomingMessage, signal: AbortSignal): Promise<unknown> {
+    const { verbs, gate, bodyLimitBytes } = this.#options;
+    const handler = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
+    if (handler === undefined) {
+      const known = Object.keys(verbs).map((name) => `/${name}`);
+      throw new RequestError('NOT_FOUND', `no such path /${verb.slice(0, MOST_CHARS)}; known are ${known.join(', ')}`);
+    }
+    if (request.method !== 'POST') throw new RequestError('METHOD', `/${verb} takes POST, not ${request.method}`);
+    if (this.#underWay > MOST_AT_ONCE) throw new RequestError('BUSY', `more than ${MOST_AT_ONCE} requests at once`);
+    const closed = this.isClosing ? 'this replica is ending' : gate();
+    if (closed !== undefined) throw new RequestError('STANDBY', closed);
+    return await handler(await readJson(request, bodyLimitBytes), signal);
+  }
+
+  #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+    if (response.headersSent || response.destroyed) return;
+    const isKnown = error instanceof RequestError;
+    // What is left of a body is not read: the connection is of no use after that.
+    if (!request.complete) response.setHeader('connection', 'close');
+    this.#send(response, isKnown ? error.status : 500, {
+      Error: isKnown ? error.message : 'a fault of ours, see the log',
+    });
+  }
+
+  #send(response: ServerResponse, status: number, answer: unknown): void {
+    const body = Buffer.from(`${JSON.stringify(answer)}\n`);
+    if (this.isClosing) response.setHeader('connection', 'close');
+    response.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length }).end(body);
+  }
+}
+
+const MOST_CHARS = 80;
+
+async function listen(server: Server | TlsServer, address: string): Promise<string> {
+  const colon = address.lastIndexOf(':');
+  const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
+  const listening = Promise.withResolvers<void>();
+  server.once('error', listening.reject);
+  server.listen(Number(address.slice(colon + 1)), host, listening.resolve);
+  await listening.promise.catch((error: unknown) => {
+    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const expected = 'an address and port of this machine that nobody else listens on';
+    throw new ConfigError('settings', [{ path: '--listen-address', expected, got: `${address}: ${why}` }]);
+  });
+  const bound = server.address();
+  return typeof bound === 'object' && bound !== null ? `${address.slice(0, colon)}:${bound.port}` : address;
+}

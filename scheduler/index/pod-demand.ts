@@ -1,0 +1,116 @@
+import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE } from '../../crd/names.ts';
+import { type Annotations, readPodWishes } from '../../crd/pod-wishes.ts';
+import { isRecord } from '../../runtime/decode.ts';
+
+/** What one Pod takes of a node, as far as it is ours to give. */
+export type PodDemand = {
+  /** `namespace/name`: of its VpcIPClaim too. */
+  readonly key: string;
+  readonly uid: string;
+  /** '' while it is not bound. */
+  readonly nodeName: string;
+  /** Places on shared ENIs. */
+  readonly routeIps: number;
+  /** Exclusive ENIs. */
+  readonly directEnis: number;
+  /** Public addresses. */
+  readonly eips: number;
+  /** Its address, or its exclusive ENI, is kept for the next Pod of its name. */
+  readonly isStatic: boolean;
+  /** The address that it asks for. */
+  readonly nominatedIp?: string;
+  /** The only subnets that it accepts. */
+  readonly nominatedSubnetIds?: readonly string[];
+  /** Its addresses, first the one of the cluster's first family; none until its sandbox has one. */
+  readonly ips: readonly string[];
+};
+
+const NO_IPS: readonly string[] = Object.freeze([]);
+/** More of one resource is nonsense: it takes a node out of the choice, and no number overflows. */
+const MOST = 1_000_000;
+
+/**
+ * Reads what a Pod takes; undefined for one that asks for nothing of ours, by resources or by annotation, or is over. What
+ * is malformed reads as absent: the API server has checked a Pod before anybody schedules it. Pure.
+ */
+export function readPodDemand(object: Readonly<Record<string, unknown>>): PodDemand | undefined {
+  const metadata = recordOf(object['metadata']);
+  const spec = recordOf(object['spec']);
+  const status = recordOf(object['status']);
+  if (spec['hostNetwork'] === true || status['phase'] === 'Succeeded' || status['phase'] === 'Failed') return undefined;
+  const { wishes } = readPodWishes(annotationsOf(metadata['annotations']));
+  const asked = resourcesOf(spec);
+  const isNamed = asked.routeIps === 0 && asked.directEnis === 0;
+  const routeIps = isNamed && wishes.mode === 'route-eni' ? 1 : asked.routeIps;
+  const directEnis = isNamed && wishes.mode === 'direct-eni' ? 1 : asked.directEnis;
+  const eips = asked.eips === 0 && wishes.eip !== undefined ? 1 : asked.eips;
+  if (routeIps === 0 && directEnis === 0 && eips === 0) return undefined;
+  return {
+    key: `${textOf(metadata['namespace'])}/${textOf(metadata['name'])}`,
+    uid: textOf(metadata['uid']),
+    nodeName: textOf(spec['nodeName']),
+    routeIps,
+    directEnis,
+    eips,
+    isStatic: wishes.isStatic && (routeIps > 0 || directEnis > 0),
+    ...(wishes.nominatedIp === undefined ? {} : { nominatedIp: wishes.nominatedIp }),
+    ...(wishes.nominatedSubnetIds === undefined ? {} : { nominatedSubnetIds: wishes.nominatedSubnetIds }),
+    ips: ipsOf(status),
+  };
+}
+
+type Resources = Pick<PodDemand, 'routeIps' | 'directEnis' | 'eips'>;
+
+/** Of containers the sum, of init containers the greatest, as Kubernetes counts them. */
+function resourcesOf(spec: Readonly<Record<string, unknown>>): Resources {
+  const containers = recordsOf(spec['containers']).map(ofContainer);
+  const inits = recordsOf(spec['initContainers']).map(ofContainer);
+  const whole = (name: keyof Resources): number => {
+    const sum = containers.reduce((total, one) => total + one[name], 0);
+    return Math.min(MOST, Math.max(sum, ...inits.map((one) => one[name])));
+  };
+  return { routeIps: whole('routeIps'), directEnis: whole('directEnis'), eips: whole('eips') };
+}
+
+function ofContainer(container: Readonly<Record<string, unknown>>): Resources {
+  const resources = recordOf(container['resources']);
+  // Of an extended resource both are there and equal, once the API server has seen the Pod.
+  const given = { ...recordOf(resources['limits']), ...recordOf(resources['requests']) };
+  return {
+    routeIps: countOf(given[ENI_IP_RESOURCE]),
+    directEnis: countOf(given[DIRECT_ENI_RESOURCE]),
+    eips: countOf(given[EIP_RESOURCE]),
+  };
+}
+
+const POWERS: Readonly<Record<string, number>> = { '': 1, k: 1e3, M: 1e6 };
+
+/** A quantity of an extended resource is a whole number: `1`, "1", or, of no use here, "1k". */
+function countOf(value: unknown): number {
+  const [, digits = '0', unit = ''] = /^(\d{1,9})([kM]?)$/.exec(String(value ?? '0')) ?? [];
+  return Math.min(MOST, Number(digits) * (POWERS[unit] ?? 1));
+}
+
+function annotationsOf(value: unknown): Annotations {
+  const texts = Object.entries(recordOf(value)).filter(([, text]) => typeof text === 'string');
+  return Object.fromEntries(texts) as Annotations;
+}
+
+function ipsOf(status: Readonly<Record<string, unknown>>): readonly string[] {
+  const ips = recordsOf(status['podIPs']).map((one) => textOf(one['ip']));
+  const only = textOf(status['podIP']);
+  const found = (ips.length > 0 ? ips : [only]).filter((ip) => ip !== '');
+  return found.length === 0 ? NO_IPS : found;
+}
+
+function recordsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

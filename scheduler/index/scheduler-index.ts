@@ -1,0 +1,287 @@
+import type { ClaimFacts, NecFacts, NodeFacts, VipFacts } from './facts.ts';
+import { type EniRoom, eniRoomsOf, type NodeRoom, roomOf } from './node-room.ts';
+import type { PodDemand } from './pod-demand.ts';
+import { expiryOf, type Moment, type Reservation } from './reservation.ts';
+import { SubnetBook } from './subnet-book.ts';
+
+/** What is known of one node. */
+export type NodeView = {
+  readonly name: string;
+  readonly node: NodeFacts | undefined;
+  readonly nec: NecFacts | undefined;
+  /** What it has left; undefined without a NodeENIConfig. */
+  readonly room: NodeRoom | undefined;
+  /** What its ENIs have left, one by one. */
+  readonly eniRooms: readonly EniRoom[];
+};
+
+/** What is known of a kept address, or of the wish for one. */
+export type KeptAddress = {
+  /** Absent: none is chosen yet. */
+  readonly ip?: string;
+  /** Its subnet; absent: not known. */
+  readonly subnetId?: string;
+  /** Its zone; absent: not known. */
+  readonly zone?: string;
+  /** The node that it is on. */
+  readonly nodeName?: string;
+};
+
+/**
+ * Everything that verbs answer from, kept up to date change by change. What comes out is the same as of an index that was
+ * built anew from the same objects and reservations: nothing in it remembers in which order they came.
+ */
+export class SchedulerIndex {
+  readonly #ttlMs: number;
+  readonly #nodes = new Map<string, IndexedNode>();
+  readonly #claims = new Map<string, ClaimFacts>();
+  readonly #vips = new Map<string, VipFacts>();
+  readonly #vipsByClaim = new Map<string, Set<string>>();
+  /** Pods by uid, bound or not. */
+  readonly #pods = new Map<string, PodDemand>();
+  /** Bound Pods of kept addresses by key: at most two at a time, and the second only while the first is forgotten. */
+  readonly #boundUids = new Map<string, Set<string>>();
+  /** By `claim/<key>` and `pod/<uid>`. */
+  readonly #reservations = new Map<string, Reservation>();
+  readonly #subnets = new SubnetBook();
+
+  /** @param ttlMs how long a reservation holds */
+  constructor(ttlMs: number) {
+    this.#ttlMs = ttlMs;
+  }
+
+  /** How much is held, for metrics. */
+  get sizes(): Readonly<Record<'nodes' | 'claims' | 'addresses' | 'pods' | 'reservations', number>> {
+    return {
+      nodes: this.#nodes.size,
+      claims: this.#claims.size,
+      addresses: this.#vips.size,
+      pods: this.#pods.size,
+      reservations: this.#reservations.size,
+    };
+  }
+
+  /** Returns what is known of a node; undefined when nothing is. */
+  node(name: string): NodeView | undefined {
+    return this.#nodes.get(name);
+  }
+
+  claim(key: string): ClaimFacts | undefined {
+    return this.#claims.get(key);
+  }
+
+  /** Returns a Pod that asks for something of ours, by uid. */
+  pod(uid: string): PodDemand | undefined {
+    return this.#pods.get(uid);
+  }
+
+  /** Returns what is known of the address of a Pod that keeps it, or of the one that it asks for. */
+  keptOf({ key, nominatedIp }: Pick<PodDemand, 'key' | 'nominatedIp'>): KeptAddress {
+    const claim = this.#claims.get(key);
+    // Sorted, so that of two the same one comes out in whatever order they were heard of.
+    const [held] = [...(this.#vipsByClaim.get(key) ?? [])].sort();
+    const ip = claim?.ips[0] ?? held ?? claim?.nominatedIp ?? nominatedIp;
+    if (ip === undefined) return claim?.nodeName ? { nodeName: claim.nodeName } : {};
+    const told = this.#vips.get(ip)?.subnetId ?? '';
+    const subnet = told === '' ? this.#subnets.find(ip) : this.#subnets.get(told);
+    const subnetId = subnet?.subnetId ?? told;
+    const lastZone = this.#nodes.get(claim?.nodeName ?? '')?.nec?.zone ?? '';
+    const zone = subnet?.zone ?? lastZone;
+    return {
+      ip,
+      ...(subnetId === '' ? {} : { subnetId }),
+      ...(zone === '' ? {} : { zone }),
+      ...(claim?.nodeName ? { nodeName: claim.nodeName } : {}),
+    };
+  }
+
+  /** Returns the zone of a subnet; undefined when no node has an ENI in it. */
+  zoneOf(subnetId: string): string | undefined {
+    return this.#subnets.get(subnetId)?.zone;
+  }
+
+  setNode(name: string, facts: NodeFacts | undefined): void {
+    this.#at(name).node = facts;
+    this.#drop(name);
+  }
+
+  setNec(name: string, facts: NecFacts | undefined): void {
+    const at = this.#at(name);
+    this.#subnets.change(at.nec, facts);
+    at.setNec(facts);
+    this.#drop(name);
+  }
+
+  setClaim(key: string, facts: ClaimFacts | undefined, now: Moment): void {
+    if (facts === undefined) this.#claims.delete(key);
+    else this.#claims.set(key, facts);
+    const { reserved } = facts ?? {};
+    if (facts === undefined || reserved === undefined) {
+      this.#unreserve(`claim/${key}`);
+      return;
+    }
+    const isRoute = facts.mode === 'route-eni';
+    const demand = { key, uid: '', isStatic: true, routeIps: isRoute ? 1 : 0, directEnis: isRoute ? 0 : 1, eips: 0 };
+    const expiresMs = expiryOf(reserved.sinceMs, this.#ttlMs, now);
+    this.#reserve(`claim/${key}`, { nodeName: reserved.nodeName, demand, expiresMs });
+  }
+
+  setVip(ip: string, facts: VipFacts | undefined): void {
+    const before = this.#vips.get(ip);
+    if (before !== undefined) removeFrom(this.#vipsByClaim, before.claimKey, ip);
+    if (facts === undefined) this.#vips.delete(ip);
+    else {
+      this.#vips.set(ip, facts);
+      addTo(this.#vipsByClaim, facts.claimKey, ip);
+    }
+  }
+
+  /** Takes a Pod in by its uid. One that is bound, over or gone needs its reservation no more. */
+  setPod(uid: string, facts: PodDemand | undefined): void {
+    const before = this.#pods.get(uid);
+    if (before !== undefined && before.nodeName !== '') this.#unbind(before);
+    if (facts === undefined) this.#pods.delete(uid);
+    else this.#pods.set(uid, facts);
+    if (facts === undefined || facts.nodeName !== '') this.#unreserve(`pod/${uid}`);
+    if (facts !== undefined && facts.nodeName !== '') {
+      addTo(this.#boundUids, facts.key, uid);
+      this.#at(facts.nodeName).pods.set(uid, facts);
+      this.#touch(facts.nodeName);
+      this.#touchReserved(facts.key);
+    }
+  }
+
+  /** Promises a Pod a place on a node, in memory alone. A second promise replaces the first. */
+  reserve(nodeName: string, demand: PodDemand, now: Moment): void {
+    this.#reserve(`pod/${demand.uid}`, { nodeName, demand, expiresMs: now.monotonicMs + this.#ttlMs });
+  }
+
+  /** Takes the promise back. */
+  unreserve(uid: string): void {
+    this.#unreserve(`pod/${uid}`);
+  }
+
+  /** Returns where a Pod has a promise in memory. */
+  reservationOf(uid: string): Reservation | undefined {
+    return this.#reservations.get(`pod/${uid}`);
+  }
+
+  /** Drops reservations that have run out. There are as many as Pods were bound lately, so all are looked at. */
+  expire({ monotonicMs }: Moment): void {
+    for (const [id, { expiresMs }] of this.#reservations) if (expiresMs <= monotonicMs) this.#unreserve(id);
+  }
+
+  #reserve(id: string, reservation: Reservation): void {
+    this.#unreserve(id);
+    this.#reservations.set(id, reservation);
+    this.#at(reservation.nodeName).reservations.set(id, reservation);
+    this.#touch(reservation.nodeName);
+  }
+
+  #unreserve(id: string): void {
+    const before = this.#reservations.get(id);
+    if (before === undefined) return;
+    this.#reservations.delete(id);
+    this.#nodes.get(before.nodeName)?.reservations.delete(id);
+    this.#touch(before.nodeName);
+    this.#drop(before.nodeName);
+  }
+
+  #unbind(pod: PodDemand): void {
+    removeFrom(this.#boundUids, pod.key, pod.uid);
+    this.#nodes.get(pod.nodeName)?.pods.delete(pod.uid);
+    this.#touch(pod.nodeName);
+    this.#touchReserved(pod.key);
+    this.#drop(pod.nodeName);
+  }
+
+  /** A claim's reservation counts only while no Pod of its name is bound. */
+  #touchReserved(key: string): void {
+    const reserved = this.#reservations.get(`claim/${key}`);
+    if (reserved !== undefined) this.#touch(reserved.nodeName);
+  }
+
+  #touch(name: string): void {
+    this.#nodes.get(name)?.touch();
+  }
+
+  #at(name: string): IndexedNode {
+    const known = this.#nodes.get(name);
+    if (known !== undefined) return known;
+    const isBound = (key: string): boolean => this.#boundUids.has(key);
+    const made = new IndexedNode(name, isBound);
+    this.#nodes.set(name, made);
+    return made;
+  }
+
+  #drop(name: string): void {
+    if (this.#nodes.get(name)?.isEmpty === true) this.#nodes.delete(name);
+  }
+}
+
+/** One node; what it has left is counted when somebody asks, and once for each change. */
+class IndexedNode implements NodeView {
+  readonly name: string;
+  node: NodeFacts | undefined;
+  readonly pods = new Map<string, PodDemand>();
+  readonly reservations = new Map<string, Reservation>();
+  readonly #isBound: (key: string) => boolean;
+  #nec: NecFacts | undefined;
+  #room: NodeRoom | undefined;
+  #eniRooms: readonly EniRoom[] | undefined;
+
+  constructor(name: string, isBound: (key: string) => boolean) {
+    this.name = name;
+    this.#isBound = isBound;
+  }
+
+  get nec(): NecFacts | undefined {
+    return this.#nec;
+  }
+
+  get room(): NodeRoom | undefined {
+    if (this.#nec === undefined) return undefined;
+    this.#room ??= roomOf(this.#nec, { pods: this.pods.values(), reservations: this.#inForce() });
+    return this.#room;
+  }
+
+  get eniRooms(): readonly EniRoom[] {
+    if (this.#nec === undefined) return [];
+    this.#eniRooms ??= eniRoomsOf(this.#nec, this.pods.values());
+    return this.#eniRooms;
+  }
+
+  get isEmpty(): boolean {
+    const has = this.node !== undefined || this.#nec !== undefined;
+    return !has && this.pods.size === 0 && this.reservations.size === 0;
+  }
+
+  setNec(nec: NecFacts | undefined): void {
+    this.#nec = nec;
+    this.touch();
+  }
+
+  touch(): void {
+    this.#room = undefined;
+    this.#eniRooms = undefined;
+  }
+
+  #inForce(): readonly Reservation[] {
+    return [...this.reservations].flatMap(([id, one]) => {
+      const isOver = id.startsWith('claim/') && this.#isBound(one.demand.key);
+      return isOver ? [] : [one];
+    });
+  }
+}
+
+function addTo(map: Map<string, Set<string>>, key: string, value: string): void {
+  const set = map.get(key);
+  if (set === undefined) map.set(key, new Set([value]));
+  else set.add(value);
+}
+
+function removeFrom(map: Map<string, Set<string>>, key: string, value: string): void {
+  const set = map.get(key);
+  set?.delete(value);
+  if (set?.size === 0) map.delete(key);
+}

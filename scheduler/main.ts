@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { openKubeClient } from '../kube/open-client.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { ConfigError } from '../runtime/decode.ts';
+import { openPinoLogger } from '../runtime/pino-logger.ts';
+import { release } from '../runtime/release.ts';
+import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
+import type { SchedulerConfig } from './config/options.ts';
+import { readSchedulerConfig } from './config/scheduler-config.ts';
+import { createSchedulerMetrics, type ProcessUsage } from './observability/metrics.ts';
+import { startScheduler } from './scheduler.ts';
+
+const STDOUT = 1;
+
+async function main(): Promise<void> {
+  const argv = process.argv.slice(2);
+  const outcome = readSchedulerConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
+  if (outcome.kind === 'help') return print(outcome.text);
+  if (outcome.kind === 'version') return print(`${release}\n`);
+  await run(outcome.config);
+}
+
+async function run(config: SchedulerConfig): Promise<void> {
+  const log = openPinoLogger(config.logLevel, STDOUT);
+  const stop = Promise.withResolvers<NodeJS.Signals>();
+  process.once('SIGTERM', stop.resolve);
+  process.once('SIGINT', stop.resolve);
+  const clock = systemClock;
+  const random = Math.random;
+  const metrics = createSchedulerMetrics(clock, { release, usage: readUsage });
+  const kube = openKubeClient({
+    ...(config.kubeconfig === '' ? {} : { kubeconfig: config.kubeconfig }),
+    ...(config.master === '' ? {} : { master: config.master }),
+    env: process.env,
+    qps: config.kubeClientQps,
+    burst: config.kubeClientBurst,
+    userAgent: `tke-eni-ip-scheduler/${release}`,
+    clock,
+    log,
+    random,
+    observer: metrics.kube,
+    // kube-scheduler gives up on a binding sooner than this anyway.
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+  });
+  const identity = process.env['POD_NAME'] ?? hostname();
+  const scheduler = await startScheduler(config, { clock, log, random, kube, release, identity, metrics });
+  const signal = await Promise.race([stop.promise, scheduler.ended]);
+  if (signal !== undefined) log.info('stopping', { signal });
+  await scheduler.close();
+  await scheduler.ended;
+  kube.close();
+  process.exit(0);
+}
+
+const REQUEST_TIMEOUT_MS = 10_000;
+const MICROSECONDS = 1e6;
+
+function readUsage(): ProcessUsage {
+  const { rss, heapUsed } = process.memoryUsage();
+  const { user, system } = process.cpuUsage();
+  return { residentBytes: rss, heapBytes: heapUsed, cpuSeconds: (user + system) / MICROSECONDS };
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
+}
+
+main().catch((error: unknown) => {
+  const isExpected = error instanceof ConfigError;
+  process.stderr.write(`${isExpected ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
+  process.exit(isExpected ? EX_CONFIG : 1);
+});

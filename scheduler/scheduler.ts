@@ -1,0 +1,248 @@
+import type { KubeClient } from '../kube/kube-client.ts';
+import { runAsLeader, type Term } from '../kube/leader-election.ts';
+import { noteRights, rightCure } from '../kube/note-rights.ts';
+import { ChangeSignal } from '../runtime/change-signal.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { SchedulerConfig } from './config/options.ts';
+import { type Followed, followCluster } from './follow-cluster.ts';
+import { type CertificateFiles, type Certificates, followCertificates, readCertificates } from './http/certificates.ts';
+import { type ExtenderServer, serveExtender, type VerbHandler } from './http/serve-extender.ts';
+import { SchedulerIndex } from './index/scheduler-index.ts';
+import { judgeLiveness } from './observability/health.ts';
+import { createSchedulerMetrics, type SchedulerMetrics } from './observability/metrics.ts';
+import { bind } from './verbs/bind.ts';
+import { filter } from './verbs/filter.ts';
+import { preempt } from './verbs/preempt.ts';
+import { prioritize } from './verbs/prioritize.ts';
+import { RecentPods } from './verbs/recent-pods.ts';
+
+/** What the scheduler extender runs on; each a port. */
+export type SchedulerRuntime = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  /** `urgent` has a share of calls of its own, for the lock. */
+  readonly kube: KubeClient & { readonly urgent?: KubeClient };
+  readonly release: string;
+  /** Who we are, for people who look at the lock. */
+  readonly identity?: string;
+  /** Where the client's observer comes from, when it counts too. */
+  readonly metrics?: SchedulerMetrics;
+};
+
+/** A running scheduler extender. */
+export type RunningScheduler = {
+  /** Where kube-scheduler is answered. */
+  readonly address: string;
+  /** Where /metrics, /healthz and /readyz are served; undefined without --metrics-address. */
+  readonly metricsAddress: string | undefined;
+  /** Undefined while it answers, else why not. */
+  readiness(): string | undefined;
+  readonly index: SchedulerIndex;
+  /** Resolves when it has ended by `close`; rejects with a fault of ours. */
+  readonly ended: Promise<void>;
+  /** Takes no more requests, lets those under way end for --shutdown-grace, and releases the lock. Idempotent. */
+  close(): Promise<void>;
+};
+
+const NAME = 'tke-eni-ip-scheduler';
+
+/**
+ * Starts the scheduler extender and returns as soon as it listens. Every replica keeps its index warm; the one that leads
+ * answers, and a replica stands for election only once it has read everything: a new leader answers at once.
+ * @throws ConfigError when an address cannot be listened on, or the certificates cannot be used
+ */
+export async function startScheduler(config: SchedulerConfig, runtime: SchedulerRuntime): Promise<RunningScheduler> {
+  const scheduler = new Scheduler(config, runtime);
+  await scheduler.listen();
+  scheduler.start();
+  return scheduler;
+}
+
+class Scheduler implements RunningScheduler {
+  readonly index: SchedulerIndex;
+  readonly #config: SchedulerConfig;
+  readonly #runtime: SchedulerRuntime;
+  readonly #metrics: SchedulerMetrics;
+  readonly #changes: ChangeSignal;
+  readonly #recent = new RecentPods();
+  readonly #followed: Followed;
+  /** Aborted first: no more requests. */
+  readonly #drain = new AbortController();
+  /** Aborted last: nothing is followed any more. */
+  readonly #life = new AbortController();
+  readonly #ended = Promise.withResolvers<void>();
+  #server: ExtenderServer | undefined;
+  #endpoints: HttpEndpoints | undefined;
+  #certificates: Certificates | undefined;
+  /** Aborted when another may lead; undefined while we do not. */
+  #term: AbortSignal | undefined;
+
+  constructor(config: SchedulerConfig, given: SchedulerRuntime) {
+    const { clock, log, release } = given;
+    const tell: Parameters<typeof noteRights>[1] = (right, error) => {
+      if (error === undefined) log.info('a right is there again', { right });
+      else log.error('a right is missing', { right, detail: rightCure(right, error, NAME) });
+    };
+    this.#config = config;
+    this.#runtime = { ...given, kube: noteRights(given.kube, tell) };
+    this.#metrics = given.metrics ?? createSchedulerMetrics(clock, { release });
+    this.#changes = new ChangeSignal(clock);
+    this.index = new SchedulerIndex(config.reservationTtlMs);
+    this.#followed = followCluster({ ...this.#runtime, client: this.#runtime.kube }, this.index, this.#changes);
+    this.#metrics.show({ sizes: () => this.index.sizes, isLeading: () => this.#term !== undefined });
+  }
+
+  get address(): string {
+    return this.#server?.address ?? '';
+  }
+
+  get metricsAddress(): string | undefined {
+    return this.#endpoints?.address;
+  }
+
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  readiness(): string | undefined {
+    const waiting = Object.entries(this.#followed).filter(([, { isSynced }]) => !isSynced);
+    if (waiting.length > 0) return `not read yet: ${waiting.map(([name]) => name).join(', ')}`;
+    return this.#term === undefined ? 'another replica leads; this one stands by' : undefined;
+  }
+
+  async listen(): Promise<void> {
+    const { clock, log } = this.#runtime;
+    const { listenAddress, bodyLimitMib, metricsAddress } = this.#config;
+    const files = this.#files();
+    this.#certificates = files === undefined ? undefined : readCertificates(files);
+    this.#server = await serveExtender({
+      address: listenAddress,
+      ...(this.#certificates === undefined ? {} : { certificates: this.#certificates }),
+      verbs: this.#verbs(),
+      gate: () => this.readiness(),
+      bodyLimitBytes: bodyLimitMib * MIB,
+      clock,
+      log,
+      onAnswer: (...told) => this.#metrics.onAnswer(...told),
+    });
+    log.info('serving kube-scheduler', { address: this.#server.address, isTls: this.#certificates !== undefined });
+    if (metricsAddress === '') return;
+    this.#endpoints = await serveHttpEndpoints(metricsAddress, {
+      liveness: () => judgeLiveness(this.#followed, this.#metrics.contact, clock),
+      readiness: () => this.readiness(),
+      metrics: () => this.#metrics.registry.metrics(),
+      metricsContentType: this.#metrics.registry.contentType,
+    });
+  }
+
+  start(): void {
+    this.#run().then(this.#ended.resolve, this.#ended.reject);
+    // Who does not wait for the end hears of a fault by the log; main waits for it.
+    this.#ended.promise.catch((error: unknown) => this.#runtime.log.error('the scheduler extender ended', { error }));
+  }
+
+  async close(): Promise<void> {
+    this.#drain.abort(new Error('the scheduler extender is ending'));
+    await this.#ended.promise.catch(() => {});
+  }
+
+  #verbs(): Readonly<Record<string, VerbHandler>> {
+    const { clock, kube, log } = this.#runtime;
+    const deps = { index: this.index, clock };
+    const waiting = { ...deps, changes: this.#changes, recent: this.#recent, waitMs: this.#config.filterWaitMs };
+    const binding = { ...deps, client: kube, recent: this.#recent, log };
+    return {
+      filter: (body, signal) => filter(waiting, body, signal),
+      prioritize: (body) => prioritize(deps, body),
+      preempt: (body) => preempt(deps, body),
+      // Not the client's signal: a binding that was begun is ended, whoever waits.
+      bind: (body) => bind(binding, body, this.#term ?? AbortSignal.abort(new Error('another replica leads'))),
+    };
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log, release } = this.#runtime;
+    log.info('the scheduler extender starts', { release });
+    const following = Object.values(this.#followed).map((informer) => informer.start(this.#life.signal));
+    const files = this.#files();
+    if (files !== undefined && this.#certificates !== undefined) {
+      const renew = (next: Certificates): void => this.#server?.renew(next);
+      following.push(followCertificates(files, this.#certificates, renew, { clock, log }, this.#life.signal));
+    }
+    try {
+      const synced = Promise.all(Object.values(this.#followed).map((informer) => informer.synced(this.#drain.signal)));
+      await synced.catch((error: unknown) => {
+        if (!this.#drain.signal.aborted) throw error;
+      });
+      if (!this.#drain.signal.aborted) await this.#contend();
+    } finally {
+      await this.#server?.close(0);
+      this.#life.abort(new Error('the scheduler extender is ending'));
+      await Promise.all(following);
+      this.#endpoints?.close();
+      log.info('the scheduler extender ended');
+    }
+  }
+
+  async #contend(): Promise<void> {
+    const { clock, log, random, kube, identity = NAME } = this.#runtime;
+    const config = this.#config;
+    const drain = this.#drain.signal;
+    if (!config.leaderElect) return await this.#lead(this.#life.signal);
+    const contend = new AbortController();
+    // Leading, there is something to drain first, with the lock still held.
+    const stopContending = (): void => {
+      if (drain.aborted && this.#term === undefined) contend.abort(drain.reason);
+    };
+    const office = (term: Term): Promise<void> => this.#lead(term.signal).finally(stopContending);
+    drain.addEventListener('abort', stopContending, { once: true });
+    await runAsLeader(
+      {
+        client: kube.urgent ?? kube,
+        lock: { kind: config.leaderElectLock, namespace: config.namespace, name: config.leaderElectName },
+        identity,
+        leaseMs: config.leaderElectLeaseMs,
+        renewMs: config.leaderElectRenewMs,
+        retryMs: config.leaderElectRetryMs,
+        clock,
+        log,
+        random,
+      },
+      office,
+      contend.signal,
+    );
+  }
+
+  /** Answers until another may lead, or until we are to end and what is under way has ended. */
+  async #lead(term: AbortSignal): Promise<void> {
+    const { log } = this.#runtime;
+    const drain = this.#drain.signal;
+    this.#term = term;
+    log.info('leading', { ...this.index.sizes });
+    try {
+      await anyAborted([term, drain]);
+      if (!term.aborted) await this.#server?.close(this.#config.shutdownGraceMs);
+    } finally {
+      this.#term = undefined;
+      log.info('leading no more');
+    }
+  }
+
+  #files(): CertificateFiles | undefined {
+    const { tlsCertFile, tlsPrivateKeyFile, clientCaFile } = this.#config;
+    return tlsCertFile === '' ? undefined : { cert: tlsCertFile, key: tlsPrivateKeyFile, clientCa: clientCaFile };
+  }
+}
+
+const MIB = 1024 * 1024;
+
+function anyAborted(signals: readonly AbortSignal[]): Promise<void> {
+  return new Promise((resolve) => {
+    const any = AbortSignal.any([...signals]);
+    if (any.aborted) resolve();
+    else any.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

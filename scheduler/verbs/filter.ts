@@ -1,0 +1,72 @@
+import type { ChangeSignal } from '../../runtime/change-signal.ts';
+import { decodeNodesQuestion, type NodesQuestion, type Shape } from '../api/extender-messages.ts';
+import { questionOf } from '../decide/ask-index.ts';
+import { decideFilter, type FilterOutcome } from '../decide/decide-filter.ts';
+import { type PodDemand, readPodDemand } from '../index/pod-demand.ts';
+import type { RecentPods } from './recent-pods.ts';
+import { beginTurn, type VerbDeps } from './verb-deps.ts';
+
+/** What filter works with. */
+export type FilterDeps = VerbDeps & {
+  /** Notified whenever the index changed. */
+  readonly changes: ChangeSignal;
+  readonly recent: RecentPods;
+  /** Longest wait, milliseconds; 0: none. */
+  readonly waitMs: number;
+};
+
+/** The answer of filter. @see k8s.io/kube-scheduler extender/v1 ExtenderFilterResult */
+export type FilterResult = {
+  readonly Nodes: { readonly items: readonly Shape[] } | null;
+  readonly NodeNames: readonly string[] | null;
+  readonly FailedNodes: Readonly<Record<string, string>>;
+  readonly FailedAndUnresolvableNodes: Readonly<Record<string, string>>;
+  readonly Error: string;
+};
+
+/** Tells which nodes take a Pod; waits, for a short time and once a Pod, for what is about to be there. */
+export async function filter(deps: FilterDeps, body: unknown, signal: AbortSignal): Promise<FilterResult> {
+  const question = decodeNodesQuestion(body);
+  const demand = readPodDemand(question.pod);
+  deps.recent.remember(question.uid, demand ?? 'none');
+  if (demand === undefined) return resultOf(question, allOf(question.names));
+  const deadlineMs = deps.clock.monotonicMs() + deps.waitMs;
+  const mayWait = deps.waitMs > 0 && deps.recent.mayWait(demand.uid, deps.clock.monotonicMs());
+  for (;;) {
+    const { monotonicMs } = beginTurn(deps);
+    const hasClaim = !demand.isStatic || deps.index.claim(demand.key) !== undefined;
+    const outcome = hasClaim ? decide(deps, demand, question.names) : undefined;
+    const isWorthWaiting = outcome === undefined || outcome.isWorthWaiting;
+    const leftMs = deadlineMs - monotonicMs;
+    if (!mayWait || !isWorthWaiting || leftMs <= 0 || signal.aborted) {
+      return outcome === undefined ? claimMissing(demand) : resultOf(question, outcome);
+    }
+    deps.recent.waited(demand.uid, monotonicMs);
+    await deps.changes.wait(leftMs, signal);
+  }
+}
+
+function decide({ index }: FilterDeps, demand: PodDemand, names: readonly string[]): FilterOutcome {
+  return decideFilter(questionOf(index, demand), names, (name) => index.node(name));
+}
+
+function allOf(names: readonly string[]): FilterOutcome {
+  return { fitting: names, failed: {}, unresolvable: {}, isWorthWaiting: false };
+}
+
+/**
+ * An error, and not a refusal by each node: the scheduler tries again by itself after that, where after a refusal it would
+ * wait for some event of the cluster, and the claim is none.
+ */
+function claimMissing({ key }: PodDemand): FilterResult {
+  const text = `VpcIPClaim ${key} is not there yet; tke-eni-ipamd makes it: look at it if this lasts`;
+  return { Nodes: null, NodeNames: null, FailedNodes: {}, FailedAndUnresolvableNodes: {}, Error: text };
+}
+
+function resultOf({ nodes }: NodesQuestion, { fitting, failed, unresolvable }: FilterOutcome): FilterResult {
+  const own = { FailedNodes: failed, FailedAndUnresolvableNodes: unresolvable, Error: '' };
+  if (nodes === undefined) return { Nodes: null, NodeNames: fitting, ...own };
+  const isFitting = new Set(fitting);
+  const items = nodes.filter((node) => isFitting.has(String((node['metadata'] as Shape)['name'])));
+  return { Nodes: { items }, NodeNames: null, ...own };
+}

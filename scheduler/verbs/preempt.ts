@@ -1,0 +1,33 @@
+import { decodePreemptQuestion } from '../api/extender-messages.ts';
+import { questionOf } from '../decide/ask-index.ts';
+import { decidePreemption } from '../decide/decide-preemption.ts';
+import { readPodDemand } from '../index/pod-demand.ts';
+import { beginTurn, type VerbDeps } from './verb-deps.ts';
+
+/** The answer of preempt. @see k8s.io/kube-scheduler extender/v1 ExtenderPreemptionResult */
+export type PreemptResult = {
+  readonly NodeNameToMetaVictims: Readonly<
+    Record<string, { readonly Pods: readonly { readonly UID: string }[]; readonly NumPDBViolations: number }>
+  >;
+};
+
+/** Keeps, of the nodes that the scheduler would take Pods off, those where a Pod then has a place. */
+export function preempt(deps: VerbDeps, body: unknown): PreemptResult {
+  const { pod, victims } = decodePreemptQuestion(body);
+  const demand = readPodDemand(pod);
+  beginTurn(deps);
+  const { index } = deps;
+  const kept =
+    demand === undefined
+      ? victims
+      : decidePreemption(
+          questionOf(index, demand),
+          victims,
+          (uid) => index.pod(uid),
+          (name) => index.node(name),
+        );
+  const entries = [...kept].map(([name, { uids, pdbViolations }]) => {
+    return [name, { Pods: uids.map((UID) => ({ UID })), NumPDBViolations: pdbViolations }] as const;
+  });
+  return { NodeNameToMetaVictims: Object.fromEntries(entries) };
+}

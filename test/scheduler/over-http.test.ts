@@ -1,0 +1,100 @@
+import test, { type ExecutionContext } from 'ava';
+import { NODES, PODS } from '../../kube/resource-types.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { silentLogger } from '../../runtime/log.ts';
+import { type RunningScheduler, startScheduler } from '../../scheduler/scheduler.ts';
+import { openTestClient } from '../kube/kube-scene.ts';
+import { installKinds } from '../kube-api/install-kinds.ts';
+import { startKubeApi } from '../kube-api/start-kube-api.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { CLAIMS, claimOf, NECS, necOf, podOf, schedulerConfig } from './scheduler-scene.ts';
+
+async function open(t: ExecutionContext) {
+  const api = await startKubeApi();
+  const { client, close } = openTestClient({ url: api.url, token: 'any' });
+  await installKinds(client);
+  t.teardown(async () => {
+    close();
+    await api.close();
+  });
+  const start = async (...flags: readonly string[]): Promise<RunningScheduler> => {
+    const runtime = { clock: systemClock, log: silentLogger, random: Math.random, kube: client, release: 'test' };
+    const scheduler = await startScheduler(schedulerConfig(...flags), runtime);
+    t.teardown(() => scheduler.close());
+    await waitUntil(() => scheduler.readiness() === undefined, { what: 'the extender leads' });
+    return scheduler;
+  };
+  return { api, client, start };
+}
+
+async function ask(scheduler: RunningScheduler, verb: string, body: unknown) {
+  const response = await fetch(`http://${scheduler.address}/${verb}`, { method: 'POST', body: JSON.stringify(body) });
+  // The answers of extender/v1; each test reads the fields of its verb.
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+test('filter, bind: give each place once, and say what is missing to the others', async (t) => {
+  const { client, start } = await open(t);
+  for (const name of ['n1', 'n2']) {
+    await client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
+    await client.create(NECS, necOf({ name, allocatable: 2 }));
+  }
+  const scheduler = await start();
+  await waitUntil(() => scheduler.index.node('n2')?.nec !== undefined, { what: 'both nodes' });
+  const bound: string[] = [];
+  const refused: string[] = [];
+  const pods = Array.from({ length: 12 }, (_, index) => `p${index}`);
+  await Promise.all(
+    pods.map(async (name, index) => {
+      const made = await client.create(PODS, podOf({ name }));
+      await ask(scheduler, 'filter', { Pod: made, NodeNames: ['n1', 'n2'] });
+      const { uid } = made.metadata;
+      const Node = index % 2 === 0 ? 'n1' : 'n2';
+      const { body } = await ask(scheduler, 'bind', { PodName: name, PodNamespace: 'default', PodUID: uid, Node });
+      if (body['Error'] === '') bound.push(name);
+      else refused.push(String(body['Error']));
+    }),
+  );
+  t.is(bound.length, 4, refused.join('\n'));
+  t.true(
+    refused.every((text) => text.includes('InsufficientIPorENI (need 1, free 0 of 2)')),
+    refused.join('\n'),
+  );
+  const page = await client.listPage(PODS, {});
+  const placed = page.items.filter((pod) => (pod['spec'] as { nodeName?: string }).nodeName !== undefined);
+  t.is(placed.length, 4);
+});
+
+test('filter: waits for the claim of a Pod that keeps its address, and bind reserves it', async (t) => {
+  const { client, start } = await open(t);
+  await client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } });
+  await client.create(NECS, necOf({ name: 'n1' }));
+  const scheduler = await start('--filter-wait=20s');
+  const pod = await client.create(PODS, podOf({ name: 'web-0', isStatic: true }));
+  const answer = ask(scheduler, 'filter', { Pod: pod, NodeNames: ['n1'] });
+  await client.create(CLAIMS, claimOf({ name: 'web-0' }));
+  t.deepEqual((await answer).body['NodeNames'], ['n1']);
+  const args = { PodName: 'web-0', PodNamespace: 'default', PodUID: pod.metadata.uid, Node: 'n1' };
+  t.is((await ask(scheduler, 'bind', args)).body['Error'], '');
+  const claim = await client.get(CLAIMS, { namespace: 'default', name: 'web-0' });
+  t.like(claim?.['spec'], { nodeName: 'n1' });
+  t.truthy(claim?.metadata.annotations?.['tke.cloud.tencent.com/reserved-at']);
+});
+
+test('bind: refuses a namesake, and takes the reservation back', async (t) => {
+  const { client, start } = await open(t);
+  await client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } });
+  await client.create(NECS, necOf({ name: 'n1', allocatable: 1 }));
+  await client.create(CLAIMS, claimOf({ name: 'web-0' }));
+  const scheduler = await start();
+  await client.create(PODS, podOf({ name: 'web-0', isStatic: true }));
+  const dead = podOf({ name: 'web-0', uid: 'of-an-earlier-one', isStatic: true });
+  await waitUntil(() => scheduler.index.claim('default/web-0') !== undefined, { what: 'the claim' });
+  await ask(scheduler, 'filter', { Pod: dead, NodeNames: ['n1'] });
+  const args = { PodName: 'web-0', PodNamespace: 'default', PodUID: 'of-an-earlier-one', Node: 'n1' };
+  const { body } = await ask(scheduler, 'bind', args);
+  t.regex(String(body['Error']), /not bound to n1/);
+  const claim = await client.get(CLAIMS, { namespace: 'default', name: 'web-0' });
+  t.deepEqual(claim?.['spec'], { mode: 'route-eni', deletePolicy: 'Never' });
+  t.is(scheduler.index.reservationOf('of-an-earlier-one'), undefined);
+});
