@@ -55,7 +55,7 @@ export const WEBHOOK_OPTIONS = {
     'Serving',
     'listen-address',
     listenValue,
-    '0.0.0.0:61684',
+    '0.0.0.0:61692',
     'Where the API server calls, by HTTPS.',
   ),
   tlsCertFile: option(
@@ -83,7 +83,7 @@ export const WEBHOOK_OPTIONS = {
     'Observability',
     'metrics-address',
     listenValue,
-    '0.0.0.0:61685',
+    '0.0.0.0:61693',
     "Serves /metrics, /healthz and /readyz by HTTP; '' for none.",
   ),
   logLevel: option(

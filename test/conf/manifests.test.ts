@@ -67,8 +67,8 @@ test('conf/kubernetes: no file is forgotten by the kustomizations', (t) => {
   const used = kustomizations
     .map((path) => dirname(path))
     .flatMap((folder) => [...listFiles(folder), ...patchesOf(folder)]);
-  // Nothing serves static addresses yet.
-  const kept = [...kustomizations, join(KUBERNETES_FOLDER, 'rbac/tke-eni-ip-scheduler.yaml')];
+  // kube-scheduler reads it from a file of its node.
+  const kept = [...kustomizations, join(KUBERNETES_FOLDER, 'scheduler/kube-scheduler-config.yaml')];
   t.deepEqual(
     all.filter((path) => !used.includes(path) && !kept.includes(path)),
     [],
@@ -130,14 +130,17 @@ test('ipamd: its own reader takes flags and variables; the base lacks the id of 
 test('images: have the version of package.json, in base and example', (t) => {
   const packageJson: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   const version = String(at(packageJson, 'version'));
-  for (const folder of [join(KUBERNETES_FOLDER, 'base'), EXAMPLE]) {
-    const images = listOf(readKustomization(folder)['images']);
+  const optional = ['tke-eni-ip-scheduler', 'tke-eni-ip-webhook'];
+  for (const [folder, names] of [
+    ['base', [AGENT, IPAMD]],
+    ['overlays/example', [AGENT, IPAMD, ...optional]],
+    ['scheduler', ['tke-eni-ip-scheduler']],
+    ['webhook', ['tke-eni-ip-webhook']],
+  ] as const) {
+    const images = listOf(readKustomization(join(KUBERNETES_FOLDER, folder))['images']);
     t.deepEqual(
       images.map(({ name, newTag }) => [name, newTag]),
-      [
-        [AGENT, version],
-        [IPAMD, version],
-      ],
+      names.map((name) => [name, version]),
     );
   }
   t.is(at(CONTAINERS.agent, 'image'), AGENT);

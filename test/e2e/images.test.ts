@@ -9,7 +9,7 @@ import { type RunResult, run, tryRun } from '../support/run.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const NAMES = ['tke-eni-agent', 'tke-eni-ipamd'] as const;
+const NAMES = ['tke-eni-agent', 'tke-eni-ipamd', 'tke-eni-ip-webhook'] as const;
 const TRIPLET = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }[process.arch as 'x64' | 'arm64'];
 const LIBRARY_DIR = `usr/lib/${TRIPLET}`;
 const LOADER = process.arch === 'x64' ? 'usr/lib64/ld-linux-x86-64.so.2' : 'usr/lib/ld-linux-aarch64.so.1';
@@ -37,6 +37,7 @@ const BASE = [
 ];
 const FILES: Readonly<Record<ImageName, readonly string[]>> = {
   'tke-eni-ipamd': [...BASE, 'etc/ssl/certs/ca-certificates.crt', 'usr/bin/tke-eni-ipamd'],
+  'tke-eni-ip-webhook': [...BASE, 'usr/bin/tke-eni-ip-webhook'],
   'tke-eni-agent': [
     ...BASE,
     'etc/protocols',
@@ -141,11 +142,14 @@ test('images: say who they run as, what they start and what they are', (t) => {
   const { config: agent } = image('tke-eni-agent');
   const { config: ipamd } = image('tke-eni-ipamd');
   t.is(agent['User'], '0:0');
+  const { config: webhook } = image('tke-eni-ip-webhook');
   t.is(ipamd['User'], '65532:65532');
+  t.is(webhook['User'], '65532:65532');
+  t.deepEqual(webhook['Entrypoint'], ['/usr/bin/tke-eni-ip-webhook']);
   t.deepEqual(agent['Entrypoint'], ['/usr/bin/tke-eni-agent']);
   t.deepEqual(ipamd['Entrypoint'], ['/usr/bin/tke-eni-ipamd']);
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
-  for (const { Labels } of [agent, ipamd] as { Labels: Record<string, string> }[]) {
+  for (const { Labels } of [agent, ipamd, webhook] as { Labels: Record<string, string> }[]) {
     t.is(Labels['org.opencontainers.image.version'], version);
     t.regex(Labels['org.opencontainers.image.revision'] ?? '', /^[0-9a-f]{7,}(\.dirty)?$|^$/);
   }

@@ -6,7 +6,10 @@ import { findLibraries } from './libraries.ts';
 import { orderLayers } from './tree.ts';
 
 /** Is the name of an image. */
-export type ImageName = 'tke-eni-agent' | 'tke-eni-ipamd';
+export type ImageName = 'tke-eni-agent' | 'tke-eni-ipamd' | ServerName;
+
+/** Programs that answer questions by HTTPS, and need nothing but their certificate. */
+type ServerName = 'tke-eni-ip-webhook';
 
 /** Where the files of the images come from. */
 export type Sources = {
@@ -34,11 +37,16 @@ export const NONROOT = '65532:65532';
  * @throws one error that names all that is not there.
  */
 export function contentsOf(name: ImageName, { binDir, root = '/' }: Sources): Contents {
-  const contents = name === 'tke-eni-agent' ? agentContents(binDir, root) : ipamdContents(binDir, root);
+  const contents = contentsFor(name, binDir, root);
   const layers = orderLayers(contents.layers);
   const missing = layers.flatMap(({ entries }) => entries.flatMap((entry) => missingOf(entry)));
   if (missing.length > 0) throw new Error(`${name}: not there:\n${missing.join('\n')}`);
   return { ...contents, layers };
+}
+
+function contentsFor(name: ImageName, binDir: string, root: string): Contents {
+  if (name === 'tke-eni-agent') return agentContents(binDir, root);
+  return name === 'tke-eni-ipamd' ? ipamdContents(binDir, root) : serverContents(name, binDir, root);
 }
 
 function agentContents(binDir: string, root: string): Contents {
@@ -117,7 +125,28 @@ function ipamdContents(binDir: string, root: string): Contents {
   };
 }
 
-/** Is the same in both images, so that a node has it once. */
+function serverContents(name: ServerName, binDir: string, root: string): Contents {
+  const program = join(binDir, name);
+  return {
+    title: name,
+    entrypoint: [`/usr/bin/${name}`],
+    env: [PATH],
+    user: NONROOT,
+    layers: [
+      baseLayer(program, root),
+      {
+        name: 'program',
+        entries: [
+          // Its certificate is mounted there.
+          { kind: 'folder', path: `etc/${name}/tls` },
+          executable(`usr/bin/${name}`, program),
+        ],
+      },
+    ],
+  };
+}
+
+/** Is the same in all images, so that a node has it once. */
 function baseLayer(program: string, root: string): Layer {
   return {
     name: 'base',
