@@ -6,6 +6,9 @@ export type Fabric = {
   detach(eniId: string): Promise<void>;
   assign(eniId: string, ip: string): Promise<void>;
   unassign(eniId: string, ip: string): Promise<void>;
+  /** From now on packets to the public address reach the private one, and its packets leave with the public one. */
+  bindEip(publicIp: string, ip: string): Promise<void>;
+  unbindEip(publicIp: string, ip: string): Promise<void>;
 };
 
 /** Has the packets' side do what happened, in order. */
@@ -23,6 +26,12 @@ export async function playEvents(fabric: Fabric, events: readonly FabricEvent[])
         break;
       case 'unassign':
         await fabric.unassign(event.eniId, event.ip);
+        break;
+      case 'eip-bind':
+        await fabric.bindEip(event.publicIp, event.ip);
+        break;
+      case 'eip-unbind':
+        await fabric.unbindEip(event.publicIp, event.ip);
         break;
     }
   }

@@ -1,3 +1,4 @@
+import { bindEip, unbindEip } from '../eip-nat.ts';
 import type { TestVpc } from '../vpc.ts';
 import type { Fabric } from './fabric.ts';
 
@@ -12,5 +13,7 @@ export function createVpcFabric(vpc: TestVpc, nodeOf: (instanceId: string) => st
       await vpc.assignIp(eniId, ip.includes(':') ? 6 : 4, ip);
     },
     unassign: (eniId, ip) => vpc.unassignIp(eniId, ip),
+    bindEip: (publicIp, ip) => bindEip(vpc.router, publicIp, ip),
+    unbindEip: (publicIp, ip) => unbindEip(vpc.router, publicIp, ip),
   };
 }

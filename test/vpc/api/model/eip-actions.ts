@@ -1,7 +1,7 @@
 import { ApiError } from './api-error.ts';
 import type { ActionTable, ModelCall } from './call.ts';
 import { type DescribeRules, select } from './filters.ts';
-import { instanceLimits, wireTags } from './limits.ts';
+import { instanceEips, wireTags } from './limits.ts';
 import type { CloudState } from './state.ts';
 import type { ModelEip, ModelEni } from './types.ts';
 
@@ -74,7 +74,7 @@ export const EIP_ACTIONS: ActionTable = {
     optional: ['AddressIds', 'Filters', 'Offset', 'Limit'],
     handle: ({ state, params }) => {
       const { page, total } = select(state.eips, params, DESCRIBE);
-      return { AddressSet: page.map(wireEip), TotalCount: total };
+      return { AddressSet: page.map((eip) => wireEip(eip, state)), TotalCount: total };
     },
   },
   DescribeTaskResult: {
@@ -92,15 +92,22 @@ export const EIP_ACTIONS: ActionTable = {
 function allocate(call: ModelCall): object {
   const { state, params } = call;
   const count = params.integer('AddressCount', 1, 1, 20);
-  if (state.eips.size + count > (state.spec.eips ?? 20)) {
+  const quota = state.spec.eips ?? 20;
+  if (state.eips.size + count > quota) {
     throw new ApiError('AddressQuotaLimitExceeded', 'The number of EIPs exceeds the quota of the region.');
   }
+  const day = Math.floor(state.nowMs / DAY_MS);
+  if (state.allocations.day !== day) state.allocations = { day, count: 0 };
+  if (state.allocations.count + count > (state.spec.eipsPerDay ?? 2 * quota)) {
+    throw new ApiError('AddressQuotaLimitExceeded.DailyAllocate', 'As many EIPs were applied for today as may be.');
+  }
+  state.allocations.count += count;
   const eipIds = Array.from({ length: count }, () => {
     const serial = state.serial('public-ip');
     const eip: ModelEip = {
       eipId: state.nextId('eip'),
       name: params.text('AddressName', 60),
-      publicIp: `203.0.${113 + Math.floor(serial / 250)}.${(serial % 250) + 1}`,
+      publicIp: `198.51.${100 + Math.floor(serial / 250)}.${(serial % 250) + 1}`,
       status: 'CREATING',
       bandwidthMbps: params.integer('InternetMaxBandwidthOut', 1, 1, 2000),
       isp: params.text('InternetServiceProvider') || 'BGP',
@@ -112,8 +119,14 @@ function allocate(call: ModelCall): object {
   return { AddressSet: eipIds, ...beginEip(call, 'eip-allocate', eipIds) };
 }
 
+const DAY_MS = 86_400_000;
+
 function associate(call: ModelCall): object {
   const { state, params } = call;
+  const isOfInstance = params.has('InstanceId');
+  if (isOfInstance === params.has('NetworkInterfaceId')) {
+    throw new ApiError('InvalidParameter.Coexist', 'Either InstanceId or NetworkInterfaceId and PrivateIpAddress.');
+  }
   const eip = eipOf(state, params.text('AddressId'));
   requireStatus(eip, ['UNBIND']);
   const { eni, ip } = targetOf(call);
@@ -125,13 +138,15 @@ function associate(call: ModelCall): object {
   const instanceId = eni.attachment?.instanceId;
   const instance = state.instances.get(instanceId ?? '');
   if (instance !== undefined) {
-    const bound = [...state.eips.values()].filter((other) => other.binding?.instanceId === instanceId).length;
-    if (bound >= instanceLimits(instance.cores).eips) {
+    const isOnIt = ({ binding }: ModelEip): boolean =>
+      state.enis.get(binding?.eniId ?? '')?.attachment?.instanceId === instanceId;
+    const bound = [...state.eips.values()].filter(isOnIt).length;
+    if (bound >= instanceEips(instance.cores)) {
       throw new ApiError('LimitExceeded.InstanceAddressQuota', 'The instance holds as many EIPs as it may.');
     }
   }
   eip.status = 'BINDING';
-  eip.binding = { eniId: eni.eniId, ip, ...(instanceId === undefined ? {} : { instanceId }) };
+  eip.binding = { eniId: eni.eniId, ip, isOfInstance, ...(instanceId === undefined ? {} : { instanceId }) };
   address.eipId = eip.eipId;
   return beginEip(call, 'eip-bind', [eip.eipId]);
 }
@@ -169,7 +184,12 @@ function requireStatus(eip: ModelEip, allowed: readonly string[]): void {
   throw new ApiError('InvalidAddressIdStatus.NotPermit', `The address ${eip.eipId} is ${eip.status}.`);
 }
 
-function wireEip(eip: ModelEip): object {
+/** Where its ENI is now: an EIP goes with the address that it is bound to. */
+function instanceOf({ binding }: ModelEip, state: CloudState): string | undefined {
+  return binding === undefined ? undefined : state.enis.get(binding.eniId)?.attachment?.instanceId;
+}
+
+function wireEip(eip: ModelEip, state: CloudState): object {
   return {
     AddressId: eip.eipId,
     AddressName: eip.name,
@@ -178,7 +198,7 @@ function wireEip(eip: ModelEip): object {
     AddressType: 'EIP',
     Bandwidth: eip.bandwidthMbps,
     InternetServiceProvider: eip.isp,
-    InstanceId: eip.binding?.instanceId ?? '',
+    InstanceId: instanceOf(eip, state) ?? '',
     NetworkInterfaceId: eip.binding?.eniId ?? '',
     PrivateAddressIp: eip.binding?.ip ?? '',
     CascadeRelease: false,

@@ -90,6 +90,8 @@ function finishMigration(state: CloudState, effect: MigrateEffect, isGood: boole
   if (isGood && to !== undefined) {
     from.ips.delete(ip.ip);
     to.ips.set(ip.ip, ip);
+    const eip = state.eips.get(ip.eipId ?? '');
+    if (eip?.binding !== undefined) eip.binding = { ...eip.binding, eniId: to.eniId };
     state.touch(to);
   }
   state.touch(from);
@@ -125,10 +127,15 @@ function finishEip(state: CloudState, eip: ModelEip, kind: string, isGood: boole
     state.eips.delete(eip.eipId);
     return;
   }
-  const isBound = (kind === 'eip-bind' && isGood) || (kind === 'eip-unbind' && !isGood);
-  eip.status = isBound ? 'BIND_ENI' : 'UNBIND';
-  if (isBound) return;
+  // The address may have gone meanwhile, and the binding with it.
   const { binding } = eip;
+  const isBound = binding !== undefined && ((kind === 'eip-bind' && isGood) || (kind === 'eip-unbind' && !isGood));
+  eip.status = isBound ? (binding.isOfInstance ? 'BIND' : 'BIND_ENI') : 'UNBIND';
+  if (isBound && kind === 'eip-bind') {
+    state.events.push({ kind: 'eip-bind', publicIp: eip.publicIp, ip: binding.ip });
+  }
+  if (isBound) return;
+  if (binding !== undefined) state.events.push({ kind: 'eip-unbind', publicIp: eip.publicIp, ip: binding.ip });
   const ip = state.enis.get(binding?.eniId ?? '')?.ips.get(binding?.ip ?? '');
   if (ip?.eipId === eip.eipId) delete ip.eipId;
   delete eip.binding;

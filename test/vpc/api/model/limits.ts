@@ -1,14 +1,19 @@
 import type { ModelEni, ModelIp } from './types.ts';
 
 /** What an instance may hold, as the limits API counts: primary ENI and primary addresses included. */
-export type InstanceLimits = { readonly enis: number; readonly ipsPerEni: number; readonly eips: number };
+export type InstanceLimits = { readonly enis: number; readonly ipsPerEni: number };
 
 /** The product's table by cores. An independent copy: it judges the one in the source. */
 export function instanceLimits(cores: number): InstanceLimits {
-  if (cores <= 1) return { enis: 2, ipsPerEni: 6, eips: 2 };
-  if (cores <= 6) return { enis: 4, ipsPerEni: 10, eips: 4 };
-  if (cores <= 10) return { enis: 6, ipsPerEni: 20, eips: 6 };
-  return { enis: 8, ipsPerEni: 30, eips: 8 };
+  if (cores <= 1) return { enis: 2, ipsPerEni: 6 };
+  if (cores <= 6) return { enis: 4, ipsPerEni: 10 };
+  if (cores <= 10) return { enis: 6, ipsPerEni: 20 };
+  return { enis: 8, ipsPerEni: 30 };
+}
+
+/** EIPs that an instance may bind: two, and one more for every six cores, ten at most. */
+export function instanceEips(cores: number): number {
+  return Math.min(10, 2 + Math.floor(cores / 6));
 }
 
 /** Wire form of a moment: China's time, without saying so. */

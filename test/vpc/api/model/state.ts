@@ -28,6 +28,8 @@ export type CloudSpec = {
   readonly vpcEnis?: number;
   /** EIPs in the region; default 20. */
   readonly eips?: number;
+  /** EIPs that may be applied for in a day; default twice as many. */
+  readonly eipsPerDay?: number;
   readonly securityGroupIds?: readonly string[];
   /** Whether describes may answer from the past; default true. False saves memory where thousands of ENIs are made. */
   readonly keepsPast?: boolean;
@@ -59,6 +61,8 @@ export class CloudState {
   readonly instances = new Map<string, ModelInstance>();
   readonly enis = new Map<string, ModelEni>();
   readonly eips = new Map<string, ModelEip>();
+  /** EIPs that were applied for on a day, those released again included. */
+  allocations = { day: 0, count: 0 };
   readonly loadBalancers = new Map<string, ModelLoadBalancer>();
   readonly tasks = new Map<string, ModelTask>();
   readonly due = new MinHeap<ModelTask>();
@@ -186,7 +190,10 @@ export class CloudState {
   removeEni(eni: ModelEni): void {
     this.unbind(eni);
     if (this.enis.delete(eni.eniId) && !eni.isPrimary) this.#secondaryEnis -= 1;
-    for (const ip of eni.ips.keys()) this.#give(eni, ip);
+    for (const ip of eni.ips.values()) {
+      this.#give(eni, ip.ip);
+      this.unbindEip(ip);
+    }
     this.touch(eni);
   }
 
@@ -194,11 +201,17 @@ export class CloudState {
   removeIp(eni: ModelEni, ip: ModelIp): void {
     if (!eni.ips.delete(ip.ip)) return;
     this.#give(eni, ip.ip);
+    this.unbindEip(ip);
+  }
+
+  /** Sets the EIP of an address free, if it has one. */
+  unbindEip(ip: ModelIp): void {
     const eip = ip.eipId === undefined ? undefined : this.eips.get(ip.eipId);
-    if (eip !== undefined) {
-      eip.status = 'UNBIND';
-      delete eip.binding;
-    }
+    delete ip.eipId;
+    if (eip === undefined) return;
+    this.events.push({ kind: 'eip-unbind', publicIp: eip.publicIp, ip: ip.ip });
+    eip.status = 'UNBIND';
+    delete eip.binding;
   }
 
   #give(eni: ModelEni, ip: string): void {

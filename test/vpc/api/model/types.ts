@@ -64,7 +64,12 @@ export type ModelEip = {
   readonly bandwidthMbps: number;
   readonly isp: string;
   readonly tags: Readonly<Record<string, string>>;
-  binding?: { readonly eniId: string; readonly ip: string; readonly instanceId?: string };
+  binding?: {
+    readonly eniId: string;
+    readonly ip: string;
+    readonly instanceId?: string;
+    readonly isOfInstance: boolean;
+  };
 };
 
 /** A load balancer. */
@@ -127,4 +132,5 @@ export type FabricEvent =
       readonly primaryIp: string;
     }
   | { readonly kind: 'detach'; readonly eniId: string }
-  | { readonly kind: 'assign' | 'unassign'; readonly eniId: string; readonly ip: string };
+  | { readonly kind: 'assign' | 'unassign'; readonly eniId: string; readonly ip: string }
+  | { readonly kind: 'eip-bind' | 'eip-unbind'; readonly publicIp: string; readonly ip: string };
