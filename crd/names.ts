@@ -36,6 +36,12 @@ export const NODE_SUBNETS_LABEL = `${PREFIX}/route-eni-subnet-ids`;
 /** Label of a Node: `true` or `false`, whether its Pods may keep their addresses; without it `--enable-static-ip` says. */
 export const NODE_STATIC_IP_LABEL = `${PREFIX}/static-ip`;
 
+/** Label of a Node: `true` or `false`, whether it serves exclusive ENIs; without it `--enable-direct-eni` says. */
+export const NODE_DIRECT_ENI_LABEL = `${PREFIX}/enable-direct-eni`;
+
+/** Label of a VpcENI: the zone of its subnet, as the cloud names it; it never leaves it. */
+export const ENI_ZONE_LABEL = `${PREFIX}/zone`;
+
 /** Label of a Node: its instance. */
 export const NODE_INSTANCE_LABEL = 'cloud.tencent.com/node-instance-id';
 
@@ -47,6 +53,13 @@ export const APPLIED_POLICY_ANNOTATION = `${PREFIX}/applied-policy`;
 
 /** Taint that keeps Pods off a VPC-CNI node until its agent serves addresses. */
 export const ENI_IP_TAINT = { key: `${PREFIX}/eni-ip-unavailable`, value: 'true', effect: 'NoSchedule' } as const;
+
+/** Taint that keeps Pods off a node that serves exclusive ENIs until its agent does. */
+export const DIRECT_ENI_TAINT = {
+  key: `${PREFIX}/direct-eni-unavailable`,
+  value: 'true',
+  effect: 'NoSchedule',
+} as const;
 
 /** Condition of a Node that has no addresses to give. */
 export const ENI_IP_CONDITION = 'ENIIPUnavailable';

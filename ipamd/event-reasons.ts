@@ -61,6 +61,12 @@ export const IPAMD_EVENTS = {
     cause: "the exclusive ENI that a Pod's claim keeps is on another node still, or in another zone",
     cure: 'wait for the other node to let go of it; of another zone: run the Pod in the zone of its ENI, or delete its claim',
   },
+  DirectENIStuck: {
+    type: 'Warning',
+    objects: ['VpcENI'],
+    cause: "an exclusive ENI that is nobody's any more cannot be deleted, or is on an instance that is none of ours",
+    cure: 'the message says what is in the way; detach it in the cloud, or have its node join',
+  },
   InstanceUnknown: {
     type: 'Warning',
     objects: [NEC, 'Node'],

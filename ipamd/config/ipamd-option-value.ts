@@ -1,3 +1,5 @@
+import { readClaimExpiry } from '../../crd/pod-wishes.ts';
+import { Faults } from '../../runtime/decode.ts';
 import { listOf, type OptionValue, textValue } from '../../runtime/settings/option-value.ts';
 
 /** A cluster id. */
@@ -82,4 +84,11 @@ export const endpointsValue: OptionValue<Endpoints> = {
     }
     return Object.freeze({ domain, host, hosts: Object.freeze(hosts) });
   },
+};
+
+/** How long a kept address waits; milliseconds, 0 for ever. */
+export const claimExpiryValue: OptionValue<number> = {
+  metavar: 'TIME',
+  expected: 'a time of at least 5m such as 30m or 1h30m, or 0s for ever',
+  parse: (text) => readClaimExpiry(text, '', new Faults()),
 };

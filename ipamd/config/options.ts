@@ -8,6 +8,7 @@ import {
   wordValue,
 } from '../../runtime/settings/option-value.ts';
 import {
+  claimExpiryValue,
   clusterIdValue,
   endpointsValue,
   httpUrlValue,
@@ -219,6 +220,13 @@ const NODE_OPTIONS = {
     '1',
     'Spare exclusive ENIs of a new node above which it gives some back.',
   ),
+  enableDirectEni: option(
+    'Nodes',
+    'enable-direct-eni',
+    switchValue,
+    'false',
+    'Nodes serve exclusive ENIs, which share the places of the instance with shared ones; the Node label tke.cloud.tencent.com/enable-direct-eni says otherwise of one node.',
+  ),
   enableSecurityGroups: option(
     'Nodes',
     'enable-security-groups',
@@ -267,6 +275,45 @@ const NODE_OPTIONS = {
     durationValue(0, DAY_MS),
     '10m',
     'How long an instance has to be shut down before its ENIs are taken off.',
+  ),
+} as const;
+
+/** Settings of addresses that are kept for Pods. */
+const STATIC_OPTIONS = {
+  enableStaticIp: option(
+    'Kept addresses',
+    'enable-static-ip',
+    switchValue,
+    'false',
+    'Pods may keep their addresses (annotation vpc-ip-claim-delete-policy: Never), on nodes whose label tke.cloud.tencent.com/static-ip does not say otherwise.',
+  ),
+  claimExpiredDurationMs: option(
+    'Kept addresses',
+    'claim-expired-duration',
+    claimExpiryValue,
+    '0s',
+    'How long a kept address waits for the next Pod of its name, where neither Pod, VpcIP nor StaticIPConfig says: at least 5m; 0s for ever.',
+  ),
+  enableOwnerref: option(
+    'Kept addresses',
+    'enable-ownerref',
+    switchValue,
+    'false',
+    'Kept addresses end with their workload, when its last Pod is gone: a VpcIPClaim is owned by the StatefulSet or Deployment of its Pod.',
+  ),
+  staticTakeoverAfterMs: option(
+    'Kept addresses',
+    'static-takeover-after',
+    durationValue(10 * SECOND_MS, DAY_MS),
+    '60s',
+    'How long a node has to be not ready, or gone, until the address of a Pod that is deleted is taken from it without its agent. The old Pod, if it still runs there, is then cut off.',
+  ),
+  claimAuditIntervalMs: option(
+    'Kept addresses',
+    'claim-audit-interval',
+    durationValue(10 * SECOND_MS, DAY_MS),
+    '5m',
+    'How often VpcIPClaims, VpcIPs, Pods and nodes are compared.',
   ),
 } as const;
 
@@ -345,7 +392,13 @@ const WORK_OPTIONS = {
 } as const;
 
 /** All settings of ipamd: the only place that names them, in the order of the help text. Times are in milliseconds. */
-export const IPAMD_OPTIONS = { ...CLOUD_OPTIONS, ...KUBERNETES_OPTIONS, ...NODE_OPTIONS, ...WORK_OPTIONS } as const;
+export const IPAMD_OPTIONS = {
+  ...CLOUD_OPTIONS,
+  ...KUBERNETES_OPTIONS,
+  ...NODE_OPTIONS,
+  ...STATIC_OPTIONS,
+  ...WORK_OPTIONS,
+} as const;
 
 /** The settings that ipamd runs with. Frozen. */
 export type IpamdConfig = SettingsOf<typeof IPAMD_OPTIONS>;

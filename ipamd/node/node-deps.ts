@@ -23,6 +23,8 @@ export type NodeFactParts = Pick<
   | 'subnets'
   | 'securityGroups'
   | 'inUse'
+  | 'maxDirectENI'
+  | 'initialDirectDemand'
   | 'claims'
   | 'reservedIps'
   | 'movedTo'

@@ -4,7 +4,10 @@ import type { NodeEniConfigSpec } from '../../crd/node-eni-config-fields.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
 /** The fields of the spec that policy writes, and people may. */
-export type PolicyFields = Pick<NodeEniConfigSpec, 'maxRouteENI' | 'maxIPPerENI' | 'desiredRouteENIPodNum'>;
+export type PolicyFields = Pick<
+  NodeEniConfigSpec,
+  'maxRouteENI' | 'maxIPPerENI' | 'maxDirectENI' | 'desiredRouteENIPodNum'
+>;
 
 /** What policy wrote last; beside the fields, the warm targets that were last told of. */
 export type AppliedPolicy = PolicyFields & { readonly routeWarm?: string };
@@ -13,6 +16,8 @@ export type AppliedPolicy = PolicyFields & { readonly routeWarm?: string };
 export type PolicyFacts = {
   /** What the instance may have. */
   readonly limits: { readonly secondaryEnis: number; readonly secondaryIpsPerEni: number };
+  /** Whether the node serves exclusive ENIs, and the most that its instance may have. Default: it serves none. */
+  readonly direct?: { readonly isServed: boolean; readonly most: number };
   /** Accepted annotations of the NodeENIConfig. */
   readonly settings: NodeSettings;
   /** From the Node's annotation; undefined when there is none. */
@@ -36,15 +41,20 @@ export function decidePolicy(facts: PolicyFacts): Policy {
   const { limits, settings, spec, applied } = facts;
   const enis = resolve(spec.maxRouteENI, applied.maxRouteENI, least(limits.secondaryEnis, settings.routeMaxAttach));
   const ips = resolve(spec.maxIPPerENI, applied.maxIPPerENI, least(limits.secondaryIpsPerEni, settings.maxIpPerEni));
+  const most = facts.direct?.most ?? limits.secondaryEnis;
+  const served = facts.direct?.isServed === true ? least(most, settings.directMaxAttach) : undefined;
+  const direct = resolve(spec.maxDirectENI, applied.maxDirectENI, served);
   const pods = resolve(spec.desiredRouteENIPodNum, applied.desiredRouteENIPodNum, facts.desiredPodNum);
   const fields = {
     maxRouteENI: bounded(enis.value, limits.secondaryEnis),
     maxIPPerENI: bounded(ips.value, limits.secondaryIpsPerEni),
+    maxDirectENI: bounded(direct.value, most),
     desiredRouteENIPodNum: pods.value,
   };
   const own: AppliedPolicy = {
     ...present('maxRouteENI', enis.isOurs ? enis.value : undefined),
     ...present('maxIPPerENI', ips.isOurs ? ips.value : undefined),
+    ...present('maxDirectENI', direct.isOurs ? direct.value : undefined),
     ...present('desiredRouteENIPodNum', pods.isOurs ? pods.value : undefined),
     ...present('routeWarm', renderWarm(settings)),
   };
@@ -81,14 +91,16 @@ export function isPolicyInForce(spec: NodeEniConfigSpec, applied: AppliedPolicy,
   return (
     spec.maxRouteENI === fields.maxRouteENI &&
     spec.maxIPPerENI === fields.maxIPPerENI &&
+    spec.maxDirectENI === fields.maxDirectENI &&
     spec.desiredRouteENIPodNum === fields.desiredRouteENIPodNum &&
     renderApplied(applied) === renderApplied(policy.applied)
   );
 }
 
 /** Writes what policy applied, as {@link APPLIED_POLICY_ANNOTATION} has it. Pure. */
-export function renderApplied({ maxRouteENI, maxIPPerENI, desiredRouteENIPodNum, routeWarm }: AppliedPolicy): string {
-  return JSON.stringify({ maxRouteENI, maxIPPerENI, desiredRouteENIPodNum, routeWarm });
+export function renderApplied(applied: AppliedPolicy): string {
+  const { maxRouteENI, maxIPPerENI, maxDirectENI, desiredRouteENIPodNum, routeWarm } = applied;
+  return JSON.stringify({ maxRouteENI, maxIPPerENI, maxDirectENI, desiredRouteENIPodNum, routeWarm });
 }
 
 /** Reads what policy applied; what cannot be read was applied by nobody, and the spec stays as people have it. Pure. */
@@ -102,6 +114,7 @@ export function readApplied(annotations: Readonly<Record<string, unknown>> | und
   return {
     ...present('maxRouteENI', number('maxRouteENI')),
     ...present('maxIPPerENI', number('maxIPPerENI')),
+    ...present('maxDirectENI', number('maxDirectENI')),
     ...present('desiredRouteENIPodNum', number('desiredRouteENIPodNum')),
     ...present('routeWarm', typeof routeWarm === 'string' ? routeWarm : undefined),
   };

@@ -3,21 +3,19 @@ import type { NodeTaint } from './node-entry.ts';
 
 /**
  * Decides the taints of a VPC-CNI node: without ours once its agent serves addresses, with it before, where `putsOn` says
- * so. Undefined: they are as they should be. All others stay as they are, in their order. Pure.
+ * so. The same of exclusive ENIs with `ours` their taint. Undefined: they are as they should be. All others stay as they are, in their order. Pure.
  */
 export function decideTaints(
   taints: readonly NodeTaint[],
   isServing: boolean,
   putsOn: boolean,
+  ours: NodeTaint = ENI_IP_TAINT,
 ): readonly NodeTaint[] | undefined {
+  // Of any value: people write it without.
+  const isOurs = ({ key, effect }: NodeTaint) => key === ours.key && effect === ours.effect;
   const hasOurs = taints.some(isOurs);
   if (isServing) return hasOurs ? taints.filter((taint) => !isOurs(taint)) : undefined;
-  return putsOn && !hasOurs ? [...taints, ENI_IP_TAINT] : undefined;
-}
-
-/** Of any value: people write it without. */
-function isOurs(taint: NodeTaint): boolean {
-  return taint.key === ENI_IP_TAINT.key && taint.effect === ENI_IP_TAINT.effect;
+  return putsOn && !hasOurs ? [...taints, ours] : undefined;
 }
 
 /** One step of a JSON patch. @see RFC 6902 */

@@ -1,5 +1,7 @@
+import type { Instance } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
-import { ENI_IP_RESOURCE, NODE_ANNOTATION, NODE_INSTANCE_LABEL } from '../../crd/names.ts';
+import type { EniLimits } from '../../cloud/eni-limits.ts';
+import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE, NODE_ANNOTATION, NODE_INSTANCE_LABEL } from '../../crd/names.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -8,6 +10,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { findDirectLimit, findDirectServed } from '../direct/find-direct-limit.ts';
 import type { NodeProblem } from '../nec/node-view.ts';
 import type { NecEntry } from '../node/nec-entry.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
@@ -203,7 +206,8 @@ async function createConfig(context: Context, { name, node, instanceId }: Subjec
   const { instance, limits } = (instanceId === undefined ? undefined : instances.find(instanceId)) ?? {};
   if (instance === undefined || limits === undefined || node === undefined) return;
   const desiredPodNum = readDesiredPodNum(node.annotations).value;
-  const policy = decidePolicy({ limits, settings: {}, desiredPodNum, spec: {}, applied: {} });
+  const direct = directOf(context, node, instance, limits);
+  const policy = decidePolicy({ limits, direct, settings: {}, desiredPodNum, spec: {}, applied: {} });
   try {
     await kube.create(NODE_ENI_CONFIGS, newConfig(name, instance, policy, flags), signal);
   } catch (error) {
@@ -252,6 +256,7 @@ async function keepConfig(context: Context, subject: Subject, signal: AbortSigna
     const policyOf = (current: NodeEniConfig, applied: AppliedPolicy): Policy =>
       decidePolicy({
         limits,
+        direct: directOf(context, node, instance, limits),
         settings: context.facts.settingsOf(name, current).settings,
         desiredPodNum: readDesiredPodNum(node.annotations).value,
         spec: current.spec ?? {},
@@ -262,6 +267,17 @@ async function keepConfig(context: Context, subject: Subject, signal: AbortSigna
   }
   await continueGroupSync(context, { name, node, entry, config }, signal);
   return watchGrace(context, subject);
+}
+
+/** Whether the node serves exclusive ENIs, and how many its instance may have. */
+function directOf(
+  { flags }: Context,
+  { directEniLabel }: NodeEntry,
+  { instanceType, cores }: Instance,
+  { secondaryEnis }: EniLimits,
+) {
+  const isServed = findDirectServed(directEniLabel, flags.enableDirectEni);
+  return { isServed, most: findDirectLimit({ instanceType, cores, secondaryEnis }) };
 }
 
 function tellWarmTarget({ events }: Context, node: NodeEntry, warm: string): void {
@@ -277,9 +293,11 @@ function tellWarmTarget({ events }: Context, node: NodeEntry, warm: string): voi
 
 async function markNode(context: Context, node: NodeEntry, entry: NecEntry, signal: AbortSignal): Promise<void> {
   const { kube, flags, clock, observe, log } = context;
-  const isServing = entry.decoded?.spec?.readyResources?.includes(ENI_IP_RESOURCE) ?? false;
+  const { readyResources = [], maxDirectENI = 0 } = entry.decoded?.spec ?? {};
+  const isServing = readyResources.includes(ENI_IP_RESOURCE);
   const wanted = {
     isServing,
+    direct: { isServed: maxDirectENI > 0, isServing: readyResources.includes(DIRECT_ENI_RESOURCE) },
     putsTaintOn: flags.enableNodeTaint,
     writesCondition: flags.enableNodeCondition,
     nowText: new Date(clock.nowMs()).toISOString(),

@@ -1,4 +1,10 @@
-import { ENI_IP_CONDITION, NODE_ANNOTATION, NODE_INSTANCE_LABEL, NODE_SUBNETS_LABEL } from '../../crd/names.ts';
+import {
+  ENI_IP_CONDITION,
+  NODE_ANNOTATION,
+  NODE_DIRECT_ENI_LABEL,
+  NODE_INSTANCE_LABEL,
+  NODE_SUBNETS_LABEL,
+} from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { instanceIdOf } from './provider-id.ts';
@@ -29,6 +35,8 @@ export type NodeEntry = {
   readonly annotations: Readonly<Record<string, string>>;
   /** The label that names the subnets of its ENIs. */
   readonly subnetsLabel?: string;
+  /** The label that says whether it serves exclusive ENIs. */
+  readonly directEniLabel?: string;
 };
 
 /** A taint as the object has it. */
@@ -55,6 +63,7 @@ export function decodeNode(object: KubeObject): NodeEntry {
   const isForeign = ownId === undefined && typeof providerID === 'string' && providerID !== '';
   const condition = conditions.find((one) => one['type'] === ENI_IP_CONDITION);
   const subnetsLabel = labels[NODE_SUBNETS_LABEL];
+  const directEniLabel = labels[NODE_DIRECT_ENI_LABEL];
   return {
     name,
     uid,
@@ -70,6 +79,7 @@ export function decodeNode(object: KubeObject): NodeEntry {
     ...(condition === undefined ? {} : { eniIpCondition: conditionOf(condition) }),
     annotations: followedOf(annotations),
     ...(subnetsLabel === undefined ? {} : { subnetsLabel }),
+    ...(directEniLabel === undefined ? {} : { directEniLabel }),
   };
 }
 

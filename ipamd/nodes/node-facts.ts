@@ -6,7 +6,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
-import type { Leaving, NodeInstance, NodeProblem } from '../nec/node-view.ts';
+import type { Leaving, NodeInstance, NodeProblem, NodeView } from '../nec/node-view.ts';
 import type { NecEntry } from '../node/nec-entry.ts';
 import type { NodeFactParts, NodeFacts, NodeFactsAnswer } from '../node/node-deps.ts';
 import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../records/pod-facts.ts';
@@ -33,6 +33,11 @@ export type NodeFactsDeps = {
   readonly subnets: Subnets;
   readonly clock: Clock;
   readonly flags: NodeSettingsFlags;
+  /** What nodes have to do for kept addresses. Default: nobody knows. */
+  readonly claims?: {
+    wishesOf(nodeName: string): NodeView['claims'];
+    reservedIps(): ReadonlyMap<string, string>;
+  };
 };
 
 /** What the node controller asks, beside what every node's reconcile asks. */
@@ -147,6 +152,8 @@ class WatchedFacts implements KnownNodeFacts {
     const place = { zone: instance?.zone ?? '', vpcId: instance?.vpcId ?? '' };
     const pods = this.#podsByIp(name);
     const choices = subnets.choicesOf({ ofConfig: spec?.subnetIDs, ofLabel: label.subnetIds, ...place });
+    const maxDirectENI = Math.min(spec?.maxDirectENI ?? 0, settings.directMaxAttach ?? Number.MAX_SAFE_INTEGER);
+    const directWarm = settings.directWarm?.min ?? spec?.directENIMinWarmTarget ?? flags.eniMinWarmTarget;
     const warm = settings.routeWarm?.min ?? spec?.routeENIIPMinWarmTarget ?? flags.ipMinWarmTarget;
     const notes = [
       ...faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`),
@@ -160,9 +167,12 @@ class WatchedFacts implements KnownNodeFacts {
       floor: spec?.desiredRouteENIPodNum ?? 0,
       initialDemand: warm,
       warmTarget: warm,
+      maxDirectENI,
+      initialDirectDemand: maxDirectENI > 0 ? directWarm : 0,
       subnets: choices.subnets,
       securityGroups: this.securityGroupsOf(name, config),
       inUse: new Set(pods.keys()),
+      ...this.#claimsOf(name),
       problems: [
         ...problem('AnnotationInvalid', notes.join('; ')),
         ...problem('SubnetUnknown', uselessSubnets(choices, label.wrong, instance)),
@@ -171,6 +181,12 @@ class WatchedFacts implements KnownNodeFacts {
         ...subnets.problems(),
       ],
     };
+  }
+
+  #claimsOf(name: string): Pick<NodeFactParts, 'claims' | 'reservedIps'> {
+    const wishes = this.#deps.claims?.wishesOf(name);
+    const reservedIps = this.#deps.claims?.reservedIps();
+    return { ...(wishes === undefined ? {} : { claims: wishes }), ...(reservedIps === undefined ? {} : { reservedIps }) };
   }
 
   #leavingOf(name: string, config: NodeEniConfig, instanceId: string | undefined): Leaving {
@@ -261,12 +277,14 @@ export function annotationNotes(node: NodeEntry | undefined): readonly string[] 
 }
 
 /** A Pod that is going may have given its address back already: then the offer is the agent's, and only early. */
-function offersInUse({ spec }: NodeEniConfig, pods: ReadonlyMap<string, PodFacts>): string {
-  const used = (spec?.releasableIPs ?? []).flatMap(({ ip }) => {
+function offersInUse({ spec, status }: NodeEniConfig, pods: ReadonlyMap<string, PodFacts>): string {
+  const own = new Map((status?.eniInfos ?? []).map(({ eniID, primaryIP = '' }) => [eniID, primaryIP]));
+  const ofEnis = (spec?.releasableENIs ?? []).map(({ eniID }) => ({ ip: own.get(eniID) ?? '' }));
+  const used = [...(spec?.releasableIPs ?? []), ...ofEnis].flatMap(({ ip }) => {
     const pod = pods.get(ip);
     return pod === undefined || pod.isLeaving ? [] : [`${ip} of Pod ${podKeyOf(pod)}`];
   });
-  return used.length === 0 ? '' : `spec.releasableIPs offers what is in use, and it is not taken: ${used.join(', ')}`;
+  return used.length === 0 ? '' : `the spec offers what is in use, and it is not taken: ${used.join(', ')}`;
 }
 
 function uselessSubnets(

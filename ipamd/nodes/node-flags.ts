@@ -7,6 +7,7 @@ export type NodeSettingsFlags = Pick<
   | 'ipMaxWarmTarget'
   | 'eniMinWarmTarget'
   | 'eniMaxWarmTarget'
+  | 'enableDirectEni'
   | 'enableSecurityGroups'
   | 'securityGroups'
   | 'enableNodeCondition'

@@ -1,14 +1,17 @@
+import { DIRECT_ENI_TAINT, ENI_IP_TAINT } from '../../crd/names.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { decideNodeCondition } from './decide-node-condition.ts';
 import { decideTaints, taintPatch } from './decide-taint.ts';
-import { decodeNode, type NodeEntry } from './node-entry.ts';
+import { decodeNode, type NodeEntry, type NodeTaint } from './node-entry.ts';
 
 /** Which marks a Node shall bear. */
 export type WantedMarks = {
   /** The agent serves addresses. */
   readonly isServing: boolean;
+  /** Whether the node is to serve exclusive ENIs, and its agent does. Default: it is not to. */
+  readonly direct?: { readonly isServed: boolean; readonly isServing: boolean };
   /** --enable-node-taint */
   readonly putsTaintOn: boolean;
   /** --enable-node-condition */
@@ -31,7 +34,11 @@ export async function ensureServingMarks(
   wanted: WantedMarks,
   signal: AbortSignal,
 ): Promise<'put-on' | 'taken-off' | 'unchanged'> {
-  const done = await ensureTaint(kube, node, wanted, signal);
+  const { direct } = wanted;
+  const done = await ensureTaint(kube, node, { ...wanted, taint: ENI_IP_TAINT }, signal);
+  // On a node that serves none it would keep every Pod off for ever.
+  const isServing = direct?.isServed !== true || direct.isServing;
+  await ensureTaint(kube, node, { ...wanted, isServing, taint: DIRECT_ENI_TAINT }, signal);
   const patch = wanted.writesCondition
     ? decideNodeCondition(node.eniIpCondition, wanted.isServing, wanted.nowText)
     : undefined;
@@ -43,12 +50,12 @@ export async function ensureServingMarks(
 async function ensureTaint(
   kube: KubeClient,
   node: NodeEntry,
-  { isServing, putsTaintOn }: WantedMarks,
+  { isServing, putsTaintOn, taint }: Pick<WantedMarks, 'isServing' | 'putsTaintOn'> & { readonly taint: NodeTaint },
   signal: AbortSignal,
 ): Promise<'put-on' | 'taken-off' | 'unchanged'> {
   let current = node;
   for (let attempt = 1; ; attempt++) {
-    const taints = decideTaints(current.taints, isServing, putsTaintOn);
+    const taints = decideTaints(current.taints, isServing, putsTaintOn, taint);
     if (taints === undefined) return 'unchanged';
     try {
       await kube.patch(NODES, { name: node.name }, { kind: 'json', body: taintPatch(current, taints) }, signal);

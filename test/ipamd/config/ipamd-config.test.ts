@@ -31,6 +31,7 @@ test('readIpamdConfig: has a default for every setting but the cluster', (t) => 
     ipMaxWarmTarget: 5,
     eniMinWarmTarget: 1,
     eniMaxWarmTarget: 1,
+    enableDirectEni: false,
     enableSecurityGroups: false,
     enableNodeCondition: false,
     enableNodeTaint: false,

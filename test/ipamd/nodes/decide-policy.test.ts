@@ -141,3 +141,40 @@ test('readDesiredPodNum: refuses a negative one', podNum, '-1', undefined, false
 test('readDesiredPodNum: refuses words', podNum, 'many', undefined, false);
 test('readDesiredPodNum: refuses more than any node holds', podNum, '999999', undefined, false);
 test('readDesiredPodNum: needs none', (t) => t.deepEqual(readDesiredPodNum({}), { value: undefined, isGood: true }));
+
+for (const { title, direct, settings = {}, spec = {}, applied = {}, wanted } of [
+  { title: 'leaves it absent where the node serves none', direct: { isServed: false, most: 3 }, wanted: undefined },
+  { title: 'takes what the instance may have', direct: { isServed: true, most: 3 }, wanted: 3 },
+  {
+    title: 'takes less by annotation',
+    direct: { isServed: true, most: 3 },
+    settings: { directMaxAttach: 1 },
+    wanted: 1,
+  },
+  {
+    title: "leaves a person's, where the node serves none too",
+    direct: { isServed: false, most: 3 },
+    spec: { maxDirectENI: 2 },
+    wanted: 2,
+  },
+  {
+    title: "bounds a person's by the instance",
+    direct: { isServed: true, most: 3 },
+    spec: { maxDirectENI: 9 },
+    wanted: 3,
+  },
+  {
+    title: 'takes back what it wrote when the node serves none any more',
+    direct: { isServed: false, most: 3 },
+    spec: { maxDirectENI: 3 },
+    applied: { maxDirectENI: 3 },
+    wanted: undefined,
+  },
+]) {
+  test(`decidePolicy: of exclusive ENIs ${title}`, (t) => {
+    const limits = { secondaryEnis: 3, secondaryIpsPerEni: 9 };
+    const policy = decidePolicy({ limits, direct, settings, desiredPodNum: undefined, spec, applied });
+    t.is(policy.fields.maxDirectENI, wanted);
+    t.deepEqual(readApplied({ 'tke.cloud.tencent.com/applied-policy': renderApplied(policy.applied) }), policy.applied);
+  });
+}

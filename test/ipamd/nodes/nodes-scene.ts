@@ -40,6 +40,7 @@ export const FLAGS: NodeSettingsFlags = {
   ipMaxWarmTarget: 7,
   eniMinWarmTarget: 1,
   eniMaxWarmTarget: 1,
+  enableDirectEni: false,
   enableSecurityGroups: false,
   securityGroups: [],
   enableNodeCondition: false,

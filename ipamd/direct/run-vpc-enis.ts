@@ -1,0 +1,86 @@
+import { type ControllerObserver, runController } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { WorkQueue } from '../../kube/work-queue.ts';
+import { isShared } from '../nec/with-enis.ts';
+import type { NecEntry } from '../nec-cache.ts';
+import type { EniPlace } from './decide-vpc-eni.ts';
+import { type VpcEniDeps, VpcEniKeeper } from './keep-vpc-enis.ts';
+import { VPC_ENIS_BY, type VpcEniEntry } from './vpc-eni-entry.ts';
+
+/** The name of the index of NodeENIConfigs by their exclusive ENIs. */
+export const BY_DIRECT_ENI = 'directEni';
+
+/** What VpcENIs are kept with, once informers are there. */
+export type RunVpcEnisDeps = Omit<VpcEniDeps, 'find' | 'placesOf'> & {
+  /** With {@link BY_DIRECT_ENI} as an index. */
+  readonly necs: Informer<NecEntry>;
+  readonly vpcEnis: Informer<VpcEniEntry>;
+  /** The node that a Pod is on, by the Pod's key. */
+  readonly nodeOfPod: (key: string) => string | undefined;
+  /** Gives a node a turn: an ENI that it waits for stands otherwise. */
+  readonly wakeNode: (name: string) => void;
+  readonly random: () => number;
+  readonly observer?: ControllerObserver;
+};
+
+/** Lists the exclusive ENIs that an object has; what the informer of NodeENIConfigs indexes. Pure. */
+export function directEniIdsOf({ decoded }: Pick<NecEntry, 'decoded'>): readonly string[] {
+  return (decoded?.status?.eniInfos ?? []).filter((eni) => !isShared(eni)).map(({ eniID }) => eniID);
+}
+
+/** Each waits for the API server or the cloud most of the time. */
+const WORKERS = 4;
+
+/** Keeps VpcENIs until aborted, from when both informers have their first list. For the leader alone. */
+export async function runVpcEnis(deps: RunVpcEnisDeps, signal: AbortSignal): Promise<void> {
+  const { clock, log, random, necs, vpcEnis, observer } = deps;
+  await Promise.all([necs.synced(signal), vpcEnis.synced(signal)]);
+  const keeper = new VpcEniKeeper({
+    ...deps,
+    find: (eniId) => vpcEnis.byIndex(VPC_ENIS_BY.eni, eniId)[0],
+    placesOf: (eniId) => placesOf(necs, eniId),
+  });
+  const queue = new WorkQueue({ clock, random });
+  const unsubscribe = follow(deps, (eniId) => queue.add(eniId));
+  for (const { eniId } of vpcEnis.values()) if (eniId !== '') queue.add(eniId);
+  for (const entry of necs.values()) for (const eniId of directEniIdsOf(entry)) queue.add(eniId);
+  try {
+    const reconcile = (eniId: string, ended: AbortSignal) => keeper.reconcile(eniId, ended);
+    await runController(
+      { name: 'vpcenis', queue, workers: WORKERS, reconcile, clock, log, ...(observer && { observer }) },
+      signal,
+    );
+  } finally {
+    unsubscribe();
+    queue.close();
+  }
+}
+
+function placesOf(necs: Informer<NecEntry>, eniId: string): readonly EniPlace[] {
+  return necs.byIndex(BY_DIRECT_ENI, eniId).flatMap(({ name, decoded }) => {
+    const { eniInfos = [], instanceID = '', zone = '' } = decoded?.status ?? {};
+    const eni = eniInfos.find((one) => one.eniID === eniId);
+    return eni === undefined ? [] : [{ nodeName: name, instanceId: instanceID, zone, eni }];
+  });
+}
+
+/** Touches each ENI of which something changed, and wakes the nodes that wait for what a VpcENI says now. */
+function follow({ necs, vpcEnis, nodeOfPod, wakeNode }: RunVpcEnisDeps, touch: (eniId: string) => void): () => void {
+  const ends = [
+    necs.subscribe(({ before, after }) => {
+      if (before?.decoded?.status?.supplyEpoch === after?.decoded?.status?.supplyEpoch) return;
+      const all = [before, after].flatMap((entry) => (entry === undefined ? [] : directEniIdsOf(entry)));
+      for (const eniId of new Set(all)) touch(eniId);
+    }),
+    vpcEnis.subscribe(({ before, after }) => {
+      for (const entry of [before, after]) if (entry !== undefined && entry.eniId !== '') touch(entry.eniId);
+      if (before?.phase === after?.phase && before?.claim === after?.claim) return;
+      const { eniId = '', claim = '' } = after ?? before ?? {};
+      const names = [...necs.byIndex(BY_DIRECT_ENI, eniId).map(({ name }) => name), nodeOfPod(claim)];
+      for (const name of names) if (name !== undefined && name !== '') wakeNode(name);
+    }),
+  ];
+  return () => {
+    for (const end of ends) end();
+  };
+}

@@ -1,0 +1,68 @@
+import { CLOUD_FINALIZER, ENI_ZONE_LABEL } from '../../crd/names.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { isRecord } from '../../runtime/decode.ts';
+
+/** What ipamd keeps of a VpcENI. */
+export type VpcEniEntry = {
+  readonly name: string;
+  readonly uid: string;
+  /** '' when it names none: then it is none of ours. */
+  readonly eniId: string;
+  readonly mac: string;
+  readonly primaryIp: string;
+  readonly subnetId: string;
+  readonly nodeName: string;
+  readonly zone: string;
+  readonly phase: string;
+  /** `namespace/name` of the claim that it is kept for; '' for one of a pool. */
+  readonly claim: string;
+  /** RFC 3339; '' while a Pod has it. */
+  readonly retainedSince: string;
+  /** Somebody asked for its deletion. */
+  readonly isLeaving: boolean;
+  readonly hasFinalizer: boolean;
+  /** As the API server has it, whole. */
+  readonly object: KubeObject;
+};
+
+/** Names of the indexes of the informer of VpcENIs: by the id of the ENI, by the key of the claim. */
+export const VPC_ENIS_BY = { eni: 'eni', claim: 'claim' } as const;
+
+/** What the informer of VpcENIs indexes. */
+export const VPC_ENI_INDEXES = {
+  [VPC_ENIS_BY.eni]: ({ eniId }: VpcEniEntry): readonly string[] => (eniId === '' ? [] : [eniId]),
+  [VPC_ENIS_BY.claim]: ({ claim }: VpcEniEntry): readonly string[] => (claim === '' ? [] : [claim]),
+};
+
+/** Reads a VpcENI for an informer; what is malformed reads as absent. Pure. */
+export function decodeVpcEni(object: KubeObject): VpcEniEntry {
+  const { name, uid = '', labels, deletionTimestamp, finalizers = [] } = object.metadata;
+  const spec = recordOf(object['spec']);
+  const status = recordOf(object['status']);
+  const pod = recordOf(spec['claimRef']);
+  const isKept = textOf(pod['namespace']) !== '' && textOf(pod['name']) !== '';
+  return {
+    name,
+    uid,
+    eniId: textOf(status['eniID']),
+    mac: textOf(status['mac']),
+    primaryIp: textOf(status['primaryIP']),
+    subnetId: textOf(spec['subnetID']),
+    nodeName: textOf(spec['nodeName']),
+    zone: labels?.[ENI_ZONE_LABEL] ?? '',
+    phase: textOf(status['phase']),
+    claim: isKept ? `${textOf(pod['namespace'])}/${textOf(pod['name'])}` : '',
+    retainedSince: textOf(status['retainedSince']),
+    isLeaving: deletionTimestamp !== undefined,
+    hasFinalizer: finalizers.includes(CLOUD_FINALIZER),
+    object,
+  };
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

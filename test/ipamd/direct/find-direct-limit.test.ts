@@ -1,0 +1,31 @@
+import test from 'ava';
+import { findDirectLimit, findDirectServed } from '../../../ipamd/direct/find-direct-limit.ts';
+
+for (const [instanceType, cores, secondaryEnis, most] of [
+  ['S5.MEDIUM2', 2, 3, 3],
+  ['S5.MEDIUM2', 2, 40, 9],
+  ['S5.LARGE8', 4, 40, 19],
+  ['SA2.2XLARGE16', 8, 60, 39],
+  ['IT5.32XLARGE', 128, 60, 23],
+  ['SA3.LARGE8', 4, 40, 15],
+  ['SA3.2XLARGE16', 8, 40, 15],
+  ['C4.LARGE8', 4, 12, 12],
+  ['', 4, 0, 0],
+] as const) {
+  test(`findDirectLimit: ${most} for ${instanceType || 'a type that nobody tells'} with ${secondaryEnis} ENIs`, (t) => {
+    t.is(findDirectLimit({ instanceType, cores, secondaryEnis }), most);
+  });
+}
+
+test('findDirectServed: goes by the label, and by the flag where there is none', (t) => {
+  const table = [undefined, 'true', 'false', 'yes'].map((label) => [
+    findDirectServed(label, false),
+    findDirectServed(label, true),
+  ]);
+  t.deepEqual(table, [
+    [false, true],
+    [true, true],
+    [false, false],
+    [false, true],
+  ]);
+});
