@@ -4,6 +4,8 @@ import { type Allocation, allocate } from './allocate.ts';
 import { CNI_CODE } from './api/cni-code.ts';
 import type { AttachCommand } from './attach-command.ts';
 import { type CniFailure, CniFailureError } from './cni-failure.ts';
+import { allocateDirect } from './direct/allocate-direct.ts';
+import { directLeaseOf } from './direct/lease-direct.ts';
 import { failureOf } from './failure-of.ts';
 import { type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
 import { randomMac } from './mac.ts';
@@ -85,14 +87,14 @@ async function attachInTurn(
   { begunMs, signal }: { readonly begunMs: number; readonly signal: AbortSignal },
   phases: PhaseTimer,
 ): Promise<Lease> {
-  const netns = command.plugin === 'route-eni' ? deps.sandboxes.open(command.netns) : undefined;
+  const netns = command.plugin === 'ipam' ? undefined : deps.sandboxes.open(command.netns);
   try {
     refuseIfGivenUp(deps, command, signal);
     const again = await attachAgain(deps, command, netns);
     if (again !== undefined) return again;
-    const { addresses, eni } = await allocate(deps, command, signal);
+    const intent = await allocateIntent(deps, command, begunMs, signal);
     phases.end('allocate');
-    const lease = recordIntent(deps, command, begunMs, { addresses, eni });
+    const lease = recordIntent(deps, intent);
     phases.end('record');
     try {
       const wired = wire(deps, command, lease, netns, phases);
@@ -124,7 +126,7 @@ async function attachAgain(
   }
   if (
     lease.plugin !== command.plugin ||
-    (lease.plugin === 'route-eni' && lease.netns !== '' && lease.netns !== command.netns)
+    (lease.plugin !== 'ipam' && lease.netns !== '' && lease.netns !== command.netns)
   ) {
     throw new CniFailureError(
       CNI_CODE.ifnameTaken,
@@ -144,37 +146,49 @@ async function clear(deps: UseCaseDeps, lease: Lease): Promise<void> {
   throw new CniFailureError(CNI_CODE.io, 'the end of an earlier attachment cannot be recorded', 'see the state folder');
 }
 
-function recordIntent(
+/** Takes what the Pod gets from its pool, and says what is to be recorded of it. Nothing is yet. */
+async function allocateIntent(
   deps: UseCaseDeps,
+  command: AttachCommand,
+  begunMs: number,
+  signal: AbortSignal,
+): Promise<Lease> {
+  if (command.plugin !== 'direct-eni') return leaseOf(deps, command, begunMs, await allocate(deps, command, signal));
+  const { randomBytes, settings } = deps;
+  const allocation = await allocateDirect(deps, command, signal);
+  return directLeaseOf(command, allocation, { begunMs, podMtu: settings.podMtu, randomBytes });
+}
+
+function leaseOf(
+  { settings, randomBytes }: UseCaseDeps,
   command: AttachCommand,
   begunMs: number,
   { addresses, eni }: Allocation,
 ): Lease {
   const { containerId, ifName, network, plugin, netns, podNamespace, podName, podUid } = command;
-  const key = leaseKey(containerId, ifName);
-  const isWired = plugin === 'route-eni';
+  return {
+    ...{ containerId, ifName, network, plugin, netns, podNamespace, podName, podUid },
+    addresses: addresses.map(({ ip, family, eniId, assignmentId }) => ({ ip, family, eniId, assignmentId })),
+    eniId: eni.eniId,
+    state: 'pending',
+    mtu: Math.min(command.mtu || settings.podMtu || eni.mtu, eni.mtu),
+    createdAtMs: begunMs,
+    ...(plugin === 'route-eni'
+      ? { hostVeth: { name: hostVethName(command), mac: randomMac(randomBytes) }, podMac: randomMac(randomBytes) }
+      : {}),
+  };
+}
+
+function recordIntent(deps: UseCaseDeps, lease: Lease): Lease {
+  const key = leaseKey(lease.containerId, lease.ifName);
   try {
-    const lease: Lease = {
-      ...{ containerId, ifName, network, plugin, netns, podNamespace, podName, podUid },
-      addresses: addresses.map(({ ip, family, eniId, assignmentId }) => ({ ip, family, eniId, assignmentId })),
-      eniId: eni.eniId,
-      state: 'pending',
-      mtu: Math.min(command.mtu || deps.settings.podMtu || eni.mtu, eni.mtu),
-      createdAtMs: begunMs,
-      ...(isWired
-        ? {
-            hostVeth: { name: hostVethName(command), mac: randomMac(deps.randomBytes) },
-            podMac: randomMac(deps.randomBytes),
-          }
-        : {}),
-    };
     deps.diary.decided(key, lease);
     deps.journal.putLease(lease);
     deps.state.leases.set(key, lease);
     return lease;
   } catch (error) {
-    // Nothing was recorded and nothing done: the address goes straight back.
-    deps.state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: 0 });
+    // Nothing was recorded and nothing done: what was taken goes straight back.
+    deps.state.release(lease, { nowMs: deps.clock.bootMs(), cooldownMs: 0 });
     deps.state.changed.notify();
     throw error;
   }

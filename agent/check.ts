@@ -55,7 +55,7 @@ async function compare(
 
 async function differencesOf(deps: UseCaseDeps, lease: Lease, netnsPath: string): Promise<readonly string[]> {
   const differences: string[] = [];
-  const isWired = lease.plugin === 'route-eni';
+  const isWired = lease.plugin !== 'ipam';
   // An adopted lease may not know its netns; then the runtime's word stands.
   if (isWired && lease.netns !== '' && netnsPath !== lease.netns) {
     differences.push(`netns: attached in ${lease.netns}, the runtime says ${netnsPath}`);

@@ -7,11 +7,14 @@ import type { UseCaseDeps } from './ports.ts';
  * @throws JournalError; the addresses are in use by then, and the next call erases the records.
  */
 export function endCooldowns({ clock, state, journal, demandChanged }: UseCaseDeps): void {
-  if (state.pool.tick(clock.bootMs()).length > 0) {
+  const nowMs = clock.bootMs();
+  const ended = [...state.pool.tick(nowMs), ...state.direct.tick(nowMs)];
+  if (ended.length > 0) {
     state.changed.notify();
     demandChanged();
   }
-  const over = journal.load().cooldowns.filter(({ ip }) => {
+  const over = journal.load().cooldowns.filter(({ ip, eniId, isWholeEni }) => {
+    if (isWholeEni === true) return (state.direct.state.get(eniId)?.use ?? 'free') === 'free';
     const now = state.pool.state.addresses.get(ip)?.state;
     return now !== 'cooling' && now !== 'leased';
   });

@@ -22,6 +22,7 @@ const WIRE_CODES: Readonly<Record<WireErrorCode, CniFailure['code']>> = {
   ROUTE_TAKEN: CNI_CODE.conflict,
   // The sandbox died meanwhile; the runtime makes a new one.
   LINK_GONE: CNI_CODE.tryAgainLater,
+  NIC_MISSING: CNI_CODE.eniGone,
   KERNEL: CNI_CODE.kernel,
 };
 

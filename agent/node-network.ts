@@ -55,6 +55,7 @@ export type NodeNetworkSettings = Pick<
 > & {
   readonly vpcCidrs: readonly string[];
   readonly nftables: boolean;
+  readonly serviceCidrs: readonly string[];
 };
 
 /** Joins what is configured with what was observed. Pure. */

@@ -3,9 +3,11 @@ import { ChangeSignal } from '../runtime/change-signal.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
 import { AddsUnderWay } from './adds-under-way.ts';
 import type { WaitingAdd } from './demand/find-waiting.ts';
-import type { EniRecord, JournalContent } from './journal/journal-content.ts';
+import { DirectEniPool } from './direct/direct-eni-pool.ts';
+import type { HostLink } from './eni/locate-enis.ts';
+import type { Cooldown, EniRecord, JournalContent } from './journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
-import { podNetworkOf } from './journal/pod-network.ts';
+import { directPodNetworkOf, podNetworkOf } from './journal/pod-network.ts';
 import type { Supply } from './journal/supply.ts';
 import { NO_POD_WORD, type PodWord } from './pods/pod-word.ts';
 import { IpPool } from './pool/ip-pool.ts';
@@ -19,6 +21,10 @@ export type EniProblem = { readonly eniId: string; readonly kind: 'missing' | 'c
  */
 export class NodeState {
   readonly pool = new IpPool();
+  /** ENIs that Pods get as a whole. */
+  readonly direct = new DirectEniPool();
+  /** Those of them whose interface is in the host's namespace, as last seen. */
+  readonly directNics = new Map<string, HostLink>();
   readonly leases = new Map<LeaseKey, Lease>();
   /** Pending leases whose kernel state was written a moment ago and is being looked at. */
   readonly wired = new Set<LeaseKey>();
@@ -39,12 +45,20 @@ export class NodeState {
   supply: Supply | undefined;
   /** ADDs that found no address and wait. */
   readonly addsWaiting = new Map<LeaseKey, WaitingAdd>();
+  /** ADDs that found no whole ENI of the pool and wait. */
+  readonly directAddsWaiting = new Map<LeaseKey, WaitingAdd>();
   /** Why the newest supply is not believed; undefined when it is. */
   distrusted: string | undefined;
   /** Says what supply waits for; undefined when it is there. */
   supplyWaitsFor: () => string | undefined = () => undefined;
   /** Says of a Pod whether its address is kept. */
   podWord: PodWord = NO_POD_WORD;
+  /** Which whole ENI a Pod needs: any of the pool, or one of its own. Undefined while nobody can say. */
+  directWish: (pod: {
+    readonly podNamespace: string;
+    readonly podName: string;
+    readonly podUid: string;
+  }) => 'pool' | 'own' | undefined = () => 'pool';
   ruleMode: RuleMode = 'compact';
   /** Every conflict that the log was told of. */
   reportedConflicts: readonly string[] = [];
@@ -65,15 +79,26 @@ export class NodeState {
     for (const record of content.enis) this.eniRecords.set(record.eniId, record);
     this.supply = content.supply;
     if (content.supply !== undefined) this.pool.applySupply(content.supply);
-    this.pool.adopt(content.leases);
-    this.pool.adoptCooldowns(content.cooldowns);
-    this.pool.adoptOffers(content.offers ?? []);
+    const [whole, cooldowns] = parted(content.cooldowns);
+    const [wholeOffers, offers] = parted(content.offers ?? []);
+    this.pool.adopt(content.leases.filter(({ plugin }) => plugin !== 'direct-eni'));
+    this.pool.adoptCooldowns(cooldowns);
+    this.pool.adoptOffers(offers);
+    this.direct.applySupply(content.supply?.direct?.enis ?? []);
+    this.direct.adopt(content.leases);
+    this.direct.adoptCooldowns(whole);
+    this.direct.setOffered(wholeOffers, true);
     if (content.ruleMode !== undefined) this.ruleMode = content.ruleMode;
   }
 
   /** Families that the node needs: those in which some ENI has an address of its own. IPv4 first. */
   families(): readonly Family[] {
     return familiesOf(this.supply?.enis ?? []);
+  }
+
+  /** Families in which packets of Pods go by the node, those with whole ENIs included. IPv4 first. */
+  familiesOfNode(): readonly Family[] {
+    return familiesOf([...(this.supply?.enis ?? []), ...(this.supply?.direct?.enis ?? [])]);
   }
 
   /**
@@ -85,14 +110,34 @@ export class NodeState {
     return serving.length > 0 ? serving : this.families();
   }
 
+  /** Gives what a lease holds back to its pool. Returns what is to be recorded of it. Idempotent. */
+  release(lease: Lease, times: { readonly nowMs: number; readonly cooldownMs: number }): readonly Cooldown[] {
+    const key = keyOf(lease);
+    if (lease.plugin === 'direct-eni') return this.direct.release({ key, ...times }) ?? [];
+    const released = this.pool.release({ key, ...times });
+    return released.kind === 'released' ? released.cooldowns : [];
+  }
+
+  /** Holds what a lease holds, again: the end of it could not be recorded. */
+  hold(lease: Lease): void {
+    if (lease.plugin === 'direct-eni') this.direct.adopt([lease]);
+    else this.pool.adopt([lease]);
+  }
+
   /** The lease as the data plane sees it; undefined when the ENI was never set up, so that nothing of it can exist. */
   podNetwork(lease: Lease): PodNetwork | undefined {
+    if (lease.plugin === 'direct-eni') return directPodNetworkOf(lease);
     const record = this.eniRecords.get(lease.eniId);
     return record === undefined ? undefined : podNetworkOf(lease, record);
   }
 }
 
-function familiesOf(enis: Supply['enis']): readonly Family[] {
+/** Parts what is of whole ENIs from what is of single addresses. */
+function parted<T extends { readonly isWholeEni?: true }>(all: readonly T[]): readonly [readonly T[], readonly T[]] {
+  return [all.filter(({ isWholeEni }) => isWholeEni === true), all.filter(({ isWholeEni }) => isWholeEni !== true)];
+}
+
+function familiesOf(enis: readonly Pick<Supply['enis'][number], 'primary'>[]): readonly Family[] {
   const found = new Set(enis.flatMap((eni) => eni.primary.map(({ family }) => family)));
   return ([4, 6] as const).filter((family) => found.has(family));
 }

@@ -75,25 +75,29 @@ export function createParts(
 ): AgentParts {
   const state = new NodeState(clock);
   const metrics = createMetrics({ processMetrics: true });
-  const { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort } = config;
+  const { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, serviceCidrs } = config;
   const finder = createPrimaryFinder({
     state,
     log,
     readHostView: () => readHostView(kernel.rtnetlink),
     wanted: config.primaryInterface,
-    settings: { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, nftables: hasNftables },
+    settings: { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, serviceCidrs, nftables: hasNftables },
   });
   const recorder = new FlightRecorder();
   const hub = new EventHub();
   const diary = openDiary({ clock, recorder, hub });
+  const sandboxes = openSandboxes(config.hostRoot);
   const useCases: UseCaseDeps = {
     ...{ clock, randomBytes, log, metrics, state, journal, diary },
     mutex: new KeyedMutex(),
     wiring: openPodWiring({
-      ...{ kernel, nodeNetwork: finder.current, enis: () => state.plannedEnis, log },
+      ...{ kernel, nodeNetwork: finder.current, enis: () => state.plannedEnis, log, sandboxes },
+      nicReturned: (mac, outcome) => {
+        if (outcome === 'missing') log.warn('the interface of an exclusive ENI is not here, waiting for it', { mac });
+      },
       changed: (pod, render) => diary.kernelChanged(keyOf(pod), render),
     }),
-    sandboxes: openSandboxes(config.hostRoot),
+    sandboxes,
     conntrack: openConntrack(log),
     settings: {
       ipCooldownMs: config.ipCooldownMs,

@@ -15,8 +15,11 @@ export type PodWiring = {
    * sandbox has that. @throws WireError, after undoing.
    */
   wire(pod: PodNetwork, netns: Netns | undefined): WiredLink | undefined;
-  /** Resolves when rules, routes and links are gone. Idempotent; acts on ifindex and alias, never on names. */
-  unwire(pod: PodNetwork): Promise<void>;
+  /**
+   * Resolves when rules, routes and links are gone. Idempotent; acts on ifindex and alias, never on names.
+   * @param netnsPath the Pod's namespace as the runtime named it; only an ENI that the Pod has as a whole is looked for in it.
+   */
+  unwire(pod: PodNetwork, netnsPath: string): Promise<void>;
   /**
    * Asks the kernel for what was just wired: its link, and where a packet to each address would go. Cheap whatever the
    * number of Pods. One text for each thing that is not as written.
@@ -36,6 +39,8 @@ export type WiredLink = { readonly ifindex: number; readonly name: string };
 export type Sandboxes = {
   /** The caller closes it. @throws CniFailureError when the path names no netns, or the host's own. */
   open(path: string): Netns;
+  /** As `open`, but undefined when the path is empty or names none. @throws CniFailureError for the host's own */
+  find(path: string): Netns | undefined;
   /** Tells whether the path names no netns any more. */
   isGone(path: string): boolean;
 };

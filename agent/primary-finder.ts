@@ -34,7 +34,9 @@ export function createPrimaryFinder({ state, log, readHostView, wanted, settings
   let isMissingTold = false;
   return {
     look: () => {
-      const macs = new Set((state.supply?.enis ?? []).map(({ mac }) => mac));
+      const macs = new Set(
+        [...(state.supply?.enis ?? []), ...(state.supply?.direct?.enis ?? [])].map(({ mac }) => mac),
+      );
       const found = findPrimary(readHostView(), wanted === '' ? undefined : wanted, macs);
       if (found === undefined) {
         if (!isMissingTold) log.warn('no primary interface', { wanted: wanted === '' ? 'default route' : wanted });
@@ -48,8 +50,15 @@ export function createPrimaryFinder({ state, log, readHostView, wanted, settings
     current: () => {
       if (primary === undefined) return undefined;
       const subnets = (state.supply?.enis ?? []).flatMap((eni) => eni.primary.map(({ subnetCidr }) => subnetCidr));
-      return { ...nodeNetworkOf(settings, primary, state.families(), subnets), ruleMode: state.ruleMode };
+      const found = nodeNetworkOf(settings, primary, state.familiesOfNode(), subnets);
+      return { ...found, ruleMode: state.ruleMode, ...(hasDirect(state) ? { hasDirect: true } : {}) };
     },
     primary: () => primary,
   };
+}
+
+/** With the first such ENI, or Pod; a rule that is there without any does no harm, one that is missing does. */
+function hasDirect({ supply, leases }: NodeState): boolean {
+  if ((supply?.direct?.enis.length ?? 0) > 0) return true;
+  return [...leases.values()].some(({ plugin }) => plugin === 'direct-eni');
 }

@@ -57,6 +57,7 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
     return;
   }
   state.distrusted = undefined;
+  state.direct.applySupply(supply.direct?.enis ?? []);
   if (event.seen !== undefined) honourForeignOffers(deps, event.seen);
   // In the cluster our own writes come back to us; they are no news.
   const isNews = JSON.stringify(supply) !== JSON.stringify(state.supply);

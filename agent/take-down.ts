@@ -28,16 +28,16 @@ export async function takeDown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
   const pod = state.podNetwork(releasing);
   if (pod !== undefined) {
     state.kernelGeneration++;
-    await deps.wiring.unwire(pod);
+    await deps.wiring.unwire(pod, releasing.netns);
     state.kernelGeneration++;
     deps.diary.step(key, 'netlink');
   }
-  const released = state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs });
+  const cooldowns = state.release(releasing, { nowMs: deps.clock.bootMs(), cooldownMs });
   try {
-    journal.eraseLease(key, released.kind === 'released' ? released.cooldowns : []);
+    journal.eraseLease(key, cooldowns);
   } catch (error) {
     metrics.journalError();
-    state.pool.adopt([releasing]);
+    state.hold(releasing);
     log.error('journal did not take the end of a lease, its address is held until it does', { key, error });
     return 'held';
   }

@@ -38,7 +38,8 @@ export async function checkPod(
   ];
 }
 
-function checkHostLink({ rtnetlink }: Kernel, pod: PodNetwork): readonly string[] {
+/** Compares the host's end of a Pod's link with its lease. */
+export function checkHostLink({ rtnetlink }: Kernel, pod: PodNetwork): readonly string[] {
   const { ifindex, name, mac } = pod.hostVeth;
   if (ifindex === undefined) return [`host: the lease knows no link ${name}`];
   const link = rtnetlink.link.get({ ifindex });
@@ -51,12 +52,14 @@ function checkHostLink({ rtnetlink }: Kernel, pod: PodNetwork): readonly string[
   ];
 }
 
-async function checkNft(kernel: Kernel, pod: PodNetwork, nft: NftTable | undefined): Promise<readonly string[]> {
+/** Compares our nftables table with the wanted one, with a word on this Pod's group. */
+export async function checkNft(kernel: Kernel, pod: PodNetwork, nft: NftTable | undefined): Promise<readonly string[]> {
   if (nft === undefined) return [];
   const found = await observeNft(kernel, nft.text);
   if (found.text !== undefined) return [];
   const table = `host: nftables table inet ${NFT_TABLE}`;
   if (found.restore === undefined) return [`${table} is missing`];
+  if (pod.kind === 'direct-eni') return [`${table} is altered`];
   const hasGroup = found.restore.includes(`${pod.eniTable} : goto eni_${pod.eniTable}`);
   return [`${table} is altered${hasGroup ? '' : `; its map has no element for link group ${pod.eniTable}`}`];
 }
@@ -73,17 +76,21 @@ function checkInPod(podNetns: Netns, node: NodeNetwork, pod: PodNetwork): readon
   ];
 }
 
+/** As `POD_CONFLICTS`, where the interface has its subnet's own prefix. */
+export const DIRECT_POD_CONFLICTS: ReadonlySet<Conflict['kind']> = new Set(['link', 'sysctl', 'route']);
+
 /** Compares one side with a plan; `side` begins each line. Changes nothing. @returns every difference, for people */
 export function differences(
   kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>,
   plan: NetState,
   side: 'host' | 'Pod',
+  conflictKinds = POD_CONFLICTS,
 ): readonly string[] {
   const wanted: HostState = plan;
   const { operations, conflicts } = diffHost(wanted, observeNetns(kernel, plan));
   return [
     ...operations.flatMap(describe),
-    ...conflicts.filter(({ kind }) => POD_CONFLICTS.has(kind)).map(({ message }) => message),
+    ...conflicts.filter(({ kind }) => conflictKinds.has(kind)).map(({ message }) => message),
   ].map((text) => `${side}: ${text}`);
 }
 
@@ -119,6 +126,7 @@ function describe(operation: Operation): readonly string[] {
   }
 }
 
-function unequal(what: string, found: string | undefined, wanted: string): readonly string[] {
+/** Says that two texts differ; nothing when they do not. */
+export function unequal(what: string, found: string | undefined, wanted: string): readonly string[] {
   return found === wanted ? [] : [`${what} is ${found ?? 'missing'}, should be ${wanted}`];
 }

@@ -43,6 +43,28 @@ export function parseHostVethAlias(
   return containerId === undefined || ifName === undefined ? undefined : { containerId, ifName };
 }
 
+/** Returns the name of the Pod's end of the link beside a whole ENI. */
+export function sideName(ifName: string): string {
+  return ifName === 'eth0' ? 'veth0' : `v${createHash('sha1').update(ifName).digest('hex').slice(0, HASH_DIGITS)}`;
+}
+
+/**
+ * Returns the IFLA_IFALIAS of an ENI's interface while a Pod has it. It survives the way between namespaces, so that an
+ * interface which came back by itself, when its Pod's namespace died, still says what it was called.
+ */
+export function nicAlias(owner: Pick<HostVethOwner, 'containerId' | 'ifName'>, hostName: string): string {
+  return `tke-eni-nic/${owner.containerId}/${owner.ifName}/${hostName}`;
+}
+
+/** Reads the alias of an ENI's interface back; undefined for one that is not ours. */
+export function parseNicAlias(
+  alias: string,
+): { readonly containerId: string; readonly ifName: string; readonly hostName: string } | undefined {
+  const [, containerId, ifName, hostName] = /^tke-eni-nic\/([^/]+)\/([^/]+)\/([^/]+)$/.exec(alias) ?? [];
+  if (containerId === undefined || ifName === undefined || hostName === undefined) return undefined;
+  return { containerId, ifName, hostName };
+}
+
 /** What is found under the wanted name in the host's namespace. */
 export type FoundLink = { readonly ifalias?: string; readonly mac?: string; readonly kind?: string };
 

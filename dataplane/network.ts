@@ -22,6 +22,10 @@ export type NodeNetwork = {
   readonly vpcCidrs: readonly string[];
   /** With `egress: 'node'`: addresses of Pods with an EIP of their own; these always leave by their ENI. */
   readonly egressExempt?: readonly string[];
+  /** Whether the node has ENIs that Pods get as a whole: then what these send by their side link is led. Default false. */
+  readonly hasDirect?: boolean;
+  /** Networks of Services, which Pods with a whole ENI reach through the node. Default none. */
+  readonly serviceCidrs?: readonly string[];
   /** False where nftables is missing: no table is planned, IPv6 spoofing is not stopped and NodePort answers are not led. Default true. */
   readonly nftables?: boolean;
 };
@@ -41,21 +45,37 @@ export type EniNetwork = {
   readonly addresses: readonly { readonly ip: string; readonly gateway: string }[];
 };
 
+/** The network interface of an ENI that one Pod has as a whole. */
+export type DirectNic = {
+  readonly mac: string;
+  /** What it is called in the host's namespace, and is called again when it comes back. */
+  readonly hostName: string;
+  /** What the cloud gave it, bytes; what it has again when it comes back. */
+  readonly mtu: number;
+  /** Its own addresses, which are the Pod's, each with the VPC's gateway in its subnet. */
+  readonly addresses: readonly { readonly ip: string; readonly gateway: string; readonly prefixLength: number }[];
+};
+
 /** One attachment of a Pod. */
 export type PodNetwork = {
   readonly key: { readonly containerId: string; readonly ifName: string };
-  /** `ipam`: tke-eni-ipamc under another main plugin. The links are not ours, and always have the two per-pod rules. */
-  readonly kind: 'route-eni' | 'ipam';
+  /**
+   * `ipam`: tke-eni-ipamc under another main plugin. The links are not ours, and always have the two per-pod rules.
+   * `direct-eni`: the Pod has an ENI as a whole; `hostVeth` and `podVeth` are the ends of the link beside it.
+   */
+  readonly kind: 'route-eni' | 'ipam' | 'direct-eni';
   readonly ips: readonly string[];
-  /** Table of the ENI whose addresses these are. */
+  /** Table of the ENI whose addresses these are, and the group of the host link. Of a whole ENI: `DIRECT_LINK_GROUP`. */
   readonly eniTable: number;
   /** `ifindex` is known once the link is made. */
   readonly hostVeth: { readonly name: string; readonly mac: string; readonly ifindex?: number };
-  /** `name` is CNI's IFNAME. */
+  /** `name` is CNI's IFNAME; beside a whole ENI it is `sideName` of it. */
   readonly podVeth: { readonly name: string; readonly mac: string };
   readonly mtu: number;
   /** IFLA_IFALIAS of the host veth. */
   readonly alias: string;
   /** Turns IPv6 off in the Pod (conf field `disableIPv6`). Default false. */
   readonly disableIpv6?: boolean;
+  /** The interface that the Pod has as a whole: of kind `direct-eni`, and of no other. */
+  readonly nic?: DirectNic;
 };

@@ -2,7 +2,7 @@ import type { NftTable } from './desired.ts';
 import { eniMark, hex } from './eni-mark.ts';
 import { canonicalAddress, familyOf, withoutContained } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork } from './network.ts';
-import { NFT_TABLE, NODEPORT_MARK } from './numbers.ts';
+import { DIRECT_LINK_GROUP, NFT_TABLE, NODEPORT_MARK } from './numbers.ts';
 
 /** Addresses that belong to the cloud whatever the VPC's CIDRs are: metadata, registries, the API server's address; multicast. */
 const ALWAYS_BY_ENI = { 4: ['169.254.0.0/16', '224.0.0.0/4'], 6: ['fe80::/10', 'ff00::/8'] } as const;
@@ -25,7 +25,7 @@ export function nftTable(node: NodeNetwork, enis: readonly EniNetwork[]): NftTab
     ...sorted.map((eni) => viaChain(node, eni)),
     ...sorted.map((eni) => eniChain(node, eni, sorted)),
     preroutingChain(node, sorted),
-    ...(node.egress === 'node' && sorted.length > 0 ? egressChains(node, sorted) : []),
+    ...leavingChains(node, sorted),
   ];
   return { text: `table inet ${NFT_TABLE} {\n${chains.join('\n')}\n}\n` };
 }
@@ -83,6 +83,33 @@ function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[]): string
   ]);
 }
 
+/** Chains that lead packets of Pods out by the primary interface, with the node's address. */
+function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly string[] {
+  const hasEgress = node.egress === 'node' && enis.length > 0;
+  const hasDirect = node.hasDirect === true;
+  if (!hasEgress && !hasDirect) return [];
+  const groups = enis.map((eni) => eni.table).join(', ');
+  return [
+    ...(hasEgress ? [egressChain(node)] : []),
+    chain('routed', [
+      'type filter hook prerouting priority dstnat + 10; policy accept;',
+      ...(hasEgress ? [`iifgroup { ${groups} } ct direction original fib daddr type != local jump egress`] : []),
+      // What a Pod with a whole ENI sends to the node is for Services and link-local addresses. Where the backend is not on this
+      // node the VPC would drop the Pod's address on the primary interface, and the answer would not come by here.
+      ...(hasDirect
+        ? [
+            `iifgroup ${DIRECT_LINK_GROUP} ct direction original fib daddr type != local meta mark set meta mark or ${primaryBit}`,
+          ]
+        : []),
+    ]),
+    chain('postrouting', [
+      'type nat hook postrouting priority srcnat; policy accept;',
+      // In the original direction only the chains above set this bit: a NodePort question is marked on its connection, not itself.
+      `oifname "${node.primary.ifname}" ct direction original meta mark and ${primaryBit} == ${primaryBit} masquerade`,
+    ]),
+  ];
+}
+
 /**
  * `--egress=node`: what a Pod sends beyond the VPC leaves by the primary interface with the node's address.
  *
@@ -91,32 +118,20 @@ function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[]): string
  * the ENI's in both rule modes. Under IPVS the ClusterIP is a local address and is left alone here.
  * Only the original direction: answers to a client that came in by an ENI (CLB, EIP) must leave by that ENI.
  */
-function egressChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly string[] {
+function egressChain(node: NodeNetwork): string {
   const exempt = (node.egressExempt ?? []).map(canonicalAddress).sort();
-  const groups = enis.map((eni) => eni.table).join(', ');
-  return [
-    chain('egress', [
-      ...eachFamily((family) =>
-        setMatch(
-          family,
-          'saddr',
-          exempt.filter((ip) => familyOf(ip) === family),
-          'return',
-        ),
+  return chain('egress', [
+    ...eachFamily((family) =>
+      setMatch(
+        family,
+        'saddr',
+        exempt.filter((ip) => familyOf(ip) === family),
+        'return',
       ),
-      ...eachFamily((family) => setMatch(family, 'daddr', stayingCidrs(node, family), 'return')),
-      `meta mark set meta mark or ${primaryBit}`,
-    ]),
-    chain('routed', [
-      'type filter hook prerouting priority dstnat + 10; policy accept;',
-      `iifgroup { ${groups} } ct direction original fib daddr type != local jump egress`,
-    ]),
-    chain('postrouting', [
-      'type nat hook postrouting priority srcnat; policy accept;',
-      // In the original direction only the chain above sets this bit: a NodePort question is marked on its connection, not itself.
-      `oifname "${node.primary.ifname}" ct direction original meta mark and ${primaryBit} == ${primaryBit} masquerade`,
-    ]),
-  ];
+    ),
+    ...eachFamily((family) => setMatch(family, 'daddr', stayingCidrs(node, family), 'return')),
+    `meta mark set meta mark or ${primaryBit}`,
+  ]);
 }
 
 function stayingCidrs(node: NodeNetwork, family: 4 | 6): readonly string[] {

@@ -33,6 +33,9 @@ export const TABLE_MAIN = 254;
 /** compact: the table of all Pod host routes. */
 export const TABLE_POD_ROUTES = 3999;
 
+/** Link group of the links beside whole ENIs. No ENI's table, and no ENI's mark. */
+export const DIRECT_LINK_GROUP = 3998;
+
 /** An ENI's table is this plus the interface index of its first set-up, kept for the ENI's life. Below 2006 tables are Cilium's. */
 export const TABLE_ENI_BASE = 4000;
 
@@ -53,6 +56,9 @@ export const POD_GATEWAY_IPV4 = '169.254.1.1';
 
 /** The Pod's IPv6 gateway, likewise. */
 export const POD_GATEWAY_IPV6 = 'fe80::1';
+
+/** Link-local IPv4: what the cloud serves there (metadata, registries, the API server) a Pod with a whole ENI reaches through the node. */
+export const LINK_LOCAL_IPV4 = '169.254.0.0/16';
 
 /** Name of our one nftables table, family inet. */
 export const NFT_TABLE = 'tke_eni';

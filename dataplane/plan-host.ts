@@ -49,7 +49,7 @@ function hostRules(node: NodeNetwork): readonly RuleState[] {
 
 // One rule serves both: answers of NodePort connections, and, with `--egress=node`, what is bound for beyond the VPC.
 function needsPrimaryMark(node: NodeNetwork): boolean {
-  return node.nftables !== false && (node.nodePort || node.egress === 'node');
+  return node.nftables !== false && (node.nodePort || node.egress === 'node' || node.hasDirect === true);
 }
 
 function primaryMarkRule(family: 4 | 6): RuleState {

@@ -6,7 +6,7 @@ import { MAX_ENI_SLOT, TABLE_ENI_BASE } from './numbers.ts';
 import { planEni } from './plan-eni.ts';
 import { PlanError } from './plan-error.ts';
 import { planHost } from './plan-host.ts';
-import { planSharedEniPod } from './plan-shared-eni-pod.ts';
+import { planPod } from './plan-pod.ts';
 
 /** An interface name that nft(8) reads as that name: it has no escapes in strings, and a final `*` matches others too. */
 const NFT_IFNAME = /^[A-Za-z0-9_.@+=-]+$/;
@@ -21,7 +21,7 @@ export function planNode(node: NodeNetwork, enis: readonly EniNetwork[], pods: r
   return mergeHostState(
     planHost(node, enis),
     ...enis.map((eni) => planEni(node, eni)),
-    ...pods.map((pod) => planSharedEniPod(node, pod).host),
+    ...pods.map((pod) => planPod(node, pod).host),
   );
 }
 
@@ -31,7 +31,9 @@ function networkFaults(node: NodeNetwork, enis: readonly EniNetwork[], pods: rea
   return [
     ...eniMarkMaskFaults(node.eniMarkMask),
     ...ifnameFaults('primary interface', node.primary.ifname),
-    ...[...node.podCidrs, ...node.vpcCidrs].filter((cidr) => !isPrefix(cidr)).map((cidr) => `"${cidr}" is no CIDR`),
+    ...[...node.podCidrs, ...node.vpcCidrs, ...(node.serviceCidrs ?? [])]
+      .filter((cidr) => !isPrefix(cidr))
+      .map((cidr) => `"${cidr}" is no CIDR`),
     ...(node.egressExempt ?? [])
       .filter((ip) => !isAddress(ip))
       .map((ip) => `egress exemption "${ip}" is no IP address`),
@@ -63,7 +65,7 @@ function eniFaults(eni: EniNetwork): readonly string[] {
 function podFaults(pod: PodNetwork, tables: ReadonlySet<number>): readonly string[] {
   const who = `attachment ${pod.key.containerId}/${pod.key.ifName}`;
   return [
-    ...(tables.has(pod.eniTable) ? [] : [`${who}: no ENI has table ${pod.eniTable}`]),
+    ...(pod.kind === 'direct-eni' || tables.has(pod.eniTable) ? [] : [`${who}: no ENI has table ${pod.eniTable}`]),
     ...pod.ips.filter((ip) => !isAddress(ip)).map((ip) => `${who}: "${ip}" is no IP address`),
   ];
 }

@@ -39,7 +39,8 @@ function hostSide(node: NodeNetwork, pod: PodNetwork, ips: readonly string[]): H
   };
 }
 
-function hostRoute(node: NodeNetwork, ip: string, oif: number, oifname: string): RouteState {
+/** Plans the route by which the host reaches a Pod's address. */
+export function hostRoute(node: NodeNetwork, ip: string, oif: number, oifname: string): RouteState {
   const table = node.ruleMode === 'compact' ? TABLE_POD_ROUTES : TABLE_MAIN;
   return { table, dst: hostPrefix(ip), oif, oifname, ...(familyOf(ip) === 4 ? { scope: 'link' as const } : {}) };
 }
@@ -51,7 +52,8 @@ function perPodRules(pod: PodNetwork, ips: readonly string[]): readonly RuleStat
   ]);
 }
 
-function hostVethSysctls(ifname: string, ips: readonly string[]): readonly SysctlState[] {
+/** Plans the settings of a Pod's host end. */
+export function hostVethSysctls(ifname: string, ips: readonly string[]): readonly SysctlState[] {
   return [
     // Strict: a Pod cannot use an address that is not routed to its veth. This holds under any `all` as long as the veth has no
     // IPv4 address of its own: on such a device the kernel treats loose like strict. Never give it one.

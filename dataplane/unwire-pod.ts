@@ -8,7 +8,7 @@ import type { Kernel } from './kernel.ts';
 import { findHostVeths } from './make-veth.ts';
 import type { NodeNetwork, PodNetwork } from './network.ts';
 import { TABLE_MAIN, TABLE_POD_ROUTES } from './numbers.ts';
-import { planSharedEniPod } from './plan-shared-eni-pod.ts';
+import { planPod } from './plan-pod.ts';
 import { routeSpec, ruleSpec } from './to-request.ts';
 
 /** What unwiring did. The address may be used again only when `finished` has settled. */
@@ -55,7 +55,7 @@ function linksOf(rtnetlink: Rtnetlink, pod: PodNetwork): readonly number[] {
 
 // The rules of both modes: a change of the mode may be under way.
 function rulesOf(node: NodeNetwork, pod: PodNetwork): readonly RuleState[] {
-  const rules = planSharedEniPod({ ...node, ruleMode: 'per-pod' }, pod).host.rules;
+  const rules = planPod({ ...node, ruleMode: 'per-pod' }, pod).host.rules;
   return [...new Map(rules.map((rule) => [ruleKey(rule), rule])).values()];
 }
 

@@ -1,8 +1,9 @@
 /**
  * Why a Pod could not be wired. IFNAME_TAKEN: its namespace has an interface of that name already. ROUTE_TAKEN: a foreign route stands
- * where the Pod's should. LINK_GONE: a link vanished while it was being wired. KERNEL: the kernel refused a request.
+ * where the Pod's should. LINK_GONE: a link vanished while it was being wired.
+ * NIC_MISSING: the interface of the ENI that the Pod should get is not in the host's namespace. KERNEL: the kernel refused a request.
  */
-export type WireErrorCode = 'IFNAME_TAKEN' | 'ROUTE_TAKEN' | 'LINK_GONE' | 'KERNEL';
+export type WireErrorCode = 'IFNAME_TAKEN' | 'ROUTE_TAKEN' | 'LINK_GONE' | 'NIC_MISSING' | 'KERNEL';
 
 /** Reports a Pod that could not be wired; all that had been made for it is gone again, or named in `leftBehind`. */
 export class WireError extends Error {

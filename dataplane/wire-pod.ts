@@ -80,7 +80,8 @@ function wireLinks(
   return { hostIfindex: ifindex, hostName: name, podIfindex };
 }
 
-function setSysctls(sysctl: Sysctl, sysctls: readonly SysctlState[]): void {
+/** Writes settings in order. @throws SysctlError */
+export function setSysctls(sysctl: Sysctl, sysctls: readonly SysctlState[]): void {
   if (sysctls.length === 0) return;
   sysctl.setAll(
     sysctls.map(({ key, value, isOptional }) => ({ key, value, ...(isOptional === true && { isOptional }) })),
@@ -102,8 +103,11 @@ function podSide(plan: PodState): readonly Request[] {
   ];
 }
 
-// Routes are added, not replaced: what stands there may be somebody else's.
-function addHostSide(rtnetlink: Rtnetlink, plan: HostState, first: readonly Request[], undo: UndoStack): void {
+/**
+ * Writes the host's side in one exchange, after `first`. Routes are added, not replaced: what stands there may be somebody
+ * else's. @throws WireError, NetlinkError
+ */
+export function addHostSide(rtnetlink: Rtnetlink, plan: HostState, first: readonly Request[], undo: UndoStack): void {
   const rules = plan.rules.map((rule): Request => ({ object: 'rule', verb: 'add', spec: ruleSpec(rule) }));
   const routes = plan.routes.map((route): Request => ({ object: 'route', verb: 'add', spec: routeSpec(route) }));
   const outcomes = rtnetlink.execute([...first, ...routes, ...rules]);
@@ -135,7 +139,8 @@ function replaceOurRoute(rtnetlink: Rtnetlink, route: RouteState): void {
   rtnetlink.route.replace(routeSpec(route));
 }
 
-function addPodSide(rtnetlink: Rtnetlink, plan: PodState, containerId: string): void {
+/** Writes the Pod's side in one exchange. @throws WireError, NetlinkError */
+export function addPodSide(rtnetlink: Rtnetlink, plan: PodState, containerId: string): void {
   const firstRoute = plan.links.length + plan.addresses.length;
   for (const [at, outcome] of rtnetlink.execute(podSide(plan)).entries()) {
     if (outcome.kind !== 'error') continue;
@@ -149,7 +154,8 @@ function addPodSide(rtnetlink: Rtnetlink, plan: PodState, containerId: string): 
   }
 }
 
-function toWireError(cause: unknown): WireError {
+/** Makes a WireError of whatever went wrong. */
+export function toWireError(cause: unknown): WireError {
   if (cause instanceof WireError) return cause;
   return new WireError('KERNEL', cause instanceof Error ? cause.message : String(cause), cause);
 }

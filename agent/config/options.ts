@@ -239,6 +239,13 @@ export const OPTIONS = {
     '',
     "What counts as inside the VPC for --egress=node; '' takes the subnets of the ENIs.",
   ),
+  serviceCidrs: option(
+    'Data plane',
+    'service-cidrs',
+    cidrsValue,
+    '',
+    "Networks of Services. Pods with a whole ENI (tke-direct-eni) reach them through the node, where kube-proxy's rules are; '' leads only the node's own addresses and 169.254.0.0/16 there.",
+  ),
   nodePort: option(
     'Data plane',
     'nodeport',

@@ -10,6 +10,8 @@ export type HostLink = {
   readonly mac?: string;
   readonly mtu: number;
   readonly ifalias?: string;
+  /** Administrative state; absent where nobody looked. */
+  readonly isUp?: boolean;
   /** What software made it ('bridge', 'vlan', 'veth', …); absent for hardware. */
   readonly kind?: string;
 };

@@ -13,6 +13,8 @@ export type Cooldown = {
   readonly coolUntilMs: number;
   /** Full length: bounds what remains, whatever clock wrote it. */
   readonly cooldownMs: number;
+  /** The ENI itself cools, a whole one, of which this is the first own address. */
+  readonly isWholeEni?: true;
 };
 
 /**
@@ -25,6 +27,8 @@ export type Offer = {
   readonly eniId: string;
   /** This assignment is offered, and no later one of the same address. */
   readonly assignmentId: string;
+  /** The ENI itself is offered, a whole one, of which this is the first own address. */
+  readonly isWholeEni?: true;
 };
 
 /** What was decided for an ENI when it was first set up; stays for the ENI's life, whatever its ifindex does. */

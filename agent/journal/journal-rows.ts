@@ -35,12 +35,24 @@ const leasedAddress = record(
   'ignore',
 );
 
+const primaryAddresses = list(
+  record({ ip: someText, family: required(family), gateway: someText, subnetCidr: someText }, 'ignore'),
+);
+const leasedNic = record(
+  {
+    ...{ mac: someText, hostName: someText, sideMac: someText },
+    mtu: required(integer(0, 0xffff_ffff)),
+    primary: required(primaryAddresses),
+  },
+  'ignore',
+);
+
 const lease: Decoder<Lease> = record(
   {
     containerId: someText,
     ifName: someText,
     network: someText,
-    plugin: required(oneOf(['route-eni', 'ipam'])),
+    plugin: required(oneOf(['route-eni', 'ipam', 'direct-eni'])),
     netns: someText,
     podNamespace: someText,
     podName: someText,
@@ -50,6 +62,7 @@ const lease: Decoder<Lease> = record(
     state: required(oneOf(['pending', 'active', 'releasing'])),
     hostVeth: optional(record({ name: someText, mac: someText, ifindex: optional(integer(1, 0x7fff_ffff)) }, 'ignore')),
     podMac: optional(text()),
+    nic: optional(leasedNic),
     mtu: required(integer(0, 0xffff_ffff)),
     createdAtMs: someTimeMs,
   },
@@ -65,12 +78,16 @@ const cooldown: Decoder<Cooldown> = record(
     freedAtMs: someTimeMs,
     coolUntilMs: someTimeMs,
     cooldownMs: required(integer(0, Number.MAX_SAFE_INTEGER)),
+    isWholeEni: optional(isTrue),
   },
   'ignore',
 );
 
 const offer: Decoder<Offer> = record(
-  { ip: someText, family: required(family), eniId: someText, assignmentId: someText },
+  {
+    ...{ ip: someText, family: required(family), eniId: someText, assignmentId: someText },
+    isWholeEni: optional(isTrue),
+  },
   'ignore',
 );
 
@@ -79,6 +96,8 @@ const eniRecord: Decoder<EniRecord> = record(
   'ignore',
 );
 
+const claim = record({ namespace: someText, name: someText, uid: optional(text()) }, 'ignore');
+
 const supplyAddress = record(
   {
     ip: someText,
@@ -86,7 +105,7 @@ const supplyAddress = record(
     assignmentId: someText,
     state: required(oneOf(['assigned', 'releasing'])),
     pairedIp: optional(text()),
-    claim: optional(record({ namespace: someText, name: someText, uid: optional(text()) }, 'ignore')),
+    claim: optional(claim),
   },
   'ignore',
 );
@@ -95,9 +114,7 @@ const supplyEni = record(
   {
     eniId: someText,
     mac: someText,
-    primary: required(
-      list(record({ ip: someText, family: required(family), gateway: someText, subnetCidr: someText }, 'ignore')),
-    ),
+    primary: required(primaryAddresses),
     deviceIndex: optional(integer(0, 255)),
     attached: required(boolean),
     draining: required(boolean),
@@ -107,6 +124,28 @@ const supplyEni = record(
 );
 
 const wholeCount = integer(0, Number.MAX_SAFE_INTEGER);
+const directSupply = record(
+  {
+    enis: required(
+      list(
+        record(
+          {
+            ...{ eniId: someText, mac: someText, assignmentId: someText },
+            primary: required(primaryAddresses),
+            state: required(oneOf(['attaching', 'attached', 'detaching'])),
+            draining: required(boolean),
+            claim: optional(claim),
+          },
+          'ignore',
+        ),
+      ),
+    ),
+    warm: required(
+      record({ min: required(wholeCount), max: required(wholeCount), limit: optional(wholeCount) }, 'ignore'),
+    ),
+  },
+  'ignore',
+);
 const supply: Decoder<Supply> = record(
   {
     nodeName: someText,
@@ -126,6 +165,7 @@ const supply: Decoder<Supply> = record(
       ),
     ),
     allocatable: optional(wholeCount),
+    direct: optional(directSupply),
     isStaticIpEnabled: optional(isTrue),
     takenOver: optional(list(record({ ip: someText, leaseKey: someText }, 'ignore'))),
   },

@@ -37,8 +37,11 @@ export type LeasedAddress = {
  */
 export type LeaseState = 'pending' | 'active' | 'releasing';
 
-/** Who wires the link: we (`route-eni`), or another main plugin that asked us for an address only (`ipam`). */
-export type LeasePlugin = 'route-eni' | 'ipam';
+/**
+ * Who wires the link: we (`route-eni`; `direct-eni` gives the Pod an ENI as a whole), or another main plugin that asked us
+ * for an address only (`ipam`).
+ */
+export type LeasePlugin = 'route-eni' | 'ipam' | 'direct-eni';
 
 /** The host end of a Pod's veth pair. */
 export type HostVeth = {
@@ -46,6 +49,24 @@ export type HostVeth = {
   readonly mac: string;
   /** Known once the link exists; DEL acts on it and never on the name. */
   readonly ifindex?: number;
+};
+
+/** The interface of an ENI that a Pod has as a whole: all that is needed to bring it back, whatever the supply says by then. */
+export type LeasedNic = {
+  readonly mac: string;
+  /** Its name in the host's namespace. */
+  readonly hostName: string;
+  /** What the cloud gave it, bytes. */
+  readonly mtu: number;
+  readonly primary: readonly {
+    readonly ip: string;
+    readonly family: Family;
+    readonly gateway: string;
+    /** 'addr/len' */
+    readonly subnetCidr: string;
+  }[];
+  /** MAC of the Pod's end of the link beside it. */
+  readonly sideMac: string;
 };
 
 /** What one sandbox interface holds on this node. Keyed by `leaseKey(containerId, ifName)`. */
@@ -67,6 +88,8 @@ export type Lease = {
   readonly state: LeaseState;
   readonly hostVeth?: HostVeth;
   readonly podMac?: string;
+  /** Of plugin `direct-eni`, and of no other. */
+  readonly nic?: LeasedNic;
   /** Bytes. */
   readonly mtu: number;
   /** When its ADD came in, since boot: the wall clock may be set back, and then nothing would seem older than it. */

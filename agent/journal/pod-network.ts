@@ -1,7 +1,8 @@
-import { hostVethAlias } from '../../dataplane/host-veth-name.ts';
-import type { PodNetwork } from '../../dataplane/network.ts';
+import { hostVethAlias, sideName } from '../../dataplane/host-veth-name.ts';
+import type { DirectNic, PodNetwork } from '../../dataplane/network.ts';
+import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
 import type { EniRecord } from './journal-content.ts';
-import type { Lease } from './lease.ts';
+import type { Lease, LeasedNic } from './lease.ts';
 
 /** Describes a lease as the data plane sees it; `record` is what was decided for the lease's ENI. Pure. */
 export function podNetworkOf(lease: Lease, record: Pick<EniRecord, 'table'>): PodNetwork {
@@ -15,5 +16,26 @@ export function podNetworkOf(lease: Lease, record: Pick<EniRecord, 'table'>): Po
     podVeth: { name: ifName, mac: lease.podMac ?? '' },
     mtu,
     alias: hostVethAlias(lease),
+  };
+}
+
+/** Describes a lease of a whole ENI as the data plane sees it; undefined when it names no interface. Pure. */
+export function directPodNetworkOf(lease: Lease): PodNetwork | undefined {
+  const { nic, ifName } = lease;
+  if (nic === undefined) return undefined;
+  return {
+    ...podNetworkOf(lease, { table: DIRECT_LINK_GROUP }),
+    podVeth: { name: sideName(ifName), mac: nic.sideMac },
+    nic: directNicOf(nic),
+  };
+}
+
+function directNicOf({ mac, hostName, mtu, primary }: LeasedNic): DirectNic {
+  return {
+    ...{ mac, hostName, mtu },
+    addresses: primary.map(({ ip, gateway, subnetCidr }) => ({
+      ...{ ip, gateway },
+      prefixLength: Number(subnetCidr.split('/')[1]),
+    })),
   };
 }

@@ -9,6 +9,8 @@ export type Supply = {
   readonly warm: WarmTargets;
   /** Most Pod addresses that the node can have now, as far as its subnets give them; absent when they do not limit it. */
   readonly allocatable?: number;
+  /** ENIs that Pods get as a whole; absent on a node that has none and may have none. */
+  readonly direct?: DirectSupply;
   /** Pods of the node may keep their addresses; absent: they may not, or nobody says. */
   readonly isStaticIpEnabled?: true;
   /** Kept addresses that went elsewhere while a sandbox here still has them; absent when there is none. */
@@ -49,6 +51,32 @@ export type EniPrimaryAddress = {
   /** 'addr/len' */
   readonly subnetCidr: string;
 };
+
+/** What the cloud has given this node of ENIs that Pods get as a whole. */
+export type DirectSupply = {
+  readonly enis: readonly DirectSupplyEni[];
+  readonly warm: DirectWarmTargets;
+};
+
+/** One such ENI. */
+export type DirectSupplyEni = {
+  readonly eniId: string;
+  /** Lower case, with colons. */
+  readonly mac: string;
+  /** Its own address per family: the Pod's. */
+  readonly primary: readonly EniPrimaryAddress[];
+  /** Names this attachment; another one after the ENI was detached and came back. */
+  readonly assignmentId: string;
+  /** Only an attached one serves. */
+  readonly state: 'attaching' | 'attached' | 'detaching';
+  /** True when ipamd wants it back as soon as it is nobody's. */
+  readonly draining: boolean;
+  /** Kept, or prepared, for the Pods of one name: none of the pool's. */
+  readonly claim?: ClaimMark;
+};
+
+/** How many ENIs beyond those in use a node keeps ready, and its hard limit. */
+export type DirectWarmTargets = { readonly min: number; readonly max: number; readonly limit?: number };
 
 /** An address that the cloud routes to the ENI, for a Pod. */
 export type SupplyAddress = {

@@ -1,10 +1,13 @@
 import { ApplyError, applyOperations } from '../../dataplane/apply.ts';
 import type { HostState } from '../../dataplane/desired.ts';
+import { putToRest } from '../../dataplane/direct-nic.ts';
+import { parseNicAlias } from '../../dataplane/host-veth-name.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { observeNetns, observeNft } from '../../dataplane/observe.ts';
 import type { ObservedNft } from '../../dataplane/observed.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
+import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
 import { type FailedOperation, type HostKernel, isRemoval } from '../repair/reconcile.ts';
 
@@ -18,6 +21,17 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
     links: () => kernel.rtnetlink.link.list().map(hostLinkOf),
     readNft: async (desired: HostState) => (desired.nft === undefined ? {} : await nft.observe(desired.nft.text)),
     forgetNft: nft.forget,
+    addressesOn: (ifindex) =>
+      kernel.rtnetlink.address
+        .list({ ifindex })
+        .filter(({ scope }) => scope !== RT_SCOPE_LINK)
+        .map(({ local, address, prefixlen }) => `${local ?? address}/${prefixlen}`),
+    restNic: (link) => {
+      const found = kernel.rtnetlink.link.get({ ifindex: link.ifindex });
+      const hostName = parseNicAlias(found?.ifalias ?? '')?.hostName;
+      if (found === undefined || hostName === undefined) return;
+      putToRest(kernel.rtnetlink, found, { mac: found.address ?? '', hostName, mtu: 0 });
+    },
     observe: (desired, found) => ({ ...observeNetns(kernel, desired), nft: found }),
     apply: async (operations, onDone) => {
       try {
@@ -29,6 +43,9 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
     },
   };
 }
+
+/** The kernel's own address, which comes and goes with the link. @see uapi/linux/rtnetlink.h */
+const RT_SCOPE_LINK = 253;
 
 type NftMemory = { observe(text: string): Promise<ObservedNft>; forget(): void };
 
@@ -77,11 +94,12 @@ async function applyEach(
   return failed;
 }
 
-function hostLinkOf({ ifindex, ifname, mtu, address, ifalias, kind }: LinkMessage): HostLink {
+function hostLinkOf({ ifindex, ifname, mtu, address, ifalias, kind, flags }: LinkMessage): HostLink {
   return {
     ifindex,
     ifname,
     mtu,
+    isUp: (flags & IFF_UP) !== 0,
     ...(address === undefined ? {} : { mac: address }),
     ...(ifalias === undefined ? {} : { ifalias }),
     ...(kind === undefined ? {} : { kind }),

@@ -1,3 +1,4 @@
+import { checkDirectPod } from '../../dataplane/check-direct-pod.ts';
 import { checkPod, differences } from '../../dataplane/check-pod.ts';
 import { mergeHostState } from '../../dataplane/desired.ts';
 import { hostVethFallbackName } from '../../dataplane/host-veth-name.ts';
@@ -7,7 +8,8 @@ import { nftTable } from '../../dataplane/nft-table.ts';
 import { DEFAULT_ENI_MARK_MASK } from '../../dataplane/numbers.ts';
 import { planEni } from '../../dataplane/plan-eni.ts';
 import { planHost } from '../../dataplane/plan-host.ts';
-import { unwirePod } from '../../dataplane/unwire-pod.ts';
+import { type UnwiredPod, unwirePod } from '../../dataplane/unwire-pod.ts';
+import { unwireDirectPod, wireDirectPod } from '../../dataplane/wire-direct-pod.ts';
 import { wirePod } from '../../dataplane/wire-pod.ts';
 import { type Netns, openOwnNetns } from '../../netlink/netns.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
@@ -15,8 +17,8 @@ import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../cni-failure.ts';
-import type { PodWiring, WiredLink } from '../ports.ts';
-import { renderUnwiring, renderWiring } from './render-wiring.ts';
+import type { PodWiring, Sandboxes, WiredLink } from '../ports.ts';
+import { renderDirectWiring, renderUnwiring, renderWiring } from './render-wiring.ts';
 
 /** What wiring a Pod needs of the node. */
 export type PodWiringDeps = {
@@ -24,6 +26,9 @@ export type PodWiringDeps = {
   /** The node as it is now, in the rule mode in force; undefined while it has no primary interface. */
   readonly nodeNetwork: () => NodeNetwork | undefined;
   readonly enis: () => readonly EniNetwork[];
+  readonly sandboxes: Pick<Sandboxes, 'find'>;
+  /** Told of an ENI's interface that a Pod has no longer: it lies in the host's namespace, or was not found. */
+  readonly nicReturned?: (mac: string, outcome: 'back' | 'missing') => void;
   /** Told of every change as the lines that do it by hand. */
   readonly log: Logger;
   /** Told of every change too; renders nothing until asked. */
@@ -43,7 +48,15 @@ const ANY_NODE: NodeNetwork = {
 };
 
 /** Binds the data plane's functions for one Pod to the host's kernel. */
-export function openPodWiring({ kernel, nodeNetwork, enis, log, changed }: PodWiringDeps): PodWiring {
+export function openPodWiring({
+  kernel,
+  nodeNetwork,
+  enis,
+  log,
+  changed,
+  sandboxes,
+  nicReturned,
+}: PodWiringDeps): PodWiring {
   const node = (): NodeNetwork => {
     const found = nodeNetwork();
     if (found !== undefined) return found;
@@ -61,12 +74,13 @@ export function openPodWiring({ kernel, nodeNetwork, enis, log, changed }: PodWi
       log.info('kernel changed', { requests: render(), cause: `ADD ${pod.alias}` });
       return wired;
     },
-    unwire: async (pod) => {
+    unwire: async (pod, netnsPath) => {
       // What must go does not depend on the primary interface, and a DEL must not wait for one.
       const network = nodeNetwork() ?? ANY_NODE;
-      const { hadLink, finished } = unwirePod(kernel, network, pod);
+      const { hadLink, finished, nic } = unwire(kernel, network, pod, () => sandboxes.find(netnsPath));
       await finished;
-      if (!hadLink && pod.kind === 'route-eni') return;
+      if (nic !== undefined) nicReturned?.(pod.nic?.mac ?? '', nic);
+      if (!hadLink && nic !== 'back' && pod.kind !== 'ipam') return;
       const render = () => renderUnwiring(network, pod);
       changed?.(pod.key, render);
       log.info('kernel changed', { requests: render(), cause: `DEL ${pod.alias}` });
@@ -74,9 +88,10 @@ export function openPodWiring({ kernel, nodeNetwork, enis, log, changed }: PodWi
     verify: (pod) => (pod.kind === 'ipam' ? [] : verify(kernel.rtnetlink, pod)),
     check: async (pod, netns, depth) => {
       const network = node();
-      if (depth === 'own') return await checkPod(kernel, netns, { node: network, pod });
+      const check = pod.kind === 'direct-eni' ? checkDirectPod : checkPod;
+      if (depth === 'own') return await check(kernel, netns, { node: network, pod });
       const nft = network.nftables === false ? undefined : nftTable(network, enis());
-      const own = await checkPod(kernel, netns, { node: network, pod, ...(nft === undefined ? {} : { nft }) });
+      const own = await check(kernel, netns, { node: network, pod, ...(nft === undefined ? {} : { nft }) });
       return [...own, ...sharedDifferences(kernel, network, enis(), pod)];
     },
   };
@@ -118,8 +133,37 @@ function wire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, netns: Netns |
     wirePod(kernel, own, { node, pod, fallbackName });
     return { wired: undefined, render: () => renderWiring(node, pod, undefined) };
   }
+  if (pod.kind === 'direct-eni') return wireDirect(kernel, netns, { node, pod, fallbackName });
   const { hostIfindex: ifindex, hostName: name, podIfindex } = wirePod(kernel, netns, { node, pod, fallbackName });
   const made = { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } };
   const end = { netns: netns.path, ifindex: podIfindex };
   return { wired: { ifindex, name }, render: () => renderWiring(node, made, end) };
+}
+
+function wireDirect(
+  kernel: Kernel,
+  netns: Netns,
+  { node, pod, fallbackName }: { readonly node: NodeNetwork; readonly pod: PodNetwork; readonly fallbackName: string },
+): Wired {
+  using host = openOwnNetns();
+  const {
+    hostIfindex: ifindex,
+    hostName: name,
+    ends,
+  } = wireDirectPod(kernel, host, netns, { node, pod, fallbackName });
+  const made = { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } };
+  return { wired: { ifindex, name }, render: () => renderDirectWiring(node, made, { netns: netns.path, ends }) };
+}
+
+type Unwired = UnwiredPod & { readonly nic?: 'back' | 'missing' };
+
+function unwire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, find: () => Netns | undefined): Unwired {
+  if (pod.kind !== 'direct-eni') return unwirePod(kernel, node, pod);
+  using hostNetns = openOwnNetns();
+  const podNetns = find();
+  try {
+    return unwireDirectPod(kernel, node, pod, { hostNetns, podNetns });
+  } finally {
+    podNetns?.close();
+  }
 }

@@ -1,6 +1,8 @@
 import type { HostState, NetState } from '../../dataplane/desired.ts';
 import type { NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
+import { type DirectEnds, planDirectPod } from '../../dataplane/plan-direct-pod.ts';
+import { planPod } from '../../dataplane/plan-pod.ts';
 import { planSharedEniPod } from '../../dataplane/plan-shared-eni-pod.ts';
 
 /** The Pod's end, once it is made. */
@@ -25,15 +27,38 @@ export function renderWiring(node: NodeNetwork, pod: PodNetwork, end: PodEnd | u
   ];
 }
 
+/** Renders what giving a Pod a whole ENI did, likewise. Pure. */
+export function renderDirectWiring(
+  node: NodeNetwork,
+  pod: PodNetwork,
+  { netns, ends }: { readonly netns: string; readonly ends: DirectEnds },
+): readonly string[] {
+  const plan = planDirectPod(node, pod, ends);
+  const { hostVeth, podVeth, key, mtu, eniTable, alias, nic } = pod;
+  return [
+    `ip link set dev ${nic?.hostName ?? ''} netns ${netns} name ${key.ifName}`,
+    `ip link add ${hostVeth.name} address ${hostVeth.mac} mtu ${mtu} group ${eniTable} up type veth` +
+      ` peer name ${podVeth.name} address ${podVeth.mac} mtu ${mtu} netns ${netns}`,
+    ...operationsOf(plan.pod).map((operation) => `nsenter --net=${netns} ${renderOperation(operation)}`),
+    `ip link set dev ${hostVeth.name} alias ${alias}`,
+    ...operationsOf(plan.host).map(renderOperation),
+  ];
+}
+
 /** Renders what unwiring a Pod did. Pure. */
 export function renderUnwiring(node: NodeNetwork, pod: PodNetwork): readonly string[] {
-  const { rules, routes } = planSharedEniPod(node, pod).host;
+  const { rules, routes } = planPod(node, pod).host;
   const operations: readonly Operation[] = [
     ...rules.map((rule) => ({ kind: 'delete-rule' as const, rule })),
     ...routes.map((route) => ({ kind: 'delete-route' as const, route })),
   ];
   const lines = operations.map(renderOperation);
-  return pod.kind === 'ipam' ? lines : [...lines, `ip link del dev ${pod.hostVeth.name}`];
+  if (pod.kind === 'ipam') return lines;
+  const back =
+    pod.nic === undefined
+      ? []
+      : [`ip link set dev ${pod.key.ifName} netns 1 name ${pod.nic.hostName} down # in the Pod`];
+  return [...lines, ...back, `ip link del dev ${pod.hostVeth.name}`];
 }
 
 function operationsOf(state: NetState | HostState): readonly Operation[] {

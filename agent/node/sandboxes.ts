@@ -13,22 +13,21 @@ const HOST_NETNS = '/proc/self/ns/net';
  * host's PID namespace).
  */
 export function openSandboxes(hostRoot: string): Sandboxes {
-  return {
-    open: (path) => {
-      const netns = openOrRefuse(hostRoot, path);
-      if (isHost(netns)) {
-        netns.close();
-        throw new CniFailureError(
-          CNI_CODE.invalidEnvironment,
-          `CNI_NETNS ${path} is the host's own network namespace`,
-          'a Pod in the host network needs no CNI; wiring it would change the node itself',
-        );
-      }
-      return netns;
-    },
-    // Without a path nothing can be said of it.
-    isGone: (path) => path !== '' && !isNetns(hostRoot, path),
+  const open = (path: string): Netns => {
+    const netns = openOrRefuse(hostRoot, path);
+    if (isHost(netns)) {
+      netns.close();
+      throw new CniFailureError(
+        CNI_CODE.invalidEnvironment,
+        `CNI_NETNS ${path} is the host's own network namespace`,
+        'a Pod in the host network needs no CNI; wiring it would change the node itself',
+      );
+    }
+    return netns;
   };
+  // Without a path nothing can be said of it.
+  const isGone = (path: string): boolean => path !== '' && !isNetns(hostRoot, path);
+  return { open, isGone, find: (path) => (path === '' || isGone(path) ? undefined : open(path)) };
 }
 
 function openOrRefuse(hostRoot: string, path: string): Netns {

@@ -1,3 +1,4 @@
+import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
 import type { PrimaryInterface } from '../node-network.ts';
 import type { NodeState } from '../node-state.ts';
 import type { Concerns } from './relevant-event.ts';
@@ -12,7 +13,7 @@ export function concernsOf(state: NodeState, primary: PrimaryInterface | undefin
   const veths = new Map(
     active.flatMap((lease) => {
       const ifindex = lease.hostVeth?.ifindex;
-      const table = state.eniRecords.get(lease.eniId)?.table;
+      const table = lease.plugin === 'direct-eni' ? DIRECT_LINK_GROUP : state.eniRecords.get(lease.eniId)?.table;
       return ifindex === undefined || table === undefined ? [] : [[ifindex, { group: table, mtu: lease.mtu }] as const];
     }),
   );
@@ -20,10 +21,10 @@ export function concernsOf(state: NodeState, primary: PrimaryInterface | undefin
     veths,
     ifindexes: new Set([
       ...veths.keys(),
-      ...[...state.enis.values()].map(({ ifindex }) => ifindex),
+      ...[...state.enis.values(), ...state.directNics.values()].map(({ ifindex }) => ifindex),
       ...(primary === undefined ? [] : [primary.ifindex]),
     ]),
-    macs: new Set((state.supply?.enis ?? []).map(({ mac }) => mac)),
+    macs: new Set([...(state.supply?.enis ?? []), ...(state.supply?.direct?.enis ?? [])].map(({ mac }) => mac)),
     podPrefixes: new Set(active.flatMap(({ addresses }) => addresses.map(({ ip, family }) => `${ip}/${BITS[family]}`))),
   };
 }

@@ -5,6 +5,8 @@ import { type MigrationStep, planMigration } from '../../dataplane/migration.ts'
 import type { RuleMode } from '../../dataplane/network.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
+import { findDirectNics } from '../direct/place-direct-nics.ts';
+import { planIdleNics } from '../direct/plan-idle-nics.ts';
 import { findPlannedEnis } from '../eni/place-enis.ts';
 import { desiredState } from './desired-state.ts';
 import { leftOut, type ReconcileDeps, withoutReliant } from './reconcile.ts';
@@ -25,10 +27,17 @@ export type PreviewDeps = Pick<ReconcileDeps, 'clock' | 'kernel' | 'fights' | 'n
  * knows. Undefined while the node has no primary interface.
  */
 export async function previewRepair(deps: PreviewDeps): Promise<RepairPreview | undefined> {
-  const { fights, clock, state } = deps;
+  const { fights, clock, state, kernel } = deps;
   const seen = await look(deps, state.ruleMode);
   if (seen === undefined) return undefined;
-  const { operations, conflicts } = diffHost(seen.wanted, seen.observed);
+  const { operations: differing, conflicts } = diffHost(seen.wanted, seen.observed);
+  const idle = planIdleNics(
+    [...findDirectNics(state, kernel.links()).values()].map((link) => ({
+      link,
+      prefixes: kernel.addressesOn(link.ifindex),
+    })),
+  );
+  const operations = [...idle, ...differing];
   const nowMs = clock.monotonicMs();
   const allowed = withoutReliant(
     operations,

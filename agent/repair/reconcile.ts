@@ -7,6 +7,7 @@ import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { findStrays, type NicKernel, placeDirectNics } from '../direct/place-direct-nics.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
 import { placeEnis } from '../eni/place-enis.ts';
 import type { Journal } from '../journal/journal-content.ts';
@@ -18,7 +19,7 @@ import { desiredState } from './desired-state.ts';
 import type { FightDetector } from './fight-detector.ts';
 
 /** The node's kernel, as reconciling needs it. */
-export type HostKernel = {
+export type HostKernel = NicKernel & {
   /** Links of the host's namespace. */
   links(): readonly HostLink[];
   /** Tells what the nftables table holds; what it returns is passed to `observe`. Asks nft, a child process, after `forgetNft` only. */
@@ -85,7 +86,8 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   const links = kernel.links();
   const desired = planned(deps, node, links);
   const observed = kernel.observe(desired, nft);
-  const { operations, conflicts } = diffHost(desired, observed);
+  const { operations: differing, conflicts } = diffHost(desired, observed);
+  const operations = [...placeDirectNics(state, kernel, links), ...differing];
   const allowed = withoutHeld(deps, operations, cause);
   const generation = state.kernelGeneration;
   const done: Operation[] = [];
@@ -96,6 +98,7 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   for (const { operation, error } of failed) {
     deps.log.error('kernel change failed', { request: renderOperation(operation), cause, error });
   }
+  restStrays(deps);
   reportConflicts(deps, conflicts);
   updateReadiness(deps, observed, failed);
   count(deps, operations, done);
@@ -104,6 +107,18 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   deps.diary.repaired({ cause, durationMs, done, failed, leases: state.leases.values() });
   const held = leftOut(operations, allowed);
   return { done, failed, held, conflicts, isStale: generation !== state.kernelGeneration && allowed.length > 0 };
+}
+
+/** An interface comes back by itself when its Pod's namespace dies without a DEL, or after one that could not wait for it. */
+function restStrays({ state, kernel, log }: ReconcileDeps): void {
+  for (const link of findStrays(state)) {
+    try {
+      kernel.restNic(link);
+      log.info('interface of an exclusive ENI came back', { link: link.ifname, mac: link.mac });
+    } catch (error) {
+      log.error('interface of an exclusive ENI cannot be put to rest', { link: link.ifname, mac: link.mac, error });
+    }
+  }
 }
 
 /** The desired state of this moment; what is decided for new ENIs is recorded. */

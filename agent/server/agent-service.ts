@@ -66,7 +66,7 @@ async function add(
   signal: AbortSignal,
 ): Promise<ReplyInitOf<'add'>> {
   const plugin = pluginOf(request.plugin);
-  const sandbox = readSandbox(request.sandbox, { needsNetns: plugin === 'route-eni' });
+  const sandbox = readSandbox(request.sandbox, { needsNetns: plugin !== 'ipam' });
   const outcome = await useCases.attach(
     {
       ...sandbox,
@@ -88,7 +88,7 @@ async function del(useCases: AgentUseCases, request: RequestOf<'del'>): Promise<
 }
 
 async function checkCall(useCases: AgentUseCases, request: RequestOf<'check'>): Promise<ReplyInitOf<'check'>> {
-  const needsNetns = pluginOf(request.plugin) === 'route-eni';
+  const needsNetns = pluginOf(request.plugin) !== 'ipam';
   const outcome = await useCases.check(readSandbox(request.sandbox, { needsNetns }));
   if (outcome.kind === 'failed') return { error: outcome.failure };
   return {
@@ -116,6 +116,10 @@ function errorField(failure: CniFailure | undefined): { readonly error?: CniFail
 function pluginOf(plugin: number): LeasePlugin {
   if (plugin === PLUGIN.PLUGIN_ROUTE_ENI) return 'route-eni';
   if (plugin === PLUGIN.PLUGIN_ENI_IPAMC) return 'ipam';
-  const name = plugin === PLUGIN.PLUGIN_DIRECT_ENI ? 'tke-direct-eni' : `plugin ${plugin}`;
-  throw new CniFailureError(CNI_CODE.unsupportedField, `this agent does not serve ${name}`, 'use tke-route-eni');
+  if (plugin === PLUGIN.PLUGIN_DIRECT_ENI) return 'direct-eni';
+  throw new CniFailureError(
+    CNI_CODE.unsupportedField,
+    `this agent does not serve plugin ${plugin}`,
+    'use tke-route-eni',
+  );
 }

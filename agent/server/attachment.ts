@@ -1,7 +1,8 @@
+import { sideName } from '../../dataplane/host-veth-name.ts';
 import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
 import type { InitOf } from '../api/codec.ts';
 import type { ATTACHMENT } from '../api/messages.ts';
-import type { Family, Lease } from '../journal/lease.ts';
+import type { Family, Lease, LeasedNic } from '../journal/lease.ts';
 import { subnetHalves } from './subnet-halves.ts';
 
 /** How an ENI addresses its Pods in one family, for main plugins that make the link themselves. */
@@ -15,6 +16,7 @@ const NO_INTERFACE = -1;
 
 /** What the runtime is told of a lease: the same for ADD, a repeated ADD and CHECK. */
 export function attachmentOf(lease: Lease, enis: readonly EniAddressing[]): InitOf<typeof ATTACHMENT> {
+  if (lease.nic !== undefined) return direct(lease, lease.nic);
   return lease.plugin === 'ipam' ? addressesOnly(lease, enis) : wired(lease);
 }
 
@@ -31,6 +33,26 @@ function wired(lease: Lease): InitOf<typeof ATTACHMENT> {
       eniId,
     })),
     routes: lease.addresses.map(({ family }) => ({ dst: ANY[family], gw: POD_GATEWAY[family] })),
+  };
+}
+
+/** The ENI's own interface with its own address and gateway; the link beside it is told too, its addresses are none. */
+function direct(lease: Lease, { primary, sideMac }: LeasedNic): InitOf<typeof ATTACHMENT> {
+  const { hostVeth, ifName, podMac = '', mtu, netns, eniId } = lease;
+  const given = primary.filter(({ ip }) => lease.addresses.some((address) => address.ip === ip));
+  return {
+    interfaces: [
+      { name: hostVeth?.name ?? '', mac: hostVeth?.mac ?? '', mtu, sandbox: '' },
+      { name: ifName, mac: podMac, mtu, sandbox: netns },
+      { name: sideName(ifName), mac: sideMac, mtu, sandbox: netns },
+    ],
+    ips: given.map(({ ip, family, gateway, subnetCidr }) => ({
+      address: `${ip}/${family === 4 ? subnetCidr.split('/')[1] : BITS[family]}`,
+      gateway,
+      interfaceIndex: CONTAINER_INDEX,
+      eniId,
+    })),
+    routes: given.map(({ family, gateway }) => ({ dst: ANY[family], gw: gateway })),
   };
 }
 

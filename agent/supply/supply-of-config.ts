@@ -4,6 +4,7 @@ import {
   type NodeEniInfo,
   WARM_TARGET_ANNOTATION,
 } from '../../crd/node-eni-config-fields.ts';
+import { directSupplyOf } from '../direct/direct-supply.ts';
 import { familyOf } from '../journal/lease.ts';
 import type { EniPrimaryAddress, Supply, SupplyAddress, SupplyEni, WarmTargets } from '../journal/supply.ts';
 
@@ -11,17 +12,19 @@ import type { EniPrimaryAddress, Supply, SupplyAddress, SupplyEni, WarmTargets }
 const DEFAULT_WARM_TARGET = 5;
 
 /**
- * Turns a NodeENIConfig into what the pool and the data plane use. Pure. No status means no ENI yet; an ENI that is handed
- * to one Pod as a whole is none of the pool's.
+ * Turns a NodeENIConfig into what the pool and the data plane use. Pure. No status means no ENI yet; ENIs
+ * that are handed to one Pod as a whole are apart.
  * @param settings What its annotations set, as far as it was accepted; goes before the spec.
  */
 export function supplyOfConfig(config: NodeEniConfigFields, settings: NodeSettings = {}): Supply {
   const allocatable = config.status?.allocatableRouteENIIPs;
+  const direct = directSupplyOf(config, settings);
   return {
     nodeName: config.metadata.name,
     epoch: config.status?.supplyEpoch ?? 0,
     enis: (config.status?.eniInfos ?? []).filter(({ mode }) => mode !== 'direct-eni').map(eniOf),
     warm: warmTargetsOf(config, settings),
+    ...(direct === undefined ? {} : { direct }),
     ...(allocatable === undefined ? {} : { allocatable }),
     ...(config.spec?.enableStaticIP === true ? { isStaticIpEnabled: true } : {}),
   };

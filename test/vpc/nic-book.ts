@@ -8,6 +8,7 @@ export type NicOrder = {
   readonly node: string;
   readonly mtu: number;
   readonly isPrimary: boolean;
+  readonly isDirect?: boolean;
   /** Chosen by the cloud; absent: the next free one. */
   readonly mac?: string;
   readonly primaryIp?: string;
@@ -40,6 +41,8 @@ export class NicBook {
       port: `p${this.#serial}`,
       mtu: order.mtu,
       isPrimary: order.isPrimary,
+      isDirect: order.isDirect === true,
+      attachmentId: `att-${this.#serial}`,
       assigned: new Map(),
     };
     this.#nics.set(nic.eniId, nic);

@@ -12,6 +12,9 @@ export type AssignedIp = {
   readonly isReleasing: boolean;
 };
 
+/** Whose a whole ENI is. */
+export type EniClaim = { readonly namespace: string; readonly name: string; readonly uid?: string };
+
 /** A network interface of the small VPC: its port on the router and its end in a node. */
 export type Nic = {
   readonly eniId: string;
@@ -24,6 +27,12 @@ export type Nic = {
   readonly port: string;
   readonly mtu: number;
   readonly isPrimary: boolean;
+  /** A Pod gets it as a whole. */
+  readonly isDirect: boolean;
+  /** Changes with each attachment. */
+  readonly attachmentId: string;
+  /** For the Pods of one name alone. */
+  claim?: EniClaim;
   readonly assigned: Map<string, AssignedIp>;
 };
 

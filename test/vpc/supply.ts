@@ -20,6 +20,8 @@ function eniInfo(nic: Nic, index: number): object {
   return {
     eniID: nic.eniId,
     mac: nic.mac,
+    ...(nic.isDirect ? { mode: 'direct-eni', assignmentID: nic.attachmentId } : {}),
+    ...(nic.claim === undefined ? {} : { claim: nic.claim }),
     primaryIP: nic.primaryIp,
     ...(nic.primaryIpv6 === undefined ? {} : { primaryIPv6: nic.primaryIpv6 }),
     gateway: subnet.gateway,
@@ -28,7 +30,7 @@ function eniInfo(nic: Nic, index: number): object {
     ...(subnet.cidrV6 === undefined ? {} : { subnetIPv6CIDR: subnet.cidrV6 }),
     deviceIndex: index + 1,
     state: 'Attached',
-    addresses: [...nic.assigned.values()].map(address),
+    ...(nic.isDirect ? {} : { addresses: [...nic.assigned.values()].map(address) }),
   };
 }
 

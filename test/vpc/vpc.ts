@@ -2,7 +2,7 @@ import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { NetnsView } from '../support/netns.ts';
 import { run } from '../support/run.ts';
 import { cleanupStale, deleteNetnsNames, listNetnsNames, type RunPrefix, reservePrefix } from '../support/run-names.ts';
-import type { AssignedIp, AttachedEni, Nic } from './nic.ts';
+import type { AssignedIp, AttachedEni, EniClaim, Nic } from './nic.ts';
 import { describeNic, NicBook } from './nic-book.ts';
 import { NODE_SYSCTLS, primaryLines } from './node.ts';
 import { createOutsideHost, type OutsideHost, outsideRouterLines } from './outside.ts';
@@ -46,6 +46,8 @@ export type AttachOptions = {
   /** What it is to be called and where it is to be reached, where the cloud has chosen; else the next free ones. */
   readonly mac?: string;
   readonly primaryIp?: string;
+  /** A Pod is to get it as a whole. */
+  readonly isDirect?: boolean;
 };
 
 /** A node as tests see it from outside. */
@@ -191,6 +193,13 @@ export class TestVpc {
     this.#book.amend(nic, ipv6, { pairedIp: ip });
     await this.router.ipBatch([...addIpLines(nic, ip), ...addIpLines(nic, ipv6)]);
     return { ip, ipv6 };
+  }
+
+  /** Marks a whole ENI as that of the Pods of one name; undefined takes the mark off. */
+  markEni(eniId: string, claim: EniClaim | undefined): void {
+    const nic = this.#book.get(eniId);
+    if (claim === undefined) delete nic.claim;
+    else nic.claim = claim;
   }
 
   /** Marks an address as about to be taken back; packets still flow. */

@@ -143,7 +143,7 @@ export function createTestNode(ipCount: number): TestNode {
     metrics: createMetrics({ processMetrics: false }),
     mutex: new KeyedMutex(),
     // Descriptor -1 is closed by nobody: the fake kernel never enters a namespace.
-    sandboxes: { open: (path) => new OpenedNetns(path), isGone: () => false },
+    sandboxes: { open: (path) => new OpenedNetns(path), find: () => undefined, isGone: () => false },
     diary: NO_DIARY,
     conntrack: {
       flush: async (ips) => void flushed.push(...ips),

@@ -1,0 +1,134 @@
+import { CNI_CODE } from '../api/cni-code.ts';
+import type { AttachCommand } from '../attach-command.ts';
+import { CniFailureError } from '../cni-failure.ts';
+import type { HostLink } from '../eni/locate-enis.ts';
+import { type LeaseKey, leaseKey } from '../journal/lease.ts';
+import type { UseCaseDeps } from '../ports.ts';
+import type { DirectEni, DirectLeaseResult } from './direct-pool.ts';
+
+/** What an allocation gives: an ENI that is leased to the key, and its interface in the host's namespace. */
+export type DirectAllocation = { readonly eni: DirectEni; readonly link: HostLink };
+
+/** Left of the caller's deadline for wiring and the answer. */
+const ANSWER_MARGIN_MS = 1_000;
+/** A cooldown may end without anybody saying so; the wait looks at least this often. */
+const LOOK_EVERY_MS = 1_000;
+
+/**
+ * Takes a whole ENI from the pool, or the one that is marked for the Pod, waiting for it until the caller's deadline or
+ * `addWaitMs`. Under pressure one that cools is taken early, its connection tracking entries flushed.
+ * @throws CniFailureError 101 with the reason, 102 when interfaces are missing, 11 when the caller gave up or nobody can say
+ * what the Pod needs.
+ */
+export async function allocateDirect(
+  deps: UseCaseDeps,
+  command: AttachCommand,
+  signal: AbortSignal,
+): Promise<DirectAllocation> {
+  const key = leaseKey(command.containerId, command.ifName);
+  try {
+    return await allocateInTime(deps, key, command, signal);
+  } finally {
+    if (deps.state.directAddsWaiting.delete(key)) deps.demandChanged();
+  }
+}
+
+async function allocateInTime(
+  deps: UseCaseDeps,
+  key: LeaseKey,
+  command: AttachCommand,
+  signal: AbortSignal,
+): Promise<DirectAllocation> {
+  const { clock, state, settings } = deps;
+  const startMs = clock.bootMs();
+  const callerWaitMs =
+    command.deadlineAtMs > 0 ? command.deadlineAtMs - ANSWER_MARGIN_MS - clock.nowMs() : Number.POSITIVE_INFINITY;
+  const untilMs = startMs + Math.min(settings.addWaitMs, callerWaitMs);
+  const forceAtMs = startMs + Math.min(settings.forceAfterMs, (untilMs - startMs) / 2);
+  for (;;) {
+    if (signal.aborted) throw gaveUp(signal);
+    const nowMs = clock.bootMs();
+    const wish = state.directWish(command);
+    const result = wish === undefined ? undefined : take(deps, key, command, { wish, mayForce: nowMs >= forceAtMs });
+    if (result?.kind === 'leased') {
+      const link = state.directNics.get(result.eni.eniId);
+      if (result.isForced) await flush(deps, key, result.eni);
+      if (link !== undefined && !signal.aborted) return { eni: result.eni, link };
+      state.direct.release({ key, nowMs: clock.bootMs(), cooldownMs: 0 });
+      continue;
+    }
+    if (nowMs >= untilMs) throw exhausted(deps, result, nowMs - startMs);
+    const isPools = result !== undefined && !result.awaitsMark;
+    if (isPools) state.directAddsWaiting.set(key, { podNamespace: command.podNamespace, podName: command.podName });
+    deps.demandChanged();
+    const nextMs = nowMs < forceAtMs ? Math.min(forceAtMs, untilMs) : untilMs;
+    await state.changed.wait(Math.max(1, Math.min(nextMs - nowMs, LOOK_EVERY_MS)), signal);
+  }
+}
+
+function take(
+  { state, clock }: UseCaseDeps,
+  key: LeaseKey,
+  { podNamespace, podName, podUid }: AttachCommand,
+  { wish, mayForce }: { readonly wish: 'pool' | 'own'; readonly mayForce: boolean },
+): DirectLeaseResult {
+  return state.direct.lease({
+    ...{ key, podNamespace, podName, podUid, mayForce },
+    needsMark: wish === 'own',
+    present: new Set(state.directNics.keys()),
+    nowMs: clock.bootMs(),
+  });
+}
+
+async function flush(deps: UseCaseDeps, key: LeaseKey, { primary, eniId }: DirectEni): Promise<void> {
+  const ips = primary.map(({ ip }) => ip);
+  deps.metrics.forcedReuse();
+  deps.log.warn('no ENI is left, reusing one before its cooldown ended', { key, eniId });
+  try {
+    await deps.conntrack.flush(ips);
+  } catch (error) {
+    deps.state.direct.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: deps.settings.ipCooldownMs });
+    throw error;
+  }
+}
+
+function exhausted({ state }: UseCaseDeps, result: DirectLeaseResult | undefined, waitedMs: number): CniFailureError {
+  const waited = `waited ${Math.round(waitedMs / 1000)} s`;
+  const supplyWaits = state.supplyWaitsFor() ?? '';
+  if (result === undefined || result.kind === 'leased') {
+    return new CniFailureError(
+      CNI_CODE.tryAgainLater,
+      `the Pod is not known here yet, so nobody can say which ENI it needs (${waited})`,
+      supplyWaits,
+    );
+  }
+  if (result.missingNics > 0) {
+    return new CniFailureError(
+      CNI_CODE.eniGone,
+      `${result.missingNics} exclusive ENIs are attached, and their interfaces are not on this node (${waited})`,
+      supplyWaits,
+    );
+  }
+  if (result.awaitsMark) {
+    return new CniFailureError(
+      CNI_CODE.poolExhausted,
+      `the exclusive ENI that is kept or prepared for this Pod is not here yet (${waited})`,
+      supplyWaits,
+    );
+  }
+  const all = [...state.direct.state.values()];
+  const count = (use: DirectEni['use']): number => all.filter((eni) => eni.use === use).length;
+  return new CniFailureError(
+    CNI_CODE.poolExhausted,
+    `no exclusive ENI left: free ${count('free')}, cooling ${count('cooling')}, in use ${count('leased')} of ${state.supply?.direct?.warm.limit ?? all.length} (${waited})`,
+    supplyWaits,
+  );
+}
+
+function gaveUp(signal: AbortSignal): CniFailureError {
+  return new CniFailureError(
+    CNI_CODE.tryAgainLater,
+    'gave up while waiting for an exclusive ENI',
+    String(signal.reason ?? ''),
+  );
+}

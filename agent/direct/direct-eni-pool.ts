@@ -1,0 +1,66 @@
+import type { Cooldown, Offer } from '../journal/journal-content.ts';
+import type { Lease } from '../journal/lease.ts';
+import type { DirectSupplyEni } from '../journal/supply.ts';
+import {
+  adoptDirect,
+  adoptDirectCooldowns,
+  applyDirectSupply,
+  type DirectLeaseResult,
+  type DirectPoolState,
+  type DirectRequest,
+  leaseDirect,
+  releaseDirect,
+  setOffered,
+  tickDirect,
+} from './direct-pool.ts';
+
+/** Holds the state of the pool of whole ENIs between steps; each method is the function of about the same name. */
+export class DirectEniPool {
+  #state: DirectPoolState = new Map();
+
+  /** The state now; never changes in place. */
+  get state(): DirectPoolState {
+    return this.#state;
+  }
+
+  /** @see applyDirectSupply */
+  applySupply(enis: readonly DirectSupplyEni[]): void {
+    this.#state = applyDirectSupply(this.#state, enis);
+  }
+
+  /** @see leaseDirect */
+  lease(request: DirectRequest): DirectLeaseResult {
+    const { state, result } = leaseDirect(this.#state, request);
+    this.#state = state;
+    return result;
+  }
+
+  /** @see releaseDirect */
+  release(request: Parameters<typeof releaseDirect>[1]): readonly Cooldown[] | undefined {
+    const { state, cooldowns } = releaseDirect(this.#state, request);
+    this.#state = state;
+    return cooldowns;
+  }
+
+  /** @see tickDirect */
+  tick(nowMs: number): readonly string[] {
+    const { state, ended } = tickDirect(this.#state, nowMs);
+    this.#state = state;
+    return ended;
+  }
+
+  /** @see adoptDirect */
+  adopt(leases: readonly Lease[]): void {
+    this.#state = adoptDirect(this.#state, leases);
+  }
+
+  /** @see adoptDirectCooldowns */
+  adoptCooldowns(cooldowns: readonly Cooldown[]): void {
+    this.#state = adoptDirectCooldowns(this.#state, cooldowns);
+  }
+
+  /** @see setOffered */
+  setOffered(offers: readonly Pick<Offer, 'eniId' | 'assignmentId'>[], offered: boolean): void {
+    this.#state = setOffered(this.#state, offers, offered);
+  }
+}

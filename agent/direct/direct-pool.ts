@@ -1,0 +1,215 @@
+import type { Cooldown, Offer } from '../journal/journal-content.ts';
+import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
+import type { ClaimMark, DirectSupplyEni, EniPrimaryAddress } from '../journal/supply.ts';
+
+/** One ENI of the pool of whole ENIs. */
+export type DirectEni = {
+  readonly eniId: string;
+  readonly mac: string;
+  readonly primary: readonly EniPrimaryAddress[];
+  readonly assignmentId: string;
+  /** As the supply says; `missing`: it no longer names it, and only a lease or cooldown holds it. */
+  readonly standing: DirectSupplyEni['state'] | 'missing';
+  readonly draining: boolean;
+  /** None of the pool's: of the Pods of one name. */
+  readonly claim?: ClaimMark;
+  readonly use: 'free' | 'leased' | 'cooling';
+  /** Offered for release: serves nobody until taken out again. */
+  readonly offered: boolean;
+  readonly leaseKey?: LeaseKey;
+  /** While cooling, milliseconds since boot. */
+  readonly coolUntilMs?: number;
+  readonly freedAtMs?: number;
+};
+
+/** The pool: by ENI id, in the order of the supply. Each function returns a new one. */
+export type DirectPoolState = ReadonlyMap<string, DirectEni>;
+
+/** Who wants an ENI. */
+export type DirectRequest = {
+  readonly key: LeaseKey;
+  readonly podNamespace: string;
+  readonly podName: string;
+  readonly podUid: string;
+  /** It gets an ENI that is marked for it, and no other: its address is kept, or it has security groups of its own. */
+  readonly needsMark: boolean;
+  /** ENIs whose interface is at rest in the host's namespace. */
+  readonly present: ReadonlySet<string>;
+  readonly nowMs: number;
+  /** A cooling one may be taken before its time. */
+  readonly mayForce: boolean;
+};
+
+/** What a request brought. */
+export type DirectLeaseResult =
+  | { readonly kind: 'leased'; readonly eni: DirectEni; readonly isForced: boolean }
+  | { readonly kind: 'exhausted'; readonly awaitsMark: boolean; readonly missingNics: number };
+
+/**
+ * Puts the exclusive ENIs of a supply in force. Pure, idempotent. What is leased or cooling stays until that ends, named or
+ * not. An ENI under another assignment id was away meanwhile: an offer of it is over.
+ */
+export function applyDirectSupply(state: DirectPoolState, enis: readonly DirectSupplyEni[]): DirectPoolState {
+  const next = new Map<string, DirectEni>();
+  for (const { state: standing, claim, ...eni } of enis) {
+    const known = state.get(eni.eniId);
+    const { claim: _claim, ...before } = known ?? { use: 'free' as const, offered: false };
+    const isSame = known?.assignmentId === eni.assignmentId;
+    next.set(eni.eniId, {
+      ...before,
+      ...eni,
+      standing,
+      offered: isSame && before.offered,
+      ...(claim === undefined ? {} : { claim }),
+    });
+  }
+  for (const known of state.values()) {
+    if (!next.has(known.eniId) && known.use !== 'free') next.set(known.eniId, { ...known, standing: 'missing' });
+  }
+  return next;
+}
+
+/**
+ * Gives a key one ENI: one that is marked for its Pod, else, unless only such a one will do, the one of the pool that was
+ * freed longest ago. A Pod for whose name any mark stands gets no other. Pure. A key that has one gets it again.
+ */
+export function leaseDirect(
+  state: DirectPoolState,
+  request: DirectRequest,
+): { readonly state: DirectPoolState; readonly result: DirectLeaseResult } {
+  const all = [...state.values()];
+  const held = all.find((eni) => eni.leaseKey === request.key);
+  if (held !== undefined) return { state, result: { kind: 'leased', eni: held, isForced: false } };
+  const ofName = all.filter(({ claim }) => isOfName(claim, request));
+  const awaitsMark = request.needsMark || ofName.length > 0;
+  const candidates = awaitsMark
+    ? ofName.filter(({ claim }) => claim?.uid !== undefined && claim.uid === request.podUid)
+    : all.filter(({ claim }) => claim === undefined);
+  const usable = candidates.filter((eni) => isUsable(eni) && (request.mayForce || isCooled(eni, request.nowMs)));
+  const [best] = usable
+    .filter(({ eniId }) => request.present.has(eniId))
+    .toSorted(
+      (a, b) =>
+        Number(!isCooled(a, request.nowMs)) - Number(!isCooled(b, request.nowMs)) ||
+        (a.freedAtMs ?? Number.NEGATIVE_INFINITY) - (b.freedAtMs ?? Number.NEGATIVE_INFINITY),
+    );
+  if (best === undefined) {
+    const missingNics = usable.filter(({ eniId }) => !request.present.has(eniId)).length;
+    return { state, result: { kind: 'exhausted', awaitsMark, missingNics } };
+  }
+  const { coolUntilMs: _cool, ...rest } = best;
+  const eni: DirectEni = { ...rest, use: 'leased', leaseKey: request.key };
+  return {
+    state: withEni(state, eni),
+    result: { kind: 'leased', eni, isForced: !isCooled(best, request.nowMs) },
+  };
+}
+
+/**
+ * Ends a lease: the ENI cools for `cooldownMs`, one that is marked not at all, for only Pods of one name get it. Pure.
+ * Returns what to record; undefined for a key without lease.
+ */
+export function releaseDirect(
+  state: DirectPoolState,
+  { key, nowMs, cooldownMs }: { readonly key: LeaseKey; readonly nowMs: number; readonly cooldownMs: number },
+): { readonly state: DirectPoolState; readonly cooldowns: readonly Cooldown[] | undefined } {
+  const held = [...state.values()].find((eni) => eni.leaseKey === key);
+  if (held === undefined) return { state, cooldowns: undefined };
+  const { leaseKey: _key, ...rest } = held;
+  const isCooling = cooldownMs > 0 && held.claim === undefined;
+  const freed: DirectEni = isCooling
+    ? { ...rest, use: 'cooling', freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs }
+    : { ...rest, use: 'free', freedAtMs: nowMs };
+  const [first] = held.primary;
+  if (!isCooling || first === undefined) return { state: settle(withEni(state, freed)), cooldowns: [] };
+  const cooldown: Cooldown = {
+    ...{ ip: first.ip, family: first.family, eniId: held.eniId, assignmentId: held.assignmentId },
+    ...{ freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs, cooldownMs },
+    isWholeEni: true,
+  };
+  return { state: withEni(state, freed), cooldowns: [cooldown] };
+}
+
+/** Ends the cooldowns that are over and returns the ENIs. Pure. */
+export function tickDirect(
+  state: DirectPoolState,
+  nowMs: number,
+): { readonly state: DirectPoolState; readonly ended: readonly string[] } {
+  const over = [...state.values()].filter((eni) => eni.use === 'cooling' && isCooled(eni, nowMs));
+  if (over.length === 0) return { state, ended: [] };
+  const next = new Map(state);
+  for (const { coolUntilMs: _cool, ...eni } of over) next.set(eni.eniId, { ...eni, use: 'free' });
+  return { state: settle(next), ended: over.map(({ eniId }) => eniId) };
+}
+
+/** Takes over leases that exist already; those of other kinds are passed over. Pure, idempotent. */
+export function adoptDirect(state: DirectPoolState, leases: readonly Lease[]): DirectPoolState {
+  const next = new Map(state);
+  for (const lease of leases) {
+    if (lease.plugin !== 'direct-eni') continue;
+    const known = next.get(lease.eniId) ?? unknownEni(lease);
+    const { coolUntilMs: _cool, ...rest } = known;
+    next.set(lease.eniId, { ...rest, use: 'leased', leaseKey: leaseKey(lease.containerId, lease.ifName) });
+  }
+  return next;
+}
+
+/** Takes over cooldowns on record. Pure. */
+export function adoptDirectCooldowns(state: DirectPoolState, cooldowns: readonly Cooldown[]): DirectPoolState {
+  const next = new Map(state);
+  for (const { eniId, freedAtMs, coolUntilMs } of cooldowns) {
+    const known = next.get(eniId);
+    if (known?.use === 'free') next.set(eniId, { ...known, use: 'cooling', freedAtMs, coolUntilMs });
+  }
+  return next;
+}
+
+/** Marks ENIs as offered, or as offered no more; only those of the same assignment that nobody has. Pure. */
+export function setOffered(
+  state: DirectPoolState,
+  offers: readonly Pick<Offer, 'eniId' | 'assignmentId'>[],
+  offered: boolean,
+): DirectPoolState {
+  const next = new Map(state);
+  for (const { eniId, assignmentId } of offers) {
+    const known = next.get(eniId);
+    if (known === undefined || known.assignmentId !== assignmentId || (offered && known.use !== 'free')) continue;
+    next.set(eniId, { ...known, offered });
+  }
+  return next;
+}
+
+/** Tells whether an ENI is free for its users now: attached, not offered, not to be emptied. Pure. */
+export function isUsable({ standing, draining, offered, use }: DirectEni): boolean {
+  return standing === 'attached' && !draining && !offered && use !== 'leased';
+}
+
+function isOfName(claim: ClaimMark | undefined, { podNamespace, podName }: DirectRequest): boolean {
+  return claim !== undefined && podName !== '' && claim.namespace === podNamespace && claim.name === podName;
+}
+
+function isCooled({ coolUntilMs }: DirectEni, nowMs: number): boolean {
+  return coolUntilMs === undefined || coolUntilMs <= nowMs;
+}
+
+function withEni(state: DirectPoolState, eni: DirectEni): DirectPoolState {
+  return new Map(state).set(eni.eniId, eni);
+}
+
+/** Forgets what only a lease or cooldown had held. */
+function settle(state: DirectPoolState): DirectPoolState {
+  return new Map([...state].filter(([, { use, standing }]) => use !== 'free' || standing !== 'missing'));
+}
+
+function unknownEni({ eniId, addresses, nic }: Lease): DirectEni {
+  return {
+    eniId,
+    mac: nic?.mac ?? '',
+    primary: nic?.primary ?? [],
+    assignmentId: addresses[0]?.assignmentId ?? '',
+    standing: 'missing',
+    draining: false,
+    use: 'free',
+    offered: false,
+  };
+}

@@ -1,0 +1,44 @@
+import type { NodeSettings } from '../../crd/node-eni-config-annotations.ts';
+import type { NodeEniConfigFields, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { familyOf } from '../journal/lease.ts';
+import type { DirectSupply, DirectSupplyEni, EniPrimaryAddress } from '../journal/supply.ts';
+
+/** The product's default: one spare ENI. */
+const DEFAULT_WARM = 1;
+
+/**
+ * Reads the exclusive ENIs of a NodeENIConfig; undefined for a node that has none and may have none. Pure.
+ * @param settings What its annotations set, as far as it was accepted; goes before the spec.
+ */
+export function directSupplyOf(
+  { spec, status }: NodeEniConfigFields,
+  settings: NodeSettings,
+): DirectSupply | undefined {
+  const enis = (status?.eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni').map(eniOf);
+  const limit = settings.directMaxAttach ?? spec?.maxDirectENI;
+  if (enis.length === 0 && (limit ?? 0) === 0) return undefined;
+  const given = settings.directWarm ?? { min: spec?.directENIMinWarmTarget, max: spec?.directENIMaxWarmTarget };
+  const min = given.min ?? Math.min(DEFAULT_WARM, given.max ?? DEFAULT_WARM);
+  const max = Math.max(min, given.max ?? DEFAULT_WARM);
+  return { enis, warm: { min, max, ...(limit === undefined ? {} : { limit }) } };
+}
+
+const STATES = { Attaching: 'attaching', Attached: 'attached', Detaching: 'detaching' } as const;
+
+function eniOf(eni: NodeEniInfo): DirectSupplyEni {
+  const { eniID, mac, assignmentID = '', state, draining = false, claim } = eni;
+  return {
+    ...{ eniId: eniID, mac, assignmentId: assignmentID, draining },
+    primary: [
+      ...primaryOf(eni.primaryIP, eni.gateway, eni.subnetCIDR),
+      ...primaryOf(eni.primaryIPv6, eni.gatewayIPv6, eni.subnetIPv6CIDR),
+    ],
+    state: STATES[state],
+    ...(claim === undefined ? {} : { claim }),
+  };
+}
+
+function primaryOf(ip?: string, gateway?: string, subnetCidr?: string): readonly EniPrimaryAddress[] {
+  if (ip === undefined || gateway === undefined || subnetCidr === undefined) return [];
+  return [{ ip, family: familyOf(ip), gateway, subnetCidr }];
+}

@@ -1,0 +1,35 @@
+import { hostVethName } from '../../dataplane/host-veth-name.ts';
+import type { AttachCommand } from '../attach-command.ts';
+import type { HostLink } from '../eni/locate-enis.ts';
+import type { Lease } from '../journal/lease.ts';
+import { randomMac } from '../mac.ts';
+import type { RandomBytes } from '../ports.ts';
+import type { DirectEni } from './direct-pool.ts';
+
+/**
+ * Makes the intent of giving a Pod a whole ENI: with all that is needed to bring its interface back.
+ * @param begunMs when its ADD came in, since boot.
+ */
+export function directLeaseOf(
+  command: AttachCommand,
+  { eni, link }: { readonly eni: DirectEni; readonly link: HostLink },
+  {
+    begunMs,
+    podMtu,
+    randomBytes,
+  }: { readonly begunMs: number; readonly podMtu: number; readonly randomBytes: RandomBytes },
+): Lease {
+  const { containerId, ifName, network, plugin, netns, podNamespace, podName, podUid } = command;
+  const primary = eni.primary.filter(({ family }) => family === 4 || !command.disableIpv6);
+  return {
+    ...{ containerId, ifName, network, plugin, netns, podNamespace, podName, podUid },
+    addresses: primary.map(({ ip, family }) => ({ ip, family, eniId: eni.eniId, assignmentId: eni.assignmentId })),
+    eniId: eni.eniId,
+    state: 'pending',
+    mtu: Math.min(command.mtu || podMtu || link.mtu, link.mtu),
+    createdAtMs: begunMs,
+    hostVeth: { name: hostVethName(command), mac: randomMac(randomBytes) },
+    podMac: eni.mac,
+    nic: { mac: eni.mac, hostName: link.ifname, mtu: link.mtu, primary, sideMac: randomMac(randomBytes) },
+  };
+}

@@ -1,0 +1,53 @@
+import { findNic } from '../../dataplane/direct-nic.ts';
+import type { Operation } from '../../dataplane/operation.ts';
+import type { HostLink } from '../eni/locate-enis.ts';
+import type { NodeState } from '../node-state.ts';
+import { isStray, planIdleNics } from './plan-idle-nics.ts';
+
+/** The part of the host's kernel that whole ENIs need. */
+export type NicKernel = {
+  /** Addresses on a link of the host's namespace, as `address/length`. */
+  addressesOn(ifindex: number): readonly string[];
+  /** Puts an interface to rest that came back by itself, under the name that it had. */
+  restNic(link: HostLink): void;
+};
+
+/**
+ * Notes which whole ENIs have their interface in the host's namespace, and returns what brings those to rest that somebody
+ * set up: also one of a Pod whose namespace died, for nobody uses it any more. Changes no kernel state.
+ */
+export function placeDirectNics(
+  state: NodeState,
+  kernel: Pick<NicKernel, 'addressesOn'>,
+  links: readonly HostLink[],
+): readonly Operation[] {
+  const found = findDirectNics(state, links);
+  state.directNics.clear();
+  for (const [eniId, link] of found) state.directNics.set(eniId, link);
+  return planIdleNics([...found.values()].map((link) => ({ link, prefixes: kernel.addressesOn(link.ifindex) })));
+}
+
+/** Finds interfaces that came back by themselves and that no lease will see to any more. */
+export function findStrays(state: NodeState): readonly HostLink[] {
+  const leased = new Set([...state.leases.values()].map(({ eniId }) => eniId));
+  return [...state.directNics].flatMap(([eniId, link]) => (isStray(link) && !leased.has(eniId) ? [link] : []));
+}
+
+/** Finds the interfaces of whole ENIs among the host's links, by ENI id. Those that only a lease knows are among them. Pure. */
+export function findDirectNics(
+  { supply, leases }: Pick<NodeState, 'supply' | 'leases'>,
+  links: readonly HostLink[],
+): ReadonlyMap<string, HostLink> {
+  const ofLeases = [...leases.values()].flatMap(({ eniId, nic }) =>
+    nic === undefined ? [] : [{ eniId, mac: nic.mac }],
+  );
+  const known = new Map([...(supply?.direct?.enis ?? []), ...ofLeases].map(({ eniId, mac }) => [eniId, mac]));
+  if (known.size === 0) return new Map();
+  const candidates = links.map((link) => ({ ...link, address: link.mac }));
+  return new Map(
+    [...known].flatMap(([eniId, mac]) => {
+      const link = findNic(candidates, mac);
+      return link === undefined ? [] : [[eniId, link] as const];
+    }),
+  );
+}

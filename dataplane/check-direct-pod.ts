@@ -1,0 +1,49 @@
+import type { Netns } from '../netlink/netns.ts';
+import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
+import { openSysctl } from '../sysctl/sysctl.ts';
+import { checkHostLink, checkNft, DIRECT_POD_CONFLICTS, differences, type PodCheck, unequal } from './check-pod.ts';
+import { findNic } from './direct-nic.ts';
+import { nicAlias } from './host-veth-name.ts';
+import type { Kernel } from './kernel.ts';
+import type { NodeNetwork, PodNetwork } from './network.ts';
+import { planDirectPod } from './plan-direct-pod.ts';
+
+/**
+ * Compares a Pod that has an ENI as a whole with what it should be, on both sides: the interface by its MAC, its name,
+ * address and routes, the link beside it, the host's route. Changes nothing. @returns every difference, for people
+ * @throws NetlinkError, SysctlError, NftError when the kernel cannot be read
+ */
+export async function checkDirectPod(
+  kernel: Kernel,
+  podNetns: Netns | undefined,
+  { node, pod, nft }: PodCheck,
+): Promise<readonly string[]> {
+  return [
+    ...checkHostLink(kernel, pod),
+    ...differences(kernel, planDirectPod(node, pod).host, 'host'),
+    ...(await checkNft(kernel, pod, nft)),
+    ...(podNetns === undefined ? ['Pod: its network namespace is gone'] : checkInPod(podNetns, node, pod)),
+  ];
+}
+
+function checkInPod(podNetns: Netns, node: NodeNetwork, pod: PodNetwork): readonly string[] {
+  using rtnetlink = openRtnetlinkIn(podNetns);
+  const { nic, key, podVeth } = pod;
+  const link = nic === undefined ? undefined : findNic(rtnetlink.link.list(), nic.mac);
+  const side = rtnetlink.link.get({ ifname: podVeth.name });
+  const found = [
+    ...(link === undefined
+      ? [`Pod: the ENI's interface (MAC ${nic?.mac ?? ''}) is missing`]
+      : [
+          ...unequal(`Pod: name of the ENI's interface`, link.ifname, key.ifName),
+          ...unequal(`Pod: alias of ${key.ifName}`, link.ifalias, nicAlias(key, nic?.hostName ?? '')),
+        ]),
+    ...(side === undefined
+      ? [`Pod: interface ${podVeth.name} is missing`]
+      : unequal(`Pod: MAC of ${podVeth.name}`, side.address, podVeth.mac)),
+  ];
+  if (link === undefined || side === undefined) return found;
+  const plan = planDirectPod(node, pod, { nic: link.ifindex, side: side.ifindex }).pod;
+  const kernel = { rtnetlink, sysctl: openSysctl(podNetns) };
+  return [...found, ...differences(kernel, plan, 'Pod', DIRECT_POD_CONFLICTS)];
+}

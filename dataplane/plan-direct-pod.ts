@@ -1,0 +1,150 @@
+import { acceptDad, acceptRa, disableIpv6, rpFilter } from '../sysctl/sysctl-key.ts';
+import { EMPTY_STATE, type HostState, type NeighState, type PodState, type RouteState } from './desired.ts';
+import { anyPrefix, canonicalAddress, canonicalPrefix, type Family, familyOf, hostPrefix } from './ip-prefix.ts';
+import type { DirectNic, NodeNetwork, PodNetwork } from './network.ts';
+import { LINK_LOCAL_IPV4, POD_GATEWAY_IPV4, POD_GATEWAY_IPV6, PRIORITY, TABLE_MAIN } from './numbers.ts';
+import { hostRoute, hostVethSysctls, type PodPlan } from './plan-shared-eni-pod.ts';
+
+/** Interface index of `lo` in every network namespace. */
+const LOOPBACK_IFINDEX = 1;
+
+/** Indexes of a Pod's two interfaces in its own namespace. */
+export type DirectEnds = { readonly nic: number; readonly side: number };
+
+/**
+ * Plans one Pod that has an ENI as a whole, both sides. The VPC is reached by the ENI; the node, the node's Services and
+ * link-local addresses by the link beside it, with the Pod's own address. So kube-proxy's rules hold for the Pod, and
+ * probes get an answer that the VPC needs not know of.
+ * @param ends absent: the Pod's side is empty.
+ */
+export function planDirectPod(node: NodeNetwork, pod: PodNetwork, ends?: DirectEnds): PodPlan {
+  const ips = pod.ips.map(canonicalAddress);
+  return {
+    host: hostSide(node, pod, ips),
+    pod: ends === undefined || pod.nic === undefined ? EMPTY_STATE : podSide(node, pod, pod.nic, ends),
+  };
+}
+
+function hostSide(node: NodeNetwork, pod: PodNetwork, ips: readonly string[]): HostState {
+  const { ifindex, name: ifname } = pod.hostVeth;
+  return {
+    ...EMPTY_STATE,
+    sysctls: hostVethSysctls(ifname, ips),
+    links: ifindex === undefined ? [] : [{ ifindex, ifname, mtu: pod.mtu, up: true, group: pod.eniTable }],
+    routes:
+      ifindex === undefined
+        ? []
+        : ips.map((ip) => ({ ...hostRoute(node, ip, ifindex, ifname), ...prefsrcFor(node, ip) })),
+    // The address is on the Pod's other interface, and an IPv6 host answers for an address on its own interface alone.
+    neighs: ifindex === undefined ? [] : ips.map((dst) => ({ ifindex, ifname, dst, lladdr: pod.podVeth.mac })),
+    // Other Pods of the node look up their ENI's table before main. What this Pod sends by here is for main anyway.
+    rules:
+      node.ruleMode === 'per-pod'
+        ? ips.map((ip) => ({
+            family: familyOf(ip),
+            priority: PRIORITY.toPod,
+            dst: hostPrefix(ip),
+            table: TABLE_MAIN,
+          }))
+        : [],
+  };
+}
+
+/** The Pod answers to the primary interface's addresses by this link; to an ENI's own address, which IPv6 may choose, it would not. */
+function prefsrcFor(node: NodeNetwork, ip: string): { readonly prefsrc?: string } {
+  const [prefsrc] = node.primary.addresses.filter((one) => familyOf(one) === familyOf(ip) && !isLinkLocal(one));
+  return prefsrc === undefined ? {} : { prefsrc: canonicalAddress(prefsrc) };
+}
+
+function podSide(node: NodeNetwork, pod: PodNetwork, nic: DirectNic, ends: DirectEnds): PodState {
+  const nicName = pod.key.ifName;
+  const side = { ifindex: ends.side, ifname: pod.podVeth.name };
+  const addresses = wantedAddresses(pod, nic);
+  const families = [...new Set(addresses.map(({ ip }) => familyOf(ip)))];
+  return {
+    links: [
+      { ifindex: LOOPBACK_IFINDEX, ifname: 'lo', up: true },
+      { ifindex: ends.nic, ifname: nicName, mtu: pod.mtu, up: true },
+      { ...side, mtu: pod.mtu, up: true },
+    ],
+    addresses: addresses.map(({ ip, prefixLength }) => ({
+      ifindex: ends.nic,
+      ifname: nicName,
+      // An IPv6 neighbour in the subnet is reached by the gateway alone, as everywhere in the cloud.
+      prefix: familyOf(ip) === 4 ? `${ip}/${prefixLength}` : hostPrefix(ip),
+    })),
+    routes: addresses.flatMap(({ ip, gateway }) => [
+      ...nicRoutes(ends.nic, nicName, gateway),
+      ...sideRoutes(node, side, ip),
+    ]),
+    neighs: families.map((family): NeighState => ({ ...side, dst: sideGateway(family), lladdr: pod.hostVeth.mac })),
+    rules: [],
+    sysctls: podSysctls(pod, families),
+  };
+}
+
+function wantedAddresses(pod: PodNetwork, nic: DirectNic) {
+  return nic.addresses
+    .map(({ ip, gateway, prefixLength }) => ({
+      ip: canonicalAddress(ip),
+      gateway: canonicalAddress(gateway),
+      prefixLength,
+    }))
+    .filter(({ ip }) => pod.disableIpv6 !== true || familyOf(ip) === 4);
+}
+
+function nicRoutes(oif: number, oifname: string, gateway: string): readonly RouteState[] {
+  const family = familyOf(gateway);
+  const common = { table: TABLE_MAIN, oif, oifname };
+  const byDefault: RouteState = { ...common, dst: anyPrefix(family), gateway };
+  // The IPv4 address has made the subnet's route; a link-local gateway is on each link by nature.
+  if (family === 4 || gateway.startsWith('fe80:')) return [byDefault];
+  return [{ ...common, dst: hostPrefix(gateway) }, byDefault];
+}
+
+function sideRoutes(
+  node: NodeNetwork,
+  { ifindex: oif, ifname: oifname }: { readonly ifindex: number; readonly ifname: string },
+  ip: string,
+): readonly RouteState[] {
+  const family = familyOf(ip);
+  const gateway = sideGateway(family);
+  const common = { table: TABLE_MAIN, oif, oifname, prefsrc: ip };
+  const toGateway: readonly RouteState[] =
+    family === 4 ? [{ ...common, dst: hostPrefix(gateway), scope: 'link' as const }] : [];
+  return [...toGateway, ...sideDestinations(node, family).map((dst): RouteState => ({ ...common, dst, gateway }))];
+}
+
+/** What a Pod with a whole ENI reaches through its node, besides the gateway itself. */
+function sideDestinations(node: NodeNetwork, family: Family): readonly string[] {
+  const prefixes = [
+    ...node.primary.addresses.filter((address) => !isLinkLocal(address)).map(hostPrefix),
+    ...[...node.podCidrs, ...(node.serviceCidrs ?? [])].map(canonicalPrefix),
+    ...(family === 4 ? [LINK_LOCAL_IPV4] : []),
+  ];
+  return [...new Set(prefixes)].filter((prefix) => familyOf(prefix) === family);
+}
+
+function isLinkLocal(address: string): boolean {
+  return address.toLowerCase().startsWith('fe80:');
+}
+
+// Loose on both: a question may come in by the one and its answer leave by the other.
+function podSysctls({ key, podVeth, disableIpv6: isIpv6Off }: PodNetwork, families: readonly Family[]) {
+  const names = [key.ifName, podVeth.name];
+  const loose = names.map((name) => ({ key: rpFilter(name), value: '2' }));
+  if (isIpv6Off === true) {
+    const off = names.map((name) => ({ key: disableIpv6(name), value: '1', isOptional: true as const }));
+    return [...loose, ...off];
+  }
+  const ipv6 = names.flatMap((name) => [
+    { key: disableIpv6(name), value: '0' },
+    { key: acceptRa(name), value: '0' },
+    { key: acceptDad(name), value: '0' },
+  ]);
+  return families.includes(6) ? [...loose, ...ipv6] : loose;
+}
+
+function sideGateway(family: Family): string {
+  return family === 4 ? POD_GATEWAY_IPV4 : POD_GATEWAY_IPV6;
+}
