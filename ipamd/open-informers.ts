@@ -1,11 +1,13 @@
 import { EIP_CLAIM_KIND } from '../crd/eip-claim.ts';
 import { NODE_ENI_CONFIG_KIND } from '../crd/node-eni-config-fields.ts';
+import { STATIC_IP_CONFIG_KIND, type StaticIpConfig, staticIpConfig } from '../crd/static-ip-config.ts';
 import { VPC_IP_KIND } from '../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../crd/vpc-ip-claim.ts';
 import { type Informer, type InformerObserver, type InformerOptions, openInformer } from '../kube/informer.ts';
-import type { KubeClient, ResourceType } from '../kube/kube-client.ts';
-import { CONFIG_MAPS, MACHINES, NODES, PODS, resourceTypeOf } from '../kube/resource-types.ts';
+import type { KubeClient, KubeObject, ResourceType } from '../kube/kube-client.ts';
+import { CONFIG_MAPS, DEPLOYMENTS, MACHINES, NODES, PODS, resourceTypeOf } from '../kube/resource-types.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { Faults } from '../runtime/decode.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { IpamdConfig } from './config/options.ts';
 import { decodeEipClaim, type EipClaimEntry } from './eip/claim-book.ts';
@@ -19,9 +21,13 @@ import {
   type ClaimFacts,
   decodeClaim,
   decodeVip,
+  type Kept,
   VIP_INDEXES,
   type VipFacts,
 } from './records/record-facts.ts';
+import { findClaimKeys, findMarkedIps } from './static/find-places.ts';
+import { type DeploymentFacts, decodeDeployment } from './static/find-workload.ts';
+import { NECS_BY_CLAIM, NECS_BY_MARKED_IP } from './static/see-claim.ts';
 import { type ConfigMapEntry, decodeConfigMap } from './subnets/config-map-entry.ts';
 
 /** What informers are opened with. */
@@ -51,7 +57,11 @@ export function openInformers(deps: InformerDeps, config: IpamdConfig): Informer
   return {
     necs: open<NecEntry>(deps, resourceTypeOf(NODE_ENI_CONFIG_KIND), {
       decode: decodeNec,
-      indexes: { [BY_INSTANCE]: ({ decoded }) => listOf(decoded?.status?.instanceID) },
+      indexes: {
+        [BY_INSTANCE]: ({ decoded }) => listOf(decoded?.status?.instanceID),
+        [NECS_BY_CLAIM]: ({ decoded }) => findClaimKeys(decoded?.status),
+        [NECS_BY_MARKED_IP]: ({ decoded }) => findMarkedIps(decoded?.status),
+      },
     }),
     nodes: open<NodeEntry>(deps, NODES, {
       decode: decodeNode,
@@ -76,6 +86,27 @@ export function openRecordInformers(deps: InformerDeps): RecordInformers {
     vips: open<VipFacts>(deps, resourceTypeOf(VPC_IP_KIND), { decode: decodeVip, indexes: VIP_INDEXES }),
     claims: open<ClaimFacts>(deps, resourceTypeOf(VPC_IP_CLAIM_KIND), { decode: decodeClaim, indexes: CLAIM_INDEXES }),
   };
+}
+
+/** What kept addresses depend on besides; followed by the leader alone. */
+export type StaticInformers = {
+  readonly configs: Informer<Kept<StaticIpConfig>>;
+  /** Only with --enable-ownerref. */
+  readonly deployments: Informer<DeploymentFacts> | undefined;
+};
+
+/** Opens what kept addresses depend on besides. */
+export function openStaticInformers(deps: InformerDeps, { enableOwnerref }: IpamdConfig): StaticInformers {
+  return {
+    configs: open<Kept<StaticIpConfig>>(deps, resourceTypeOf(STATIC_IP_CONFIG_KIND), { decode: decodeStaticIpConfig }),
+    deployments: enableOwnerref ? open<DeploymentFacts>(deps, DEPLOYMENTS, { decode: decodeDeployment }) : undefined,
+  };
+}
+
+function decodeStaticIpConfig(object: KubeObject): Kept<StaticIpConfig> {
+  const faults = new Faults();
+  const decoded = staticIpConfig(object, '', faults);
+  return { decoded: faults.list.length > 0 ? undefined : decoded, faults: faults.list };
 }
 
 /** Opens the claims of EIPs: followed by the leader alone. */

@@ -12,6 +12,14 @@ export const NODES = core('nodes', 'Node', false);
 export const CONFIG_MAPS = core('configmaps', 'ConfigMap', true);
 /** Events of the core group: the only ones that the seeds' roles grant. */
 export const EVENTS = core('events', 'Event', true);
+/** Deployments: whose Pods are recognised by their labels, where nobody sees ReplicaSets. */
+export const DEPLOYMENTS: ResourceType = {
+  group: 'apps',
+  version: 'v1',
+  plural: 'deployments',
+  kind: 'Deployment',
+  isNamespaced: true,
+};
 /** Leases, for leader election where a role grants them. */
 export const LEASES: ResourceType = {
   group: 'coordination.k8s.io',

@@ -5,9 +5,14 @@ import type { LeadDeps } from './lead.ts';
 /** Of the calls to the API server: what addresses wait for goes before. */
 const SHARE_OF_CALLS = 0.25;
 
-/** Opens the caches of records; they follow while `keepPodRecords` goes. */
+/** Opens the caches of VpcIPs and VpcIPClaims, of records and of kept addresses. */
 export function openRecords(deps: LeadDeps): RecordInformers {
   return openRecordInformers(deps.informerDeps);
+}
+
+/** Follows both until aborted. */
+export async function followRecords({ vips, claims }: RecordInformers, signal: AbortSignal): Promise<void> {
+  await Promise.all([vips.start(signal), claims.start(signal)]);
 }
 
 /** Keeps VpcIPs and VpcIPClaims of Pods until aborted. Never rejects but with a fault of ours. */
@@ -19,9 +24,7 @@ export async function keepPodRecords(deps: LeadDeps, records: RecordInformers, s
   const observers = { observe: metrics.records, observer: metrics.controller };
   const delayMs = deps.config.recordDelayMs;
   const all = { kube, pods, necs, vips, claims, clock, log, random, writesPerSecond, delayMs, ...observers };
-  const following = [vips.start(signal), claims.start(signal)];
   await runRecords(all, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });
-  await Promise.all(following);
 }

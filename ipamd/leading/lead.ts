@@ -21,8 +21,9 @@ import { createNodeFacts, type KnownNodeFacts } from '../nodes/node-facts.ts';
 import type { IpamdMetrics } from '../observability/metrics.ts';
 import { BY_INSTANCE, type InformerDeps, type Informers, type RecordInformers } from '../open-informers.ts';
 import { openSubnets, type Subnets } from '../subnets/open-subnets.ts';
+import { type ClaimParts, keepPodClaims, makeClaimParts, noteRefusal } from './keep-pod-claims.ts';
 import { keepPodEips } from './keep-pod-eips.ts';
-import { keepPodRecords, openRecords } from './keep-pod-records.ts';
+import { followRecords, keepPodRecords, openRecords } from './keep-pod-records.ts';
 import { closeQueues, makeQueues, type Queues } from './queues.ts';
 import { runAudit } from './run-audit.ts';
 import { wakeNodes } from './wake-ups.ts';
@@ -66,6 +67,7 @@ export type TermParts = {
   readonly subnets: Subnets;
   readonly instances: ReturnType<typeof openInstanceBook>;
   readonly facts: KnownNodeFacts;
+  readonly claims: ClaimParts;
   /** Instances of the nodes that there are. */
   readonly instanceIds: () => ReadonlySet<string>;
 };
@@ -81,7 +83,7 @@ export async function lead(deps: LeadDeps, term: Term, drain: AbortSignal): Prom
   const signal = AbortSignal.any([term.signal, halt.signal]);
   const parts = makeParts(deps);
   const { queues, subnets, instances } = parts;
-  const records = deps.config.recordPods ? openRecords(deps) : undefined;
+  const records = openRecords(deps);
   deps.onTerm({ epoch: term.epoch, queues, records });
   const background: Promise<unknown>[] = [];
   const onDrain = (): void => {
@@ -94,7 +96,8 @@ export async function lead(deps: LeadDeps, term: Term, drain: AbortSignal): Prom
     if (!(await areSynced(deps.informers, signal))) return;
     background.push(subnets.run(signal), instances.run(parts.instanceIds, signal), runAudit(deps, parts, signal));
     background.push(keepPodEips(deps, parts, term, signal));
-    if (records !== undefined) background.push(keepPodRecords(deps, records, signal));
+    background.push(followRecords(records, signal), keepPodClaims(deps, parts, records, signal));
+    if (deps.config.recordPods) background.push(keepPodRecords(deps, records, signal));
     const stopWaking = wakeNodes({ ...deps.informers, machines: deps.machines(), instances, subnets }, queues);
     await Promise.all([runSupply(deps, parts, term, signal), runNodes(deps, parts, signal)]);
     stopWaking();
@@ -159,9 +162,11 @@ function makeParts(deps: LeadDeps): TermParts {
     observe: metrics.subnets,
     onRoom: (subnetId) => deps.breakers.ease(subnetKey(subnetId)),
   });
-  const facts = createNodeFacts({ nodes, machines, pods, instances, subnets, clock, flags: config });
+  const claims = makeClaimParts(deps);
+  const known = { nodes, machines, pods, instances, subnets, clock, flags: config };
+  const facts = createNodeFacts({ ...known, claims: claims.book });
   const queues = makeQueues(clock, random);
-  return { queues, memory: new NodeMemoryBook(), subnets, instances, facts, instanceIds };
+  return { queues, memory: new NodeMemoryBook(), subnets, instances, facts, claims, instanceIds };
 }
 
 function runSupply(deps: LeadDeps, parts: TermParts, term: Term, signal: AbortSignal): Promise<void> {
@@ -185,6 +190,7 @@ function runSupply(deps: LeadDeps, parts: TermParts, term: Term, signal: AbortSi
     breakers,
     eyes,
     memory,
+    claimRefused: (key, refusal) => noteRefusal(parts.claims, (claim) => queues.claims.add(claim), key, refusal),
     wake,
   };
   return runController(

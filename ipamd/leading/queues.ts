@@ -10,12 +10,14 @@ export type Queues = {
   readonly nodes: WorkQueue;
   /** Keys of Pods, for their EIPs. */
   readonly eips: WorkQueue;
+  /** Keys of Pods, for the addresses that are kept for them. */
+  readonly claims: WorkQueue;
 };
 
 /** Makes empty queues. */
 export function makeQueues(clock: Clock, random: () => number): Queues {
   const make = () => new WorkQueue({ clock, random });
-  return { supply: make(), nodes: make(), eips: make() };
+  return { supply: make(), nodes: make(), eips: make(), claims: make() };
 }
 
 /** Hands out nothing more; what is worked on goes on. */

@@ -1,6 +1,8 @@
 import { NODE_NAME_LABEL } from '../../crd/names.ts';
+import { type VpcIp, vpcIp } from '../../crd/vpc-ip.ts';
+import { type VpcIpClaim, vpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { type Decoder, type Fault, Faults, isRecord } from '../../runtime/decode.ts';
 
 /**
  * Marks VpcIPs and VpcIPClaims that are records of Pods: ipamd writes and deletes those that carry it, and no others.
@@ -22,7 +24,12 @@ export type VipFacts = {
   readonly ip: string;
   readonly eniId: string;
   readonly assignmentId: string;
+  /** Of what is no record: the whole object. */
+  readonly kept?: Kept<VpcIp>;
 };
+
+/** An object of static mode. Undefined when it has faults: then nothing is done to it, or for it. */
+export type Kept<T> = { readonly decoded: T | undefined; readonly faults: readonly Fault[] };
 
 /** What ipamd keeps of a VpcIPClaim. */
 export type ClaimFacts = {
@@ -36,13 +43,21 @@ export type ClaimFacts = {
   readonly podUid: string;
   readonly ips: readonly string[];
   readonly eniId: string;
+  /** Of what is no record: the whole object. */
+  readonly kept?: Kept<VpcIpClaim>;
 };
 
 /** Indexes of the informers of VpcIPs and VpcIPClaims: byIndex(RECORDS_BY_NODE, nodeName). */
 export const RECORDS_BY_NODE = 'node';
 
+/** The index of VpcIPs that are no records by the key of their claim. */
+export const VIPS_BY_CLAIM = 'claim';
+
 /** What the informer of VpcIPs indexes. */
-export const VIP_INDEXES = { [RECORDS_BY_NODE]: (vip: VipFacts): readonly string[] => [vip.nodeName] };
+export const VIP_INDEXES = {
+  [RECORDS_BY_NODE]: (vip: VipFacts): readonly string[] => [vip.nodeName],
+  [VIPS_BY_CLAIM]: (vip: VipFacts): readonly string[] => (vip.isRecord || vip.podKey === '' ? [] : [vip.podKey]),
+};
 
 /** What the informer of VpcIPClaims indexes. */
 export const CLAIM_INDEXES = { [RECORDS_BY_NODE]: (claim: ClaimFacts): readonly string[] => [claim.nodeName] };
@@ -62,6 +77,7 @@ export function decodeVip(object: KubeObject): VipFacts {
     ip: textOf(spec['ip']),
     eniId: textOf(status['eniID']),
     assignmentId: textOf(status['assignmentID']),
+    ...keptOf(object, vpcIp),
   };
 }
 
@@ -78,7 +94,16 @@ export function decodeClaim(object: KubeObject): ClaimFacts {
     podUid: textOf(spec['podUID']),
     ips,
     eniId: textOf(status['eniID']),
+    ...keptOf(object, vpcIpClaim),
   };
+}
+
+/** Records are as many as Pods, and what is read of them above is all that anybody asks. */
+function keptOf<T>(object: KubeObject, decoder: Decoder<T>): { readonly kept?: Kept<T> } {
+  if (identityOf(object).isRecord) return {};
+  const faults = new Faults();
+  const decoded = decoder(object, '', faults);
+  return { kept: { decoded: faults.list.length > 0 ? undefined : decoded, faults: faults.list } };
 }
 
 function identityOf({ metadata }: KubeObject) {

@@ -20,6 +20,8 @@ export type Subnets = {
   readonly isReady: boolean;
   /** Decides in which subnets a node's new ENIs may be. */
   choicesOf(node: Pick<ChoiceFacts, 'ofConfig' | 'ofLabel' | 'zone' | 'vpcId'>): Choices;
+  /** All that are known, whether nodes may have them or not. */
+  all(): readonly SubnetState[];
   use(subnetId: string, count: number): void;
   block(subnetId: string): void;
   /** What is wrong with the ConfigMap, or keeps its subnets from being looked up: it concerns every node. */
@@ -122,6 +124,10 @@ class ConfiguredSubnets implements Subnets {
     const configured = this.#config?.subnetIds ?? [];
     const find = (id: string) => this.#book.find(id);
     return decideChoices({ ...node, configured, onlyNominated: this.#onlyNominated, find });
+  }
+
+  all(): readonly SubnetState[] {
+    return this.#book.all();
   }
 
   use(subnetId: string, count: number): void {

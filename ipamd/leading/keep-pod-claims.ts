@@ -1,0 +1,67 @@
+import type { CloudError } from '../../cloud/cloud-error.ts';
+import type { ClaimRefusal } from '../node/node-deps.ts';
+import { openStaticInformers, type RecordInformers } from '../open-informers.ts';
+import { ClaimBook } from '../static/claim-book.ts';
+import { findWorkload } from '../static/find-workload.ts';
+import { runClaims } from '../static/run-claims.ts';
+import { ClaimEyes } from '../static/see-claim.ts';
+import { TakenBook } from '../static/taken-book.ts';
+import type { LeadDeps, TermParts } from './lead.ts';
+
+/** What of kept addresses lives as long as a term. */
+export type ClaimParts = { readonly book: ClaimBook; readonly taken: TakenBook };
+
+/** Makes what nodes ask before claims are kept: a book that knows nothing yet. */
+export function makeClaimParts({ runtime }: Pick<LeadDeps, 'runtime'>): ClaimParts {
+  const { clock, random } = runtime;
+  return { book: new ClaimBook(), taken: new TakenBook(clock, random, async () => undefined) };
+}
+
+/** Keeps kept addresses and what asks for them until aborted. Never rejects but with a fault of ours. */
+export async function keepPodClaims(
+  deps: LeadDeps,
+  { queues, claims, subnets }: TermParts,
+  records: RecordInformers,
+  signal: AbortSignal,
+): Promise<void> {
+  const { config, informers, informerDeps, events } = deps;
+  const { clock, log, kube, metrics } = deps.runtime;
+  const { configs, deployments } = openStaticInformers(informerDeps, config);
+  const eyes = new ClaimEyes({
+    ...informers,
+    ...records,
+    configs,
+    workloadOf: (pod) => (deployments === undefined ? undefined : findWorkload(pod, deployments.values())),
+    subnets,
+    hasEni: () => false,
+    clock,
+    namespace: config.namespace,
+    defaultExpiredMs: config.claimExpiredDurationMs,
+    takeOverAfterMs: config.staticTakeoverAfterMs,
+  });
+  const others = [configs, ...(deployments === undefined ? [] : [deployments])];
+  const following = others.map((informer) => informer.start(signal));
+  const wakeNode = (name: string): void => queues.supply.add(name);
+  const kept = { kube, eyes, ...claims, wakeNode, clock, log, events, queue: queues.claims, subnets };
+  await runClaims({ ...kept, ...informers, ...records, others, observer: metrics.controller }, signal).catch(
+    (error: unknown) => {
+      if (!signal.aborted) throw error;
+    },
+  );
+  await Promise.all(following);
+}
+
+/** Notes that the cloud refused a claim's very address because somebody else has it. */
+export function noteRefusal(
+  { taken }: ClaimParts,
+  wake: (key: string) => void,
+  key: string,
+  { ips, code, message }: ClaimRefusal,
+): void {
+  if (ips.length === 0 || !TAKEN_CODES.some((one) => code.startsWith(one))) return;
+  taken.refuse(key, `${ips.join(', ')}: ${code}: ${message}`);
+  wake(key);
+}
+
+/** What the cloud says of an address that it gave to somebody else. */
+const TAKEN_CODES: readonly CloudError['code'][] = ['ResourceInUse', 'InvalidParameterValue.Duplicate'];

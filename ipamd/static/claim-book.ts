@@ -1,0 +1,66 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ClaimWish } from '../nec/claim-wish.ts';
+
+type Wishes = ReadonlyMap<string, ClaimWish>;
+
+const NONE: Wishes = new Map();
+
+/** What each node has to do for kept addresses and exclusive ENIs. Holds what was decided last; decides nothing itself. */
+export class ClaimBook {
+  readonly #byNode = new Map<string, Wishes>();
+  readonly #nodesOf = new Map<string, ReadonlySet<string>>();
+  readonly #ipsOf = new Map<string, readonly string[]>();
+  #reserved: ReadonlyMap<string, string> = new Map();
+  #isComplete = false;
+
+  /** From when every claim was decided on once; before, what it does not have says nothing. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  /** Says that every claim was decided on once. */
+  complete(): void {
+    this.#isComplete = true;
+  }
+
+  /** Returns the wishes of a node by key of the claim; undefined while the book is not complete. */
+  wishesOf(nodeName: string): Wishes | undefined {
+    return this.#isComplete ? (this.#byNode.get(nodeName) ?? NONE) : undefined;
+  }
+
+  /** Addresses that claims have, by address: whoever is given one by chance gives it to the claim. */
+  reservedIps(): ReadonlyMap<string, string> {
+    return this.#reserved;
+  }
+
+  /** Puts in what was decided for a claim. Returns the nodes for which something is another than before. */
+  set(key: string, wishes: Wishes, ips: readonly string[]): readonly string[] {
+    const before = this.#nodesOf.get(key) ?? new Set<string>();
+    const touched = [...new Set([...before, ...wishes.keys()])];
+    const changed = touched.filter((node) => !isDeepStrictEqual(this.#byNode.get(node)?.get(key), wishes.get(node)));
+    for (const node of changed) this.#put(node, key, wishes.get(node));
+    if (wishes.size === 0) this.#nodesOf.delete(key);
+    else this.#nodesOf.set(key, new Set(wishes.keys()));
+    this.#reserve(key, ips);
+    return changed;
+  }
+
+  #put(node: string, key: string, wish: ClaimWish | undefined): void {
+    const next = new Map(this.#byNode.get(node));
+    if (wish === undefined) next.delete(key);
+    else next.set(key, wish);
+    if (next.size === 0) this.#byNode.delete(node);
+    else this.#byNode.set(node, next);
+  }
+
+  #reserve(key: string, ips: readonly string[]): void {
+    const before = this.#ipsOf.get(key) ?? [];
+    if (isDeepStrictEqual(before, ips)) return;
+    const next = new Map(this.#reserved);
+    for (const ip of before) if (next.get(ip) === key) next.delete(ip);
+    for (const ip of ips) next.set(ip, key);
+    this.#reserved = next;
+    if (ips.length === 0) this.#ipsOf.delete(key);
+    else this.#ipsOf.set(key, ips);
+  }
+}

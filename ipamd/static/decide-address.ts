@@ -1,0 +1,124 @@
+import type { VpcIp } from '../../crd/vpc-ip.ts';
+import type { ClaimPod, ClaimView, Place } from './claim-view.ts';
+import type { ClaimReason } from './decision.ts';
+
+/** The address of a claim. */
+export type KnownAddress = {
+  readonly ip: string;
+  readonly subnetId: string | undefined;
+  readonly vip: VpcIp | undefined;
+  readonly place: Place | undefined;
+};
+
+/** Why a claim cannot have an address now, for people. */
+export type Obstacle = { readonly reason: ClaimReason; readonly message: string };
+
+/**
+ * Finds the address that a claim has: that a node has for it, else that a VpcIP keeps for it. Of several the one on the
+ * Pod's node goes first. Pure.
+ */
+export function findAddress(view: ClaimView): KnownAddress | undefined {
+  const placed = view.places.filter(({ mode }) => mode === 'route-eni');
+  const onNode = placed.find((place) => place.nodeName === view.pod?.nodeName && !place.isReleasing);
+  const place = onNode ?? placed[0];
+  const vipOf = (ip: string) => view.vips.find((vip) => vip.spec.ip === ip);
+  if (place?.ip !== undefined) {
+    const subnetId = place.subnetId ?? view.subnetOf(place.ip);
+    return { ip: place.ip, subnetId, vip: vipOf(place.ip), place };
+  }
+  const listed = view.claim?.status?.ips ?? [];
+  const vip = listed.map(vipOf).find((one) => one !== undefined) ?? view.vips[0];
+  if (vip === undefined) return undefined;
+  return { ip: vip.spec.ip, subnetId: vip.spec.subnetID ?? view.subnetOf(vip.spec.ip), vip, place: undefined };
+}
+
+/** What a claim without an address gets. */
+export type Choice =
+  /** Whatever the cloud gives. */
+  | { readonly kind: 'any' }
+  | { readonly kind: 'this'; readonly ip: string; readonly subnetId: string | undefined }
+  | { readonly kind: 'none'; readonly obstacle: Obstacle };
+
+/** Decides the address of a claim that has none: the one that its Pod asks for, else the first free one of its pool. Pure. */
+export function decideChoice(view: ClaimView, { rule }: ClaimPod): Choice {
+  const { nominatedIp, pool } = rule;
+  if (nominatedIp !== undefined) {
+    const holder = view.holderOf(nominatedIp);
+    if (holder === undefined) return { kind: 'this', ip: nominatedIp, subnetId: view.subnetOf(nominatedIp) };
+    const who = holder.kind === 'claim' ? 'VpcIPClaim' : 'Pod';
+    return none('AddressTaken', `${nominatedIp}, which the Pod asks for, is of ${who} ${holder.key}`);
+  }
+  if (pool === undefined) return { kind: 'any' };
+  const zone = view.pod === undefined ? undefined : view.nodeOf(view.pod.nodeName).zone;
+  const isNear = (ip: string): boolean => {
+    const subnetId = view.subnetOf(ip);
+    const there = subnetId === undefined ? undefined : view.zoneOf(subnetId);
+    return subnetId !== undefined && (zone === undefined || there === undefined || zone === there);
+  };
+  const free = pool.find((ip) => isNear(ip) && view.holderOf(ip) === undefined);
+  if (free !== undefined) return { kind: 'this', ip: free, subnetId: view.subnetOf(free) };
+  const place = zone === undefined ? '' : ` in zone ${zone}`;
+  return none('AddressPoolExhausted', `none of the ${pool.length} addresses of its StaticIPConfig is free${place}`);
+}
+
+function none(reason: ClaimReason, message: string): Choice {
+  return { kind: 'none', obstacle: { reason, message } };
+}
+
+/** Actions after which an address is on an ENI of the node that asked. */
+const ASSIGNING: readonly string[] = ['AssignPrivateIpAddresses', 'MigratePrivateIpAddress'];
+const ATTACHING: readonly string[] = ['CreateNetworkInterface', 'AttachNetworkInterface'];
+
+/** Finds what keeps a Pod's node from being given the address. Pure. */
+export function findObstacle(
+  view: ClaimView,
+  pod: ClaimPod,
+  address: { readonly ip: string | undefined; readonly subnetId: string | undefined },
+): Obstacle | undefined {
+  if (pod.nodeName === '') return { reason: 'PodUnscheduled', message: 'the Pod has no node yet' };
+  // Whoever has it keeps it: what changes later is for later Pods.
+  if (isServed(view, pod)) return undefined;
+  const node = view.nodeOf(pod.nodeName);
+  if (!node.enableStaticIp && pod.rule.isKept) {
+    const message = `node ${pod.nodeName} gives no addresses that are kept: its NodeENIConfig does not say spec.enableStaticIP`;
+    return { reason: 'StaticIPDisabled', message };
+  }
+  if (view.taken !== undefined && view.taken.untilMs > view.nowMs) {
+    return { reason: 'AddressTaken', message: view.taken.message };
+  }
+  return findDistance(view, pod, address) ?? findCallElsewhere(view, pod);
+}
+
+/** Tells whether a Pod's node has the address for it. Pure. */
+export function isServed({ places }: Pick<ClaimView, 'places'>, pod: ClaimPod): boolean {
+  return places.some(
+    (one) => one.nodeName === pod.nodeName && one.podUid === pod.uid && one.isAttached && !one.isReleasing,
+  );
+}
+
+/** A subnet is of one zone, and an ENI of the zone of its instance. */
+function findDistance(
+  { nodeOf, zoneOf }: ClaimView,
+  { nodeName, rule }: ClaimPod,
+  { ip, subnetId }: { readonly ip: string | undefined; readonly subnetId: string | undefined },
+): Obstacle | undefined {
+  const { zone } = nodeOf(nodeName);
+  if (ip !== undefined && subnetId === undefined) {
+    return { reason: 'AddressElsewhere', message: `${ip} is of no subnet that ipamd knows` };
+  }
+  const ids = subnetId === undefined ? rule.subnetIds : [subnetId];
+  if (zone === undefined || ids === undefined || ids.some((id) => [zone, undefined].includes(zoneOf(id)))) {
+    return undefined;
+  }
+  const places = ids.map((id) => `${id} in zone ${zoneOf(id)}`).join(', ');
+  const what = ip === undefined ? 'the subnets that the Pod accepts are' : `${ip} is of`;
+  return { reason: 'AddressElsewhere', message: `${what} ${places}, node ${nodeName} in zone ${zone}` };
+}
+
+function findCallElsewhere({ calls }: ClaimView, { nodeName, rule }: ClaimPod): Obstacle | undefined {
+  const late = rule.mode === 'direct-eni' ? [...ASSIGNING, ...ATTACHING] : ASSIGNING;
+  const call = calls.find((one) => one.nodeName !== nodeName && late.includes(one.action));
+  if (call === undefined) return undefined;
+  const message = `${call.action} for node ${call.nodeName} is under way and has to end first`;
+  return { reason: 'HandOver', message };
+}

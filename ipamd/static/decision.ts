@@ -1,0 +1,88 @@
+import type { VpcIp } from '../../crd/vpc-ip.ts';
+import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
+import type { IpamdEventReason } from '../event-reasons.ts';
+import type { ClaimWish } from '../nec/claim-wish.ts';
+import type { TakenIp } from './claim-view.ts';
+
+/** Where a claim stands; the reason of its condition Ready. */
+export type ClaimReason =
+  | 'AddressBound'
+  | 'AddressRetained'
+  | 'AddressReleasing'
+  | 'AddressAwaited'
+  | 'HandOver'
+  | 'PodUnscheduled'
+  | 'AddressTaken'
+  | 'AddressElsewhere'
+  | 'AddressPoolExhausted'
+  | 'StaticIPDisabled'
+  | 'ClaimInUse';
+
+type ClaimSpec = VpcIpClaim['spec'];
+type ClaimStatus = NonNullable<VpcIpClaim['status']>;
+
+/** A claim as it is to be: our fields of it, those that are to be absent included. */
+export type WantedClaim = {
+  readonly spec: {
+    readonly podUID: string | undefined;
+    readonly mode: ClaimSpec['mode'];
+    readonly workload: ClaimSpec['workload'];
+    readonly deletePolicy: ClaimSpec['deletePolicy'];
+    readonly claimExpiredDuration: string | undefined;
+    readonly nominatedIP: string | undefined;
+    readonly nominatedSubnetIDs: readonly string[] | undefined;
+  };
+  readonly status: {
+    readonly phase: ClaimStatus['phase'];
+    readonly vpcIPs: readonly string[] | undefined;
+    readonly ips: readonly string[] | undefined;
+    readonly eniID: string | undefined;
+    readonly nodeName: string | undefined;
+    readonly lastPod: ClaimStatus['lastPod'];
+    readonly retainedSince: string | undefined;
+    readonly message: string | undefined;
+  };
+  readonly reason: ClaimReason;
+  readonly taken: TakenIp | undefined;
+};
+
+/** A VpcIP as it is to be. */
+export type WantedVip = {
+  readonly ip: string;
+  readonly podUid: string | undefined;
+  readonly subnetId: string | undefined;
+  readonly nodeName: string | undefined;
+  readonly phase: NonNullable<NonNullable<VpcIp['status']>['phase']>;
+  readonly eniId: string | undefined;
+  readonly assignmentId: string | undefined;
+  readonly message: string | undefined;
+  readonly taken: TakenIp | undefined;
+};
+
+/** One write of a claim; `finish` takes our finalizer off. */
+export type ClaimWrite =
+  | { readonly kind: 'create' | 'put'; readonly wanted: WantedClaim }
+  | { readonly kind: 'delete'; readonly why: string }
+  | { readonly kind: 'finish' };
+
+/** One write of a VpcIP; `end` deletes it and takes our finalizer off. */
+export type VipWrite =
+  | { readonly kind: 'put'; readonly wanted: WantedVip; readonly vip: VpcIp | undefined }
+  | { readonly kind: 'end'; readonly vip: VpcIp };
+
+/** Something that people are told when it begins. */
+export type ClaimNews = { readonly reason: IpamdEventReason; readonly message: string };
+
+/**
+ * What is to be done for one claim. The writes are made in order, the claim's first, but a VpcIP that reserves an address
+ * before it; only when all of them are in force do the wishes hold.
+ */
+export type ClaimDecision = {
+  readonly claim: ClaimWrite | undefined;
+  readonly vips: readonly VipWrite[];
+  /** By node. */
+  readonly wishes: ReadonlyMap<string, ClaimWish>;
+  readonly news: readonly ClaimNews[];
+  /** To be looked at again after this, whatever happens. */
+  readonly againMs: number | undefined;
+};

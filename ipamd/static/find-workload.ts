@@ -1,0 +1,65 @@
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { isRecord } from '../../runtime/decode.ts';
+import type { PodFacts, PodOwner } from '../records/pod-facts.ts';
+
+/** What ipamd keeps of a Deployment: which Pods are its. */
+export type DeploymentFacts = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly matches: (labels: Readonly<Record<string, string>>) => boolean;
+};
+
+/** Reads a Deployment for an informer. One whose selector cannot be read matches no Pod. Pure. */
+export function decodeDeployment({ metadata, spec }: KubeObject): DeploymentFacts {
+  const { namespace = '', name, uid = '' } = metadata;
+  const selector = recordOf(recordOf(spec)['selector']);
+  return { namespace, name, uid, matches: (labels) => matches(selector, labels) };
+}
+
+/**
+ * Finds the workload with which a Pod's claim ends: the Pod's controller, or of a ReplicaSet, which ipamd's role does not
+ * see, the Deployment whose selector takes the Pod. Undefined for a Pod of its own, and where several would do. Pure.
+ */
+export function findWorkload(pod: PodFacts, deployments: Iterable<DeploymentFacts>): PodOwner | undefined {
+  const { owner, labels = {} } = pod.lasting ?? {};
+  if (owner === undefined || owner.kind !== 'ReplicaSet') return owner;
+  const found = [...deployments].filter((one) => one.namespace === pod.namespace && one.matches(labels));
+  const [only] = found;
+  if (only === undefined || found.length > 1) return undefined;
+  return { apiVersion: 'apps/v1', kind: 'Deployment', name: only.name, uid: only.uid };
+}
+
+function matches(selector: Fields, labels: Readonly<Record<string, string>>): boolean {
+  const wanted = Object.entries(recordOf(selector['matchLabels']));
+  const { matchExpressions: listed = [] } = selector;
+  const expressions = Array.isArray(listed) ? listed.map(recordOf) : [];
+  if (wanted.length + expressions.length === 0) return false;
+  return (
+    wanted.every(([name, value]) => labels[name] === value) &&
+    expressions.every((one) => matchesExpression(one, labels))
+  );
+}
+
+function matchesExpression({ key, operator, values }: Fields, labels: Readonly<Record<string, string>>): boolean {
+  const value = typeof key === 'string' ? labels[key] : undefined;
+  const list: readonly unknown[] = Array.isArray(values) ? values : [];
+  switch (operator) {
+    case 'In':
+      return value !== undefined && list.includes(value);
+    case 'NotIn':
+      return !list.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+    default:
+      return false;
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function recordOf(value: unknown): Fields {
+  return isRecord(value) ? value : {};
+}

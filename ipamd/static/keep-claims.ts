@@ -1,0 +1,182 @@
+import { vpcIpName } from '../../crd/vpc-ip.ts';
+import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Fault } from '../../runtime/decode.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { IPAMD_EVENTS, type IpamdEventReason } from '../event-reasons.ts';
+import type { NodeEvents } from '../node/node-deps.ts';
+import type { ClaimFacts, Kept, VipFacts } from '../records/record-facts.ts';
+import type { ClaimBook } from './claim-book.ts';
+import type { ClaimView } from './claim-view.ts';
+import { decideClaim } from './decide-claim.ts';
+import type { ClaimDecision, ClaimReason } from './decision.ts';
+import type { ClaimEyes } from './see-claim.ts';
+import type { TakenBook } from './taken-book.ts';
+import { CLAIMS, type ClaimWriteKind, deleteRecord, involvedClaim, refOf, writeDecision } from './write-claim.ts';
+
+/** What claims are kept with. */
+export type ClaimKeeperDeps = {
+  readonly kube: KubeClient;
+  readonly claims: Pick<Informer<ClaimFacts>, 'get'>;
+  readonly vips: Pick<Informer<VipFacts>, 'get'>;
+  readonly eyes: ClaimEyes;
+  readonly book: ClaimBook;
+  readonly taken: TakenBook;
+  /** Puts a node in line: its wishes are other ones. */
+  readonly wakeNode: (name: string) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: NodeEvents;
+  readonly observe?: ClaimsObserver;
+};
+
+/** Hears of claims; how metrics come in. */
+export type ClaimsObserver = {
+  onWrite?(kind: ClaimWriteKind): void;
+  /** Where a claim stands; undefined when there is none any more. */
+  onClaim?(key: string, reason: ClaimReason | undefined): void;
+};
+
+/** When a claim is to be looked at again; the controllers' own type has the same shape. */
+export type ClaimResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
+
+/** For the caches to hear of what forestalled a write. */
+const BEHIND_MS = 500;
+const DONE: ClaimResult = { kind: 'done' };
+
+/** Keeps claims, one at a time. Call it only when every cache is synced: it takes absence for an end. */
+export class ClaimKeeper {
+  readonly #deps: ClaimKeeperDeps;
+  /** Faults of claims that were told. */
+  readonly #told = new Map<string, string>();
+
+  constructor(deps: ClaimKeeperDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Brings one claim, its VpcIPs and the wishes of nodes in line with its Pod. Idempotent.
+   * @throws KubeError when a write failed for another reason than a cache that is behind
+   */
+  async reconcile(key: string, signal: AbortSignal): Promise<ClaimResult> {
+    const { claims, eyes, book, taken } = this.#deps;
+    const facts = claims.get(key);
+    if (facts?.isRecord === true && !(await this.#outlivesRecord(key, facts, signal))) return DONE;
+    const { decoded, faults } = keptOf(facts);
+    if (faults.length > 0) return this.#tellFaults(key, facts, faults);
+    this.#told.delete(key);
+    await taken.look(key, signal);
+    const view = eyes.viewOf(key, decoded, taken.of(key));
+    const decision = decideClaim(view);
+    try {
+      await this.#makeWay(view, decision, signal);
+      await writeDecision({ kube: this.#deps.kube, ...this.#counting() }, view, decision, signal);
+    } catch (error) {
+      if (!isKubeError(error, 'CONFLICT', 'ALREADY_EXISTS', 'NOT_FOUND')) throw error;
+      return { kind: 'again', afterMs: BEHIND_MS };
+    }
+    this.#tell(view, decision);
+    for (const node of book.set(key, decision.wishes, ipsOf(view, decision))) this.#deps.wakeNode(node);
+    return decision.againMs === undefined ? DONE : { kind: 'again', afterMs: Math.max(1, decision.againMs) };
+  }
+
+  #counting() {
+    const { observe } = this.#deps;
+    return { onWrite: (kind: ClaimWriteKind) => observe?.onWrite?.(kind) };
+  }
+
+  /** A record of a Pod of that name that had no kept address; it goes when one with is there. Returns whether to go on. */
+  async #outlivesRecord(key: string, facts: ClaimFacts, signal: AbortSignal): Promise<boolean> {
+    if (this.#deps.eyes.podOf(key) === undefined) {
+      // Marks that nobody's claim owns are still to be freed; the record itself is its keeper's.
+      for (const node of this.#deps.book.set(key, new Map(), [])) this.#deps.wakeNode(node);
+      return false;
+    }
+    const { uid, resourceVersion } = facts;
+    await this.#deps.kube.delete(CLAIMS, refOf(key), { uid, resourceVersion }, signal).catch((error: unknown) => {
+      if (!isKubeError(error, 'CONFLICT', 'NOT_FOUND')) throw error;
+    });
+    return false;
+  }
+
+  /** The record of a Pod that is gone stands where a VpcIP is to be made. */
+  async #makeWay(view: ClaimView, { vips }: ClaimDecision, signal: AbortSignal): Promise<void> {
+    for (const write of vips) {
+      if (write.kind !== 'put' || write.vip !== undefined) continue;
+      const there = this.#deps.vips.get(vpcIpName(write.wanted.ip));
+      if (there?.isRecord !== true || view.holderOf(write.wanted.ip) !== undefined) continue;
+      await deleteRecord(this.#deps.kube, there, write.wanted.ip, signal);
+    }
+  }
+
+  /** What is malformed is told, and left alone with all that hangs on it. */
+  #tellFaults(key: string, facts: ClaimFacts | undefined, faults: readonly Fault[]): ClaimResult {
+    const said = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`).join('; ');
+    if (this.#told.get(key) === said) return DONE;
+    this.#told.set(key, said);
+    this.#deps.log.warn('a claim cannot be read, nothing is done to it', { claim: key, faults: said });
+    this.#record(key, facts?.uid, 'ClaimInvalid', said);
+    return DONE;
+  }
+
+  #tell(view: ClaimView, { claim, news }: ClaimDecision): void {
+    const { observe } = this.#deps;
+    const uid = view.claim?.metadata.uid;
+    const before = view.claim?.status?.conditions?.find(({ type }) => type === 'Ready');
+    if (claim?.kind === 'create' || claim?.kind === 'put') {
+      const { reason, status } = claim.wanted;
+      observe?.onClaim?.(view.key, reason);
+      const event = eventOf(reason);
+      if (event !== undefined && before?.reason !== reason) this.#about(view, event, status.message ?? '');
+      for (const { reason: why, message } of claim.kind === 'create' ? news : []) this.#about(view, why, message);
+    } else if (claim?.kind === 'delete') {
+      this.#record(view.key, uid, 'ClaimEnded', `the address is given back: ${claim.why}`);
+    } else if (claim?.kind === 'finish' || view.claim === undefined) {
+      observe?.onClaim?.(view.key, undefined);
+    }
+  }
+
+  /** Of the Pod that waits for it, where there is one: that is where people look. */
+  #about(view: ClaimView, reason: IpamdEventReason, message: string): void {
+    const { pod, key, claim } = view;
+    if (pod === undefined || reason === 'ClaimInUse') {
+      this.#record(key, claim?.metadata.uid, reason, message);
+      return;
+    }
+    const involved = { apiVersion: 'v1', kind: 'Pod', ...refOf(key), uid: pod.uid };
+    this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
+  }
+
+  #record(key: string, uid: string | undefined, reason: IpamdEventReason, message: string): void {
+    const involved = involvedClaim(key, uid);
+    this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
+  }
+}
+
+function keptOf(facts: ClaimFacts | undefined): Kept<VpcIpClaim> {
+  return facts?.kept ?? { decoded: undefined, faults: [] };
+}
+
+/** Addresses that are the claim's, on an ENI or on none. */
+function ipsOf({ vips, places }: ClaimView, decision: ClaimDecision): readonly string[] {
+  const written = decision.vips.flatMap((write) => (write.kind === 'put' ? [write.wanted.ip] : []));
+  const ended = new Set(decision.vips.flatMap((write) => (write.kind === 'end' ? [write.vip.spec.ip] : [])));
+  const kept = vips.map(({ spec }) => spec.ip).filter((ip) => !ended.has(ip));
+  const placed = places.flatMap(({ ip, mode }) => (ip === undefined || mode === 'direct-eni' ? [] : [ip]));
+  return [...new Set([...written, ...kept, ...placed])].sort();
+}
+
+function eventOf(reason: ClaimReason): IpamdEventReason | undefined {
+  return (EVENTS as Readonly<Partial<Record<ClaimReason, IpamdEventReason>>>)[reason];
+}
+
+const EVENTS = {
+  AddressTaken: 'AddressTaken',
+  AddressElsewhere: 'AddressElsewhere',
+  AddressPoolExhausted: 'AddressPoolExhausted',
+  StaticIPDisabled: 'StaticIPDisabled',
+  ClaimInUse: 'ClaimInUse',
+} as const satisfies Readonly<Partial<Record<ClaimReason, IpamdEventReason>>>;

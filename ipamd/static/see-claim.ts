@@ -1,0 +1,181 @@
+import { BlockList, isIP } from 'node:net';
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { selectStaticIpConfig } from '../../crd/select-static-ip-config.ts';
+import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
+import { type VpcIp, vpcIpName } from '../../crd/vpc-ip.ts';
+import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { NecEntry } from '../nec-cache.ts';
+import type { NodeEntry } from '../nodes/node-entry.ts';
+import type { PodFacts, PodOwner } from '../records/pod-facts.ts';
+import { type ClaimFacts, type Kept, VIPS_BY_CLAIM, type VipFacts } from '../records/record-facts.ts';
+import type { SubnetState } from '../subnets/subnet-book.ts';
+import type { ClaimPod, ClaimView, IpHolder, NodeSight, TakenIp } from './claim-view.ts';
+import { findCalls, findPlaces, findSubnetsWithRoom, markKey } from './find-places.ts';
+import { findClaimPod } from './find-rule.ts';
+
+/** Indexes of NodeENIConfigs: by the key of a claim that they name, and by a marked address. */
+export const NECS_BY_CLAIM = 'claim';
+/** See {@link NECS_BY_CLAIM}. */
+export const NECS_BY_MARKED_IP = 'marked-ip';
+
+type Cache<T> = Pick<Informer<T>, 'get' | 'values' | 'byIndex' | 'keys'>;
+
+/** What claims are seen through. */
+export type ClaimEyesDeps = {
+  readonly pods: Cache<PodFacts>;
+  readonly nodes: Pick<Cache<NodeEntry>, 'get'>;
+  /** With {@link NECS_BY_CLAIM} and {@link NECS_BY_MARKED_IP} as indexes. */
+  readonly necs: Cache<NecEntry>;
+  /** With {@link VIPS_BY_CLAIM} as an index. */
+  readonly vips: Cache<VipFacts>;
+  readonly claims: Cache<ClaimFacts>;
+  readonly configs: { values(): Iterable<Kept<StaticIpConfig>> };
+  /** The workload that a Pod's claim goes with; undefined: none. */
+  readonly workloadOf: (pod: PodFacts) => PodOwner | undefined;
+  readonly subnets: { all(): readonly SubnetState[] };
+  /** Whether an exclusive ENI of the claim is still there, on a node or not. */
+  readonly hasEni: (key: string) => boolean;
+  readonly clock: Clock;
+  /** Of ipamd: there a StaticIPConfig is for the whole cluster. */
+  readonly namespace: string;
+  readonly defaultExpiredMs: number;
+  readonly takeOverAfterMs: number;
+};
+
+/** Sees all that the decision about a claim depends on, and remembers since when what is only seen by waiting. */
+export class ClaimEyes {
+  readonly #deps: ClaimEyesDeps;
+  readonly #unreachableSinceMs = new Map<string, number>();
+  readonly #releasingSinceMs = new Map<string, number>();
+
+  constructor(deps: ClaimEyesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Every name that is a claim's, or should be one's. */
+  keys(): ReadonlySet<string> {
+    const { pods, vips, claims, necs } = this.#deps;
+    const keys = new Set<string>();
+    for (const [key, pod] of entriesOf(pods)) if (pod.lasting !== undefined) keys.add(key);
+    for (const claim of claims.values()) if (!claim.isRecord) keys.add(claim.key);
+    for (const vip of vips.values()) if (!vip.isRecord && vip.podKey !== '') keys.add(vip.podKey);
+    for (const { decoded } of necs.values()) for (const key of keysOf(decoded?.status)) keys.add(key);
+    return keys;
+  }
+
+  /** Notes whether a node answers, so that time counts from when it ceased to. */
+  noteNode(name: string): number {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (this.#deps.nodes.get(name)?.isReady === true) {
+      this.#unreachableSinceMs.delete(name);
+      return 0;
+    }
+    const since = this.#unreachableSinceMs.get(name) ?? nowMs;
+    this.#unreachableSinceMs.set(name, since);
+    // Just seen: not ready, for no time.
+    return Math.max(1, nowMs - since);
+  }
+
+  /** The Pod of a name, when a claim is for it. */
+  podOf(key: string): ClaimPod | undefined {
+    const { pods, configs, namespace, workloadOf } = this.#deps;
+    const pod = pods.get(key);
+    if (pod?.lasting === undefined) return undefined;
+    const { labels } = pod.lasting;
+    const rules = [...configs.values()].flatMap(({ decoded }) => decoded ?? []);
+    const config = selectStaticIpConfig(rules, { namespace: pod.namespace, labels }, namespace);
+    return findClaimPod(pod, config, workloadOf(pod));
+  }
+
+  /** Puts a view together, as things are at this moment. */
+  viewOf(key: string, claim: VpcIpClaim | undefined, taken: TakenIp | undefined): ClaimView {
+    const { necs, vips, subnets, clock, hasEni, defaultExpiredMs, takeOverAfterMs } = this.#deps;
+    const named = necs.byIndex(NECS_BY_CLAIM, key);
+    const places = named.flatMap(({ name, decoded }) => findPlaces(name, decoded?.status, key));
+    const all = subnets.all();
+    const nowMs = clock.nowMs();
+    return {
+      key,
+      claim,
+      vips: vips.byIndex(VIPS_BY_CLAIM, key).flatMap(({ kept }): VpcIp | readonly VpcIp[] => kept?.decoded ?? []),
+      pod: this.podOf(key),
+      places,
+      calls: named.flatMap(({ name, decoded }) => findCalls(name, decoded?.status, key)),
+      nodeOf: (name) => this.#nodeOf(name),
+      zoneOf: (subnetId) => all.find((one) => one.subnetId === subnetId)?.zone,
+      subnetOf: (ip) => all.find(({ cidr }) => isWithin(ip, cidr))?.subnetId,
+      holderOf: (ip) => this.#holderOf(ip, key),
+      taken,
+      hasEni: hasEni(key),
+      releasingForMs: this.#releasingForMs(
+        key,
+        places.some(({ isReleasing }) => isReleasing),
+      ),
+      defaultExpiredMs,
+      takeOverAfterMs,
+      nowMs,
+      nowText: new Date(nowMs).toISOString(),
+    };
+  }
+
+  #nodeOf(name: string): NodeSight {
+    const { nodes, necs } = this.#deps;
+    const { spec, status } = necs.get(name)?.decoded ?? {};
+    return {
+      exists: nodes.get(name) !== undefined,
+      enableStaticIp: spec?.enableStaticIP === true,
+      zone: status?.zone,
+      unreachableForMs: this.noteNode(name),
+      subnetsWithRoom: findSubnetsWithRoom(status, spec?.maxIPPerENI),
+    };
+  }
+
+  #holderOf(ip: string, key: string): IpHolder | undefined {
+    const { vips, pods, necs } = this.#deps;
+    const vip = vips.get(vpcIpName(ip));
+    if (vip !== undefined && !vip.isRecord && vip.podKey !== key) return { kind: 'claim', key: vip.podKey };
+    if (vip?.isRecord === true && pods.get(vip.podKey)?.uid === vip.podUid) return { kind: 'pod', key: vip.podKey };
+    for (const { decoded } of necs.byIndex(NECS_BY_MARKED_IP, ip)) {
+      const marked = (decoded?.status?.eniInfos ?? []).flatMap(({ addresses = [] }) => addresses);
+      const mark = marked.find((one) => one.ip === ip)?.claim;
+      if (mark !== undefined && markKey(mark) !== key) return { kind: 'claim', key: markKey(mark) };
+    }
+    return undefined;
+  }
+
+  #releasingForMs(key: string, isReleasing: boolean): number {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (!isReleasing) {
+      this.#releasingSinceMs.delete(key);
+      return 0;
+    }
+    const since = this.#releasingSinceMs.get(key) ?? nowMs;
+    this.#releasingSinceMs.set(key, since);
+    return nowMs - since;
+  }
+}
+
+function* entriesOf<T>(cache: Pick<Cache<T>, 'keys' | 'get'>): Iterable<readonly [string, T]> {
+  for (const key of cache.keys()) {
+    const value = cache.get(key);
+    if (value !== undefined) yield [key, value];
+  }
+}
+
+function keysOf(status: NodeEniConfigStatus | undefined): readonly string[] {
+  return (status?.eniInfos ?? []).flatMap(({ claim, addresses = [] }) => [
+    ...(claim === undefined ? [] : [markKey(claim)]),
+    ...addresses.flatMap((one) => (one.claim === undefined ? [] : [markKey(one.claim)])),
+  ]);
+}
+
+function isWithin(ip: string, cidr: string): boolean {
+  const [network = '', prefix = ''] = cidr.split('/');
+  const family = isIP(ip) === 6 ? 'ipv6' : 'ipv4';
+  if (isIP(network) !== isIP(ip) || isIP(ip) === 0) return false;
+  const list = new BlockList();
+  list.addSubnet(network, Number(prefix), family);
+  return list.check(ip, family);
+}

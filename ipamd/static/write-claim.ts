@@ -1,0 +1,133 @@
+import { isDeepStrictEqual } from 'node:util';
+import { API_VERSION, CLOUD_FINALIZER } from '../../crd/names.ts';
+import { VPC_IP_KIND, type VpcIp, vpcIpName } from '../../crd/vpc-ip.ts';
+import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import { hasFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
+import { updateGuarded } from '../../kube/guarded-update.ts';
+import type { KubeClient, KubeObject, ObjectRef } from '../../kube/kube-client.ts';
+import { resourceTypeOf } from '../../kube/resource-types.ts';
+import type { ClaimView } from './claim-view.ts';
+import type { ClaimDecision, ClaimWrite, VipWrite } from './decision.ts';
+import { renderKeptClaim, renderKeptVip } from './render-claim.ts';
+
+/** VpcIPClaims. */
+export const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
+/** VpcIPs. */
+export const VIPS = resourceTypeOf(VPC_IP_KIND);
+
+/** Kinds of writes, for metrics. */
+export type ClaimWriteKind = 'create-claim' | 'update-claim' | 'delete-claim' | 'put-vip' | 'end-vip';
+
+/** What writes are made with. */
+export type ClaimWriterDeps = {
+  readonly kube: KubeClient;
+  readonly onWrite?: (kind: ClaimWriteKind) => void;
+};
+
+/**
+ * Makes the writes of a decision, in an order in which a kill between any two leaves what the next decision goes on from:
+ * a new claim, then its VpcIPs, then the claim's state. Every write is guarded by what was looked at. Writes nothing where
+ * nothing changes.
+ * @throws KubeError CONFLICT, ALREADY_EXISTS and NOT_FOUND when the caches were behind; whatever else the client throws
+ */
+export async function writeDecision(
+  deps: ClaimWriterDeps,
+  view: ClaimView,
+  { claim, vips }: Pick<ClaimDecision, 'claim' | 'vips'>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (claim?.kind === 'create') await writeClaim(deps, view, claim, signal);
+  for (const vip of vips) await writeVip(deps, view, vip, signal);
+  if (claim !== undefined && claim.kind !== 'create') await writeClaim(deps, view, claim, signal);
+}
+
+async function writeClaim(deps: ClaimWriterDeps, view: ClaimView, write: ClaimWrite, signal: AbortSignal) {
+  const { kube, onWrite } = deps;
+  const current = objectOf(view.claim?.object);
+  const ref = refOf(view.key);
+  if (write.kind === 'create' || write.kind === 'put') {
+    const owner = view.pod?.rule.workload;
+    const object = renderKeptClaim({ ...ref, owner }, write.wanted, current, view.nowText);
+    if (current === undefined) {
+      await kube.create(CLAIMS, object, signal);
+      onWrite?.('create-claim');
+    } else if (!isDeepStrictEqual(object, current)) {
+      await kube.update(CLAIMS, object, signal);
+      onWrite?.('update-claim');
+    }
+    return;
+  }
+  if (current === undefined) return;
+  if (write.kind === 'delete') {
+    const { uid, resourceVersion } = current.metadata;
+    const guards = {
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    };
+    await kube.delete(CLAIMS, ref, guards, signal);
+    onWrite?.('delete-claim');
+  } else if (hasFinalizer(current, CLOUD_FINALIZER)) {
+    await kube.update(CLAIMS, withoutFinalizer(current, CLOUD_FINALIZER), signal);
+    onWrite?.('update-claim');
+  }
+}
+
+async function writeVip(deps: ClaimWriterDeps, view: ClaimView, write: VipWrite, signal: AbortSignal) {
+  const { kube, onWrite } = deps;
+  const current = objectOf(write.vip?.object);
+  if (write.kind === 'end') {
+    if (write.vip !== undefined) await endVip(kube, write.vip, signal);
+    onWrite?.('end-vip');
+    return;
+  }
+  const object = renderKeptVip(view.key, write.wanted, current, view.nowText);
+  if (current === undefined) await kube.create(VIPS, object, signal);
+  else if (isDeepStrictEqual(object, current)) return;
+  else await kube.update(VIPS, object, signal);
+  onWrite?.('put-vip');
+}
+
+/** Deleted first: without its finalizer it could be taken for one that somebody wrote by hand. */
+async function endVip(kube: KubeClient, { metadata }: VpcIp, signal: AbortSignal): Promise<void> {
+  const { name, uid, resourceVersion, deletionTimestamp } = metadata;
+  if (deletionTimestamp === undefined) {
+    const guards = {
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    };
+    await kube.delete(VIPS, { name }, guards, signal);
+  }
+  const change = (object: KubeObject): KubeObject | undefined =>
+    object.metadata.uid === uid && hasFinalizer(object, CLOUD_FINALIZER)
+      ? withoutFinalizer(object, CLOUD_FINALIZER)
+      : undefined;
+  await updateGuarded(kube, VIPS, { name }, change, { signal });
+}
+
+/** The record of a Pod that is gone, in the way of an address that is to be kept. */
+export async function deleteRecord(
+  kube: KubeClient,
+  record: { readonly uid: string; readonly resourceVersion: string },
+  ip: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { uid, resourceVersion } = record;
+  await kube.delete(VIPS, { name: vpcIpName(ip) }, { uid, resourceVersion }, signal);
+}
+
+/** The parts of a claim's key. */
+export function refOf(key: string): ObjectRef & { readonly namespace: string } {
+  const [namespace = '', name = ''] = key.split('/');
+  return { namespace, name };
+}
+
+/** A claim, as events name it. */
+export function involvedClaim(key: string, uid: string | undefined) {
+  const about = { apiVersion: API_VERSION, kind: VPC_IP_CLAIM_KIND.kind, ...refOf(key) };
+  return uid === undefined ? about : { ...about, uid };
+}
+
+function objectOf(object: Readonly<Record<string, unknown>> | undefined): KubeObject | undefined {
+  // What was decoded is what an informer read: a whole object.
+  return object as KubeObject | undefined;
+}
