@@ -45,6 +45,9 @@ export const EXECUTABLES = {
     // DEP0040, DEP0169: the SDK brings a fetch that still asks for Node's own punycode and url.parse.
     execArgv: ['--max-semi-space-size=1', '--disable-warning=DEP0040', '--disable-warning=DEP0169'],
   },
+  'tke-eni-ip-scheduler': {
+    ...{ entry: 'scheduler/main.ts', links: [], compile: 'lazy', libraries: [], execArgv: [] },
+  },
   'tke-eni-ip-webhook': {
     ...{ entry: 'webhook/main.ts', links: [], compile: 'lazy', libraries: [] },
     execArgv: ['--max-semi-space-size=1'],

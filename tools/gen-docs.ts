@@ -6,6 +6,7 @@ import { dirname } from 'node:path';
 import { AGENT_PROGRAM } from '../agent/config/options.ts';
 import { IPAMD_PROGRAM } from '../ipamd/config/options.ts';
 import { renderConfigDoc } from '../runtime/settings/render-options.ts';
+import { SCHEDULER_PROGRAM } from '../scheduler/config/options.ts';
 import { WEBHOOK_PROGRAM } from '../webhook/options.ts';
 import { CHART_FILES } from './chart/chart-files.ts';
 import { renderCliDocs } from './cli-docs.ts';
@@ -20,6 +21,7 @@ import { renderNameDocs } from './name-docs.ts';
 const DOCS: Readonly<Record<string, () => string>> = {
   'docs/agent-config.md': () => renderConfigDoc(AGENT_PROGRAM),
   'docs/ipamd-config.md': () => renderConfigDoc(IPAMD_PROGRAM),
+  'docs/ip-scheduler-config.md': () => renderConfigDoc(SCHEDULER_PROGRAM),
   'docs/ip-webhook-config.md': () => renderConfigDoc(WEBHOOK_PROGRAM),
   'docs/errors.md': renderErrorDocs,
   'docs/reference/annotations.md': renderNameDocs,

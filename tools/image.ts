@@ -55,7 +55,12 @@ export async function buildImages(options: ImageOptions = {}): Promise<readonly 
 
 const ROOT = join(import.meta.dirname, '..');
 const OUT_DIR = join(ROOT, 'dist', 'images');
-const IMAGES = ['tke-eni-agent', 'tke-eni-ipamd', 'tke-eni-ip-webhook'] as const satisfies readonly ImageName[];
+const IMAGES = [
+  'tke-eni-agent',
+  'tke-eni-ipamd',
+  'tke-eni-ip-scheduler',
+  'tke-eni-ip-webhook',
+] as const satisfies readonly ImageName[];
 
 /** Lists what has to be built for images. */
 function executablesOf(names: readonly ImageName[]): readonly ExecutableName[] {

@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client';
 import { createMetrics } from '../agent/observability/metrics.ts';
 import { createIpamdMetrics } from '../ipamd/observability/metrics.ts';
 import { systemClock } from '../runtime/clock.ts';
+import { createSchedulerMetrics } from '../scheduler/observability/metrics.ts';
 import { createWebhookMetrics } from '../webhook/metrics.ts';
 
 /** Renders `docs/reference/metrics.md` of the registries themselves. */
@@ -10,7 +11,7 @@ export function renderMetricDocs(): string {
   const usage = () => ({ residentBytes: 0, heapBytes: 0, cpuSeconds: 0 });
   const ipamd = createIpamdMetrics(systemClock, { release: '', usage }).registry;
   return [
-    '<!-- Written by `make gen` from what agent/observability, ipamd/observability and webhook/metrics.ts register. -->',
+    '<!-- Written by `make gen` from what the observability folders and webhook/metrics.ts register. -->',
     '# Metrics',
     '',
     'Times are in seconds, sizes in bytes. Alerts on them, and a runbook for each alert, are in `conf/monitoring/`.',
@@ -27,6 +28,12 @@ export function renderMetricDocs(): string {
     'Port 61681 of each replica (`--metrics-address`). What only a leader knows, only the leader has.',
     '',
     ...table(ipamd),
+    '',
+    '## tke-eni-ip-scheduler',
+    '',
+    'Port 61691 of each replica (`--metrics-address`).',
+    '',
+    ...table(createSchedulerMetrics(systemClock, { release: '', usage }).registry),
     '',
     '## tke-eni-ip-webhook',
     '',

@@ -9,7 +9,7 @@ import { type RunResult, run, tryRun } from '../support/run.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const NAMES = ['tke-eni-agent', 'tke-eni-ipamd', 'tke-eni-ip-webhook'] as const;
+const NAMES = ['tke-eni-agent', 'tke-eni-ipamd', 'tke-eni-ip-scheduler', 'tke-eni-ip-webhook'] as const;
 const TRIPLET = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }[process.arch as 'x64' | 'arm64'];
 const LIBRARY_DIR = `usr/lib/${TRIPLET}`;
 const LOADER = process.arch === 'x64' ? 'usr/lib64/ld-linux-x86-64.so.2' : 'usr/lib/ld-linux-aarch64.so.1';
@@ -37,6 +37,7 @@ const BASE = [
 ];
 const FILES: Readonly<Record<ImageName, readonly string[]>> = {
   'tke-eni-ipamd': [...BASE, 'etc/ssl/certs/ca-certificates.crt', 'usr/bin/tke-eni-ipamd'],
+  'tke-eni-ip-scheduler': [...BASE, 'usr/bin/tke-eni-ip-scheduler'],
   'tke-eni-ip-webhook': [...BASE, 'usr/bin/tke-eni-ip-webhook'],
   'tke-eni-agent': [
     ...BASE,

@@ -9,7 +9,7 @@ import { orderLayers } from './tree.ts';
 export type ImageName = 'tke-eni-agent' | 'tke-eni-ipamd' | ServerName;
 
 /** Programs that answer questions by HTTPS, and need nothing but their certificate. */
-type ServerName = 'tke-eni-ip-webhook';
+type ServerName = 'tke-eni-ip-scheduler' | 'tke-eni-ip-webhook';
 
 /** Where the files of the images come from. */
 export type Sources = {
