@@ -6,7 +6,7 @@ import { isRecord } from '../../runtime/decode.ts';
 /** The fields of the spec that policy writes, and people may. */
 export type PolicyFields = Pick<
   NodeEniConfigSpec,
-  'maxRouteENI' | 'maxIPPerENI' | 'maxDirectENI' | 'desiredRouteENIPodNum'
+  'maxRouteENI' | 'maxIPPerENI' | 'maxDirectENI' | 'desiredRouteENIPodNum' | 'enableStaticIP'
 >;
 
 /** What policy wrote last; beside the fields, the warm targets that were last told of. */
@@ -22,13 +22,15 @@ export type PolicyFacts = {
   readonly settings: NodeSettings;
   /** From the Node's annotation; undefined when there is none. */
   readonly desiredPodNum: number | undefined;
+  /** Pods of the node may keep their addresses, by its label or the flag. Default: they may not. */
+  readonly isStatic?: boolean;
   readonly spec: NodeEniConfigSpec;
   readonly applied: AppliedPolicy;
 };
 
 /** What policy wants in force: undefined fields are absent. */
 export type Policy = {
-  readonly fields: { readonly [K in keyof PolicyFields]-?: number | undefined };
+  readonly fields: { readonly [K in keyof PolicyFields]-?: PolicyFields[K] | undefined };
   readonly applied: AppliedPolicy;
 };
 
@@ -45,25 +47,29 @@ export function decidePolicy(facts: PolicyFacts): Policy {
   const served = facts.direct?.isServed === true ? least(most, settings.directMaxAttach) : undefined;
   const direct = resolve(spec.maxDirectENI, applied.maxDirectENI, served);
   const pods = resolve(spec.desiredRouteENIPodNum, applied.desiredRouteENIPodNum, facts.desiredPodNum);
+  // Absent means no: a cluster without kept addresses costs no write.
+  const keeps = resolve(spec.enableStaticIP, applied.enableStaticIP, facts.isStatic === true ? true : undefined);
   const fields = {
     maxRouteENI: bounded(enis.value, limits.secondaryEnis),
     maxIPPerENI: bounded(ips.value, limits.secondaryIpsPerEni),
     maxDirectENI: bounded(direct.value, most),
     desiredRouteENIPodNum: pods.value,
+    enableStaticIP: keeps.value,
   };
   const own: AppliedPolicy = {
     ...present('maxRouteENI', enis.isOurs ? enis.value : undefined),
     ...present('maxIPPerENI', ips.isOurs ? ips.value : undefined),
     ...present('maxDirectENI', direct.isOurs ? direct.value : undefined),
     ...present('desiredRouteENIPodNum', pods.isOurs ? pods.value : undefined),
+    ...present('enableStaticIP', keeps.isOurs ? keeps.value : undefined),
     ...present('routeWarm', renderWarm(settings)),
   };
   return { fields, applied: own };
 }
 
-type Resolved = { readonly value: number | undefined; readonly isOurs: boolean };
+type Resolved<T> = { readonly value: T | undefined; readonly isOurs: boolean };
 
-function resolve(current: number | undefined, applied: number | undefined, wanted: number | undefined): Resolved {
+function resolve<T>(current: T | undefined, applied: T | undefined, wanted: T | undefined): Resolved<T> {
   const isOurs = current === undefined || current === applied;
   return { value: isOurs ? wanted : current, isOurs };
 }
@@ -93,14 +99,15 @@ export function isPolicyInForce(spec: NodeEniConfigSpec, applied: AppliedPolicy,
     spec.maxIPPerENI === fields.maxIPPerENI &&
     spec.maxDirectENI === fields.maxDirectENI &&
     spec.desiredRouteENIPodNum === fields.desiredRouteENIPodNum &&
+    spec.enableStaticIP === fields.enableStaticIP &&
     renderApplied(applied) === renderApplied(policy.applied)
   );
 }
 
 /** Writes what policy applied, as {@link APPLIED_POLICY_ANNOTATION} has it. Pure. */
 export function renderApplied(applied: AppliedPolicy): string {
-  const { maxRouteENI, maxIPPerENI, maxDirectENI, desiredRouteENIPodNum, routeWarm } = applied;
-  return JSON.stringify({ maxRouteENI, maxIPPerENI, maxDirectENI, desiredRouteENIPodNum, routeWarm });
+  const { maxRouteENI, maxIPPerENI, maxDirectENI, desiredRouteENIPodNum, enableStaticIP, routeWarm } = applied;
+  return JSON.stringify({ maxRouteENI, maxIPPerENI, maxDirectENI, desiredRouteENIPodNum, enableStaticIP, routeWarm });
 }
 
 /** Reads what policy applied; what cannot be read was applied by nobody, and the spec stays as people have it. Pure. */
@@ -116,6 +123,7 @@ export function readApplied(annotations: Readonly<Record<string, unknown>> | und
     ...present('maxIPPerENI', number('maxIPPerENI')),
     ...present('maxDirectENI', number('maxDirectENI')),
     ...present('desiredRouteENIPodNum', number('desiredRouteENIPodNum')),
+    ...present('enableStaticIP', read['enableStaticIP'] === true ? true : undefined),
     ...present('routeWarm', typeof routeWarm === 'string' ? routeWarm : undefined),
   };
 }
@@ -141,4 +149,9 @@ export function readDesiredPodNum(annotations: Readonly<Record<string, string>>)
   if (text === undefined) return { value: undefined, isGood: true };
   const isGood = /^[0-9]{1,6}$/.test(text) && Number(text) <= MOST_PODS;
   return { value: isGood ? Number(text) : undefined, isGood };
+}
+
+/** Tells whether Pods of a node may keep their addresses: by its label, where that says true or false, else as the flag. Pure. */
+export function isStaticNode({ staticIpLabel }: { readonly staticIpLabel?: string }, flag: boolean): boolean {
+  return staticIpLabel === 'true' || (flag && staticIpLabel !== 'false');
 }

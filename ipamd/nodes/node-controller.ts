@@ -15,7 +15,7 @@ import type { NodeProblem } from '../nec/node-view.ts';
 import type { NecEntry } from '../node/nec-entry.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
 import { type ConfigStep, decideConfig } from './decide-config.ts';
-import { type AppliedPolicy, decidePolicy, type Policy, readDesiredPodNum } from './decide-policy.ts';
+import { type AppliedPolicy, decidePolicy, isStaticNode, type Policy, readDesiredPodNum } from './decide-policy.ts';
 import { continueGroupSync } from './group-sync.ts';
 import type { InstanceBook } from './instance-book.ts';
 import { keepPolicy } from './keep-policy.ts';
@@ -207,7 +207,8 @@ async function createConfig(context: Context, { name, node, instanceId }: Subjec
   if (instance === undefined || limits === undefined || node === undefined) return;
   const desiredPodNum = readDesiredPodNum(node.annotations).value;
   const direct = directOf(context, node, instance, limits);
-  const policy = decidePolicy({ limits, direct, settings: {}, desiredPodNum, spec: {}, applied: {} });
+  const isStatic = isStaticNode(node, flags.enableStaticIp);
+  const policy = decidePolicy({ limits, direct, isStatic, settings: {}, desiredPodNum, spec: {}, applied: {} });
   try {
     await kube.create(NODE_ENI_CONFIGS, newConfig(name, instance, policy, flags), signal);
   } catch (error) {
@@ -257,6 +258,7 @@ async function keepConfig(context: Context, subject: Subject, signal: AbortSigna
       decidePolicy({
         limits,
         direct: directOf(context, node, instance, limits),
+        isStatic: isStaticNode(node, context.flags.enableStaticIp),
         settings: context.facts.settingsOf(name, current).settings,
         desiredPodNum: readDesiredPodNum(node.annotations).value,
         spec: current.spec ?? {},

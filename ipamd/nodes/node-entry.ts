@@ -3,6 +3,7 @@ import {
   NODE_ANNOTATION,
   NODE_DIRECT_ENI_LABEL,
   NODE_INSTANCE_LABEL,
+  NODE_STATIC_IP_LABEL,
   NODE_SUBNETS_LABEL,
 } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
@@ -37,6 +38,8 @@ export type NodeEntry = {
   readonly subnetsLabel?: string;
   /** The label that says whether it serves exclusive ENIs. */
   readonly directEniLabel?: string;
+  /** The label that says whether its Pods may keep their addresses. */
+  readonly staticIpLabel?: string;
 };
 
 /** A taint as the object has it. */
@@ -64,6 +67,7 @@ export function decodeNode(object: KubeObject): NodeEntry {
   const condition = conditions.find((one) => one['type'] === ENI_IP_CONDITION);
   const subnetsLabel = labels[NODE_SUBNETS_LABEL];
   const directEniLabel = labels[NODE_DIRECT_ENI_LABEL];
+  const staticIpLabel = labels[NODE_STATIC_IP_LABEL];
   return {
     name,
     uid,
@@ -80,6 +84,7 @@ export function decodeNode(object: KubeObject): NodeEntry {
     annotations: followedOf(annotations),
     ...(subnetsLabel === undefined ? {} : { subnetsLabel }),
     ...(directEniLabel === undefined ? {} : { directEniLabel }),
+    ...(staticIpLabel === undefined ? {} : { staticIpLabel }),
   };
 }
 

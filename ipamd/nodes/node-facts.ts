@@ -186,7 +186,10 @@ class WatchedFacts implements KnownNodeFacts {
   #claimsOf(name: string): Pick<NodeFactParts, 'claims' | 'reservedIps'> {
     const wishes = this.#deps.claims?.wishesOf(name);
     const reservedIps = this.#deps.claims?.reservedIps();
-    return { ...(wishes === undefined ? {} : { claims: wishes }), ...(reservedIps === undefined ? {} : { reservedIps }) };
+    return {
+      ...(wishes === undefined ? {} : { claims: wishes }),
+      ...(reservedIps === undefined ? {} : { reservedIps }),
+    };
   }
 
   #leavingOf(name: string, config: NodeEniConfig, instanceId: string | undefined): Leaving {

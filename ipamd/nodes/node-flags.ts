@@ -8,6 +8,7 @@ export type NodeSettingsFlags = Pick<
   | 'eniMinWarmTarget'
   | 'eniMaxWarmTarget'
   | 'enableDirectEni'
+  | 'enableStaticIp'
   | 'enableSecurityGroups'
   | 'securityGroups'
   | 'enableNodeCondition'

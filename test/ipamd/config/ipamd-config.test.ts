@@ -153,3 +153,12 @@ test('renderConfigDoc: has one row for every setting of ipamd', (t) => {
     .filter((line) => line.startsWith('| `--'));
   t.is(rows.length, Object.keys(IPAMD_OPTIONS).length);
 });
+test(
+  'readIpamdConfig: refuses to keep addresses for less than five minutes',
+  refuses,
+  ['--claim-expired-duration=4m59s'],
+  ['--claim-expired-duration'],
+);
+test('readIpamdConfig: reads how long addresses are kept', reads, ['--claim-expired-duration=1h30m'], {
+  claimExpiredDurationMs: 5_400_000,
+});

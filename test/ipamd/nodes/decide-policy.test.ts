@@ -5,6 +5,7 @@ import {
   type AppliedPolicy,
   decidePolicy,
   isPolicyInForce,
+  isStaticNode,
   type PolicyFacts,
   readApplied,
   readDesiredPodNum,
@@ -178,3 +179,28 @@ for (const { title, direct, settings = {}, spec = {}, applied = {}, wanted } of 
     t.deepEqual(readApplied({ 'tke.cloud.tencent.com/applied-policy': renderApplied(policy.applied) }), policy.applied);
   });
 }
+
+test('decidePolicy: turns kept addresses on, off again, and leaves what a person wrote', (t) => {
+  const on = decidePolicy({ ...FACTS, isStatic: true });
+  t.like(on, { fields: { enableStaticIP: true }, applied: { enableStaticIP: true } });
+  t.deepEqual(readApplied({ 'tke.cloud.tencent.com/applied-policy': renderApplied(on.applied) }), on.applied);
+  const spec = { ...OURS, enableStaticIP: true };
+  t.true(isPolicyInForce(spec, on.applied, on));
+  const off = decidePolicy({ ...FACTS, isStatic: false, spec, applied: on.applied });
+  t.is(off.fields.enableStaticIP, undefined);
+  t.false(isPolicyInForce(spec, on.applied, off));
+  t.is(decidePolicy({ ...FACTS, isStatic: true, spec: { enableStaticIP: false } }).fields.enableStaticIP, false);
+});
+
+test('isStaticNode: the label goes before the flag, where it says true or false', (t) => {
+  const table = [undefined, 'true', 'false', 'perhaps'].map((staticIpLabel) => {
+    const node = staticIpLabel === undefined ? {} : { staticIpLabel };
+    return [isStaticNode(node, false), isStaticNode(node, true)];
+  });
+  t.deepEqual(table, [
+    [false, true],
+    [true, true],
+    [false, false],
+    [false, true],
+  ]);
+});
