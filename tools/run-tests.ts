@@ -33,6 +33,7 @@ const REAL_API_TESTS = [
   'test/kube/real-client-cases.test.ts',
   'test/ipamd/shell/real-api.test.ts',
   'test/conf/real-api.test.ts',
+  'test/scheduler/real-api.test.ts',
   'test/webhook/real-api.test.ts',
 ];
 

@@ -1,0 +1,149 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
+import type { RealApi } from '../kube-api/real-api.ts';
+import { Child } from '../support/child.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const EXAMPLE = join(ROOT, 'conf', 'kubernetes', 'scheduler', 'kube-scheduler-configuration.yaml');
+
+/** One replica of the scheduler extender, as a process of its own. */
+export class Replica {
+  readonly address: string;
+  readonly #argv: readonly string[];
+  readonly #metrics: string;
+  #child: Child;
+  #log = '';
+
+  /** @param ports of its verbs and of its health */
+  constructor(kubeconfig: string, ports: readonly [number, number], flags: readonly string[]) {
+    const [port, metrics] = ports;
+    this.address = `127.0.0.1:${port}`;
+    this.#metrics = `127.0.0.1:${metrics}`;
+    const own = [
+      `--kubeconfig=${kubeconfig}`,
+      `--listen-address=${this.address}`,
+      `--metrics-address=${this.#metrics}`,
+    ];
+    this.#argv = [process.execPath, join(ROOT, 'scheduler', 'main.ts'), ...own, ...flags];
+    this.#child = new Child(this.#argv);
+  }
+
+  /** Tells whether it answers, by its own word. */
+  async isReady(): Promise<boolean> {
+    const answer = await fetch(`http://${this.#metrics}/readyz`).catch(() => undefined);
+    return answer?.status === 200;
+  }
+
+  /** What it has logged, in all its lives. */
+  get log(): string {
+    return this.#log + this.#child.stdout + this.#child.stderr;
+  }
+
+  /** Kills it in the middle of whatever it does, and starts it again. */
+  async killAndStart(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#child.exited;
+    this.#log = this.log;
+    this.#child = new Child(this.#argv);
+  }
+
+  /** Ends it. */
+  async stop(): Promise<void> {
+    await this.#child.stop();
+  }
+}
+
+/** An address that leads to whichever replica is ready, as a Service does. */
+export type ReadyDoor = { readonly port: number; close(): void };
+
+/** Opens a door to replicas: a connection goes to the one that is ready when it is made. */
+export async function openReadyDoor(replicas: readonly Replica[]): Promise<ReadyDoor> {
+  let ready: Replica | undefined;
+  const sockets = new Set<Socket>();
+  const timer = setInterval(async () => {
+    const answers = await Promise.all(replicas.map((one) => one.isReady()));
+    const next = replicas.find((_, index) => answers[index] === true);
+    // As a Service does: connections to one that is no longer ready are not kept.
+    if (next !== ready) for (const socket of sockets) socket.destroy();
+    ready = next;
+  }, 100);
+  const server = createTcpServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.once('close', () => sockets.delete(socket));
+    if (ready === undefined) return void socket.destroy();
+    const inner = connect(Number(ready.address.split(':')[1]), '127.0.0.1');
+    inner.on('error', () => socket.destroy());
+    inner.once('close', () => socket.destroy());
+    socket.once('close', () => inner.destroy());
+    socket.pipe(inner).pipe(socket);
+    return undefined;
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const bound = server.address();
+  return {
+    port: typeof bound === 'object' && bound !== null ? bound.port : 0,
+    close: () => {
+      clearInterval(timer);
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** Starts a real kube-scheduler with the example configuration, but for where things are. */
+export function startKubeScheduler(assets: string, folder: string, api: RealApi, extenderPort: number): Child {
+  const kubeconfig = join(folder, 'scheduler.conf');
+  writeFileSync(kubeconfig, renderKubeconfig({ url: api.url, token: api.token, ca: api.ca }));
+  // Our own example: an object with one extender.
+  const example = parse(readFileSync(EXAMPLE, 'utf8')) as { readonly extenders: readonly Record<string, unknown>[] };
+  const { tlsConfig: _tls, ...extender } = example.extenders[0] ?? {};
+  const config = {
+    ...example,
+    clientConnection: { kubeconfig },
+    leaderElection: { leaderElect: false },
+    podInitialBackoffSeconds: 1,
+    podMaxBackoffSeconds: 2,
+    extenders: [{ ...extender, urlPrefix: `http://127.0.0.1:${extenderPort}`, enableHTTPS: false }],
+  };
+  const path = join(folder, 'scheduler-config.json');
+  writeFileSync(path, JSON.stringify(config));
+  return new Child([join(assets, 'kube-scheduler'), `--config=${path}`, '--secure-port=0', '--v=2']);
+}
+
+/** Finds ports that were free a moment ago. */
+export async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer();
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      return server;
+    }),
+  );
+  return servers.map((server) => {
+    const bound = server.address();
+    server.close();
+    return typeof bound === 'object' && bound !== null ? bound.port : 0;
+  });
+}
+
+/** Waits until one of the replicas is ready, and returns it. */
+export async function readyOf(replicas: readonly Replica[]): Promise<Replica> {
+  return await waitUntil(
+    async () => {
+      const answers = await Promise.all(replicas.map((one) => one.isReady()));
+      return replicas.find((_, index) => answers[index] === true);
+    },
+    {
+      what: 'a replica is ready',
+      timeoutMs: 60_000,
+      everyMs: 100,
+      explain: () => replicas.map(({ log }) => log).join('\n'),
+    },
+  );
+}
