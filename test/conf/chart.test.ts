@@ -134,6 +134,8 @@ test('values.schema.json: refuses settings that the manifests give as flags, whi
   for (const [component, file] of [
     ['agent', 'agent-daemonset'],
     ['ipamd', 'ipamd-deployment'],
+    ['scheduler', 'scheduler-deployment'],
+    ['webhook', 'webhook-deployment'],
   ] as const) {
     const given = [...read(`templates/${file}.yaml`).matchAll(/^ +- --([a-z-]+)=/gm)].map(([, flag = '']) => flag);
     t.true(given.length >= 3);

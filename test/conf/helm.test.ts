@@ -35,6 +35,8 @@ const CASES: readonly Case[] = [
     values: { agent: { leastPrivilege: true }, monitoring: { enabled: true } },
   },
   { title: 'with the policy', components: ['agent-own-node-only'], values: { agent: { ownNodeOnly: true } } },
+  { title: 'with the scheduler extender', components: ['scheduler'], values: { scheduler: { enabled: true } } },
+  { title: 'with the webhook', components: ['webhook'], values: { webhook: { enabled: true } } },
   { title: 'with the role of viewers', components: ['viewer'], values: { viewer: true } },
 ];
 
@@ -158,7 +160,7 @@ function byName(objects: readonly JsonObject[]): ReadonlyMap<string, JsonObject>
       if (key === 'annotations') return withoutChecksum(value as JsonObject);
       if (key === 'immutable') return undefined;
       return typeof value === 'string'
-        ? value.replace(/^(tke-eni-(?:agent|ipamd)-settings)-[0-9a-z]{10}$/, '$1')
+        ? value.replace(/^(tke-eni-(?:agent|ipamd|ip-scheduler|ip-webhook)-settings)-[0-9a-z]{10}$/, '$1')
         : value;
     }),
   ) as readonly JsonObject[];

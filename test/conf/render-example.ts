@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { JsonObject } from '../kube-api/object.ts';
 import { createTempDir } from '../support/temp-dir.ts';
-import { KUBERNETES_FOLDER, objectsOf } from './read-manifests.ts';
+import { KUBERNETES_FOLDER, objectsOf, readKustomization } from './read-manifests.ts';
 
 /** Renders a kustomization as people do. @throws Error with what kubectl said */
 export function render(folder: string, kubectl = 'kubectl'): readonly JsonObject[] {
@@ -18,6 +18,8 @@ export function renderExample(components: readonly string[], kubectl = 'kubectl'
     apiVersion: 'kustomize.config.k8s.io/v1beta1',
     kind: 'Kustomization',
     resources: [to('overlays/example')],
+    // In a copy of the example components stand beside its images, and bear their names.
+    images: readKustomization(join(KUBERNETES_FOLDER, 'overlays/example'))['images'],
     components: components.map((name) => to(`components/${name}`)),
   };
   try {

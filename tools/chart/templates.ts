@@ -20,9 +20,13 @@ const NAMESPACE: Change = ['kube-system', '{{ .Release.Namespace }}'];
 const LEAST_PRIVILEGE = 'conf/kubernetes/components/agent-least-privilege/daemonset.yaml';
 const PART = /^( *)PART\n/m;
 
+/** Components by their values, and how their images are called. */
+const IMAGE_OF = { agent: 'agent', ipamd: 'ipamd', scheduler: 'ip-scheduler', webhook: 'ip-webhook' } as const;
+type Component = keyof typeof IMAGE_OF;
+
 /** What every workload gets from values. */
-function workload(component: 'agent' | 'ipamd', settings: string, resources: string): readonly Change[] {
-  const name = `tke-eni-${component}`;
+function workload(component: Component, settings: string, resources: string): readonly Change[] {
+  const name = `tke-eni-${IMAGE_OF[component]}`;
   return [
     [
       `    metadata:\n      labels:\n        k8s-app: ${name}`,
@@ -35,6 +39,35 @@ function workload(component: 'agent' | 'ipamd', settings: string, resources: str
     [`image: ${name}\n`, `image: {{ include "tke-eni.image" (list . "${name}") }}\n`],
     ['imagePullPolicy: IfNotPresent', 'imagePullPolicy: {{ .Values.image.pullPolicy }}'],
     [resources, `            {{- toYaml .Values.${component}.resources | nindent 12 }}\n`],
+  ];
+}
+
+type Resources = {
+  readonly requests: { readonly cpu: string; readonly memory: string };
+  readonly limits: { readonly memory: string };
+};
+
+/** A Deployment that values switch on, and what belongs to it. */
+function optionalComponent(
+  component: 'scheduler' | 'webhook',
+  parts: readonly string[],
+  { requests, limits }: Resources,
+): readonly Template[] {
+  const from = (part: string): string => `conf/kubernetes/${component}/${part}.yaml`;
+  const when = `.Values.${component}.enabled`;
+  const quantities = `            requests:\n              cpu: ${requests.cpu}\n              memory: ${requests.memory}\n            limits:\n              memory: ${limits.memory}\n`;
+  return [
+    ...parts.map((part) => ({ from: from(part), to: `${component}-${part}.yaml`, changes: [NAMESPACE], when })),
+    {
+      from: from('deployment'),
+      to: `${component}-deployment.yaml`,
+      changes: [
+        NAMESPACE,
+        [`secretName: tke-eni-${IMAGE_OF[component]}-tls`, `secretName: {{ .Values.${component}.tlsSecret }}`],
+        ...workload(component, `include "tke-eni.settings" .Values.${component}.settings`, quantities),
+      ],
+      when,
+    },
   ];
 }
 
@@ -107,6 +140,32 @@ export const TEMPLATES: readonly Template[] = [
     to: 'agent-own-node-only.yaml',
     changes: [NAMESPACE],
     when: '.Values.agent.ownNodeOnly',
+  },
+  ...optionalComponent('scheduler', ['rbac', 'service'], {
+    requests: { cpu: '100m', memory: '160Mi' },
+    limits: { memory: '1Gi' },
+  }),
+  ...optionalComponent('webhook', ['rbac', 'service', 'pod-disruption-budget'], {
+    requests: { cpu: '20m', memory: '96Mi' },
+    limits: { memory: '256Mi' },
+  }),
+  {
+    from: 'conf/kubernetes/webhook/mutating-webhook-configuration.yaml',
+    to: 'webhook-configuration.yaml',
+    changes: [
+      NAMESPACE,
+      ['values: [{{ .Release.Namespace }}]', 'values: {{ include "tke-eni.system-namespaces" . }}'],
+      ['failurePolicy: Fail', 'failurePolicy: {{ .Values.webhook.failurePolicy }}'],
+      [
+        '    app.kubernetes.io/component: ip-webhook\n',
+        '    app.kubernetes.io/component: ip-webhook\n  {{- with .Values.webhook.annotations }}\n  annotations:\n    {{- toYaml . | nindent 4 }}\n  {{- end }}\n',
+      ],
+      [
+        '    clientConfig:\n',
+        '    clientConfig:\n      {{- with .Values.webhook.caBundle }}\n      caBundle: {{ . | b64enc }}\n      {{- end }}\n',
+      ],
+    ],
+    when: '.Values.webhook.enabled',
   },
   {
     from: 'conf/kubernetes/components/viewer/cluster-role.yaml',

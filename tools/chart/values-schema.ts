@@ -1,6 +1,8 @@
 import { AGENT_PROGRAM } from '../../agent/config/options.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
 import type { Option, SettingsProgram } from '../../runtime/settings/option.ts';
+import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';
+import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
 import { listValues } from './values.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -9,6 +11,8 @@ type Schema = Readonly<Record<string, unknown>>;
 const TAKEN = {
   agent: ['supply-source', 'supply-file', 'plugin-dir', 'metrics-address', 'node-name'],
   ipamd: ['namespace', 'config-map', 'shutdown-grace', 'metrics-address', 'clusterid', 'region', 'endpoint'],
+  scheduler: ['namespace', 'listen-address', 'tls-cert-file', 'tls-private-key-file', 'metrics-address'],
+  webhook: ['ipamd-namespace', 'listen-address', 'tls-cert-file', 'tls-private-key-file', 'metrics-address'],
 } as const;
 
 const NAME = '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$';
@@ -40,6 +44,17 @@ const RULES: Readonly<Record<string, Schema>> = {
   'ipamd.replicas': { type: 'integer', minimum: 1, maximum: 9 },
   'ipamd.settings': settingsSchema(IPAMD_PROGRAM, TAKEN.ipamd),
   'ipamd.resources': RESOURCES,
+  'scheduler.enabled': { type: 'boolean' },
+  'scheduler.tlsSecret': { type: 'string', pattern: NAME },
+  'scheduler.settings': settingsSchema(SCHEDULER_PROGRAM, TAKEN.scheduler),
+  'scheduler.resources': RESOURCES,
+  'webhook.enabled': { type: 'boolean' },
+  'webhook.tlsSecret': { type: 'string', pattern: NAME },
+  'webhook.caBundle': { type: 'string', pattern: '^(-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\\s-]*)?$' },
+  'webhook.annotations': { type: 'object', additionalProperties: { type: 'string' } },
+  'webhook.failurePolicy': { type: 'string', enum: ['Fail', 'Ignore'] },
+  'webhook.settings': settingsSchema(WEBHOOK_PROGRAM, TAKEN.webhook),
+  'webhook.resources': RESOURCES,
   viewer: { type: 'boolean' },
   'monitoring.enabled': { type: 'boolean' },
   'monitoring.labels': { type: 'object', additionalProperties: { type: 'string' } },

@@ -12,7 +12,14 @@ export type ChartValue = {
 };
 
 /** Maps whose keys are somebody else's: the values of the chart end there. */
-const LEAVES = ['agent.settings', 'agent.resources', 'ipamd.settings', 'ipamd.resources', 'monitoring.labels'];
+const LEAVES = [
+  ...['agent', 'ipamd', 'scheduler', 'webhook'].flatMap((component) => [
+    `${component}.settings`,
+    `${component}.resources`,
+  ]),
+  'webhook.annotations',
+  'monitoring.labels',
+];
 
 /** Lists the values of a values.yaml in its order, each with the comment above it. Pure. */
 export function listValues(text: string): readonly ChartValue[] {

@@ -20,6 +20,11 @@ TKE_ENI_{{ $flag | upper | replace "-" "_" }}: {{ if kindIs "slice" $value }}{{ 
 {{- include "tke-eni.settings" $settings -}}
 {{- end -}}
 
+{{/* Namespaces whose Pods must come up without the webhook: the cluster's own, and ours. */}}
+{{- define "tke-eni.system-namespaces" -}}
+[kube-system{{ if ne .Release.Namespace "kube-system" }}, {{ .Release.Namespace }}{{ end }}]
+{{- end -}}
+
 {{/* A file for the Prometheus operator as it is, in the release's namespace and with the labels of values. Takes a list: the root, the path. */}}
 {{- define "tke-eni.monitoring-file" -}}
 {{- $root := index . 0 -}}
