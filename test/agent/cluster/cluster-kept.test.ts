@@ -1,0 +1,125 @@
+import anyTest, { type TestFn } from 'ava';
+import type { CniFailureError } from '../../../agent/cni-failure.ts';
+import type { ClaimMark } from '../../../agent/journal/supply.ts';
+import { keepsAddress } from '../../../agent/keeps-address.ts';
+import { POD_ANNOTATION } from '../../../crd/names.ts';
+import { PODS } from '../../../kube/resource-types.ts';
+import { PATIENT } from '../use-cases/fixtures.ts';
+import { type AgentLife, type ClusterScene, eniOf, leaseTo, openClusterScene } from './cluster-scene.ts';
+
+const test = anyTest as TestFn<{ scene: ClusterScene }>;
+
+test.beforeEach(async (t) => {
+  t.context.scene = await openClusterScene();
+});
+test.afterEach.always((t) => t.context.scene.close());
+
+const IP = '10.0.1.10';
+const CLAIM = { namespace: 'default', name: 'web-0' };
+const offered = (scene: ClusterScene) => (scene.nec()?.spec?.releasableIPs ?? []).map(({ ip }) => ip);
+const stateOf = ({ state }: AgentLife, ip: string) => state.pool.state.addresses.get(ip)?.state;
+
+/** ipamd writes the mark of the first of six addresses. */
+function mark(scene: ClusterScene, claim: ClaimMark): Promise<void> {
+  const eni = eniOf('a', [10, 11, 12, 13, 14, 15]);
+  const [first, ...rest] = eni.addresses;
+  if (first === undefined) throw new Error('there are six');
+  return scene.supply((status) => ({
+    ...status,
+    eniInfos: [{ ...eni, addresses: [{ ...first, claim }, ...rest] }],
+    staticRouteENIIPs: 1,
+  }));
+}
+
+const leaseKept = ({ state }: AgentLife, uid: string) =>
+  state.pool.leaseKept({ key: `${uid}/eth0`, pod: { ...CLAIM, uid }, families: [4] });
+
+test('cluster: offers a kept address as soon as its mark names no Pod, and serves the next one it names', async (t) => {
+  const { scene } = t.context;
+  const agent = scene.startAgent();
+  await mark(scene, { ...CLAIM, uid: 'u1' });
+  t.deepEqual(offered(scene), []);
+  t.is(leaseKept(agent, 'u1').kind, 'leased');
+  await mark(scene, CLAIM);
+  t.deepEqual(offered(scene), [], 'not while a sandbox has it');
+  agent.state.pool.release({ key: 'u1/eth0', nowMs: 0, cooldownMs: 120_000 });
+  agent.state.demandChanged.notify();
+  await scene.pass();
+  t.deepEqual(offered(scene), [IP]);
+  t.deepEqual(
+    agent.journal.load().offers?.map(({ ip }) => ip),
+    [IP],
+  );
+
+  agent.kill();
+  const next = scene.startAgent();
+  t.is(stateOf(next, IP), 'withdrawn', 'an offer outlives the agent');
+  await scene.pass();
+  await mark(scene, { ...CLAIM, uid: 'u2' });
+  await scene.pass();
+  t.deepEqual(offered(scene), []);
+  t.deepEqual(next.journal.load().offers ?? [], []);
+  t.is(leaseKept(next, 'u1').kind, 'waits');
+  t.is(leaseKept(next, 'u2').kind, 'leased');
+});
+
+test('cluster: asks for no address for a Pod that waits for a kept one, and for none in its place', async (t) => {
+  const { scene } = t.context;
+  const annotations = { [POD_ANNOTATION.deletePolicy]: 'Never' };
+  for (const [name, own] of [
+    ['web-0', annotations],
+    ['plain', {}],
+  ] as const) {
+    const pod = {
+      metadata: { namespace: 'default', name, annotations: own },
+      spec: { nodeName: 'n1', containers: [{ name: 'c', image: 'i' }] },
+    };
+    await scene.clock.run(scene.kube.create(PODS, { apiVersion: 'v1', kind: 'Pod', ...pod }));
+  }
+  await mark(scene, CLAIM);
+  const agent = scene.startAgent();
+  await scene.pass();
+  t.is(scene.nec()?.spec?.desiredRouteENIIP, 6, 'one that waits and five to spare');
+  agent.state.addsWaiting.set('x/eth0', { podNamespace: 'default', podName: 'web-1', keepsAddress: true });
+  agent.state.demandChanged.notify();
+  await scene.pass();
+  t.is(scene.nec()?.spec?.desiredRouteENIIP, 6);
+  leaseTo(agent, 'p1', scene.clock.bootMs());
+  t.is(stateOf(agent, IP), 'withdrawn', 'a Pod of the pool got another');
+});
+
+test('keepsAddress: takes the word of the Pod, of a mark, of the API server, in this order', async (t) => {
+  const { scene } = t.context;
+  await scene.edit((object) => ({ ...object, spec: { enableStaticIP: true } }));
+  const agent = scene.startAgent();
+  await mark(scene, { ...CLAIM, uid: 'u1' });
+  const ask = (pod: { namespace: string; name: string; uid: string }) =>
+    scene.clock.run(
+      keepsAddress({ clock: scene.clock, state: agent.state }, pod, scene.clock.bootMs() + 10_000, PATIENT),
+    );
+  const create = async (name: string, annotations: Record<string, string>, nodeName: string): Promise<string> => {
+    const pod = {
+      metadata: { namespace: 'default', name, annotations },
+      spec: { nodeName, containers: [{ name: 'c', image: 'i' }] },
+    };
+    const made = await scene.clock.run(scene.kube.create(PODS, { apiVersion: 'v1', kind: 'Pod', ...pod }));
+    await scene.pass(100);
+    return made.metadata.uid ?? '';
+  };
+  t.true(await ask({ ...CLAIM, uid: 'u1' }), 'the mark has its uid');
+  t.true(await ask({ ...CLAIM, uid: 'u2' }), 'nobody knows it, and its name has a mark');
+  const never = { [POD_ANNOTATION.deletePolicy]: 'Never' };
+  t.true(await ask({ namespace: 'default', name: 'db-0', uid: await create('db-0', never, 'n1') }), 'known here');
+  t.false(await ask({ ...CLAIM, uid: await create('web-0', {}, 'n1') }), 'its own word goes before a mark of its name');
+  // Pods that the watch of this node does not bring.
+  t.true(await ask({ namespace: 'default', name: 'far-0', uid: await create('far-0', never, 'n2') }));
+  t.false(await ask({ namespace: 'default', name: 'far-1', uid: await create('far-1', {}, 'n2') }));
+
+  const another = await t.throwsAsync(ask({ namespace: 'default', name: 'far-0', uid: 'another' }));
+  t.like(another, { code: 11, message: 'nobody can say yet whether default/far-0 keeps its address' });
+  scene.api.api.faults.add({ userAgent: 'agent', verbs: ['get'], action: { kind: 'drop-before' } });
+  const unheard = await t.throwsAsync(ask({ namespace: 'default', name: 'nobody', uid: 'u' }));
+  t.like(unheard, { code: 11 });
+  t.regex((unheard as CniFailureError).details, /the API server was asked for it: /);
+  t.true(await ask({ ...CLAIM, uid: 'u1' }), 'a mark needs no API server');
+});

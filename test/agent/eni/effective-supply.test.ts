@@ -1,0 +1,75 @@
+import test from 'ava';
+import { keepEnisInUse } from '../../../agent/eni/effective-supply.ts';
+import type { Lease } from '../../../agent/journal/lease.ts';
+import type { ClaimMark, Supply } from '../../../agent/journal/supply.ts';
+import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
+
+const WEB_0 = { namespace: 'ns', name: 'web-0' };
+const IP = '10.0.0.1';
+
+/** A supply of one ENI with one address, marked or not; without mark argument: without the address. */
+function listing(mark?: ClaimMark | 'unmarked', epoch = 2): Supply {
+  const address = sampleAddress(IP, mark === undefined || mark === 'unmarked' ? {} : { claim: mark });
+  return sampleSupply([sampleEni('eni-a', [], { addresses: mark === undefined ? [] : [address] })], epoch);
+}
+
+const lease = (podUid = 'u1'): Lease => sampleLease('c1', 'eni-a', [IP], { podUid });
+const TAKEN = [{ ip: IP, leaseKey: 'c1/eth0' }];
+const taken: Supply = { ...listing(), takenOver: TAKEN };
+
+const row = test.macro((t, before: Supply, next: Supply, leases: readonly Lease[], isTaken: boolean) => {
+  t.deepEqual(keepEnisInUse(next, before, leases).takenOver, isTaken ? TAKEN : undefined);
+});
+
+const mine = { ...WEB_0, uid: 'u1' };
+test(
+  'keepEnisInUse: a kept address that goes under its sandbox was taken over',
+  row,
+  listing(mine),
+  listing(),
+  [lease()],
+  true,
+);
+test('keepEnisInUse: with whatever Pod its mark named', row, listing(WEB_0), listing(), [lease()], true);
+test('keepEnisInUse: an address of the pool never is', row, listing('unmarked'), listing(), [lease()], false);
+test('keepEnisInUse: nor one that no sandbox has', row, listing(mine), listing(), [], false);
+test(
+  'keepEnisInUse: nor one of another uid that is still here',
+  row,
+  listing(mine),
+  listing({ ...WEB_0, uid: 'u2' }),
+  [lease()],
+  false,
+);
+test('keepEnisInUse: it stays so from supply to supply', row, taken, listing(), [lease()], true);
+test(
+  'keepEnisInUse: it stays so for another Pod of its name',
+  row,
+  taken,
+  listing({ ...WEB_0, uid: 'u2' }),
+  [lease()],
+  true,
+);
+test('keepEnisInUse: and without a mark', row, taken, listing('unmarked'), [lease()], true);
+test('keepEnisInUse: and for a Pod of which no uid is known', row, taken, listing(mine), [lease('')], true);
+test('keepEnisInUse: until its own mark is back', row, taken, listing(mine), [lease()], false);
+test('keepEnisInUse: or its sandbox is gone', row, taken, listing(), [], false);
+test(
+  'keepEnisInUse: it is the sandbox’s, and not the next one’s',
+  row,
+  taken,
+  listing(),
+  [sampleLease('c2', 'eni-a', [IP])],
+  false,
+);
+
+test('keepEnisInUse: keeps the ENI of a sandbox whose address was taken over with it', (t) => {
+  const next = keepEnisInUse(sampleSupply([], 3), listing(mine), [lease()]);
+  t.deepEqual(next.takenOver, TAKEN);
+  t.like(next.enis[0], { eniId: 'eni-a', attached: false, draining: true, addresses: [] });
+});
+
+test('keepEnisInUse: leaves alone what nothing is missing from', (t) => {
+  const next = listing(mine);
+  t.is(keepEnisInUse(next, listing(mine), [lease()]), next);
+});
