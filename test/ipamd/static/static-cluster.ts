@@ -1,0 +1,293 @@
+import { API_GROUP, POD_ANNOTATION } from '../../../crd/names.ts';
+import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
+import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
+import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
+import { CLAIMS } from '../../../ipamd/static/write-claim.ts';
+import { updateGuarded } from '../../../kube/guarded-update.ts';
+import type { KubeObject } from '../../../kube/kube-client.ts';
+import { NODES, PODS } from '../../../kube/resource-types.ts';
+import { isRecord } from '../../../runtime/decode.ts';
+import { ADMIN } from '../../kube-api/auth/tokens.ts';
+import { dispatch } from '../../kube-api/verbs/dispatch.ts';
+import { type ShellScene, shellScene } from '../shell/shell-scene.ts';
+
+/** Two zones, each with a subnet for Pods. */
+const CLOUD = {
+  vpcId: 'vpc-00000001',
+  subnets: [
+    { subnetId: 'subnet-pods0001', zone: 'ap-guangzhou-3', cidr: '10.1.0.0/20' },
+    { subnetId: 'subnet-node0001', zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' },
+    { subnetId: 'subnet-pods0002', zone: 'ap-guangzhou-4', cidr: '10.2.0.0/20' },
+    { subnetId: 'subnet-node0002', zone: 'ap-guangzhou-4', cidr: '10.0.1.0/24' },
+  ],
+} as const;
+
+/** A sandbox: what really has an address on a node, whatever the API server says. */
+export type Sandbox = { readonly pod: string; readonly uid: string; readonly node: string; readonly ip: string };
+
+const STEP_MS = 250;
+const LIMIT_MS = 900_000;
+
+/**
+ * A cluster in this process whose agents are as short as they can be: a sandbox gets the address that is marked with its
+ * uid, and a marked address without a sandbox, whose mark names none that wants one here, is offered back.
+ */
+export class StaticCluster {
+  readonly scene: ShellScene;
+  readonly sandboxes = new Map<string, Sandbox>();
+  /** Pods that a kubelet was told of, by uid; it starts and stops them. */
+  readonly #started = new Map<string, { readonly pod: string; readonly node: string }>();
+  readonly deadNodes = new Set<string>();
+  #ipamd: RunningIpamd | undefined;
+  #flags: readonly string[];
+  #uids = 0;
+
+  private constructor(scene: ShellScene, flags: readonly string[]) {
+    this.scene = scene;
+    this.#flags = ['--enable-static-ip=true', '--leader-elect=false', ...flags];
+  }
+
+  static async make(nodes: Readonly<Record<string, 3 | 4>>, flags: readonly string[] = []): Promise<StaticCluster> {
+    const scene = await shellScene(CLOUD);
+    const cluster = new StaticCluster(scene, flags);
+    const map = await scene.clock.run(
+      scene.kube.get(
+        { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', isNamespaced: true },
+        { namespace: 'kube-system', name: 'tke-eni-ipamd' },
+      ),
+    );
+    if (map === undefined) throw new Error('there is no ConfigMap');
+    const data = {
+      ...(isRecord(map['data']) ? map['data'] : {}),
+      TKE_ENI_IPAMD_SUBNET_ID: 'subnet-pods0001:subnet-pods0002',
+    };
+    await scene.clock.run(
+      scene.kube.update(
+        { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', isNamespaced: true },
+        { ...map, data },
+      ),
+    );
+    for (const [name, zone] of Object.entries(nodes)) await cluster.#join(name, zone);
+    return cluster;
+  }
+
+  async #join(name: string, zone: 3 | 4): Promise<void> {
+    const instanceId = `ins-static${name}`;
+    const subnetId = zone === 3 ? 'subnet-node0001' : 'subnet-node0002';
+    this.scene.host.model.state.addInstance({ instanceId, cores: 8, subnetId });
+    await this.run(
+      this.scene.kube.create(NODES, {
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: { name },
+        spec: { providerID: `qcloud:///100003/${instanceId}` },
+        status: { conditions: [{ type: 'Ready', status: 'True' }] },
+      }),
+    );
+  }
+
+  async run<T>(promise: Promise<T>): Promise<T> {
+    return await this.scene.clock.run(promise);
+  }
+
+  async startIpamd(...flags: readonly string[]): Promise<void> {
+    this.#ipamd = await this.scene.start({ flags: [...this.#flags, ...flags] });
+  }
+
+  /** As a kill: what is under way is cut off, and a new process starts with nothing. */
+  async restartIpamd(): Promise<void> {
+    await this.stopIpamd();
+    await this.startIpamd();
+  }
+
+  async stopIpamd(): Promise<void> {
+    if (this.#ipamd !== undefined) await this.run(this.#ipamd.close());
+    this.#ipamd = undefined;
+  }
+
+  /** A Pod whose address is kept; '' for one that has no node yet. Returns its uid. */
+  async createPod(name: string, node: string, annotations: Readonly<Record<string, string>> = {}): Promise<string> {
+    const made = await this.run(
+      this.scene.kube.create(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: {
+          name,
+          namespace: 'default',
+          annotations: {
+            [POD_ANNOTATION.networks]: 'tke-route-eni',
+            [POD_ANNOTATION.deletePolicy]: 'Never',
+            ...annotations,
+          },
+          labels: { app: 'web' },
+        },
+        spec: { containers: [{ name: 'c', image: 'i' }], ...(node === '' ? {} : { nodeName: node }) },
+        status: { phase: 'Pending' },
+      }),
+    );
+    const uid = made.metadata.uid ?? `uid-${++this.#uids}`;
+    if (node !== '') this.#started.set(uid, { pod: name, node });
+    return uid;
+  }
+
+  /** Deletes a Pod; by force its sandbox lives on, for the kubelet has not heard of it. */
+  async deletePod(name: string, isForced = false): Promise<void> {
+    const { server, clock } = this.scene;
+    const resource = server.api.registry.find('', 'v1', 'pods');
+    if (resource === undefined) throw new Error('no Pods');
+    const target = { resource, namespace: 'default', name, subresource: '' };
+    const query = new URLSearchParams('gracePeriodSeconds=0');
+    dispatch(server.api, 'delete', { ...target, query, user: ADMIN, userAgent: 'kubelet', contentType: '', body: {} });
+    await clock.advance(1);
+    if (!isForced) this.stopSandboxes(name);
+  }
+
+  /** The kubelet ends what runs under a name. */
+  stopSandboxes(name: string): void {
+    for (const [uid, { pod }] of this.#started) {
+      if (pod !== name) continue;
+      this.#started.delete(uid);
+      this.sandboxes.delete(uid);
+    }
+  }
+
+  async setReady(node: string, isReady: boolean): Promise<void> {
+    await this.run(
+      this.scene.kube.patch(
+        NODES,
+        { name: node },
+        {
+          kind: 'merge',
+          body: { status: { conditions: [{ type: 'Ready', status: isReady ? 'True' : 'Unknown' }] } },
+          subresource: 'status',
+        },
+      ),
+    );
+    if (isReady) this.deadNodes.delete(node);
+    else this.deadNodes.add(node);
+  }
+
+  objects(plural: string): readonly KubeObject[] {
+    // The store's objects are those of the API.
+    return this.scene.server.objects(plural, API_GROUP) as readonly KubeObject[];
+  }
+
+  claim(name: string): KubeObject | undefined {
+    return this.objects('vpcipclaims').find(({ metadata }) => metadata.name === name);
+  }
+
+  vip(ip: string): KubeObject | undefined {
+    return this.objects('vpcips').find(({ metadata }) => metadata.name === ip);
+  }
+
+  phase(name: string): unknown {
+    const status = this.claim(name)?.['status'];
+    return isRecord(status) ? status['phase'] : undefined;
+  }
+
+  /** The condition Ready of a claim: reason and message. */
+  why(name: string): string {
+    const status = this.claim(name)?.['status'];
+    const conditions = isRecord(status) && Array.isArray(status['conditions']) ? status['conditions'] : [];
+    const ready = conditions.find((one: unknown) => isRecord(one) && one['type'] === 'Ready');
+    return isRecord(ready) ? `${String(ready['reason'])}: ${String(ready['message'] ?? '')}` : '';
+  }
+
+  /** The address of the sandbox of a uid. */
+  ipOf(uid: string): string | undefined {
+    return this.sandboxes.get(uid)?.ip;
+  }
+
+  statusOf(node: string): NodeEniConfigStatus | undefined {
+    // Checked by the schema of the API server.
+    return this.scene.nec(node)?.['status'] as NodeEniConfigStatus | undefined;
+  }
+
+  events(): readonly string[] {
+    return this.scene.server.objects('events').map((one) => `${String(one['reason'])} ${String(one['message'])}`);
+  }
+
+  /** Goes on until it holds. @throws Error when it does not, or when two sandboxes have one address. */
+  async until(holds: () => boolean, what = 'it does not come to hold'): Promise<void> {
+    const deadlineMs = this.scene.clock.monotonicMs() + LIMIT_MS;
+    while (!holds()) {
+      if (this.scene.clock.monotonicMs() > deadlineMs) throw new Error(what);
+      await this.step();
+    }
+  }
+
+  async pass(ms: number): Promise<void> {
+    const untilMs = this.scene.clock.monotonicMs() + ms;
+    while (this.scene.clock.monotonicMs() < untilMs) await this.step();
+  }
+
+  async step(): Promise<void> {
+    await this.scene.clock.advance(STEP_MS);
+    for (const nec of this.objects('nodeeniconfigs')) {
+      if (!this.deadNodes.has(nec.metadata.name)) await this.#agentTurn(nec.metadata.name);
+    }
+    const ips = [...this.sandboxes.values()].filter(({ node }) => !this.deadNodes.has(node)).map(({ ip }) => ip);
+    if (new Set(ips).size !== ips.length) throw new Error(`two sandboxes have one address: ${ips.join(' ')}`);
+  }
+
+  async #agentTurn(node: string): Promise<void> {
+    const nec = this.scene.nec(node);
+    if (nec === undefined) return;
+    await this.#startSandboxes(node);
+    const spec = isRecord(nec['spec']) ? nec['spec'] : {};
+    const offers = this.#offersOf(node);
+    const { supplyEpoch = 0 } = this.statusOf(node) ?? {};
+    const wanted = { desiredRouteENIIP: 0, releasableIPs: offers, observedSupplyEpoch: supplyEpoch };
+    if (JSON.stringify(wanted) === JSON.stringify(pick(spec, Object.keys(wanted)))) return;
+    const change = (current: KubeObject): KubeObject => {
+      const before = isRecord(current['spec']) ? current['spec'] : {};
+      return { ...current, spec: { ...before, ...wanted } };
+    };
+    const guard = { current: nec, attempts: 1 };
+    await this.run(updateGuarded(this.scene.kube, NODE_ENI_CONFIGS, { name: node }, change, guard)).catch(() => {});
+  }
+
+  #marked(node: string) {
+    return (this.statusOf(node)?.eniInfos ?? []).flatMap(({ addresses = [], state }) =>
+      addresses.flatMap((one) => (one.claim === undefined ? [] : [{ ...one, claim: one.claim, eni: state }])),
+    );
+  }
+
+  async #startSandboxes(node: string): Promise<void> {
+    const offered = new Set(this.#storedOffers(node));
+    for (const [uid, { pod, node: on }] of this.#started) {
+      if (on !== node || this.sandboxes.has(uid)) continue;
+      const mine = this.#marked(node).find(
+        (one) => one.claim.name === pod && one.claim.uid === uid && one.state === 'Assigned' && !offered.has(one.ip),
+      );
+      if (mine === undefined) continue;
+      // The agent gives nothing that a sandbox of its own still has.
+      if ([...this.sandboxes.values()].some(({ ip, node: there }) => ip === mine.ip && there === node)) continue;
+      this.sandboxes.set(uid, { pod, uid, node, ip: mine.ip });
+      const body = { status: { phase: 'Running', podIP: mine.ip, podIPs: [{ ip: mine.ip }] } };
+      const ref = { namespace: 'default', name: pod };
+      await this.run(this.scene.kube.patch(PODS, ref, { kind: 'merge', body, subresource: 'status' })).catch(() => {});
+    }
+  }
+
+  #storedOffers(node: string): readonly string[] {
+    const spec = this.scene.nec(node)?.['spec'];
+    const list = isRecord(spec) && Array.isArray(spec['releasableIPs']) ? spec['releasableIPs'] : [];
+    return list.map((one: unknown) => (isRecord(one) ? String(one['ip']) : ''));
+  }
+
+  #offersOf(node: string) {
+    const used = new Set([...this.sandboxes.values()].filter((one) => one.node === node).map(({ ip }) => ip));
+    return this.#marked(node)
+      .filter(({ claim, ip, state }) => state === 'Assigned' && !used.has(ip) && !this.#started.has(claim.uid ?? ''))
+      .map(({ ip, assignmentID }) => ({ ip, assignmentID }));
+  }
+
+  async deleteClaim(name: string): Promise<void> {
+    await this.run(this.scene.kube.delete(CLAIMS, { namespace: 'default', name }));
+  }
+}
+
+function pick(from: Readonly<Record<string, unknown>>, keys: readonly string[]): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(keys.filter((key) => key in from).map((key) => [key, from[key]]));
+}
