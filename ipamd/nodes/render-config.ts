@@ -4,6 +4,7 @@ import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import { findMaxEips } from '../eip/find-max-eips.ts';
 import { type Policy, renderApplied } from './decide-policy.ts';
 
 /** Warm targets that a new node begins with. */
@@ -45,13 +46,14 @@ export function newConfig(name: string, instance: Instance, policy: Policy, targ
   };
 }
 
-/** The part of the status that says which instance it is about. */
+/** The part of the status that says which instance it is about, and what of it hangs on the instance alone. */
 export function identityOf(instance: Instance): NodeEniConfigStatus {
   return {
     instanceID: instance.instanceId,
     ...(instance.instanceType === '' ? {} : { instanceType: instance.instanceType }),
     zone: instance.zone,
     vpcID: instance.vpcId,
+    ...(instance.cores > 0 ? { maxEIPs: findMaxEips(instance.cores) } : {}),
   };
 }
 
