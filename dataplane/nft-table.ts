@@ -106,7 +106,23 @@ function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly
       'type nat hook postrouting priority srcnat; policy accept;',
       // In the original direction only the chains above set this bit: a NodePort question is marked on its connection, not itself.
       `oifname "${node.primary.ifname}" ct direction original meta mark and ${primaryBit} == ${primaryBit} masquerade`,
+      ...(hasDirect ? eachFamily((family) => directBackLines(node, family)) : []),
     ]),
+  ];
+}
+
+/**
+ * A Pod with a whole ENI answers all but the node by its ENI. Where the question went through DNAT on the node, and came from
+ * another such Pod or from beyond the node, the answer has to come by here: so it is asked with the node's address.
+ */
+function directBackLines(node: NodeNetwork, family: 4 | 6): readonly string[] {
+  const [own] = node.primary.addresses.filter((ip) => familyOf(ip) === family && !ip.toLowerCase().startsWith('fe80:'));
+  if (own === undefined) return [];
+  const toDirect = `meta nfproto ipv${family} oifgroup ${DIRECT_LINK_GROUP} ct direction original ct status dnat`;
+  const snat = `snat ${family === 4 ? 'ip' : 'ip6'} to ${canonicalAddress(own)}`;
+  return [
+    `${toDirect} meta mark and ${primaryBit} == ${primaryBit} ${snat}`,
+    ...(node.nodePort ? [`${toDirect} ct mark and ${primaryBit} == ${primaryBit} ${snat}`] : []),
   ];
 }
 

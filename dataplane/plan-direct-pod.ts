@@ -129,10 +129,15 @@ function isLinkLocal(address: string): boolean {
   return address.toLowerCase().startsWith('fe80:');
 }
 
-// Loose on both: a question may come in by the one and its answer leave by the other.
+// Off beside the ENI: questions of other Pods of the node come in there, and are answered by the ENI. Loose would not do, for
+// on an interface without an address of its own the kernel treats it like strict; and the larger of `all` and this one counts.
 function podSysctls({ key, podVeth, disableIpv6: isIpv6Off }: PodNetwork, families: readonly Family[]) {
   const names = [key.ifName, podVeth.name];
-  const loose = names.map((name) => ({ key: rpFilter(name), value: '2' }));
+  const loose = [
+    { key: rpFilter('all'), value: '0' },
+    { key: rpFilter(key.ifName), value: '2' },
+    { key: rpFilter(podVeth.name), value: '0' },
+  ];
   if (isIpv6Off === true) {
     const off = names.map((name) => ({ key: disableIpv6(name), value: '1', isOptional: true as const }));
     return [...loose, ...off];

@@ -14,6 +14,8 @@ export type InvariantScope = {
   readonly ruleMode: 'compact' | 'per-pod';
   /** The ENIs that the VPC has attached to the node and that the supply names. */
   readonly enis: readonly AttachedEni[];
+  /** ENIs that Pods get as a whole; default none. */
+  readonly directEnis?: readonly AttachedEni[];
   /** What the runtime lists as ready; left out, the runtime is not compared. */
   readonly sandboxes?: readonly { readonly id: string; readonly ips?: readonly string[]; readonly netns?: string }[];
   /** Sandboxes whose ADD or DEL was cut short: they may have a lease or none, and the runtime may list them or not. */
@@ -45,6 +47,7 @@ export async function findViolations(scope: InvariantScope): Promise<readonly st
     ...sameLines('route', expectedRoutes(scope, journal, kernel), kernel.routes),
     ...sameLines('rule', expectedRules(scope, journal), kernel.rules),
     ...eniViolations(scope, journal, kernel),
+    ...directViolations(scope, journal, kernel),
     ...findNftViolations(nftScope(scope, journal), kernel.nft),
     ...runtimeViolations(scope, journal),
     ...(await findPodViolations(scope, journal)),
@@ -52,6 +55,8 @@ export async function findViolations(scope: InvariantScope): Promise<readonly st
 }
 
 const MASK = 0x00ff0000;
+/** Link group of what is beside whole ENIs. */
+const DIRECT_GROUP = 3998;
 
 function linkViolations(journal: JournalFacts, kernel: KernelFacts): readonly string[] {
   const wired = journal.leases.filter(isWired);
@@ -72,7 +77,7 @@ function leaseLinkViolations(journal: JournalFacts, kernel: KernelFacts, lease: 
   const [link] = links;
   if (link === undefined || links.length > 1) return [`lease ${lease.key}: ${links.length} host links, not 1`];
   const { hostVeth } = lease;
-  const table = tableOf(journal, lease.eniId);
+  const table = isDirect(lease) ? DIRECT_GROUP : tableOf(journal, lease.eniId);
   const wanted = [
     ['ifindex', hostVeth?.ifindex, link.ifindex],
     ['name', hostVeth?.name, link.ifname],
@@ -119,13 +124,15 @@ function expectedRules(scope: InvariantScope, journal: JournalFacts): readonly s
   const mask = scope.eniMarkMask ?? MASK;
   const families = familiesOf(scope);
   const isCompact = scope.ruleMode === 'compact';
-  const ruled = isCompact ? journal.leases.filter((lease) => !isWired(lease)) : journal.leases;
+  const shared = journal.leases.filter((lease) => !isDirect(lease));
+  const ruled = isCompact ? shared.filter((lease) => !isWired(lease)) : shared;
+  const direct = isCompact ? [] : journal.leases.filter(isDirect);
+  const isMarked = scope.nodePort !== false || (scope.directEnis ?? []).length > 0;
   return [
     ...(isCompact ? families.map((family) => `${family} 512 from all lookup 3999`) : []),
     ...(scope.podCidrs ?? []).map((cidr) => `${familyOf(cidr)} 1024 from all to ${cidr} lookup 254`),
-    ...(scope.nodePort === false
-      ? []
-      : families.map((family) => `${family} 1280 from all fwmark 0x80/0x80 lookup 254`)),
+    ...(isMarked ? families.map((family) => `${family} 1280 from all fwmark 0x80/0x80 lookup 254`) : []),
+    ...direct.flatMap(({ ips }) => ips.map((ip) => `${familyOf(ip)} 512 from all to ${ip} lookup 254`)),
     ...scope.enis.flatMap((eni) => {
       const { table, slot } = recordOf(journal, eni.eniId);
       const mark = `fwmark ${hex(slot * lowestBit(mask))}/${hex(mask)}`;
@@ -142,6 +149,28 @@ function expectedRules(scope: InvariantScope, journal: JournalFacts): readonly s
       ]),
     ),
   ];
+}
+
+/** One that nobody has lies in the host's namespace, down, without addresses, nobody's; one that a Pod has is not there. */
+function directViolations(scope: InvariantScope, journal: JournalFacts, kernel: KernelFacts): readonly string[] {
+  return (scope.directEnis ?? []).flatMap((eni) => {
+    const links = kernel.links.filter(({ mac }) => mac === eni.mac);
+    const where = `kernel: exclusive ENI ${eni.eniId}`;
+    const owners = journal.leases.filter(({ eniId }) => eniId === eni.eniId);
+    if (owners.length > 1) return [`journal: exclusive ENI ${eni.eniId} has ${owners.length} leases`];
+    if (owners.length === 1) return links.map(({ ifname }) => `${where}: leased, and lies in the host as ${ifname}`);
+    const [link] = links;
+    if (link === undefined || links.length > 1) return [`${where}: ${links.length} links have its MAC, not 1`];
+    return [
+      ...(link.isUp ? [`${where}: ${link.ifname} is up`] : []),
+      ...(link.alias === '' ? [] : [`${where}: ${link.ifname} has the alias ${link.alias}`]),
+      ...(link.ifname.startsWith('eth') ? [] : [`${where}: it is called ${link.ifname}`]),
+      ...kernel.addresses.filter((line) => line.startsWith(`${link.ifname} `)).map((line) => `${where}: has ${line}`),
+      ...[...kernel.routes, ...kernel.rules]
+        .filter((line) => line.endsWith(` dev ${link.ifname}`) || line.includes(` ${eni.primaryIp} `))
+        .map((line) => `${where}: has ${line}`),
+    ];
+  });
 }
 
 function eniViolations(scope: InvariantScope, journal: JournalFacts, kernel: KernelFacts): readonly string[] {
@@ -212,7 +241,11 @@ function sameLines(what: string, expected: readonly string[], observed: readonly
 
 /** True for leases whose links are ours; under another main plugin (`ipam`) only the rules are. */
 function isWired(lease: LeaseFacts): boolean {
-  return lease.plugin === 'route-eni';
+  return lease.plugin !== 'ipam';
+}
+
+function isDirect(lease: LeaseFacts): boolean {
+  return lease.plugin === 'direct-eni';
 }
 
 function aliasOf(lease: LeaseFacts): string {

@@ -16,6 +16,8 @@ export type LeaseFacts = {
   readonly ips: readonly string[];
   readonly hostVeth?: { readonly name: string; readonly mac: string; readonly ifindex: number | undefined };
   readonly podMac?: string;
+  /** Of a Pod with a whole ENI. */
+  readonly nic?: { readonly hostName: string; readonly sideMac: string; readonly gateways: readonly string[] };
   readonly mtu: number;
 };
 
@@ -95,6 +97,7 @@ function leaseOf(row: JsonObject): LeaseFacts {
     ips: addresses.map((address) => String(address['ip'])),
     mtu: Number(body['mtu']),
     ...(body['podMac'] === undefined ? {} : { podMac: String(body['podMac']) }),
+    ...(isObject(body['nic']) ? { nic: nicOf(body['nic']) } : {}),
     ...(isObject(veth)
       ? {
           hostVeth: {
@@ -104,5 +107,14 @@ function leaseOf(row: JsonObject): LeaseFacts {
           },
         }
       : {}),
+  };
+}
+
+function nicOf(nic: JsonObject): NonNullable<LeaseFacts['nic']> {
+  const primary = Array.isArray(nic['primary']) ? nic['primary'].filter(isObject) : [];
+  return {
+    hostName: String(nic['hostName']),
+    sideMac: String(nic['sideMac']),
+    gateways: primary.map(({ gateway }) => String(gateway)),
   };
 }

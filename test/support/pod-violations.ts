@@ -13,7 +13,7 @@ export type PodScope = {
  */
 export async function findPodViolations(scope: PodScope, journal: JournalFacts): Promise<readonly string[]> {
   const resolve = scope.resolveNetns ?? ((path: string) => path);
-  const wired = journal.leases.filter((lease) => lease.plugin === 'route-eni');
+  const wired = journal.leases.filter((lease) => lease.plugin !== 'ipam');
   const paths = new Set(
     [...journal.leases, ...(scope.sandboxes ?? [])]
       .map(({ netns }) => (netns === undefined ? '' : resolve(netns)))
@@ -34,19 +34,28 @@ function leaseViolations(lease: LeaseFacts, pod: PodFacts): readonly string[] {
   const where = `lease ${lease.key}: ${lease.ifName} in ${lease.netns}`;
   const link = pod.links.find(({ ifname }) => ifname === lease.ifName);
   if (link === undefined) return [`${where} is ${pod.isThere ? 'missing' : 'gone with its namespace'}`];
-  const wanted = lease.ips.flatMap((ip) =>
+  const { nic } = lease;
+  const sideMac = pod.links.find(({ ifname }) => ifname === 'veth0')?.mac;
+  if (nic !== undefined && sideMac !== nic.sideMac) return [`${where}: veth0 has MAC ${sideMac}, not ${nic.sideMac}`];
+  const side = lease.nic === undefined ? lease.ifName : 'veth0';
+  const ofNic = nic?.gateways.map(
+    (gateway) => `default${gateway.includes(':') ? '6' : ''} via ${gateway} dev ${lease.ifName}`,
+  );
+  const isKept = (line: string): boolean => nic === undefined || !line.startsWith('default');
+  const ofSide = lease.ips.flatMap((ip) =>
     ip.includes(':')
-      ? [`fe80::1 dev ${lease.ifName} lladdr ${lease.hostVeth?.mac}`, `default6 via fe80::1 dev ${lease.ifName}`]
+      ? [`fe80::1 dev ${side} lladdr ${lease.hostVeth?.mac}`, `default6 via fe80::1 dev ${lease.ifName}`]
       : [
-          `169.254.1.1 dev ${lease.ifName} lladdr ${lease.hostVeth?.mac}`,
-          `169.254.1.1 dev ${lease.ifName}`,
+          `169.254.1.1 dev ${side} lladdr ${lease.hostVeth?.mac}`,
+          `169.254.1.1 dev ${side}`,
           `default via 169.254.1.1 dev ${lease.ifName}`,
         ],
   );
+  const wanted = [...ofSide.filter(isKept), ...(ofNic ?? [])];
   const held = [...pod.routes, ...pod.neighs];
   return [
     ...lease.ips
-      .filter((ip) => !pod.addresses.includes(`${lease.ifName} ${ip}/${ip.includes(':') ? 128 : 32}`))
+      .filter((ip) => !pod.addresses.includes(`${lease.ifName} ${ip}/${prefixLength(lease, ip)}`))
       .map((ip) => `${where} lacks ${ip}`),
     ...wanted.filter((line) => !held.includes(line)).map((line) => `${where} lacks: ${line}`),
     ...(link.isUp ? [] : [`${where} is down`]),
@@ -78,4 +87,10 @@ function ownerViolations(
         : []),
     ];
   });
+}
+
+/** The subnets of the small VPC are /24. */
+function prefixLength({ nic }: LeaseFacts, ip: string): number {
+  if (ip.includes(':')) return 128;
+  return nic === undefined ? 32 : 24;
 }

@@ -218,7 +218,7 @@ test('OPTIONS: have flags of their own, and variables that no Service makes', (t
   const flags = Object.values(OPTIONS).map((option) => option.flag);
   t.is(new Set(flags).size, flags.length);
   t.deepEqual(
-    flags.filter((flag) => /_SERVICE_|_PORT$|_PORT_\d/.test(variableOf(flag))),
+    flags.filter((flag) => /_SERVICE_(HOST|PORT)|_PORT$|_PORT_\d/.test(variableOf(flag))),
     [],
   );
 });

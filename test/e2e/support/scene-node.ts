@@ -19,6 +19,8 @@ import { ipsOf } from './cni-answers.ts';
 export type NodeSpec = {
   readonly name: string;
   readonly enis: readonly { readonly eniId: string; readonly subnetId?: string; readonly ips: number }[];
+  /** ENIs that Pods get as a whole; default none. */
+  readonly directEnis?: readonly { readonly eniId: string; readonly subnetId?: string }[];
   readonly agentFlags?: AgentOptions['flags'];
   /** What to put before the agent's command line; gets the node's folder. */
   readonly wrapAgent?: (dir: string) => readonly string[];
@@ -80,6 +82,7 @@ type SceneNodeParts = {
   readonly dir: string;
   readonly ruleMode: RuleMode;
   readonly enis: readonly AttachedEni[];
+  readonly directEnis?: readonly AttachedEni[];
   readonly flags: NonNullable<AgentOptions['flags']>;
   readonly wrap?: readonly string[];
   /** Default: the folder's own file, from the VPC; 'none' for an agent that gets its supply elsewhere. */
@@ -94,6 +97,7 @@ export class SceneNode {
   readonly dir: string;
   readonly ruleMode: RuleMode;
   readonly enis: readonly AttachedEni[];
+  readonly directEnis: readonly AttachedEni[];
   readonly netns: NetnsView;
   readonly flags: NonNullable<AgentOptions['flags']>;
   #wrap: readonly string[];
@@ -107,6 +111,7 @@ export class SceneNode {
     this.dir = parts.dir;
     this.ruleMode = parts.ruleMode;
     this.enis = parts.enis;
+    this.directEnis = parts.directEnis ?? [];
     this.flags = parts.flags;
     this.#wrap = parts.wrap ?? [];
     const { supplyFile, criSocket } = parts;
@@ -255,8 +260,8 @@ export class SceneNode {
 
   /** What the invariant checker finds wrong on this node. */
   async violations(): Promise<readonly string[]> {
-    const { netns, ruleMode, enis } = this;
-    const found = await findViolations({ netns, ruleMode, enis, stateDir: this.agent.stateDir });
+    const { netns, ruleMode, enis, directEnis } = this;
+    const found = await findViolations({ netns, ruleMode, enis, directEnis, stateDir: this.agent.stateDir });
     return found.map((violation) => `${this.name}: ${violation}`);
   }
 }

@@ -92,6 +92,7 @@ async function openScene(spec: SceneSpec): Promise<Scene & { readonly dir: TempD
       const nodeDir = join(dir.path, nodeSpec.name);
       mkdirSync(nodeDir);
       const enis = await attachEnis(vpc, nodeSpec, spec.isDual === true);
+      const directEnis = await attachDirect(vpc, nodeSpec);
       const flags = { 'rule-mode': spec.ruleMode, ...DEFAULT_FLAGS, ...spec.agentFlags, ...nodeSpec.agentFlags };
       const wrap = nodeSpec.wrapAgent?.(nodeDir) ?? [];
       const node = new SceneNode({
@@ -100,6 +101,7 @@ async function openScene(spec: SceneSpec): Promise<Scene & { readonly dir: TempD
         dir: nodeDir,
         ruleMode: spec.ruleMode,
         enis,
+        directEnis,
         flags,
         wrap,
       });
@@ -122,6 +124,14 @@ async function attachEnis(vpc: TestVpc, { name, enis }: NodeSpec, isDual: boolea
     attached.push(await vpc.attachEni(name, { eniId, subnetId }));
     if (!isDual) await vpc.assignIps(eniId, ips);
     else for (let count = 0; count < ips; count++) await vpc.assignDual(eniId);
+  }
+  return attached;
+}
+
+async function attachDirect(vpc: TestVpc, { name, directEnis = [] }: NodeSpec): Promise<readonly AttachedEni[]> {
+  const attached: AttachedEni[] = [];
+  for (const { eniId, subnetId = 'subnet-b' } of directEnis) {
+    attached.push(await vpc.attachEni(name, { eniId, subnetId, isDirect: true }));
   }
   return attached;
 }
