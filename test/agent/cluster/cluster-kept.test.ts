@@ -4,6 +4,7 @@ import type { ClaimMark } from '../../../agent/journal/supply.ts';
 import { keepsAddress } from '../../../agent/keeps-address.ts';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import { PODS } from '../../../kube/resource-types.ts';
+import { sampleLease } from '../pool/supply-sample.ts';
 import { PATIENT } from '../use-cases/fixtures.ts';
 import { type AgentLife, type ClusterScene, eniOf, leaseTo, openClusterScene } from './cluster-scene.ts';
 
@@ -122,4 +123,25 @@ test('keepsAddress: takes the word of the Pod, of a mark, of the API server, in 
   t.like(unheard, { code: 11 });
   t.regex((unheard as CniFailureError).details, /the API server was asked for it: /);
   t.true(await ask({ ...CLAIM, uid: 'u1' }), 'a mark needs no API server');
+});
+
+test('cluster: tells once when a kept address was taken over, and goes by its journal', async (t) => {
+  const { scene } = t.context;
+  const agent = scene.startAgent();
+  await mark(scene, { ...CLAIM, uid: 'u1' });
+  const result = leaseKept(agent, 'u1');
+  t.is(result.kind, 'leased');
+  const lease = sampleLease('u1', 'eni-a', [IP], { podUid: 'u1', podNamespace: 'default', podName: 'web-0' });
+  agent.journal.putLease(lease);
+  agent.state.leases.set('u1/eth0', lease);
+  await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', [11, 12])] }));
+  await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', [11, 12, 13])] }));
+  const events = agent.told.filter((text) => text.startsWith('AddressTakenOver'));
+  t.is(events.length, 1, agent.told.join('\n'));
+  t.regex(events[0] ?? '', /10\.0\.1\.10 is no longer on this node, but the sandbox u1\/eth0 of default\/web-0 has it/);
+  agent.kill();
+  const next = scene.startAgent();
+  t.deepEqual(next.state.supply?.takenOver, [{ ip: IP, leaseKey: 'u1/eth0' }]);
+  await scene.pass();
+  t.deepEqual(next.told, []);
 });

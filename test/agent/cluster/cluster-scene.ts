@@ -147,7 +147,7 @@ function startLife(clock: VirtualClock, api: InProcessApi, path: string): AgentL
   });
   const down = new AbortController();
   const deps = { state, journal, metrics, diary, log: silentLogger, nodeName: NAME, supplyChanged: () => {} };
-  cluster.supply.subscribe((event) => takeSupply({ ...deps, life: cluster.life }, event));
+  cluster.supply.subscribe((event) => takeSupply({ ...deps, events, life: cluster.life }, event));
   const life: AgentLife = {
     ...{ state, journal, cluster, told, signs },
     isReady: true,

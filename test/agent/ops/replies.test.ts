@@ -247,3 +247,17 @@ test('findTouchedPods: groups operations by Pod, whatever tells of it, and leave
   const found = findTouchedPods([...ofPod, ...ofNode], [lease, other]);
   t.deepEqual([...found], [[lease, ofPod]]);
 });
+
+test('poolReply: says of a kept address whose it is, whoever has it', (t) => {
+  const { deps, state } = nodeOf(t, 1);
+  const claim = { namespace: 'ns', name: 'web-0', uid: 'u1' };
+  const addresses = [
+    sampleAddress('10.0.0.10', { claim }),
+    sampleAddress('10.0.0.11', { claim: { ...claim, name: 'web-1' } }),
+  ];
+  state.pool.applySupply(sampleSupply([sampleEni('eni-1', [], { addresses })], 7));
+  state.pool.leaseKept({ key: 'c1/eth0', pod: claim, families: [4] });
+  const reply = poolReply(state, view(deps.clock.bootMs()));
+  t.like(reply.addresses?.[0], { state: ADDRESS_STATE.ADDRESS_STATE_IN_USE, keptFor: 'ns/web-0', keptUid: 'u1' });
+  t.like(reply.addresses?.[1], { state: ADDRESS_STATE.ADDRESS_STATE_KEPT, keptFor: 'ns/web-1' });
+});

@@ -69,3 +69,12 @@ test('podRecordOf: bears a Pod without spec and status', (t) => {
   const bare = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' } } as KubeObject;
   t.deepEqual(podRecordOf(bare)?.ips, []);
 });
+
+test('podRecordOf: says when a Pod keeps its address', (t) => {
+  const policy = (value: string) => ({
+    metadata: { annotations: { 'tke.cloud.tencent.com/vpc-ip-claim-delete-policy': value } },
+  });
+  t.true(podRecordOf(podOf(policy('Never')))?.keepsAddress);
+  t.is(podRecordOf(podOf(policy('Immediate')))?.keepsAddress, undefined);
+  t.true(podRecordOf(podOf(policy('never')))?.keepsAddress, 'what is neither word must not lose an address');
+});

@@ -94,3 +94,25 @@ test(
   {},
   { min: 0, max: 0 },
 );
+
+test('supplyOfConfig: takes marks over, whether addresses may be kept, and how many places they have', (t) => {
+  const claim = { namespace: 'ns', name: 'web-0', uid: 'u1' };
+  const supply = supplyOf((object) => {
+    object.spec.enableStaticIP = true;
+    object.status.staticRouteENIIPs = 3;
+    object.status.eniInfos[0].addresses[0].claim = claim;
+    object.status.eniInfos[0].addresses[1].claim = { namespace: 'ns', name: 'web-1' };
+  });
+  t.like(supply, { isStaticIpEnabled: true, warm: { limit: 27, keptPlaces: 3 } });
+  t.deepEqual(
+    supply.enis[0]?.addresses.map((address) => address.claim),
+    [claim, { namespace: 'ns', name: 'web-1' }, undefined, undefined],
+  );
+});
+
+test('supplyOfConfig: a mark that names nobody is a fault of the whole object', (t) => {
+  const change = (object: ReturnType<typeof parse>) => {
+    object.status.eniInfos[0].addresses[0].claim = { namespace: 'ns' };
+  };
+  t.throws(() => supplyOf(change), { message: /status\.eniInfos\[0\]\.addresses\[0\]\.claim\.name/ });
+});

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import test, { type ExecutionContext } from 'ava';
 import { openConntrack } from '../../../agent/node/conntrack.ts';
 import { createNetns, deleteNetns } from '../../../netlink/netns.ts';
-import type { Logger } from '../../../runtime/log.ts';
+import { type Logger, silentLogger } from '../../../runtime/log.ts';
 
 const OLD_OWNER = '127.0.0.2';
 const OTHER = '127.0.0.3';
@@ -67,4 +67,17 @@ test('openConntrack: an address without entries is no fault, one that is none is
   const { path } = node(t);
   t.deepEqual(await flushIn(path, OLD_OWNER), []);
   t.is((await flushIn(path, 'nonsense')).length, 4);
+});
+
+test('openConntrack: flushSurely refuses where entries may be left', async (t) => {
+  const { path, send, entriesOf } = node(t);
+  send(OLD_OWNER, OTHER, FLOWS);
+  const conntrack = openConntrack(silentLogger, { netnsPath: path });
+  await t.notThrowsAsync(conntrack.flushSurely([OLD_OWNER]));
+  t.is(entriesOf(OLD_OWNER), 0);
+  await t.throwsAsync(conntrack.flushSurely(['nonsense']), { message: /^conntrack --orig-src nonsense: / });
+  const nowhere = openConntrack(silentLogger, { netnsPath: `${path}-gone` });
+  await t.throwsAsync(nowhere.flushSurely([OLD_OWNER]), {
+    message: new RegExp(`--orig-src ${OLD_OWNER}: .*No such file`),
+  });
 });
