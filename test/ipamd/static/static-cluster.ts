@@ -2,7 +2,7 @@ import { API_GROUP, POD_ANNOTATION } from '../../../crd/names.ts';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
 import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
-import { CLAIMS } from '../../../ipamd/static/write-claim.ts';
+import { CLAIMS, VIPS } from '../../../ipamd/static/write-claim.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { NODES, PODS } from '../../../kube/resource-types.ts';
@@ -151,6 +151,17 @@ export class StaticCluster {
     }
   }
 
+  /** The kubelet ends one sandbox that it should have ended before. */
+  stopSandbox(uid: string): void {
+    this.#started.delete(uid);
+    this.sandboxes.delete(uid);
+  }
+
+  async labelNode(node: string, label: string, value: string): Promise<void> {
+    const body = { metadata: { labels: { [label]: value } } };
+    await this.run(this.scene.kube.patch(NODES, { name: node }, { kind: 'merge', body }));
+  }
+
   async setReady(node: string, isReady: boolean): Promise<void> {
     await this.run(
       this.scene.kube.patch(
@@ -281,6 +292,10 @@ export class StaticCluster {
     return this.#marked(node)
       .filter(({ claim, ip, state }) => state === 'Assigned' && !used.has(ip) && !this.#started.has(claim.uid ?? ''))
       .map(({ ip, assignmentID }) => ({ ip, assignmentID }));
+  }
+
+  async deleteVip(ip: string): Promise<void> {
+    await this.run(this.scene.kube.delete(VIPS, { name: ip }));
   }
 
   async deleteClaim(name: string): Promise<void> {

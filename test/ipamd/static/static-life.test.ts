@@ -29,3 +29,136 @@ test('startIpamd: gives a static Pod an address, keeps it, moves it, and gives i
   );
   await cluster.stopIpamd();
 });
+
+test('startIpamd: takes nothing from the sandbox of a Pod deleted by force until its kubelet has ended it', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3, b: 3 });
+  await cluster.startIpamd();
+  const first = await cluster.createPod('web-0', 'a');
+  await cluster.until(() => cluster.phase('web-0') === 'Bound', 'no address');
+  const ip = cluster.ipOf(first);
+  await cluster.deletePod('web-0', true);
+  const second = await cluster.createPod('web-0', 'b');
+  await cluster.pass(120_000);
+  t.is(cluster.ipOf(second), undefined);
+  t.is(cluster.ipOf(first), ip);
+  t.regex(cluster.why('web-0'), /^HandOver: 10\.1\.\d+\.\d+ is on node a, whose agent has to let go of it for node b/);
+  cluster.stopSandbox(first);
+  await cluster.until(() => cluster.ipOf(second) !== undefined, 'not moved');
+  t.is(cluster.ipOf(second), ip);
+  await cluster.stopIpamd();
+});
+
+test('startIpamd: takes an address over from a node that is lost, and only after --static-takeover-after', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3, b: 3 }, ['--static-takeover-after=2m']);
+  await cluster.startIpamd();
+  const first = await cluster.createPod('web-0', 'a');
+  await cluster.until(() => cluster.phase('web-0') === 'Bound', 'no address');
+  const ip = cluster.ipOf(first);
+  await cluster.setReady('a', false);
+  await cluster.deletePod('web-0', true);
+  const second = await cluster.createPod('web-0', 'b');
+  await cluster.pass(110_000);
+  t.is(cluster.ipOf(second), undefined);
+  await cluster.until(() => cluster.ipOf(second) !== undefined, 'not taken over');
+  t.is(cluster.ipOf(second), ip);
+  await cluster.stopIpamd();
+});
+
+test('startIpamd: leaves a Pod in another zone waiting, and says why', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3, b: 4 });
+  await cluster.startIpamd();
+  await cluster.createPod('web-0', 'a');
+  await cluster.until(() => cluster.phase('web-0') === 'Bound', 'no address');
+  await cluster.deletePod('web-0');
+  const second = await cluster.createPod('web-0', 'b');
+  await cluster.until(() => cluster.why('web-0').startsWith('AddressElsewhere'), 'not said');
+  t.regex(
+    cluster.why('web-0'),
+    /10\.1\.\d+\.\d+ is of subnet-pods0001 in zone ap-guangzhou-3, node b in zone ap-guangzhou-4$/,
+  );
+  await cluster.pass(60_000);
+  t.is(cluster.ipOf(second), undefined);
+  t.true(cluster.events().some((one) => one.startsWith('AddressElsewhere ')));
+  await cluster.deletePod('web-0');
+  const third = await cluster.createPod('web-0', 'a');
+  await cluster.until(() => cluster.ipOf(third) !== undefined, 'not given again');
+  await cluster.stopIpamd();
+});
+
+test('startIpamd: a claim that is deleted stays until its Pod is gone, and the next Pod gets a claim of its own', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 });
+  await cluster.startIpamd();
+  const first = await cluster.createPod('web-0', 'a');
+  await cluster.until(() => cluster.phase('web-0') === 'Bound', 'no address');
+  const { uid } = cluster.claim('web-0')?.metadata ?? {};
+  await cluster.deleteClaim('web-0');
+  await cluster.until(() => cluster.why('web-0').startsWith('ClaimInUse'), 'not said');
+  await cluster.pass(60_000);
+  t.is(cluster.claim('web-0')?.metadata.uid, uid);
+  t.truthy(cluster.ipOf(first));
+  t.true(cluster.events().some((one) => one.startsWith('ClaimInUse ')));
+  await cluster.deletePod('web-0');
+  const second = await cluster.createPod('web-0', 'a');
+  await cluster.until(() => cluster.ipOf(second) !== undefined, 'no new address');
+  t.not(cluster.claim('web-0')?.metadata.uid, uid);
+  await cluster.stopIpamd();
+});
+
+test('startIpamd: the end of a VpcIP is the end of its claim, once the Pod is gone', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 });
+  await cluster.startIpamd();
+  const first = await cluster.createPod('web-0', 'a');
+  await cluster.until(() => cluster.phase('web-0') === 'Bound', 'no address');
+  const ip = cluster.ipOf(first) ?? '';
+  await cluster.deleteVip(ip);
+  await cluster.pass(30_000);
+  t.truthy(cluster.vip(ip));
+  await cluster.deletePod('web-0');
+  await cluster.until(() => cluster.claim('web-0') === undefined && cluster.vip(ip) === undefined, 'still there');
+  await cluster.stopIpamd();
+});
+
+test('startIpamd: gives the address that a Pod asks for, and says when another claim has it', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3, b: 3 });
+  await cluster.startIpamd();
+  const asking = { 'tke.cloud.tencent.com/nominated-vpc-ip': '10.1.7.7' };
+  const first = await cluster.createPod('web-0', 'a', asking);
+  await cluster.until(() => cluster.ipOf(first) !== undefined, 'no address');
+  t.is(cluster.ipOf(first), '10.1.7.7');
+  const second = await cluster.createPod('web-1', 'b', asking);
+  await cluster.until(() => cluster.why('web-1').startsWith('AddressTaken'), 'not said');
+  t.is(cluster.why('web-1'), 'AddressTaken: 10.1.7.7, which the Pod asks for, is of VpcIPClaim default/web-0');
+  await cluster.deletePod('web-0');
+  await cluster.deleteClaim('web-0');
+  await cluster.until(() => cluster.ipOf(second) !== undefined, 'not given');
+  t.is(cluster.ipOf(second), '10.1.7.7');
+  await cluster.stopIpamd();
+});
+
+test('startIpamd: gives nothing on a node that keeps no addresses, and says so', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 }, ['--enable-static-ip=false']);
+  await cluster.startIpamd();
+  const uid = await cluster.createPod('web-0', 'a');
+  await cluster.until(() => cluster.why('web-0').startsWith('StaticIPDisabled'), 'not said');
+  t.is(cluster.ipOf(uid), undefined);
+  await cluster.labelNode('a', 'tke.cloud.tencent.com/static-ip', 'true');
+  await cluster.until(() => cluster.ipOf(uid) !== undefined, 'the label says nothing');
+  await cluster.stopIpamd();
+});
+
+test('startIpamd: killed at any moment of a move, the next one goes on', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3, b: 3 });
+  await cluster.startIpamd();
+  let uid = await cluster.createPod('web-0', 'a');
+  await cluster.until(() => cluster.ipOf(uid) !== undefined, 'no address');
+  const ip = cluster.ipOf(uid);
+  for (const [index, ms] of [250, 500, 1_000, 1_500, 2_500, 4_000].entries()) {
+    await cluster.deletePod('web-0');
+    uid = await cluster.createPod('web-0', index % 2 === 0 ? 'b' : 'a');
+    await cluster.pass(ms);
+    await cluster.restartIpamd();
+    await cluster.until(() => cluster.ipOf(uid) !== undefined, `not given after a kill at ${ms}`);
+    t.is(cluster.ipOf(uid), ip);
+  }
+  await cluster.stopIpamd();
+});
