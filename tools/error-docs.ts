@@ -40,8 +40,8 @@ const CNI: Readonly<Record<keyof typeof CNI_CODE, Explained>> = {
     cure: 'remove the foreign rule, route or table that the message names, or choose other numbers',
   },
   poolExhausted: {
-    means: 'no address of the wanted family is free',
-    cure: 'look at the numbers in the message; add addresses to the supply or wait for the cooldown',
+    means: 'no address of the wanted family is free, or the one that is kept for the Pod is not there yet',
+    cure: 'look at the numbers in the message; add addresses to the supply or wait for the cooldown. Of a kept address the message says what it waits for: [agent.md](agent.md#kept-addresses)',
   },
   eniGone: { means: 'the ENI of the address is not on this node', cure: 'look whether it was detached in the cloud' },
   conflict: {
