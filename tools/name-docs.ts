@@ -2,16 +2,20 @@ import { AGENT_LIFE_ANNOTATION } from '../agent/supply/seen-nec.ts';
 import {
   API_GROUP,
   APPLIED_POLICY_ANNOTATION,
-  CLAIM_EXPIRED_DURATION_ANNOTATION,
   CLOUD_FINALIZER,
+  DIRECT_ENI_TAINT,
   ENI_IP_CONDITION,
   ENI_IP_TAINT,
+  ENI_ZONE_LABEL,
   EXTENDED_RESOURCES,
   NODE_ANNOTATION,
+  NODE_DIRECT_ENI_LABEL,
   NODE_ENI_CONFIG_ANNOTATION,
   NODE_INSTANCE_LABEL,
   NODE_NAME_LABEL,
+  NODE_STATIC_IP_LABEL,
   NODE_SUBNETS_LABEL,
+  POD_ANNOTATION,
 } from '../crd/names.ts';
 
 /** What people must know of one name. */
@@ -88,6 +92,64 @@ const OF_NODE: Readonly<Record<keyof typeof NODE_ANNOTATION, Described>> = {
   },
 };
 
+const OF_POD: Readonly<Record<keyof typeof POD_ANNOTATION, Described>> = {
+  networks: {
+    form: '`tke-route-eni`, `tke-direct-eni`, `tke-bridge`, or a list with commas or in JSON',
+    readBy: 'webhook, agent, ipamd',
+    effect: 'an address of a shared ENI, an ENI of its own, or neither; of both the ENI of its own',
+    otherwise: "the webhook's `--default-network`; where tke-eni is the only network, an address of a shared ENI",
+  },
+  deletePolicy: {
+    form: '`Never` or `Immediate`; another word counts as `Never`',
+    readBy: 'agent, ipamd, scheduler',
+    effect: '`Never`: the address, or the exclusive ENI, is kept for the next Pod of the same name',
+    otherwise: 'what the webhook writes for a StaticIPConfig that selects the Pod; else `Immediate`',
+  },
+  claimExpiredDuration: {
+    form: 'a Go duration of at least `5m`; `0s` is for ever',
+    readBy: 'ipamd',
+    effect: 'how long the kept address, ENI or EIP waits for its Pod; on a VpcIP it goes before all others',
+    otherwise: 'the StaticIPConfig that selects the Pod; `--claim-expired-duration`',
+  },
+  nominatedVpcIp: {
+    form: 'an address',
+    readBy: 'ipamd, scheduler',
+    effect: 'the Pod gets this address and no other; with `Never`',
+    otherwise: 'any that is free',
+  },
+  nominatedSubnets: {
+    form: '`subnet-…`, several with commas',
+    readBy: 'ipamd, scheduler',
+    effect: 'the only subnets that its address, or its ENI, is of',
+    otherwise: "the StaticIPConfig that selects the Pod; the node's",
+  },
+  eipAttributes: {
+    form: 'JSON with `InternetMaxBandwidthOut`, `InternetServiceProvider`, `InternetChargeType`, `BandwidthPackageId`; empty: the defaults',
+    readBy: 'webhook, ipamd',
+    effect: 'an EIP is made and bound to the address of the Pod',
+    otherwise: 'none',
+  },
+  eipDeletePolicy: {
+    form: '`Never` or `Immediate`',
+    readBy: 'ipamd',
+    effect: '`Never`: the EIP is kept for the next Pod of the same name',
+    otherwise: '`Immediate`: unbound with the Pod, and released if ipamd made it',
+  },
+  eipIdList: {
+    form: '`eip-…`, several with commas',
+    readBy: 'webhook, ipamd',
+    effect: "an EIP of yours is bound: the one at the place that the ordinal of the Pod's name names",
+    otherwise: 'none',
+  },
+  eipPublicIp: { form: 'an address', readBy: 'people', effect: 'the bound EIP; ipamd writes it', otherwise: '' },
+  securityGroups: {
+    form: '`sg-…`, several with commas, the first has precedence',
+    readBy: 'ipamd',
+    effect: 'security groups of its exclusive ENI, set before the Pod has it',
+    otherwise: "those of the node's ENIs",
+  },
+};
+
 type Row = readonly [name: string, described: Described];
 
 const LABELS: readonly Row[] = [
@@ -98,6 +160,24 @@ const LABELS: readonly Row[] = [
       readBy: 'ipamd',
       effect: 'subnets of its shared ENIs',
       otherwise: 'those of the ConfigMap',
+    },
+  ],
+  [
+    NODE_STATIC_IP_LABEL,
+    {
+      form: '`true` or `false`',
+      readBy: 'ipamd',
+      effect: 'whether Pods of the node may keep their addresses',
+      otherwise: '`--enable-static-ip`',
+    },
+  ],
+  [
+    NODE_DIRECT_ENI_LABEL,
+    {
+      form: '`true` or `false`',
+      readBy: 'ipamd',
+      effect: 'whether the node serves exclusive ENIs',
+      otherwise: '`--enable-direct-eni`',
     },
   ],
   [
@@ -131,7 +211,8 @@ const OWN: readonly (readonly [name: string, object: string, what: string])[] = 
     'finalizer of a NodeENIConfig',
     'until the cloud has everything back; see [uninstall.md](../uninstall.md)',
   ],
-  [NODE_NAME_LABEL, 'label of a VpcIP', 'the node that it is on'],
+  [NODE_NAME_LABEL, 'label of a VpcIP or VpcENI', 'the node that it is on'],
+  [ENI_ZONE_LABEL, 'label of a VpcENI', 'the zone of its subnet'],
   [`${API_GROUP}/schema`, 'annotation of our definitions', 'number of the schema; ipamd leaves a higher one alone'],
   [ENI_IP_CONDITION, 'condition of a Node', 'whether it has addresses to give; with `--enable-node-condition`'],
 ];
@@ -161,16 +242,25 @@ export function renderNameDocs(): string {
     '',
     '## Of a Pod',
     '',
-    '| name | form | effect |',
-    '|---|---|---|',
-    '| annotation `tke.cloud.tencent.com/networks` | `tke-route-eni` | says that the Pod is for shared ENIs; where tke-eni is the only network every Pod without host network is |',
-    ...EXTENDED_RESOURCES.map((name) => `| resource \`${name}\` | ${resourceOf(name)} |`),
-    `| annotation \`${CLAIM_EXPIRED_DURATION_ANNOTATION}\` | a Go duration, \`5m\` | of static addresses; nothing acts on it yet |`,
+    'Annotations; [static-ip.md](../static-ip.md) says what to do with them. One that is malformed is named to whoever creates the Pod,',
+    'where the webhook runs.',
     '',
-    '## Taint',
+    ...table(entriesOf(POD_ANNOTATION, OF_POD)),
+    '',
+    '| resource | form | effect |',
+    '|---|---|---|',
+    ...EXTENDED_RESOURCES.map((name) => `| \`${name}\` | ${resourceOf(name)} |`),
+    '',
+    '## Of a namespace',
+    '',
+    'Label `not-add-pod-eni-ip-limit`, whatever its value: the webhook leaves its Pods alone.',
+    '',
+    '## Taints',
     '',
     `\`${ENI_IP_TAINT.key}=${ENI_IP_TAINT.value}:${ENI_IP_TAINT.effect}\` keeps Pods off a node until its agent serves. ipamd takes it off`,
     'when the agent says so; it puts one on with `--enable-node-taint`. A node group may be made with it.',
+    '',
+    `\`${DIRECT_ENI_TAINT.key}=${DIRECT_ENI_TAINT.value}:${DIRECT_ENI_TAINT.effect}\` does the same on a node that serves exclusive ENIs.`,
     '',
     '## Ours: do not edit',
     '',
@@ -181,11 +271,16 @@ export function renderNameDocs(): string {
   ].join('\n');
 }
 
-function resourceOf(name: string): string {
-  return name.endsWith('/eni-ip')
-    ? '`1` in requests and limits | the Pod is only put on a node that has an address for it; `tke-eni-agent` tells kubelet how many'
-    : '`1` | an exclusive ENI; nothing serves it yet';
+function resourceOf(name: (typeof EXTENDED_RESOURCES)[number]): string {
+  const what = RESOURCES[name.split('/')[1] ?? ''] ?? '';
+  return `\`1\` in requests and limits | the Pod is only put on a node that has ${what} for it; \`tke-eni-agent\` tells kubelet how many`;
 }
+
+const RESOURCES: Readonly<Record<string, string>> = {
+  'eni-ip': 'an address of a shared ENI',
+  'direct-eni': 'an ENI',
+  eip: 'room for an EIP',
+};
 
 function entriesOf(
   names: Readonly<Record<string, string>>,

@@ -68,7 +68,7 @@ test('conf/kubernetes: no file is forgotten by the kustomizations', (t) => {
     .map((path) => dirname(path))
     .flatMap((folder) => [...listFiles(folder), ...patchesOf(folder)]);
   // kube-scheduler reads it from a file of its node.
-  const kept = [...kustomizations, join(KUBERNETES_FOLDER, 'scheduler/kube-scheduler-config.yaml')];
+  const kept = [...kustomizations, join(KUBERNETES_FOLDER, 'scheduler/kube-scheduler-configuration.yaml')];
   t.deepEqual(
     all.filter((path) => !used.includes(path) && !kept.includes(path)),
     [],

@@ -6,6 +6,8 @@ import { OPTIONS } from '../../agent/config/options.ts';
 import { readUninstallConfig, UNINSTALL_OPTIONS } from '../../agent/uninstall/uninstall-config.ts';
 import { productOf } from '../../cloud/tencent/requests.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
+import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';
+import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const PAGES = ['README.md', ...pagesBelow('docs')];
@@ -46,11 +48,17 @@ test('docs/README.md: leads to every page', (t) => {
 
 test('docs: every flag that the pages for users name is there', (t) => {
   const flags = new Set(
-    [...Object.values(OPTIONS), ...Object.values(UNINSTALL_OPTIONS), ...Object.values(IPAMD_PROGRAM.options)].map(
-      ({ flag }) => flag,
-    ),
+    [OPTIONS, UNINSTALL_OPTIONS, ...[IPAMD_PROGRAM, SCHEDULER_PROGRAM, WEBHOOK_PROGRAM].map(({ options }) => options)]
+      .flatMap((table) => Object.values(table))
+      .map(({ flag }) => flag),
   );
-  const unknown = ['docs/operations.md', 'docs/upgrade.md', 'docs/install.md', 'docs/uninstall.md'].flatMap((page) =>
+  const unknown = [
+    'docs/operations.md',
+    'docs/upgrade.md',
+    'docs/install.md',
+    'docs/uninstall.md',
+    'docs/static-ip.md',
+  ].flatMap((page) =>
     [...read(page).matchAll(/`--([a-z-]+)/g)].map(([, flag = '']) => flag).filter((flag) => !flags.has(flag)),
   );
   t.deepEqual(unknown, []);
