@@ -252,16 +252,17 @@ function add(world: World, { planted }: Setting, pod: number): Move<World> | und
   const { state: pool, result } = lease(usable, { key, families: [4], nowMs });
   if (result.kind === 'exhausted') return undefined;
   const { addresses } = result;
-  const leases = new Map(agent.journal.leases).set(key, leaseOf(pod, addresses));
+  const leases = new Map(agent.journal.leases).set(key, leaseOf(key, addresses));
   const cooldowns = new Map(agent.journal.cooldowns);
   for (const { ip } of addresses) cooldowns.delete(ip);
   const next = withAgent(world, { pool, journal: { ...agent.journal, leases, cooldowns } });
   return { label: `pod${pod}: ADD gives ${addresses.map(({ ip }) => ip).join(' ')}`, next, isFair: true };
 }
 
-function leaseOf(pod: number, addresses: readonly PoolAddress[]): Lease {
+/** The journal's entry of a sandbox that has these addresses. */
+export function leaseOf(key: string, addresses: readonly PoolAddress[]): Lease {
   return {
-    containerId: `pod${pod}`,
+    containerId: key.split('/')[0] ?? key,
     ifName: 'eth0',
     network: 'tke-eni',
     plugin: 'route-eni',

@@ -17,6 +17,8 @@ export type CloudEni = {
   readonly eniId: string;
   readonly name: string;
   readonly isAttached: boolean;
+  /** The instance that it is on, or was made for. Default: the one there is. */
+  readonly instanceId?: string;
   /** Sorted. */
   readonly ips: readonly string[];
 };
@@ -87,6 +89,8 @@ function firstEffectsOf(cloud: CloudTruth, intent: Intent, ips: readonly string[
       const left = eni.ips.filter((ip) => !gone.includes(ip));
       return [done(withEni(cloud, { ...eni, ips: left }), { action: intent.action, ips: gone }, gone.join(' '))];
     }
+    case 'MigratePrivateIpAddress':
+      return [move(cloud, eni, intent)];
     default:
       throw new Error(`the model has no ${intent.action}`);
   }
@@ -107,7 +111,27 @@ function create(cloud: CloudTruth, intent: Intent, ips: readonly string[]): read
   });
 }
 
+function move(cloud: CloudTruth, source: CloudEni | undefined, { targetENIID, ips = [] }: Intent): CloudEffect {
+  const target = cloud.enis.find(({ eniId }) => eniId === targetENIID);
+  if (source === undefined || target === undefined) return refused(cloud, 'ResourceNotFound');
+  if (!source.isAttached || !target.isAttached) return refused(cloud, 'UnsupportedOperation.InvalidState');
+  if (!ips.every((ip) => source.ips.includes(ip))) return refused(cloud, 'InvalidParameterValue');
+  if (target.ips.length + ips.length > CLOUD_LIMITS.ipsPerEni) return refused(cloud, 'LimitExceeded');
+  const left = withEni(cloud, { ...source, ips: source.ips.filter((ip) => !ips.includes(ip)) });
+  const there = withEni(left, { ...target, ips: [...target.ips, ...ips].sort() });
+  return done(there, { action: 'MigratePrivateIpAddress', ips }, ips.join(' '));
+}
+
+function assignExact(cloud: CloudTruth, eni: CloudEni, wanted: readonly string[]): CloudEffect {
+  const taken = new Set([...cloud.enis.flatMap((one) => one.ips), ...cloud.foreign]);
+  if (wanted.some((ip) => taken.has(ip))) return refused(cloud, 'ResourceInUse');
+  if (eni.ips.length + wanted.length > CLOUD_LIMITS.ipsPerEni) return refused(cloud, 'LimitExceeded');
+  const next = withEni(cloud, { ...eni, ips: [...eni.ips, ...wanted].sort() });
+  return done(next, { action: 'AssignPrivateIpAddresses', ips: wanted }, wanted.join(' '));
+}
+
 function assign(cloud: CloudTruth, eni: CloudEni, intent: Intent, ips: readonly string[]): readonly CloudEffect[] {
+  if (intent.ips !== undefined) return [assignExact(cloud, eni, intent.ips)];
   const count = intent.ipCount ?? 0;
   if (eni.ips.length + count > CLOUD_LIMITS.ipsPerEni) return [refused(cloud, 'InvalidParameterValue.LimitExceeded')];
   const choices = choose(freeIps(cloud, ips), count);
@@ -125,9 +149,13 @@ function attachResult(eni: CloudEni): IntentResult {
   return { action: 'AttachNetworkInterface', eni: seenEni(eni) };
 }
 
-/** What a sweep sees of the node: everything, as it is. */
-export function sightOf(cloud: CloudTruth): CloudSight {
-  return { enis: new Map(cloud.enis.map((eni) => [eni.eniId, seenEni(eni)])), isComplete: true };
+/** What a sweep sees of a node: everything, as it is. What is on another instance is another node's. */
+export function sightOf(cloud: CloudTruth, instanceId: string = INSTANCE_ID): CloudSight {
+  const enis = cloud.enis.map((eni): SeenEni => {
+    const isOthers = (eni.instanceId ?? INSTANCE_ID) !== instanceId;
+    return isOthers ? { ...seenEni(eni), isForeign: true, isOthers } : seenEni(eni);
+  });
+  return { enis: new Map(enis.map((eni) => [eni.eniID, eni])), isComplete: true };
 }
 
 /** Describes an ENI as the cloud does. */
@@ -143,7 +171,7 @@ export function seenEni(eni: CloudEni): SeenEni {
     subnetCIDR: SUBNET_CIDR,
     gateway: '10.0.0.1',
     state: 'AVAILABLE',
-    ...(eni.isAttached ? { instanceID: INSTANCE_ID, deviceIndex: 1 } : {}),
+    ...(eni.isAttached ? { instanceID: eni.instanceId ?? INSTANCE_ID, deviceIndex: 1 } : {}),
     securityGroups: [],
     ips: eni.ips,
     pendingIps: [],

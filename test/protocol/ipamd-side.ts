@@ -2,7 +2,7 @@ import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-
 import { decideIntentTurn } from '../../ipamd/nec/decide-intent-turn.ts';
 import { decideNode } from '../../ipamd/nec/decide-node.ts';
 import { baselineOf, withConfirmedOffers } from '../../ipamd/nec/decide-trust.ts';
-import type { Ids, Intent, IntentOutcome, Leader } from '../../ipamd/nec/decision.ts';
+import type { CloudSight, Ids, Intent, IntentOutcome, Leader } from '../../ipamd/nec/decision.ts';
 import { findDrift } from '../../ipamd/nec/find-drift.ts';
 import { finishIntent, resendIntent } from '../../ipamd/nec/finish-intent.ts';
 import { judgeIntent } from '../../ipamd/nec/judge-intent.ts';
@@ -21,8 +21,13 @@ const LONG_MS = 1e9;
  * refused and changes nothing, so only those on the object as it is matter. Without the guard they are two.
  */
 export function ipamdMoves(world: World, setting: Setting): readonly Move<World>[] {
+  return [...nodeMoves(world, setting), ...crash(world)];
+}
+
+/** Lists what happens for one node while its leader lives. */
+export function nodeMoves(world: World, setting: Setting): readonly Move<World>[] {
   const calls = world.calls.flatMap((_, i) => landCall(world, setting, i));
-  const moves = [...calls, ...ownMoves(world, setting), ...crash(world)];
+  const moves = [...calls, ...ownMoves(world, setting)];
   return world.calls.length === 0 ? moves : moves.map((move) => ({ ...move, next: withoutSpent(move.next) }));
 }
 
@@ -76,6 +81,10 @@ class Turn {
     return this.setting.planted !== 'no-epoch' && (spec.observedSupplyEpoch ?? 0) > (status.supplyEpoch ?? 0);
   }
 
+  get sight(): CloudSight {
+    return sightOf(this.world.cloud, this.setting.instanceId);
+  }
+
   get leader(): Leader {
     return { epoch: this.world.ipamd.epoch, clusterId: 'cls-1', requestTimeoutSeconds: 60 };
   }
@@ -85,7 +94,8 @@ class Turn {
     const { spec } = this.read;
     const isBlind = this.setting.planted === 'no-epoch';
     const seen = isBlind ? { ...spec, observedSupplyEpoch: 0 } : spec;
-    const view = viewOf(this.world, seen, status, this.setting);
+    const bare = viewOf(this.world, seen, status, this.setting);
+    const view = this.setting.also?.(bare) ?? bare;
     // What the cloud refused rests for a while: a look comes first, or the audit.
     const blocked = new Set([...view.blocked, ...(refused === undefined ? [] : keysOf(refused))]);
     const decision = decideNode({ ...view, blocked }, this.leader, this.ids);
@@ -121,8 +131,9 @@ class Turn {
   }
 }
 
-function keysOf({ action, eniID }: Intent): readonly string[] {
-  return [`call/${action}`, `call/${action}/${eniID ?? ''}`];
+function keysOf({ action, eniID, claim }: Intent): readonly string[] {
+  const ofClaim = claim === undefined ? [] : [`claim/${claim}`];
+  return [`call/${action}`, `call/${action}/${eniID ?? ''}`, ...ofClaim];
 }
 
 function idOf(number: number): string {
@@ -135,7 +146,8 @@ function words({ action, eniID, ips, ipCount }: Intent): string {
   return `calls ${short}${about.map((part) => (part === undefined ? '' : ` ${part}`)).join('')}`;
 }
 
-function viewOf({ cloud }: World, spec: NodeEniConfigSpec, status: NodeEniConfigStatus, { ips }: Setting): NodeView {
+function viewOf({ cloud }: World, spec: NodeEniConfigSpec, status: NodeEniConfigStatus, setting: Setting): NodeView {
+  const { ips } = setting;
   return {
     nodeName: 'node-1',
     uid: 'uid-1',
@@ -143,7 +155,7 @@ function viewOf({ cloud }: World, spec: NodeEniConfigSpec, status: NodeEniConfig
     status,
     leaving: 'no',
     instance: {
-      instanceId: INSTANCE_ID,
+      instanceId: setting.instanceId ?? INSTANCE_ID,
       instanceType: 'S5.SMALL1',
       zone: 'ap-guangzhou-3',
       vpcId: 'vpc-1',
@@ -273,7 +285,7 @@ function outcomeOf(answer: CloudAnswer, intent: Intent, turn: Turn): IntentOutco
   if (answer.kind === 'done') return { kind: 'done', result: answer.result };
   const refused: IntentOutcome = { kind: 'refused', error: { code: answer.code, message: answer.code } };
   if (QUOTA.includes(answer.code) || intent.action === 'CreateNetworkInterface') return refused;
-  const judged = judgeIntent(intent, sightOf(turn.world.cloud), turn.read.status);
+  const judged = judgeIntent(intent, turn.sight, turn.read.status);
   return judged === 'repeat' ? refused : judged;
 }
 
@@ -285,7 +297,7 @@ function settle(turn: Turn, intent: Intent, outcome: IntentOutcome, label: strin
     return [{ label: `${label}; knows of no such intent`, next: turn.world, isFair: true }];
   }
   const known = isOnRecord ? status : { ...status, intents: [...(status.intents ?? []), intent] };
-  const finished = finishIntent(known, intent, outcome, turn.ids);
+  const finished = finishIntent(known, intent, outcome, turn.ids, turn.setting.reserved);
   return turn.decide(finished, label, true, outcome.kind === 'refused' ? intent : undefined);
 }
 
@@ -301,7 +313,7 @@ function resolve(world: World, setting: Setting): readonly Move<World>[] {
     if (mustWait && ours.length > 0) return [];
     if (decideIntentTurn(intent, { ...context, nowMs: LONG_MS }).kind === 'wait') return [];
     const turn = new Turn(world, setting);
-    const judged = judgeIntent(intent, sightOf(world.cloud), turn.read.status);
+    const judged = judgeIntent(intent, turn.sight, turn.read.status);
     const label = `describes what became of ${words(intent).slice('calls '.length)}`;
     if (judged === 'repeat') {
       const again = resendIntent(turn.read.status, intent, world.ipamd.epoch);
@@ -322,9 +334,9 @@ function look(world: World, setting: Setting): readonly Move<World>[] {
 
 /** Makes the status anew, once no call of its own is under way, and what a former leader sent was waited out. */
 function rebuild(turn: Turn): readonly Move<World>[] {
-  const { calls, cloud, ipamd, nec } = turn.world;
+  const { calls, ipamd, nec } = turn.world;
   if (calls.some(({ isHeard, intent }) => isHeard || intent.leaderEpoch !== ipamd.epoch)) return [];
-  const rebuilt = rebuildStatus(nec.status, nec.spec, sightOf(cloud), turn.ids);
+  const rebuilt = rebuildStatus(nec.status, nec.spec, turn.sight, turn.ids);
   return turn.write(rebuilt, 'makes the restored object anew from the cloud');
 }
 
@@ -332,9 +344,9 @@ function rebuild(turn: Turn): readonly Move<World>[] {
 function audit(world: World, setting: Setting): readonly Move<World>[] {
   const turn = new Turn(world, setting);
   if (turn.isOld) return [];
-  const drift = findDrift(turn.read.status, sightOf(world.cloud));
+  const drift = findDrift(turn.read.status, turn.sight);
   if (drift.length === 0) return [];
-  const rebuilt = rebuildStatus(turn.read.status, turn.read.spec, sightOf(world.cloud), turn.ids);
+  const rebuilt = rebuildStatus(turn.read.status, turn.read.spec, turn.sight, turn.ids, undefined, setting.reserved);
   const named = drift.map(({ kind, eniID, ip }) => [kind, eniID, ip].filter(Boolean).join(' ')).join(', ');
   return turn.write(rebuilt, `finds ${named}`);
 }

@@ -14,8 +14,17 @@ import type { AgentSide, Call, Nec, World } from './world.ts';
  * The answer is good until the next call.
  */
 export function keyOfWorld(world: World): Int32Array {
-  const { agent, ipamd, nec, backup } = world;
   const namer = new Namer();
+  addWorld(namer, world);
+  const { backup, nec } = world;
+  // Epochs grow by one: how far one is above the object's matters while the object's may reach it, which takes a restore.
+  const lowest = backup?.status.supplyEpoch ?? (world.wasRestored ? nec.status.supplyEpoch : undefined);
+  return namer.name(world.ipamd.epoch, lowest ?? Number.POSITIVE_INFINITY);
+}
+
+/** Adds what tells a world from another. */
+export function addWorld(namer: Namer, world: World): void {
+  const { agent, ipamd, nec, backup } = world;
   namer.add(tokensOfTruth(world.cloud));
   namer.add(tokensOf(keyOfAnswers(world)));
   namer.add(tokensOfHead(nec));
@@ -36,9 +45,6 @@ export function keyOfWorld(world: World): Int32Array {
   namer.add(
     tokensOf(`|${[...world.pods].sort().join()}+${world.left.pods}|${resting.join()}${world.wasRestored ? 'r' : ''}`),
   );
-  // Epochs grow by one: how far one is above the object's matters while the object's may reach it, which takes a restore.
-  const lowest = backup?.status.supplyEpoch ?? (world.wasRestored ? nec.status.supplyEpoch : undefined);
-  return namer.name(ipamd.epoch, lowest ?? Number.POSITIVE_INFINITY);
 }
 
 /** Remembers what was made of a part: parts are frozen and shared by many states. */
@@ -97,24 +103,44 @@ function keyOfNec(nec: Nec): string {
 
 const keyOfStatus = cached((status: NodeEniConfigStatus): string => {
   const enis = (status.eniInfos ?? []).map((eni) => {
-    const ips = (eni.addresses ?? []).map(({ ip, assignmentID, state }) => `${ip}~${assignmentID}~${state[0]}`);
+    const ips = (eni.addresses ?? []).map(
+      ({ ip, assignmentID, state, claim }) => `${ip}~${assignmentID}~${state[0]}${markOf(claim)}`,
+    );
     return `${eni.eniID}~${eni.name ?? ''}~${eni.state}${eni.draining === true ? 'd' : ''}~${eni.assignmentID ?? ''}~${eni.deviceIndex ?? ''}[${ips.join()}]`;
   });
   return `@e${status.supplyEpoch ?? 0} ${enis.join(' ')} {${(status.intents ?? []).map(keyOfIntent).join(' ')}}`;
 });
 
+/** Whose a kept address is. */
+function markOf(claim: { readonly name: string; readonly uid?: string } | undefined): string {
+  return claim === undefined ? '' : `*${claim.name}/${claim.uid ?? ''}`;
+}
+
 const tokensOfStatus = cached((status: NodeEniConfigStatus) => tokensOf(keyOfStatus(status)));
 
 const keyOfIntent = cached((intent: Intent): string => {
-  const { id, action, phase, leaderEpoch, resourceName, taskID, eniID, ips, ipCount, lastError } = intent;
+  const { id, action, phase, leaderEpoch, resourceName, taskID, eniID, targetENIID, ips, ipCount, lastError } = intent;
   // What went wrong before the call was sent again is for people.
   const error = phase === 'Unclear' ? lastError?.code : undefined;
-  const words = [id, action, phase, `@l${leaderEpoch}`, resourceName, taskID, eniID, ips?.join('+'), ipCount, error];
+  const words = [
+    id,
+    action,
+    phase,
+    `@l${leaderEpoch}`,
+    resourceName,
+    taskID,
+    eniID,
+    targetENIID,
+    ips?.join('+'),
+    ipCount,
+    error,
+    intent.claim,
+  ];
   return words.map((word) => word ?? '').join();
 });
 
-const keyOfRequest = cached(({ id, action, eniID, ips, ipCount }: Intent): string =>
-  [id, action, eniID ?? '', ips?.join('+') ?? '', ipCount ?? ''].join(),
+const keyOfRequest = cached(({ id, action, eniID, targetENIID, ips, ipCount }: Intent): string =>
+  [id, action, eniID ?? '', targetENIID ?? '', ips?.join('+') ?? '', ipCount ?? ''].join(),
 );
 
 function keyOfCall({ intent, answer, isHeard }: Call): string {
@@ -127,8 +153,8 @@ const tokensOfPool = cached(({ epoch, addresses, enis }: AgentSide['pool']) => {
 });
 
 const tokensOfJournal = cached((journal: AgentSide['journal']) => {
-  const leases = [...journal.leases.values()].flatMap(({ addresses }) =>
-    addresses.map(({ ip, eniId, assignmentId }) => `${ip}~${eniId}~${assignmentId}`),
+  const leases = [...journal.leases.values()].flatMap(({ addresses, podUid }) =>
+    addresses.map(({ ip, eniId, assignmentId }) => `${ip}~${eniId}~${assignmentId}${podUid}`),
   );
   const cooldowns = [...journal.cooldowns.values()].map(
     ({ ip, eniId, assignmentId, coolUntilMs }) => `${ip}~${eniId}~${assignmentId}~@t${coolUntilMs}`,
@@ -151,15 +177,17 @@ const tokensOfWrites = cached((writes: AgentSide['writes']) => {
 });
 
 const keyOfAddress = cached((address: PoolAddress): string => {
-  const { ip, eniId, assignmentId, state, standing, offered, next, coolUntilMs, freedAtMs } = address;
+  const { ip, eniId, assignmentId, state, standing, offered, next, coolUntilMs, freedAtMs, claim } = address;
   const times = `${coolUntilMs === undefined ? '' : `@t${coolUntilMs}`}/${freedAtMs === undefined ? '' : `@t${freedAtMs}`}`;
-  const later = next === undefined ? '' : `${next.eniId}~${next.assignmentId}~${next.standing}`;
-  return `${ip}~${eniId}~${assignmentId}~${state}${standing}${offered ? 'o' : ''}${later}${times}`;
+  const later = next === undefined ? '' : `${next.eniId}~${next.assignmentId}~${next.standing}${markOf(next.claim)}`;
+  return `${ip}~${eniId}~${assignmentId}~${state}${standing}${offered ? 'o' : ''}${later}${times}${markOf(claim)}`;
 });
 
 const keyOfSupply = cached(({ epoch, enis }: NonNullable<AgentSide['journal']['supply']>): string => {
   const each = enis.map((eni) => {
-    const ips = eni.addresses.map(({ ip, assignmentId, state }) => `${ip}~${assignmentId}~${state[0]}`);
+    const ips = eni.addresses.map(
+      ({ ip, assignmentId, state, claim }) => `${ip}~${assignmentId}~${state[0]}${markOf(claim)}`,
+    );
     return `${eni.eniId}${eni.attached ? '+' : '-'}${eni.draining ? 'd' : ''}${ips.join()}`;
   });
   return `@e${epoch} ${each.join(' ')}`;

@@ -6,6 +6,7 @@ import { EMPTY_POOL, type PoolState } from '../../agent/pool/pool-state.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { type Baseline, baselineOf } from '../../ipamd/nec/decide-trust.ts';
 import type { Intent } from '../../ipamd/nec/decision.ts';
+import type { NodeView } from '../../ipamd/nec/node-view.ts';
 import { type CloudAnswer, type CloudTruth, EMPTY_CLOUD } from './cloud-truth.ts';
 
 /** One state of everything: frozen, and each step makes another. */
@@ -104,6 +105,11 @@ export type Setting = {
   readonly budget: Budget;
   /** A restore finds the agent acquainted with what ipamd wrote last; else it may come while the agent knows less. */
   readonly restoreFindsAgentInformed?: boolean;
+  /** The instance of the node, and what its view has beside. Default: the only one, nothing. */
+  readonly instanceId?: string;
+  readonly also?: (view: NodeView) => NodeView;
+  /** Claims by the address that is theirs. Default: none. */
+  readonly reserved?: ReadonlyMap<string, string>;
   readonly planted?: PlantedFault;
   /** Looks at the addresses of Pods alone: for planted faults that other invariants show sooner. */
   readonly isUseAllThatCounts?: boolean;
