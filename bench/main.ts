@@ -19,6 +19,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   'device-plugin': () => import('./device-plugin.ts'),
   cluster: () => import('./cluster.ts'),
   cli: () => import('./cli.ts'),
+  scheduler: () => import('./scheduler.ts'),
 };
 
 const wanted = process.argv.slice(2);

@@ -6,8 +6,11 @@ import type { FitQuestion } from './decide-fit.ts';
 export function questionOf(index: SchedulerIndex, demand: PodDemand): FitQuestion {
   const claim = demand.isStatic ? index.claim(demand.key) : undefined;
   const ids = demand.nominatedSubnetIds ?? claim?.nominatedSubnetIds;
+  const isPlain = !demand.isStatic && ids === undefined && demand.directEnis === 0 && demand.eips === 0;
   return {
     demand,
+    isPlain,
+    holders: index.holdersOf(demand.key),
     kept: demand.isStatic ? index.keptOf(demand) : undefined,
     nominated: ids?.map((subnetId) => ({ subnetId, zone: index.zoneOf(subnetId) })),
     promise: index.reservationOf(demand.uid),

@@ -12,18 +12,18 @@ export type FilterOutcome = {
   readonly isWorthWaiting: boolean;
 };
 
-/** Judges nodes by name. Pure. */
+/** Judges nodes; `views` are what is known of them, in the order of their names. Pure. */
 export function decideFilter(
   question: FitQuestion,
   names: readonly string[],
-  viewOf: (name: string) => NodeView | undefined,
+  views: readonly (NodeView | undefined)[],
 ): FilterOutcome {
   const fitting: string[] = [];
   const failed: Record<string, string> = {};
   const unresolvable: Record<string, string> = {};
   let isPassing = false;
-  for (const name of names) {
-    const refusal = decideFit(question, viewOf(name));
+  for (const [index, name] of names.entries()) {
+    const refusal = decideFit(question, views[index]);
     if (refusal === undefined) fitting.push(name);
     else if (refusal.isUnresolvable) unresolvable[name] = refusal.reason;
     else failed[name] = refusal.reason;

@@ -13,6 +13,10 @@ export type FitQuestion = {
   readonly nominated: readonly NominatedSubnet[] | undefined;
   /** What it is promised already: that place is its own. */
   readonly promise: Reservation | undefined;
+  /** Nodes on which its kept address, or its exclusive ENI, is already. */
+  readonly holders: ReadonlySet<string>;
+  /** Asks for places on shared ENIs and for nothing else: so do most Pods, and most nodes have some. */
+  readonly isPlain: boolean;
 };
 
 /** A subnet that a Pod accepts. */
@@ -31,6 +35,7 @@ export type Refusal = {
 /** Judges a node for a Pod: undefined when it fits. The answer is of this moment alone. Pure. */
 export function decideFit(question: FitQuestion, view: NodeView | undefined): Refusal | undefined {
   const { demand } = question;
+  if (question.isPlain && view !== undefined && view.routeFree >= demand.routeIps) return undefined;
   if (view?.node?.isSuper === true) return undefined;
   if (view?.nec === undefined || view.room === undefined) return NO_NEC;
   return (
@@ -53,7 +58,7 @@ function placeRefusal(question: FitQuestion, view: NodeView): Refusal | undefine
   const { nec } = view;
   if (nec === undefined || !demand.isStatic) return nominatedRefusal(nominated, view);
   if (!nec.isStatic) return forGood('StaticIPDisabled (enableStaticIP of its NodeENIConfig is not true)');
-  if (isHolding(view, demand)) return undefined;
+  if (isHolding(question, view)) return undefined;
   if (kept?.ip === undefined) return nominatedRefusal(nominated, view);
   const { ip, subnetId, zone } = kept;
   const named = `kept address ${ip} is of ${subnetId ?? 'a subnet that no ENI is in'}`;
@@ -92,7 +97,7 @@ function routeRefusal(question: FitQuestion, view: NodeView, room: NodeRoom): Re
   const own = ownOf(demand, promise, view, room.route, demand.isStatic ? 1 : demand.routeIps);
   const short = shortage('InsufficientIPorENI', '', need, room.route, own);
   if (short !== undefined) return { reason: short, isUnresolvable: false, isPassing: isAtWork(view) };
-  if (isHolding(view, demand)) return undefined;
+  if (isHolding(question, view)) return undefined;
   const wanted = subnetsOf(demand, kept, nominated);
   if (wanted === undefined) return undefined;
   const { enis, mostEnis } = room;
@@ -162,8 +167,8 @@ function shortage(
 }
 
 /** Tells whether the address, or the exclusive ENI, that is kept for a Pod is on a node already. Pure. */
-export function isHolding({ nec }: NodeView, { isStatic, key }: PodDemand): boolean {
-  return isStatic && nec?.enis.some(({ claims }) => claims.includes(key)) === true;
+export function isHolding({ demand, holders }: FitQuestion, { name }: NodeView): boolean {
+  return demand.isStatic && holders.size > 0 && holders.has(name);
 }
 
 function isAtWork({ nec }: NodeView): boolean {

@@ -42,5 +42,6 @@ function without(view: NodeView, gone: readonly PodDemand[]): NodeView {
     eip: { ...room.eip, taken: room.eip.taken - freed.eip },
   };
   const { name, node, nec, eniRooms } = view;
-  return { name, node, nec, eniRooms, room: after };
+  const routeFree = (after.route.most ?? 0) - after.route.taken;
+  return { name, node, nec, eniRooms, room: after, routeFree };
 }

@@ -15,14 +15,13 @@ export type Score = { readonly Host: string; readonly Score: number };
 
 /**
  * Scores nodes: best where the Pod's kept address is, then where an ENI of its subnet is; nodes that are alike in that are
- * told apart by what they have free, so that Pods spread. Pure.
+ * told apart by what they have free, so that Pods spread. `views` are in the order of `names`. Pure.
  */
 export function decideScores(
   question: FitQuestion,
   names: readonly string[],
-  viewOf: (name: string) => NodeView | undefined,
+  views: readonly (NodeView | undefined)[],
 ): readonly Score[] {
-  const views = names.map(viewOf);
   const frees = views.map((view) => freeOf(question, view));
   const mostFree = Math.max(1, ...frees);
   return names.map((name, index) => {
@@ -34,7 +33,7 @@ export function decideScores(
 function scoreOf(question: FitQuestion, view: NodeView | undefined, share: number): number {
   const { demand, kept, nominated } = question;
   if (view === undefined) return 0;
-  if (isHolding(view, demand)) return MOST_SCORE;
+  if (isHolding(question, view)) return MOST_SCORE;
   const wanted = demand.isStatic && kept?.subnetId !== undefined ? [kept.subnetId] : nominated?.map(idOf);
   if (wanted === undefined) return Math.round(MOST_SCORE * share);
   const isIn = view.nec?.enis.some(({ isServing, subnetId }) => isServing && wanted.includes(subnetId)) === true;
@@ -46,8 +45,8 @@ function idOf({ subnetId }: { readonly subnetId: string }): string {
 }
 
 function freeOf({ demand }: FitQuestion, view: NodeView | undefined): number {
-  const room = view?.room;
-  if (room === undefined) return 0;
-  const { most, taken } = demand.directEnis > 0 ? room.direct : room.route;
-  return most === undefined ? 0 : Math.max(0, most - taken);
+  if (view === undefined) return 0;
+  if (demand.directEnis === 0) return Math.max(0, view.routeFree);
+  const { most = 0, taken = 0 } = view.room?.direct ?? {};
+  return Math.max(0, most - taken);
 }

@@ -1,4 +1,5 @@
 import type { ClaimFacts, NecFacts, NodeFacts, VipFacts } from './facts.ts';
+import { NameRun } from './name-run.ts';
 import { type EniRoom, eniRoomsOf, type NodeRoom, roomOf } from './node-room.ts';
 import type { PodDemand } from './pod-demand.ts';
 import { expiryOf, type Moment, type Reservation } from './reservation.ts';
@@ -13,6 +14,8 @@ export type NodeView = {
   readonly room: NodeRoom | undefined;
   /** What its ENIs have left, one by one. */
   readonly eniRooms: readonly EniRoom[];
+  /** Places on shared ENIs that are free; minus infinity without a NodeENIConfig. Said here, for most Pods ask no more. */
+  readonly routeFree: number;
 };
 
 /** What is known of a kept address, or of the wish for one. */
@@ -37,6 +40,8 @@ export class SchedulerIndex {
   readonly #claims = new Map<string, ClaimFacts>();
   readonly #vips = new Map<string, VipFacts>();
   readonly #vipsByClaim = new Map<string, Set<string>>();
+  /** Claim -> the nodes on which its address, or its exclusive ENI, is. */
+  readonly #holders = new Map<string, Set<string>>();
   /** Pods by uid, bound or not. */
   readonly #pods = new Map<string, PodDemand>();
   /** Bound Pods of kept addresses by key: at most two at a time, and the second only while the first is forgotten. */
@@ -44,6 +49,7 @@ export class SchedulerIndex {
   /** By `claim/<key>` and `pod/<uid>`. */
   readonly #reservations = new Map<string, Reservation>();
   readonly #subnets = new SubnetBook();
+  readonly #run = new NameRun((name: string) => this.#nodes.get(name));
 
   /** @param ttlMs how long a reservation holds */
   constructor(ttlMs: number) {
@@ -64,6 +70,11 @@ export class SchedulerIndex {
   /** Returns what is known of a node; undefined when nothing is. */
   node(name: string): NodeView | undefined {
     return this.#nodes.get(name);
+  }
+
+  /** Returns what is known of many nodes, in the order of their names. */
+  nodesOf(names: readonly string[]): readonly (NodeView | undefined)[] {
+    return this.#run.resolve(names);
   }
 
   claim(key: string): ClaimFacts | undefined {
@@ -95,6 +106,11 @@ export class SchedulerIndex {
     };
   }
 
+  /** Returns the nodes on which the address, or the exclusive ENI, that is kept for a claim is; while it moves, two. */
+  holdersOf(key: string): ReadonlySet<string> {
+    return this.#holders.get(key) ?? NOBODY;
+  }
+
   /** Returns the zone of a subnet; undefined when no node has an ENI in it. */
   zoneOf(subnetId: string): string | undefined {
     return this.#subnets.get(subnetId)?.zone;
@@ -108,6 +124,8 @@ export class SchedulerIndex {
   setNec(name: string, facts: NecFacts | undefined): void {
     const at = this.#at(name);
     this.#subnets.change(at.nec, facts);
+    for (const { claims } of at.nec?.enis ?? []) for (const key of claims) removeFrom(this.#holders, key, name);
+    for (const { claims } of facts?.enis ?? []) for (const key of claims) addTo(this.#holders, key, name);
     at.setNec(facts);
     this.#drop(name);
   }
@@ -211,13 +229,18 @@ export class SchedulerIndex {
     const isBound = (key: string): boolean => this.#boundUids.has(key);
     const made = new IndexedNode(name, isBound);
     this.#nodes.set(name, made);
+    this.#run.forget();
     return made;
   }
 
   #drop(name: string): void {
-    if (this.#nodes.get(name)?.isEmpty === true) this.#nodes.delete(name);
+    if (this.#nodes.get(name)?.isEmpty !== true) return;
+    this.#nodes.delete(name);
+    this.#run.forget();
   }
 }
+
+const NOBODY: ReadonlySet<string> = new Set();
 
 /** One node; what it has left is counted when somebody asks, and once for each change. */
 class IndexedNode implements NodeView {
@@ -228,6 +251,7 @@ class IndexedNode implements NodeView {
   readonly #isBound: (key: string) => boolean;
   #nec: NecFacts | undefined;
   #room: NodeRoom | undefined;
+  #routeFree: number | undefined;
   #eniRooms: readonly EniRoom[] | undefined;
 
   constructor(name: string, isBound: (key: string) => boolean) {
@@ -243,6 +267,12 @@ class IndexedNode implements NodeView {
     if (this.#nec === undefined) return undefined;
     this.#room ??= roomOf(this.#nec, { pods: this.pods.values(), reservations: this.#inForce() });
     return this.#room;
+  }
+
+  get routeFree(): number {
+    const room = this.#routeFree === undefined ? this.room : undefined;
+    this.#routeFree ??= room === undefined ? Number.NEGATIVE_INFINITY : (room.route.most ?? 0) - room.route.taken;
+    return this.#routeFree;
   }
 
   get eniRooms(): readonly EniRoom[] {
@@ -263,6 +293,7 @@ class IndexedNode implements NodeView {
 
   touch(): void {
     this.#room = undefined;
+    this.#routeFree = undefined;
     this.#eniRooms = undefined;
   }
 

@@ -47,7 +47,7 @@ export async function filter(deps: FilterDeps, body: unknown, signal: AbortSigna
 }
 
 function decide({ index }: FilterDeps, demand: PodDemand, names: readonly string[]): FilterOutcome {
-  return decideFilter(questionOf(index, demand), names, (name) => index.node(name));
+  return decideFilter(questionOf(index, demand), names, index.nodesOf(names));
 }
 
 function allOf(names: readonly string[]): FilterOutcome {

@@ -10,5 +10,5 @@ export function prioritize(deps: VerbDeps, body: unknown): readonly Score[] {
   const demand = readPodDemand(pod);
   if (demand === undefined) return names.map((name) => ({ Host: name, Score: 0 }));
   beginTurn(deps);
-  return decideScores(questionOf(deps.index, demand), names, (name) => deps.index.node(name));
+  return decideScores(questionOf(deps.index, demand), names, deps.index.nodesOf(names));
 }
