@@ -13,11 +13,13 @@ import { collectInvalid } from './collect.ts';
 import type { AgentConfig } from './config/options.ts';
 import { decideRuleMode } from './decide-rule-mode.ts';
 import { detach } from './detach.ts';
+import { followEgressExempt, restoreEgressExempt } from './eip/follow-egress-exempt.ts';
 import { followReadiness } from './follow-readiness.ts';
 import { type Gate, holdOf } from './gate.ts';
 import { removeConflist } from './install/conflist.ts';
 import { openInstallation } from './installation.ts';
 import { intakeOf, joinCluster, openDevicePlugin } from './join-cluster.ts';
+import { readBootId } from './journal/boot-id.ts';
 import { openJournal } from './journal/journal.ts';
 import { livenessOf } from './liveness.ts';
 import { startMaintenance } from './maintenance.ts';
@@ -75,6 +77,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const devices = openDevicePlugin(config, parts, runtime, cluster);
   await adoptIfUnknown(config, parts, { journal, kernel, supply, signal: down.signal });
   chooseRuleMode(config, parts, hasNftables, runtime.events);
+  if (config.egress === 'node') restoreEgressExempt(state, config.stateDir, readBootId());
   const loop = openRepairLoop(config, parts, gate);
   const intake = intakeOf(config, parts, cluster, () => loop.kick('supply'));
   const unsubscribe = supply.subscribe((event) => takeSupply(intake, event));
@@ -111,6 +114,11 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
     },
   });
   void cluster?.publish(isReady, down.signal);
+  if (cluster !== undefined && config.egress === 'node') {
+    const { pods } = cluster;
+    const { conntrack } = useCases;
+    void followEgressExempt({ state, pods, conntrack, log, kick: () => loop.kick('EIP') }, down.signal);
+  }
 
   return {
     close: async () => {

@@ -1,11 +1,12 @@
-import { ENI_IP_RESOURCE } from '../crd/names.ts';
+import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE } from '../crd/names.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
 import { invariant } from '../runtime/invariant.ts';
 import { type ClusterSide, openCluster } from './cluster/cluster.ts';
 import { NO_EVENTS } from './cluster/node-events.ts';
 import type { AgentConfig } from './config/options.ts';
-import { readEniIps } from './device-plugin/count-addresses.ts';
+import { readDirectEnis, readEniIps } from './device-plugin/count-addresses.ts';
 import { type DevicePlugin, startDevicePlugin } from './device-plugin/device-plugin.ts';
+import { readEips } from './eip/count-eips.ts';
 import type { AgentParts, AgentRuntime } from './parts.ts';
 import type { SupplyIntakeDeps } from './supply-intake.ts';
 
@@ -40,6 +41,18 @@ export function openDevicePlugin(
         prefix: 'eni-ip',
         socketName: 'tke-eni-ip.sock',
         count: () => readEniIps(state, supply.latest()),
+      },
+      {
+        name: DIRECT_ENI_RESOURCE,
+        prefix: 'direct-eni',
+        socketName: 'tke-direct-eni.sock',
+        count: () => readDirectEnis(state, supply.latest()),
+      },
+      {
+        name: EIP_RESOURCE,
+        prefix: 'eip',
+        socketName: 'tke-eip.sock',
+        count: () => readEips(state, supply.latest()),
       },
     ],
     changes: [state.changed, state.demandChanged, supplyTold],

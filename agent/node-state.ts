@@ -5,7 +5,7 @@ import { AddsUnderWay } from './adds-under-way.ts';
 import type { WaitingAdd } from './demand/find-waiting.ts';
 import { DirectEniPool } from './direct/direct-eni-pool.ts';
 import type { HostLink } from './eni/locate-enis.ts';
-import type { Cooldown, EniRecord, JournalContent } from './journal/journal-content.ts';
+import { type Cooldown, type EniRecord, type JournalContent, parted } from './journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
 import { directPodNetworkOf, podNetworkOf } from './journal/pod-network.ts';
 import type { Supply } from './journal/supply.ts';
@@ -60,6 +60,8 @@ export class NodeState {
     readonly podUid: string;
   }) => 'pool' | 'own' | undefined = () => 'pool';
   ruleMode: RuleMode = 'compact';
+  /** Addresses of Pods that ask for an EIP; of use with `--egress=node` alone. In order. */
+  egressExempt: readonly string[] = [];
   /** Every conflict that the log was told of. */
   reportedConflicts: readonly string[] = [];
   /** Those of them that keep packets from their way; empty when all is well. */
@@ -130,11 +132,6 @@ export class NodeState {
     const record = this.eniRecords.get(lease.eniId);
     return record === undefined ? undefined : podNetworkOf(lease, record);
   }
-}
-
-/** Parts what is of whole ENIs from what is of single addresses. */
-function parted<T extends { readonly isWholeEni?: true }>(all: readonly T[]): readonly [readonly T[], readonly T[]] {
-  return [all.filter(({ isWholeEni }) => isWholeEni === true), all.filter(({ isWholeEni }) => isWholeEni !== true)];
 }
 
 function familiesOf(enis: readonly Pick<Supply['enis'][number], 'primary'>[]): readonly Family[] {

@@ -51,7 +51,13 @@ export function createPrimaryFinder({ state, log, readHostView, wanted, settings
       if (primary === undefined) return undefined;
       const subnets = (state.supply?.enis ?? []).flatMap((eni) => eni.primary.map(({ subnetCidr }) => subnetCidr));
       const found = nodeNetworkOf(settings, primary, state.familiesOfNode(), subnets);
-      return { ...found, ruleMode: state.ruleMode, ...(hasDirect(state) ? { hasDirect: true } : {}) };
+      const isExempting = settings.egress === 'node' && state.egressExempt.length > 0;
+      return {
+        ...found,
+        ruleMode: state.ruleMode,
+        ...(hasDirect(state) ? { hasDirect: true } : {}),
+        ...(isExempting ? { egressExempt: state.egressExempt } : {}),
+      };
     },
     primary: () => primary,
   };

@@ -165,6 +165,7 @@ const supply: Decoder<Supply> = record(
       ),
     ),
     allocatable: optional(wholeCount),
+    maxEips: optional(wholeCount),
     direct: optional(directSupply),
     isStaticIpEnabled: optional(isTrue),
     takenOver: optional(list(record({ ip: someText, leaseKey: someText }, 'ignore'))),

@@ -5,7 +5,7 @@ export const NODE_RECORD_FILE = 'node.json';
 
 /**
  * The node as the agent last planned it: with the journal's leases it makes the whole desired state again, for those who
- * look at a node whose agent is dead. Of no use to the agent itself.
+ * look at a node whose agent is dead. The agent itself takes from it which addresses are exempt from `--egress=node`.
  */
 export type NodeRecord = {
   readonly bootId: string;

@@ -9,6 +9,8 @@ export type Supply = {
   readonly warm: WarmTargets;
   /** Most Pod addresses that the node can have now, as far as its subnets give them; absent when they do not limit it. */
   readonly allocatable?: number;
+  /** Most public addresses that its Pods can have; absent while nobody says. */
+  readonly maxEips?: number;
   /** ENIs that Pods get as a whole; absent on a node that has none and may have none. */
   readonly direct?: DirectSupply;
   /** Pods of the node may keep their addresses; absent: they may not, or nobody says. */

@@ -1,8 +1,9 @@
+import { readEipWish } from '../../crd/eip-wish.ts';
 import { POD_ANNOTATION } from '../../crd/names.ts';
 import { readNetworks } from '../../crd/pod-networks.ts';
 import { isStaticPod } from '../../crd/pod-wishes.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { Faults, isRecord } from '../../runtime/decode.ts';
 
 /** What the agent keeps of a Pod of its node that may have an address of ours. */
 export type PodRecord = {
@@ -15,6 +16,10 @@ export type PodRecord = {
   readonly isRunning: boolean;
   /** It gets the address that is kept for its name, and no other. */
   readonly keepsAddress?: true;
+  /** It has, or is to have, a public address of its own. */
+  readonly asksForEip?: true;
+  /** It has an ENI as a whole: any of the pool, or one that is kept or prepared for it. Absent: it shares one. */
+  readonly direct?: 'pool' | 'own';
   /** As its status says. */
   readonly ips: readonly string[];
 };
@@ -26,6 +31,7 @@ export function podUidOf({ annotations, uid }: KubeObject['metadata']): string {
 
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 const SHARED_ENI = 'tke-route-eni';
+const WHOLE_ENI = 'tke-direct-eni';
 
 /**
  * Takes from a Pod what the agent keeps; undefined for one that has no address of ours: in the host's network, in another
@@ -36,7 +42,9 @@ export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undef
   const phase = status['phase'];
   if (spec['hostNetwork'] === true || phase === 'Succeeded' || phase === 'Failed') return undefined;
   const asked = metadata.annotations?.[POD_ANNOTATION.networks] ?? '';
-  if (asked.trim() !== '' && !readNetworks(asked).includes(SHARED_ENI)) return undefined;
+  const networks = readNetworks(asked);
+  const isDirect = networks.includes(WHOLE_ENI);
+  if (asked.trim() !== '' && !networks.includes(SHARED_ENI) && !isDirect) return undefined;
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
@@ -44,8 +52,20 @@ export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undef
     isAlive: metadata.deletionTimestamp === undefined,
     isRunning: phase === 'Running',
     ...(isStaticPod(metadata.annotations) ? { keepsAddress: true } : {}),
+    ...(isAskingForEip(metadata.annotations) ? { asksForEip: true } : {}),
+    ...(isDirect ? { direct: needsOwnEni(metadata.annotations) ? 'own' : 'pool' } : {}),
     ips: ipsOf(status),
   };
+}
+
+/** Its address is kept, or it has security groups that only an ENI of its own can have. */
+function needsOwnEni(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
+  return isStaticPod(annotations) || (annotations[POD_ANNOTATION.securityGroups] ?? '').trim() !== '';
+}
+
+/** One whose wish cannot be read gets no EIP, and the node's address serves it. */
+function isAskingForEip(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
+  return readEipWish(annotations, new Faults()) !== undefined;
 }
 
 function ipsOf(status: Readonly<Record<string, unknown>>): readonly string[] {

@@ -18,6 +18,7 @@ const DEFAULT_WARM_TARGET = 5;
  */
 export function supplyOfConfig(config: NodeEniConfigFields, settings: NodeSettings = {}): Supply {
   const allocatable = config.status?.allocatableRouteENIIPs;
+  const maxEips = config.status?.maxEIPs;
   const direct = directSupplyOf(config, settings);
   return {
     nodeName: config.metadata.name,
@@ -26,6 +27,7 @@ export function supplyOfConfig(config: NodeEniConfigFields, settings: NodeSettin
     warm: warmTargetsOf(config, settings),
     ...(direct === undefined ? {} : { direct }),
     ...(allocatable === undefined ? {} : { allocatable }),
+    ...(maxEips === undefined ? {} : { maxEips }),
     ...(config.spec?.enableStaticIP === true ? { isStaticIpEnabled: true } : {}),
   };
 }
