@@ -86,7 +86,10 @@ export const SPEC = {
   ),
   maxRouteENI: policy.optional(eniCount, 'Most shared ENIs on the node. Not below what is in use.'),
   maxIPPerENI: policy.optional(wholeNumber(0, MOST_IPS), 'Most Pod addresses on one ENI, its primary not counted.'),
-  maxDirectENI: policy.optional(eniCount, 'Most exclusive ENIs on the node. Not below what is in use.'),
+  maxDirectENI: policy.optional(
+    eniCount,
+    'Most exclusive ENIs on the node, kept ones included. Not below what is in use. Absent: the node serves none.',
+  ),
   routeENIIPMinWarmTarget: policy.optional(ipCount, 'Spare addresses below which more are asked for; default 5.'),
   routeENIIPMaxWarmTarget: policy.optional(ipCount, 'Spare addresses above which some are given back; default 5.'),
   directENIMinWarmTarget: policy.optional(eniCount, 'Spare exclusive ENIs below which more are asked for; default 1.'),
@@ -177,6 +180,10 @@ export const STATUS = {
   staticRouteENIIPs: ipamd.optional(
     ipCount,
     'How many places on shared ENIs kept addresses have, or are about to have: the pool of the agent has the rest.',
+  ),
+  staticDirectENIs: ipamd.optional(
+    eniCount,
+    'How many exclusive ENIs are kept for Pods of one name, or are about to be: the pool of the agent has the rest of maxDirectENI.',
   ),
   directENIs: ipamd.optional(eniCount, 'How many exclusive ENIs are attached; for kubectl get.'),
   maxEIPs: ipamd.optional(

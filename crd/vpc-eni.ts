@@ -3,7 +3,7 @@ import { type Resource, resourceOf } from './decode-resource.ts';
 import { ownedBy, part } from './field.ts';
 import { INTENTS, intent } from './intent.ts';
 import { AGE_COLUMN, resourceKind } from './resource-kind.ts';
-import { choice, instant, ipv4, ipv6, listOf, macAddress, objectOf, sentence } from './value.ts';
+import { choice, instant, ipv4, ipv6, listOf, macAddress, network, objectOf, sentence } from './value.ts';
 
 const ipamd = ownedBy('ipamd');
 const people = ownedBy('people');
@@ -27,6 +27,8 @@ const STATUS = {
   mac: ipamd.optional(macAddress, 'Its MAC address.'),
   primaryIP: ipamd.optional(ipv4, 'Its own IPv4 address.'),
   primaryIPv6: ipamd.optional(ipv6, 'Its own IPv6 address.'),
+  gateway: ipamd.optional(ipv4, "The subnet's IPv4 gateway."),
+  subnetCIDR: ipamd.optional(network(4), "The subnet's IPv4 network."),
   instanceID: ipamd.optional(id, 'The instance that it is attached to.'),
   retainedSince: ipamd.optional(instant, 'When its last Pod was gone; its expiry counts from here.'),
   intents: ipamd.optional(listOf(intent, INTENTS), 'Cloud calls under way for it.'),

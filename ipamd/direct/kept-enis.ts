@@ -1,9 +1,29 @@
+import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { KeptEni } from '../nec/kept-eni.ts';
 import type { VpcEniEntry } from './vpc-eni-entry.ts';
 
-/** Puts the ENIs that are kept for Pods of one name into the words of a node's decisions, by id. Pure. */
-export function keptEnisOf(entries: Iterable<VpcEniEntry>): ReadonlyMap<string, KeptEni> {
+/** An ENI that the object of a node has with the mark of a claim. */
+export type MarkedEni = {
+  readonly nodeName: string;
+  readonly eni: NodeEniInfo;
+  /** `namespace/name` */
+  readonly claim: string;
+};
+
+/**
+ * Puts the ENIs that are kept for Pods of one name into the words of a node's decisions, by id: what VpcENIs say, and of
+ * one that has no VpcENI yet what the object of its node says. Pure.
+ */
+export function keptEnisOf(
+  entries: Iterable<VpcEniEntry>,
+  marked: Iterable<MarkedEni> = [],
+): ReadonlyMap<string, KeptEni> {
   const kept = new Map<string, KeptEni>();
+  for (const { nodeName, eni, claim } of marked) {
+    const { eniID: eniId, name = '', mac, primaryIP: primaryIp = '', subnetID: subnetId = '' } = eni;
+    const { gateway = '', subnetCIDR: subnetCidr = '' } = eni;
+    kept.set(eniId, { eniId, name, mac, primaryIp, subnetId, gateway, subnetCidr, claim, isFree: false, nodeName });
+  }
   for (const entry of entries) {
     const { eniId, claim, mac } = entry;
     if (eniId === '' || claim === '' || mac === '') continue;
@@ -12,16 +32,14 @@ export function keptEnisOf(entries: Iterable<VpcEniEntry>): ReadonlyMap<string, 
   return kept;
 }
 
-function keptEniOf({ eniId, name, mac, primaryIp, subnetId, claim, zone, phase, nodeName, isLeaving }: VpcEniEntry) {
+function keptEniOf(entry: VpcEniEntry): KeptEni {
+  const { eniId, name, mac, primaryIp, subnetId, gateway, subnetCidr, claim, zone, phase, nodeName } = entry;
+  const isWhole = [primaryIp, subnetId, gateway, subnetCidr].every((text) => text !== '');
   return {
-    eniId,
+    ...{ eniId, mac, primaryIp, subnetId, gateway, subnetCidr, claim },
     name: name === eniId ? '' : name,
-    mac,
-    primaryIp,
-    subnetId,
-    claim,
     ...(zone === '' ? {} : { zone }),
-    isFree: phase === 'Available' && !isLeaving,
+    isFree: phase === 'Available' && !entry.isLeaving && isWhole,
     ...(nodeName === '' ? {} : { nodeName }),
   };
 }

@@ -87,6 +87,8 @@ function statusOf(
     phase,
     ...own,
     ...(eni?.primaryIP === undefined ? {} : { primaryIP: eni.primaryIP }),
+    ...(eni?.gateway === undefined ? {} : { gateway: eni.gateway }),
+    ...(eni?.subnetCIDR === undefined ? {} : { subnetCIDR: eni.subnetCIDR }),
     ...(place !== undefined && isOnNode(phase) ? { instanceID: place.instanceId } : {}),
     ...(isKept && !isInUse ? { retainedSince: retainedSince ?? nowText } : {}),
   };

@@ -11,6 +11,8 @@ export type VpcEniEntry = {
   readonly mac: string;
   readonly primaryIp: string;
   readonly subnetId: string;
+  readonly gateway: string;
+  readonly subnetCidr: string;
   readonly nodeName: string;
   readonly zone: string;
   readonly phase: string;
@@ -48,6 +50,8 @@ export function decodeVpcEni(object: KubeObject): VpcEniEntry {
     mac: textOf(status['mac']),
     primaryIp: textOf(status['primaryIP']),
     subnetId: textOf(spec['subnetID']),
+    gateway: textOf(status['gateway']),
+    subnetCidr: textOf(status['subnetCIDR']),
     nodeName: textOf(spec['nodeName']),
     zone: labels?.[ENI_ZONE_LABEL] ?? '',
     phase: textOf(status['phase']),

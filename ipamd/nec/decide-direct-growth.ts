@@ -2,14 +2,23 @@ import type { CallPriority } from '../../cloud/cloud.ts';
 import type { Mutation } from '../../crd/intent.ts';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { ClaimWish } from './claim-wish.ts';
-import { isOtherZone, keptEniOf, wantedGroupsOf, wishOf } from './decide-direct-marks.ts';
+import { isOtherZone, isWantedHere, keptEniOf, wantedGroupsOf, wishOf } from './decide-direct-marks.ts';
 import { instanceHold, placeHold, quotaHold, subnetHold } from './decide-growth.ts';
-import type { Intent } from './decision.ts';
+import type { Ids, Intent, Leader } from './decision.ts';
 import { MODE_TAG } from './direct-creation.ts';
-import { awaitedWishes, type DirectSupply, directEnisOf, directSupplyOf } from './direct-supply.ts';
-import type { SubnetChoice } from './node-view.ts';
+import { awaitedWishes, type DirectSupply, directEnisOf, directSupplyOf, isFor } from './direct-supply.ts';
+import type { NodeView, SubnetChoice } from './node-view.ts';
 import { isSameData } from './same-data.ts';
-import { begin, CALL_UNDER_WAY, type Hold, holdIfBlocked, LOOK_AGAIN_MS, type Scene, type Step } from './scene.ts';
+import {
+  begin,
+  CALL_UNDER_WAY,
+  type Hold,
+  holdIfBlocked,
+  LOOK_AGAIN_MS,
+  type Scene,
+  type Step,
+  sceneOf,
+} from './scene.ts';
 
 /** Why the Pods of one claim wait; without a claim: why the pool does. */
 export type DirectHold = Hold & { readonly claim?: string };
@@ -52,6 +61,15 @@ export function planDirectGrowth(scene: Scene): DirectPlan {
 
 type Planned = DirectCall | DirectHold;
 
+/** What a look that begins nothing makes of ids. */
+const NO_IDS: Ids = { next: () => 'looked', now: () => '1970-01-01T00:00:00Z' };
+
+/** Tells why claims whose Pods are on the node wait for their exclusive ENI: by key. Pure. */
+export function directWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string, string> {
+  const { holds } = planDirectGrowth(sceneOf(view, view.status, leader, NO_IDS));
+  return new Map(holds.flatMap(({ claim, message }) => (claim === undefined ? [] : [[claim, message] as const])));
+}
+
 /** Until they are in force the Pod does not get its ENI. */
 function planGroups(scene: Scene): readonly Planned[] {
   const { view, busy } = scene;
@@ -59,12 +77,20 @@ function planGroups(scene: Scene): readonly Planned[] {
     const { eniID } = eni;
     const wish = wishOf(view, eni);
     const securityGroups = wantedGroupsOf(view, eni);
-    if (wish?.want !== 'here' || securityGroups === undefined || eni.state !== 'Attached' || busy.has(eniID)) return [];
+    if (
+      wish === undefined ||
+      !isFor(wish, eni) ||
+      securityGroups === undefined ||
+      eni.state !== 'Attached' ||
+      busy.has(eniID)
+    )
+      return [];
     if (isSameData(eni.securityGroups, securityGroups)) return [];
     const text = `cannot set the security groups ${securityGroups.join(', ')} of ${eniID}`;
     const hold = holdIfBlocked(scene, [`call/ModifyNetworkInterfaceAttribute/${eniID}`], 'CloudRefused', text);
     if (hold !== undefined) return [{ ...hold, claim: wish.key }];
-    return [{ action: 'ModifyNetworkInterfaceAttribute', fields: { eniID, securityGroups }, priority: 'pod' }];
+    const fields = { eniID, securityGroups, claim: wish.key };
+    return [{ action: 'ModifyNetworkInterfaceAttribute', fields, priority: 'pod' }];
   });
 }
 
@@ -75,7 +101,7 @@ function planAttach(scene: Scene, supply: DirectSupply): readonly Planned[] {
   const isDue = (eni: NodeEniInfo) =>
     eni.state === 'Attaching' && eni.draining !== true && !busy.has(eni.eniID) && !view.stuck.has(eni.eniID);
   const due = directEnisOf(scene.status).filter(isDue);
-  const ofClaims = due.filter((eni) => wishOf(view, eni)?.want === 'here');
+  const ofClaims = due.filter((eni) => isWantedHere(view, eni));
   const ofPool = due.filter((eni) => eni.claim === undefined).slice(0, Math.max(0, supply.want - supply.have));
   return [...ofClaims, ...ofPool].map((eni) => attach(scene, supply, eni));
 }
@@ -91,7 +117,7 @@ function attach(scene: Scene, supply: DirectSupply, { eniID, claim }: NodeEniInf
         : (placeHold(scene) ??
           holdIfBlocked(scene, [`call/AttachNetworkInterface/${eniID}`], 'CloudRefused', `cannot attach ${eniID}`));
   if (hold !== undefined || instance === undefined) return { ...(hold ?? instanceHold(scene)), ...key };
-  const fields = { eniID, instanceID: instance.instanceId };
+  const fields = { eniID, instanceID: instance.instanceId, ...key };
   return { action: 'AttachNetworkInterface', fields, priority: priorityOf(scene, supply, claim !== undefined) };
 }
 
@@ -99,15 +125,23 @@ function attach(scene: Scene, supply: DirectSupply, { eniID, claim }: NodeEniInf
 function planForClaims(scene: Scene, supply: DirectSupply): readonly Planned[] {
   if (scene.view.leaving !== 'no') return [];
   return awaitedWishes(scene.view, scene.status).map((wish) => {
-    const one = elsewhereHold(scene, wish) ?? create(scene, supply, wish);
+    const one = busyElsewhere(scene, wish) ?? elsewhereHold(scene, wish) ?? create(scene, supply, wish);
     return 'action' in one ? one : { ...one, claim: wish.key };
   });
+}
+
+/** Another node makes or moves an ENI for the claim: a second one would be one too many. */
+function busyElsewhere(scene: Scene, { key }: ClaimWish): Hold | undefined {
+  if (scene.view.claimCallsElsewhere?.has(key) !== true)
+    return holdIfBlocked(scene, [`claim/${key}`], 'CloudRefused', `no exclusive ENI for ${key}`);
+  const message = `another node has a call under way for ${key}`;
+  return { kind: 'hold', reason: 'CallUnderWay', message, afterMs: SOON_MS };
 }
 
 /** The ENI that the Pod must have is not to be had here, or not yet. */
 function elsewhereHold(scene: Scene, wish: ClaimWish): Hold | undefined {
   const { view } = scene;
-  const kept = keptEniOf(view, wish.key);
+  const kept = keptEniOf(view, wish);
   if (kept === undefined && wish.source === undefined && wish.ip === undefined) return undefined;
   const eniId = kept?.eniId ?? wish.source?.eniId ?? '';
   if (kept !== undefined && isOtherZone(view, kept)) {

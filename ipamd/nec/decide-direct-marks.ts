@@ -1,7 +1,8 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { claimMarkOf } from './claim-marks.ts';
 import type { ClaimWish } from './claim-wish.ts';
-import { claimKeyOf, claimOfKey } from './direct-creation.ts';
-import { awaitedWishes, directSupplyOf } from './direct-supply.ts';
+import { eniClaimOf } from './direct-creation.ts';
+import { awaitedWishes, directSupplyOf, isFor } from './direct-supply.ts';
 import type { KeptEni } from './kept-eni.ts';
 import type { NodeView } from './node-view.ts';
 import { offersOf } from './offers.ts';
@@ -15,20 +16,38 @@ import { detachingEni, isShared, withEnis } from './with-enis.ts';
  */
 export function decideDirectMarks(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const enis = status.eniInfos ?? [];
-  if (enis.every(isShared) && awaitedWishes(view, status).length === 0) return status;
+  if (enis.every(isShared) && awaitedWishes(view, status).length === 0) return withStaticPlaces(view, status);
   const busy = busyEnis(status);
   const marked = withEnis(
     status,
     enis.flatMap((eni) => (isShared(eni) ? [eni] : marking(view, eni, busy.has(eni.eniID)))),
   );
-  return withArrivals(view, withRevived(view, marked, busy), busy);
+  return withStaticPlaces(view, withArrivals(view, withRevived(view, marked, busy), busy));
 }
+
+/** The count is there while there is something to count. */
+function withStaticPlaces(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
+  const { kept, awaited } = directSupplyOf(view, status);
+  const { staticDirectENIs: held, ...rest } = status;
+  const count = Math.min(kept + awaited, MOST_ENIS);
+  if ((held ?? 0) === count) return status;
+  return count === 0 ? rest : { ...rest, staticDirectENIs: count };
+}
+
+/** The bound of the schema. */
+const MOST_ENIS = 64;
 
 /** Finds what the node has to do for the Pods that an ENI is kept for; undefined for one of the pool, or when nobody knows. */
 export function wishOf({ claims }: Pick<NodeView, 'claims'>, eni: NodeEniInfo): ClaimWish | undefined {
-  const key = claimKeyOf(eni);
+  const key = eniClaimOf(eni);
   const wish = key === undefined ? undefined : claims?.get(key);
   return wish?.mode === 'direct-eni' ? wish : undefined;
+}
+
+/** Tells whether the Pod that an ENI is kept for is on this node, and is to have this one. Pure. */
+export function isWantedHere(view: Pick<NodeView, 'claims'>, eni: NodeEniInfo): boolean {
+  const wish = wishOf(view, eni);
+  return wish !== undefined && isFor(wish, eni);
 }
 
 /**
@@ -38,18 +57,30 @@ export function wishOf({ claims }: Pick<NodeView, 'claims'>, eni: NodeEniInfo): 
 export function wantedGroupsOf(view: NodeView, eni: NodeEniInfo): readonly string[] | undefined {
   if (eni.claim === undefined) return view.securityGroups;
   const wish = wishOf(view, eni);
-  return wish?.want === 'here' ? (wish.securityGroupIds ?? view.securityGroups) : undefined;
+  return wish !== undefined && isFor(wish, eni) ? (wish.securityGroupIds ?? view.securityGroups) : undefined;
 }
 
-/** Tells whether an ENI is on its way to be kept by its VpcENI alone: taken off its instance, and not to be deleted. Pure. */
-export function isHandedOver(view: NodeView, eni: NodeEniInfo): boolean {
-  const isOff = eni.state === 'Detaching' && eni.deviceIndex === undefined;
-  return isOff && eni.claim !== undefined && wishOf(view, eni)?.want !== 'free';
+/**
+ * Tells whether an ENI is on its way to be kept by its VpcENI alone: it is kept, and was taken off its instance. No node
+ * deletes one, for another may have it already; who keeps VpcENIs does when its claim has ended. Pure.
+ */
+export function isHandedOver({ state, deviceIndex, claim }: NodeEniInfo): boolean {
+  return state === 'Detaching' && deviceIndex === undefined && claim !== undefined;
 }
 
-/** Finds the kept ENI of a claim, wherever it is. Pure. */
-export function keptEniOf({ keptEnis }: Pick<NodeView, 'keptEnis'>, key: string): KeptEni | undefined {
-  return [...(keptEnis?.values() ?? [])].find(({ claim }) => claim === key);
+/** Its VpcENI has it, or says that another node does. */
+function isTaken({ keptEnis, nodeName }: NodeView, { eniID }: NodeEniInfo): boolean {
+  const kept = keptEnis?.get(eniID);
+  return kept !== undefined && (kept.isFree || (kept.nodeName !== undefined && kept.nodeName !== nodeName));
+}
+
+/** Finds the kept ENI of a wish's claim, wherever it is; of several the one with the address that it must be. Pure. */
+export function keptEniOf(
+  { keptEnis }: Pick<NodeView, 'keptEnis'>,
+  { key, ip }: Pick<ClaimWish, 'key' | 'ip'>,
+): KeptEni | undefined {
+  const ofClaim = [...(keptEnis?.values() ?? [])].filter(({ claim }) => claim === key);
+  return ip === undefined ? ofClaim[0] : ofClaim.find(({ primaryIp }) => primaryIp === ip);
 }
 
 /** ENIs that an intent is under way for. */
@@ -62,8 +93,8 @@ function marking(view: NodeView, held: NodeEniInfo, isBusy: boolean): readonly N
   const eni = withLostMark(view, held);
   if (eni.claim === undefined) return [eni];
   const wish = wishOf(view, eni);
-  if (wish?.want === 'here') return [admitted(view, eni, wish, isBusy)];
-  if (!isBusy && isHandedOver(view, eni) && view.keptEnis?.get(eni.eniID)?.isFree === true) return [];
+  if (wish !== undefined && isFor(wish, eni)) return [admitted(view, eni, wish, isBusy)];
+  if (!isBusy && isHandedOver(eni) && isTaken(view, eni)) return [];
   if (wish === undefined) return [eni];
   const free = withUid(eni, undefined);
   // It never came here, and nobody waits for it any more.
@@ -74,8 +105,7 @@ function marking(view: NodeView, held: NodeEniInfo, isBusy: boolean): readonly N
 /** After a restore the object does not know whom an ENI of its is kept for; its VpcENI does. */
 function withLostMark({ keptEnis }: NodeView, eni: NodeEniInfo): NodeEniInfo {
   const kept = eni.claim === undefined ? keptEnis?.get(eni.eniID) : undefined;
-  const claim = kept === undefined ? undefined : claimOfKey(kept.claim);
-  return claim === undefined ? eni : { ...eni, claim };
+  return kept === undefined ? eni : { ...eni, claim: claimMarkOf(kept.claim) };
 }
 
 function admitted(view: NodeView, eni: NodeEniInfo, { podUid }: ClaimWish, isBusy: boolean): NodeEniInfo {
@@ -94,10 +124,7 @@ function withUid(eni: NodeEniInfo, uid: string | undefined): NodeEniInfo {
 function withRevived(view: NodeView, status: NodeEniConfigStatus, busy: ReadonlySet<string>): NodeEniConfigStatus {
   if (view.leaving !== 'no') return status;
   const isBack = (eni: NodeEniInfo) =>
-    eni.state === 'Detaching' &&
-    eni.deviceIndex === undefined &&
-    !busy.has(eni.eniID) &&
-    wishOf(view, eni)?.want === 'here';
+    eni.state === 'Detaching' && eni.deviceIndex === undefined && !busy.has(eni.eniID) && isWantedHere(view, eni);
   return (status.eniInfos ?? []).filter(isBack).reduce((current, { eniID }) => {
     if (directSupplyOf(view, current).placesLeft === 0) return current;
     const revive = (eni: NodeEniInfo) => (eni.eniID === eniID ? revived(eni) : eni);
@@ -122,10 +149,11 @@ function arriving(
   wish: ClaimWish,
   busy: ReadonlySet<string>,
 ): NodeEniConfigStatus {
-  const claim = claimOfKey(wish.key);
-  if (claim === undefined) return status;
+  // Another node's call may bring it one: two would be one too many.
+  if (view.claimCallsElsewhere?.has(wish.key) === true) return status;
+  const claim = claimMarkOf(wish.key);
   const enis = status.eniInfos ?? [];
-  const kept = keptEniOf(view, wish.key);
+  const kept = keptEniOf(view, wish);
   if (kept !== undefined) {
     const mayCome = kept.isFree && !isOtherZone(view, kept) && directSupplyOf(view, status).placesLeft > 0;
     const isNew = !enis.some((eni) => eni.eniID === kept.eniId);
@@ -147,12 +175,12 @@ export function isOtherZone({ instance }: NodeView, { zone }: KeptEni): boolean 
 
 /** What its VpcENI tells; the rest comes with the attachment. */
 function entryOf(
-  { eniId, mac, name, subnetId }: KeptEni,
+  { eniId, mac, name, primaryIp, subnetId, gateway, subnetCidr }: KeptEni,
   claim: { readonly namespace: string; readonly name: string },
 ): NodeEniInfo {
   const named = name === '' ? {} : { name };
-  const subnet = subnetId === '' ? {} : { subnetID: subnetId };
-  return { eniID: eniId, mac, mode: 'direct-eni', ...named, ...subnet, state: 'Attaching', claim, addresses: [] };
+  const place = { primaryIP: primaryIp, gateway, subnetID: subnetId, subnetCIDR: subnetCidr };
+  return { eniID: eniId, mac, mode: 'direct-eni', ...named, ...place, state: 'Attaching', claim, addresses: [] };
 }
 
 /** One of the pool that no Pod has and none is about to get: offered by the agent, or never attached so far. */

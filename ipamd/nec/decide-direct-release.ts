@@ -1,7 +1,7 @@
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { isHandedOver, wishOf } from './decide-direct-marks.ts';
 import { removeEni } from './decide-removal.ts';
-import { type DirectSupply, directEnisOf, directSupplyOf } from './direct-supply.ts';
+import { type DirectSupply, directEnisOf, directSupplyOf, isFor } from './direct-supply.ts';
 import { type Offers, offersOf } from './offers.ts';
 import type { Hold, Scene, Step } from './scene.ts';
 
@@ -19,7 +19,7 @@ export function decideDirectRelease(scene: Scene): Step {
   const ready = free.filter((eni) => eni.state !== 'Detaching' && mayGo(scene, supply, offers, eni));
   let hold: Step;
   for (const eni of [...going, ...ready]) {
-    const step = isHandedOver(view, eni) ? handedOver(eni) : removeEni(scene, eni);
+    const step = isHandedOver(eni) ? handedOver(eni) : removeEni(scene, eni);
     if (step?.kind === 'begin') return step;
     hold ??= step;
   }
@@ -49,7 +49,7 @@ function mayGo(scene: Scene, supply: DirectSupply, offers: Offers, eni: NodeEniI
 /** While its Pod is here it stays; nothing is guessed of a claim that nobody knows. */
 function mayKeptGo({ view }: Scene, offers: Offers, eni: NodeEniInfo): boolean {
   const wish = wishOf(view, eni);
-  if (wish === undefined || wish.want === 'here' || eni.claim?.uid !== undefined) return false;
+  if (wish === undefined || isFor(wish, eni) || eni.claim?.uid !== undefined) return false;
   if (wish.want === 'keep' && view.leaving === 'no') return false;
   const isAway = wish.mayTakeOver === true && view.inUse?.has(eni.primaryIP ?? '') !== true;
   return eni.state === 'Attached' && (isAway || offers.isEniOffered(eni));

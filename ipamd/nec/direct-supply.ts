@@ -1,7 +1,7 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { ClaimWish } from './claim-wish.ts';
 import type { Intent } from './decision.ts';
-import { claimKeyOf, isDirectCreation } from './direct-creation.ts';
+import { eniClaimOf, isDirectCreation } from './direct-creation.ts';
 import { eniPlacesOf } from './eni-places.ts';
 import type { NodeView } from './node-view.ts';
 import { unseenCreations } from './supply.ts';
@@ -67,11 +67,15 @@ export function directCreationsOf(status: NodeEniConfigStatus): readonly Intent[
 
 /** Lists the wishes for an exclusive ENI here of which the node has nothing yet, no call under way either. Pure. */
 export function awaitedWishes(view: NodeView, status: NodeEniConfigStatus): readonly ClaimWish[] {
-  const known = new Set([
-    ...directEnisOf(status).map(claimKeyOf),
-    ...directCreationsOf(status).map((one) => one.claim),
-  ]);
-  return wishesHere(view).filter(({ key }) => !known.has(key));
+  const enis = directEnisOf(status);
+  const asked = new Set(directCreationsOf(status).map(({ claim }) => claim));
+  const isMet = (wish: ClaimWish) => enis.some((eni) => eniClaimOf(eni) === wish.key && isFor(wish, eni));
+  return wishesHere(view).filter((wish) => !asked.has(wish.key) && !isMet(wish));
+}
+
+/** Tells whether an ENI with the mark of a wish's claim is the one that its Pod is to have on this node. Pure. */
+export function isFor({ want, ip }: ClaimWish, { primaryIP }: NodeEniInfo): boolean {
+  return want === 'here' && (ip === undefined || ip === primaryIP);
 }
 
 /** Lists the wishes for an exclusive ENI on this node, by key. Pure. */

@@ -6,6 +6,9 @@ export type KeptEni = {
   readonly mac: string;
   readonly primaryIp: string;
   readonly subnetId: string;
+  /** Gateway and network of its subnet. */
+  readonly gateway: string;
+  readonly subnetCidr: string;
   /** `namespace/name` of the VpcIPClaim that it is kept for. */
   readonly claim: string;
   /** The zone of its subnet; absent: not known, the cloud tells when it is attached. */

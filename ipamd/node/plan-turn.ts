@@ -2,6 +2,7 @@ import type { CallPriority } from '../../cloud/cloud.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { type Allocatable, decideAllocatable } from '../nec/decide-allocatable.ts';
 import { claimWaitsOf } from '../nec/decide-claims.ts';
+import { directWaitsOf } from '../nec/decide-direct-growth.ts';
 import { decideIntentTurn } from '../nec/decide-intent-turn.ts';
 import { decideNode } from '../nec/decide-node.ts';
 import type { Decision, Intent } from '../nec/decision.ts';
@@ -98,11 +99,15 @@ export function planTurn(deps: NodeDeps, memory: NodeMemory, input: TurnInput, f
     ending: decided.ending,
     ...(deps.claimsWait === undefined || facts.parts.claims === undefined
       ? {}
-      : { claimWaits: claimWaitsOf(decided.view, deps.leader) }),
+      : { claimWaits: waitsOf(decided.view, deps.leader) }),
     allocatable: decideAllocatable(decided.view, decided.status),
     putBack: kept.ips,
     problems: [...problems, ...held],
   };
+}
+
+function waitsOf(view: NodeView, leader: NodeDeps['leader']): ReadonlyMap<string, string> {
+  return new Map([...claimWaitsOf(view, leader), ...directWaitsOf(view, leader)]);
 }
 
 /** A call that runs is no problem: it is told when it came to nothing. */
