@@ -1,0 +1,310 @@
+import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
+import type { NodeEniAddress, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
+import type { ClaimSource, ClaimWish } from '../../../ipamd/nec/claim-wish.ts';
+import { decodeNec } from '../../../ipamd/nec-cache.ts';
+import { BreakerBook } from '../../../ipamd/node/breaker-book.ts';
+import { CloudEyes } from '../../../ipamd/node/cloud-eyes.ts';
+import { NECS } from '../../../ipamd/node/nec-access.ts';
+import type { NodeDeps, NodeFactParts } from '../../../ipamd/node/node-deps.ts';
+import { NodeMemoryBook } from '../../../ipamd/node/node-memory.ts';
+import { reconcileNode } from '../../../ipamd/node/reconcile-node.ts';
+import { updateGuarded } from '../../../kube/guarded-update.ts';
+import { openInformer } from '../../../kube/informer.ts';
+import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
+import { silentLogger } from '../../../runtime/log.ts';
+import { startInProcessApi } from '../../kube-api/in-process.ts';
+import { installKinds } from '../../kube-api/install-kinds.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { CloudHost } from '../../vpc/api/host.ts';
+import { createInProcessApi } from '../../vpc/api/in-process.ts';
+import { CLOUD, CLUSTER, LEASE_MS, type StoredNec } from './node-scene.ts';
+
+/** The two nodes of the scene. */
+export const NODES = ['node-a', 'node-b'] as const;
+/** One of them. */
+export type KeptNodeName = (typeof NODES)[number];
+
+/** The claim of a Pod: where it is, and with which address. */
+export type KeptClaim = {
+  readonly uid?: string;
+  readonly node?: KeptNodeName;
+  readonly ip?: string;
+  readonly isEnding?: boolean;
+};
+
+/** Two nodes, their cloud, agents that offer what has no Pod, and one leader after the other. */
+export class KeptScene {
+  readonly clock = new VirtualClock();
+  readonly host = new CloudHost(CLOUD, this.clock, { seed: 5, latencyMs: [10, 30], taskMs: [300, 900] });
+  /** By `namespace/name`; changed by {@link KeptScene.put}. */
+  readonly claims = new Map<string, KeptClaim>();
+  readonly refused: string[] = [];
+  readonly waits = new Map<string, string>();
+  /** Addresses that sandboxes have: agents offer none of them. */
+  readonly inUse = new Set<string>();
+  /** Names of the calls that the leaders made, reading ones left out. */
+  readonly calls: string[] = [];
+  /** What must never be, and was: an address in use that is routed elsewhere. */
+  readonly violations: string[] = [];
+  /** The leader dies when it makes the call of this name, before the call reaches the cloud or after it. */
+  crashAt: { readonly action: string; readonly isAfter: boolean } | undefined;
+  readonly #api = startInProcessApi({ clock: this.clock, latencyMs: 4 });
+  readonly #wakes = new Map<string, () => void>();
+  #epoch = 0;
+  #ids = 0;
+  #stop = new AbortController();
+
+  /** Opens the scene; a leader is in office. */
+  static async open(): Promise<KeptScene> {
+    const scene = new KeptScene();
+    const kube = scene.#api.client({ userAgent: 'test' });
+    await scene.clock.run(installKinds(kube));
+    for (const name of NODES) {
+      scene.host.model.state.addInstance({ instanceId: instanceOf(name), cores: 2, subnetId: 'subnet-nodes000' });
+      const head = { apiVersion: 'networking.tke.cloud.tencent.com/v1', kind: 'NodeENIConfig', metadata: { name } };
+      await scene.clock.run(kube.create(NECS, { ...head, spec: { desiredRouteENIIP: 0 } }));
+      void scene.#runAgent(kube, name);
+    }
+    scene.lead();
+    return scene;
+  }
+
+  /** Changes a claim, and has both nodes looked at. */
+  put(key: string, claim: KeptClaim): void {
+    this.claims.set(key, claim);
+    for (const wake of this.#wakes.values()) wake();
+  }
+
+  /** The addresses of a node that carry a claim's mark. */
+  marked(name: KeptNodeName, key: string): readonly NodeEniAddress[] {
+    return this.#enis(name).flatMap((eni) =>
+      (eni.addresses ?? []).filter(({ claim }) => `${claim?.namespace}/${claim?.name}` === key),
+    );
+  }
+
+  /** The state of a node's object. */
+  nec(name: KeptNodeName): StoredNec | undefined {
+    const all = this.#api.objects('nodeeniconfigs', 'networking.tke.cloud.tencent.com');
+    return all.find(({ metadata }) => metadata.name === name) as StoredNec | undefined;
+  }
+
+  /** Whether nobody leads: the leader died. */
+  isLeaderless(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  /** Whether no call is on record. */
+  isQuiet(): boolean {
+    return NODES.every((name) => (this.nec(name)?.status?.intents ?? []).length === 0);
+  }
+
+  /** The ENI that an address is on by the cloud's word. */
+  eniOf(ip: string): string | undefined {
+    return [...this.host.model.state.enis.values()].find((eni) => eni.ips.has(ip))?.eniId;
+  }
+
+  /** Goes on until it holds; false when it does not within ten minutes. */
+  async until(holds: () => boolean): Promise<boolean> {
+    const endMs = this.clock.monotonicMs() + 600_000;
+    while (!holds()) {
+      if (this.clock.monotonicMs() >= endMs) return false;
+      await this.clock.advance(250);
+      this.#judge();
+    }
+    return true;
+  }
+
+  /** Ends the leader in office, and puts another there. */
+  lead(): void {
+    this.#stop.abort();
+    const stop = new AbortController();
+    this.#stop = stop;
+    this.#epoch += 1;
+    const cloud = createTencentCloud({
+      api: this.#watched(stop),
+      clock: this.clock,
+      random: seededRandom(this.#epoch),
+    });
+    const necs = openInformer({
+      client: this.#api.client({ userAgent: 'ipamd' }),
+      type: NECS,
+      decode: decodeNec,
+      clock: this.clock,
+      log: silentLogger,
+      random: seededRandom(this.#epoch),
+    });
+    void necs.start(stop.signal);
+    const deps: NodeDeps = {
+      cloud,
+      kube: this.#api.client({ userAgent: 'ipamd' }),
+      necs,
+      facts: {
+        viewOf: (name) => ({ kind: 'known', parts: this.#parts(name as KeptNodeName) }),
+        subnetUsed: () => undefined,
+        subnetFull: () => undefined,
+      },
+      leader: {
+        epoch: this.#epoch,
+        clusterId: CLUSTER,
+        requestTimeoutSeconds: 30,
+        term: { startedMs: this.clock.monotonicMs(), leaseMs: LEASE_MS, signal: stop.signal },
+      },
+      ids: {
+        next: () => (++this.#ids).toString(16).padStart(16, '0'),
+        now: () => new Date(this.clock.nowMs()).toISOString(),
+      },
+      clock: this.clock,
+      log: silentLogger,
+      events: { record: () => undefined },
+      observe: {},
+      claimRefused: (key, { code }) => this.refused.push(`${key} ${code}`),
+      claimsWait: (_node, waits) => {
+        for (const [key, why] of waits) this.waits.set(key, why);
+      },
+      breakers: new BreakerBook(this.clock),
+      eyes: new CloudEyes(cloud, this.clock, CLUSTER),
+      memory: new NodeMemoryBook(),
+      wake: (name) => this.#wakes.get(name)?.(),
+    };
+    for (const name of NODES) void this.#reconcile(deps, necs, name, stop.signal).catch(() => undefined);
+  }
+
+  async #reconcile(
+    deps: NodeDeps,
+    necs: { synced(signal: AbortSignal): Promise<unknown>; subscribe(hear: () => void): unknown },
+    name: KeptNodeName,
+    signal: AbortSignal,
+  ): Promise<void> {
+    let due = Promise.withResolvers<void>();
+    const wake = (): void => due.resolve();
+    this.#wakes.set(name, wake);
+    necs.subscribe(wake);
+    await necs.synced(signal);
+    while (!signal.aborted) {
+      due = Promise.withResolvers<void>();
+      const result = await reconcileNode(deps, name, signal).catch(() => ({ kind: 'again', afterMs: 1_000 }) as const);
+      const waitMs = result.kind === 'again' ? result.afterMs : 3_600_000;
+      const over = new AbortController();
+      const timer = this.clock.sleep(waitMs, AbortSignal.any([signal, over.signal])).catch(() => undefined);
+      await Promise.race([due.promise, timer]);
+      over.abort();
+    }
+  }
+
+  #watched(stop: AbortController): ReturnType<typeof createInProcessApi> {
+    const inner = createInProcessApi(this.host);
+    return {
+      ...inner,
+      call: async (action, request, signal) => {
+        signal.throwIfAborted();
+        if (!action.startsWith('Describe')) this.calls.push(action);
+        const crash = this.crashAt?.action === action ? this.crashAt : undefined;
+        if (crash !== undefined) this.crashAt = undefined;
+        if (crash?.isAfter === false) stop.abort();
+        signal.throwIfAborted();
+        const answer = await inner.call(action, request, signal);
+        if (crash?.isAfter === true) stop.abort();
+        signal.throwIfAborted();
+        return answer;
+      },
+    };
+  }
+
+  #enis(name: KeptNodeName): readonly NodeEniInfo[] {
+    return this.nec(name)?.status?.eniInfos ?? [];
+  }
+
+  #parts(name: KeptNodeName): NodeFactParts {
+    const { state } = this.host.model;
+    const other = NODES.find((one) => one !== name) ?? name;
+    const instance = state.instances.get(instanceOf(name));
+    const reserved = [...this.claims].flatMap(([key, { ip }]) => (ip === undefined ? [] : [[ip, key] as const]));
+    const moved = this.#enis(other).flatMap((eni) =>
+      (eni.addresses ?? []).flatMap(({ ip, state: held, claim }) =>
+        held === 'Assigned' && claim !== undefined ? [[ip, eni.eniID] as const] : [],
+      ),
+    );
+    return {
+      leaving: 'no',
+      instance: {
+        instanceId: instanceOf(name),
+        instanceType: instance?.instanceType ?? '',
+        zone: instance?.zone ?? '',
+        vpcId: instance?.vpcId ?? '',
+        isRunning: true,
+        secondaryEnis: 3,
+        secondaryIpsPerEni: 9,
+      },
+      maxRouteENI: undefined,
+      maxIPPerENI: undefined,
+      floor: 0,
+      initialDemand: 0,
+      subnets: [...state.subnets.values()]
+        .filter(({ subnetId }) => subnetId !== 'subnet-nodes000')
+        .map(({ subnetId, cidr, pool }) => ({ subnetId, cidr, freeIps: pool.free, isBlocked: false })),
+      securityGroups: undefined,
+      claims: new Map([...this.claims].flatMap(([key, claim]) => this.#wish(name, other, key, claim) ?? [])),
+      reservedIps: new Map(reserved),
+      movedTo: new Map(moved),
+    };
+  }
+
+  #wish(
+    name: KeptNodeName,
+    other: KeptNodeName,
+    key: string,
+    { uid, node, ip, isEnding }: KeptClaim,
+  ): readonly [readonly [string, ClaimWish]] | undefined {
+    const head = { key, mode: 'route-eni' as const, ...(ip === undefined ? {} : { ip }) };
+    if (isEnding === true) return [[key, { ...head, want: 'free' }]];
+    if (node === name && uid !== undefined) {
+      const source = this.#sourceOf(other, key);
+      return [[key, { ...head, want: 'here', podUid: uid, ...(source === undefined ? {} : { source }) }]];
+    }
+    if (this.marked(name, key).length === 0) return undefined;
+    return [[key, node === undefined ? { ...head, want: 'keep' } : { ...head, want: 'elsewhere', isAwaited: true }]];
+  }
+
+  #sourceOf(name: KeptNodeName, key: string): ClaimSource | undefined {
+    const [held] = this.marked(name, key);
+    const eni = this.#enis(name).find(({ addresses = [] }) => addresses.some(({ ip }) => ip === held?.ip));
+    if (held === undefined || eni === undefined) return undefined;
+    const isReleased = held.state === 'Releasing' && held.claim?.uid === undefined;
+    return { nodeName: name, eniId: eni.eniID, isAttached: eni.state === 'Attached', isReleased };
+  }
+
+  /** Offers every address without a Pod that no sandbox has; wants none for a pool. */
+  async #runAgent(kube: KubeClient, name: KeptNodeName): Promise<void> {
+    for (;;) {
+      await this.clock.sleep(500);
+      await updateGuarded(kube, NECS, { name }, (object) => this.#agentChange(object as StoredNec)).catch(
+        () => undefined,
+      );
+    }
+  }
+
+  #agentChange(object: StoredNec): KubeObject | undefined {
+    const addresses = (object.status?.eniInfos ?? []).flatMap((eni) => eni.addresses ?? []);
+    const idle = addresses.filter(
+      ({ ip, state, claim }) => state === 'Assigned' && claim?.uid === undefined && !this.inUse.has(ip),
+    );
+    const releasableIPs = idle.map(({ ip, assignmentID }) => ({ ip, assignmentID }));
+    const observedSupplyEpoch = Math.max(object.status?.supplyEpoch ?? 0, object.spec?.observedSupplyEpoch ?? 0);
+    const spec = { ...object.spec, releasableIPs, observedSupplyEpoch };
+    return JSON.stringify(spec) === JSON.stringify(object.spec) ? undefined : { ...object, spec };
+  }
+
+  /** What a sandbox has is routed to the instance that it is on. */
+  #judge(): void {
+    for (const { node, ip } of this.claims.values()) {
+      if (ip === undefined || node === undefined || !this.inUse.has(ip)) continue;
+      const eni = this.host.model.state.enis.get(this.eniOf(ip) ?? '');
+      if (eni?.attachment?.instanceId !== instanceOf(node)) this.violations.push(`${ip} is not routed to ${node}`);
+    }
+  }
+}
+
+function instanceOf(name: KeptNodeName): string {
+  return `ins-0000${name.slice('node-'.length)}000`;
+}
