@@ -40,6 +40,9 @@ export async function bind(deps: BindDeps, body: unknown, term: AbortSignal): Pr
   const demand = deps.index.pod(question.uid) ?? deps.recent.get(question.uid);
   if (demand === undefined) return failed(question, 'the Pod is not known here yet; the scheduler tries again');
   if (demand === 'none') return resultOf(question, await post(deps.client, question, term));
+  // The answer to an earlier try was lost, and the Pod was seen since.
+  if (demand.nodeName === question.nodeName) return { Error: '' };
+  if (demand.nodeName !== '') return failed(question, `it is bound to ${demand.nodeName}`);
   const now = beginTurn(deps);
   if (demand.isStatic && deps.index.claim(demand.key) === undefined) {
     return failed(question, `VpcIPClaim ${demand.key} is not there yet; tke-eni-ipamd makes it`);

@@ -1,0 +1,299 @@
+import test from 'ava';
+import fc from 'fast-check';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { KubeError } from '../../kube/kube-error.ts';
+import { silentLogger } from '../../runtime/log.ts';
+import { readClaim, readNec, readNode, readVip } from '../../scheduler/index/facts.ts';
+import { readPodDemand } from '../../scheduler/index/pod-demand.ts';
+import { SchedulerIndex } from '../../scheduler/index/scheduler-index.ts';
+import { bind } from '../../scheduler/verbs/bind.ts';
+import { RecentPods } from '../../scheduler/verbs/recent-pods.ts';
+import { seededRandom } from '../support/seeded-random.ts';
+import { NOW, rebuilt, TTL_MS } from './index-scene.ts';
+import { claimOf, necOf, podOf, vipOf } from './scheduler-scene.ts';
+
+const NODE_NAMES = ['n1', 'n2', 'n3'] as const;
+const POD_NAMES = ['web-0', 'web-1', 'a', 'b'] as const;
+const UIDS = ['1', '2'] as const;
+const IPS = ['10.1.0.1', '10.1.0.2', '10.2.0.1'] as const;
+
+const nodeName = fc.constantFrom(...NODE_NAMES);
+const podName = fc.constantFrom(...POD_NAMES);
+const ip = fc.constantFrom(...IPS);
+const isThere = fc.boolean();
+
+/** Everything that can happen to an index; the last of each key is what is there. */
+const change = fc.oneof(
+  fc.record({ kind: fc.constant('node' as const), name: nodeName, isThere, isSuper: fc.boolean() }),
+  fc.record({
+    kind: fc.constant('nec' as const),
+    name: nodeName,
+    isThere,
+    zone: fc.constantFrom('zone-1', 'zone-2'),
+    allocatable: fc.integer({ min: 0, max: 4 }),
+    kept: fc.dictionary(
+      ip,
+      podName.map((name) => `default/${name}`),
+      { maxKeys: 2 },
+    ),
+    isDirect: fc.boolean(),
+  }),
+  fc.record({
+    kind: fc.constant('claim' as const),
+    name: podName,
+    isThere,
+    ip: fc.option(ip),
+    node: fc.option(nodeName),
+    agoMs: fc.integer({ min: 0, max: 240_000 }),
+  }),
+  fc.record({ kind: fc.constant('vip' as const), ip, isThere, name: podName }),
+  fc.record({
+    kind: fc.constant('pod' as const),
+    name: podName,
+    uid: fc.constantFrom(...UIDS),
+    isThere,
+    node: fc.option(nodeName),
+    ip: fc.option(ip),
+    isOver: fc.boolean(),
+  }),
+  fc.record({ kind: fc.constant('reserve' as const), name: podName, uid: fc.constantFrom(...UIDS), node: nodeName }),
+  fc.record({ kind: fc.constant('look' as const), node: nodeName }),
+);
+
+type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
+
+function podObject({ name, uid, node, ip: address, isOver }: Extract<Change, { kind: 'pod' }>): KubeObject {
+  return podOf({
+    name,
+    uid: `${name}-${uid}`,
+    isStatic: name.startsWith('web-'),
+    ...(node === null ? {} : { nodeName: node }),
+    ...(address === null ? {} : { ip: address }),
+    ...(isOver ? { phase: 'Failed' } : {}),
+  });
+}
+
+function necObject({ name, zone, allocatable, kept, isDirect }: Extract<Change, { kind: 'nec' }>): KubeObject {
+  const shared = {
+    eniID: `eni-${name}-1`,
+    subnetID: `subnet-${zone}`,
+    cidr: zone === 'zone-1' ? '10.1.0.0/24' : '10.2.0.0/24',
+    kept,
+  };
+  const direct = {
+    eniID: `eni-${name}-2`,
+    subnetID: `subnet-${zone}`,
+    mode: 'direct-eni',
+    claim: 'default/web-1',
+  } as const;
+  return necOf({ name, zone, allocatable, enis: isDirect ? [shared, direct] : [shared] });
+}
+
+function claimObject({ name, ip: address, node, agoMs }: Extract<Change, { kind: 'claim' }>): KubeObject {
+  return claimOf({
+    name,
+    ...(address === null ? {} : { ip: address }),
+    ...(node === null
+      ? {}
+      : { nodeName: node, spec: { nodeName: node }, reservedAt: new Date(NOW.wallMs - agoMs).toISOString() }),
+  });
+}
+
+/** What is there after changes, by kind and key. */
+class Store {
+  readonly nodes = new Map<string, KubeObject>();
+  readonly necs = new Map<string, KubeObject>();
+  readonly claims = new Map<string, KubeObject>();
+  readonly vips = new Map<string, KubeObject>();
+  readonly pods = new Map<string, KubeObject>();
+
+  apply(index: SchedulerIndex, one: Change): void {
+    if (one.kind === 'look') void index.node(one.node)?.room;
+    else if (one.kind === 'reserve') {
+      const demand = readPodDemand(podOf({ name: one.name, uid: `${one.name}-${one.uid}` }));
+      const isBound = (index.pod(`${one.name}-${one.uid}`)?.nodeName ?? '') !== '';
+      if (demand !== undefined && !isBound) index.reserve(one.node, demand, NOW);
+    } else if (one.kind === 'node') {
+      const labels = one.isSuper ? { 'node.kubernetes.io/instance-type': 'eklet' } : {};
+      const object = { apiVersion: 'v1', kind: 'Node', metadata: { name: one.name, labels } };
+      index.setNode(one.name, put(this.nodes, one.name, one.isThere ? object : undefined, readNode));
+    } else if (one.kind === 'nec') {
+      index.setNec(one.name, put(this.necs, one.name, one.isThere ? necObject(one) : undefined, readNec));
+    } else if (one.kind === 'claim') {
+      const facts = put(this.claims, one.name, one.isThere ? claimObject(one) : undefined, readClaim);
+      index.setClaim(`default/${one.name}`, facts, NOW);
+    } else if (one.kind === 'vip') {
+      index.setVip(
+        one.ip,
+        put(this.vips, one.ip, one.isThere ? vipOf(one.ip, one.name, 'subnet-zone-1') : undefined, readVip),
+      );
+    } else {
+      const uid = `${one.name}-${one.uid}`;
+      index.setPod(uid, put(this.pods, uid, one.isThere ? podObject(one) : undefined, readPodDemand));
+    }
+  }
+}
+
+function put<T>(
+  map: Map<string, KubeObject>,
+  key: string,
+  object: KubeObject | undefined,
+  read: (object: KubeObject) => T | undefined,
+): T | undefined {
+  if (object === undefined) map.delete(key);
+  else map.set(key, object);
+  return object === undefined ? undefined : read(object);
+}
+
+/** Everything that can be asked of an index. */
+function answersOf(index: SchedulerIndex) {
+  return {
+    sizes: index.sizes,
+    nodes: [...index.nodesOf(NODE_NAMES)].map((view) => {
+      if (view === undefined) return undefined;
+      const { name, node, nec, room, eniRooms, routeFree } = view;
+      const keysOf = (keys: ReadonlySet<string> | undefined) => [...(keys ?? [])].sort();
+      return {
+        name,
+        node,
+        nec,
+        room,
+        route: keysOf(room?.route.keys),
+        direct: keysOf(room?.direct.keys),
+        eniRooms,
+        routeFree,
+      };
+    }),
+    kept: POD_NAMES.map((name) => index.keptOf({ key: `default/${name}` })),
+    holders: POD_NAMES.map((name) => [...index.holdersOf(`default/${name}`)].sort()),
+    zones: ['subnet-zone-1', 'subnet-zone-2'].map((id) => index.zoneOf(id)),
+  };
+}
+
+test('SchedulerIndex: change by change, answers as one that is built of what is there', (t) => {
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
+      const index = new SchedulerIndex(TTL_MS);
+      const store = new Store();
+      for (const one of changes) store.apply(index, one);
+      index.expire(NOW);
+      const { nodes, necs, claims, vips, pods } = store;
+      const fresh = rebuilt({
+        ...{ nodes: [...nodes.values()], necs: [...necs.values()], claims: [...claims.values()] },
+        ...{ vips: [...vips.values()], pods: [...pods.values()] },
+      });
+      for (const name of POD_NAMES) {
+        for (const uid of UIDS) {
+          const promise = index.reservationOf(`${name}-${uid}`);
+          const demand = readPodDemand(podOf({ name, uid: `${name}-${uid}` }));
+          if (promise !== undefined && demand !== undefined) fresh.reserve(promise.nodeName, demand, NOW);
+        }
+      }
+      t.deepEqual(answersOf(index), answersOf(fresh));
+    }),
+    { numRuns: 400 },
+  );
+});
+
+type Fate = 'bound' | 'refused' | 'unclear-bound' | 'unclear-not';
+
+/** An API server that binds Pods, sometimes without a word, and tells of it later. */
+class Binder {
+  readonly boundTo = new Map<string, string>();
+  readonly #random: () => number;
+  readonly #index: SchedulerIndex;
+
+  constructor(index: SchedulerIndex, seed: number) {
+    this.#index = index;
+    this.#random = seededRandom(seed);
+  }
+
+  get client(): KubeClient {
+    const refuse = (): never => {
+      throw new Error('not asked here');
+    };
+    const create: KubeClient['create'] = async (_type, object) => await this.#bind(object);
+    const get: KubeClient['get'] = async (_type, { name }) => {
+      const nodeName = this.boundTo.get(name);
+      return podOf({ name, ...(nodeName === undefined ? {} : { nodeName }) });
+    };
+    return { get, create, listPage: refuse, watch: refuse, update: refuse, patch: refuse, delete: refuse };
+  }
+
+  async pause(): Promise<void> {
+    for (let turns = Math.floor(this.#random() * 6); turns > 0; turns--) await Promise.resolve();
+  }
+
+  async #bind(object: KubeObject): Promise<KubeObject> {
+    await this.pause();
+    const { name } = object.metadata;
+    const node = (object['target'] as { name: string }).name;
+    const failure = (code: 'CONFLICT' | 'TIMEOUT') => new KubeError({ code, request: 'POST pods/binding', text: code });
+    if (this.boundTo.has(name)) throw failure('CONFLICT');
+    const fate = this.#fate();
+    if (fate === 'refused') throw failure('CONFLICT');
+    if (fate === 'unclear-not') throw failure('TIMEOUT');
+    this.boundTo.set(name, node);
+    void this.#tell(name, node);
+    await this.pause();
+    if (fate === 'unclear-bound') throw failure('TIMEOUT');
+    return object;
+  }
+
+  async #tell(name: string, nodeName: string): Promise<void> {
+    await this.pause();
+    const pod = podOf({ name, nodeName });
+    this.#index.setPod(pod.metadata.uid ?? '', readPodDemand(pod));
+  }
+
+  #fate(): Fate {
+    const dice = this.#random();
+    if (dice < 0.6) return 'bound';
+    if (dice < 0.8) return 'refused';
+    return dice < 0.9 ? 'unclear-bound' : 'unclear-not';
+  }
+}
+
+test('bind: never gives a node more Pods than it has places, and in the end wastes none', async (t) => {
+  const places = fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 3, maxLength: 3 });
+  await fc.assert(
+    fc.asyncProperty(places, fc.integer({ min: 0, max: 14 }), fc.integer(), async (capacities, count, seed) => {
+      const necs = NODE_NAMES.map((name, at) => necOf({ name, allocatable: capacities[at] ?? 0 }));
+      const index = rebuilt({ necs });
+      const binder = new Binder(index, seed);
+      const recent = new RecentPods();
+      let nowMs = NOW.monotonicMs;
+      const clock = { nowMs: () => NOW.wallMs, monotonicMs: () => nowMs, bootMs: () => nowMs, sleep: async () => {} };
+      const deps = { index, clock, recent, client: binder.client, log: silentLogger };
+      const random = seededRandom(seed + 1);
+      const names = Array.from({ length: count }, (_, at) => `p-${at}`);
+      for (const name of names) recent.remember(`uid-${name}`, readPodDemand(podOf({ name })) ?? 'none');
+      const isWithin = () =>
+        NODE_NAMES.every((node, at) => {
+          const bound = [...binder.boundTo.values()].filter((one) => one === node).length;
+          return bound <= (capacities[at] ?? 0);
+        });
+      const tryOn = async (name: string, node: string): Promise<void> => {
+        await binder.pause();
+        const args = { PodName: name, PodNamespace: 'default', PodUID: `uid-${name}`, Node: node };
+        await bind(deps, args, new AbortController().signal);
+        if (!isWithin()) throw new Error(`too many: ${JSON.stringify([...binder.boundTo])}`);
+      };
+      const anyNode = () => NODE_NAMES[Math.floor(random() * NODE_NAMES.length)] ?? 'n1';
+      await Promise.all(
+        names.map(async (name) => {
+          for (let tries = 0; tries < 3; tries++) await tryOn(name, anyNode());
+        }),
+      );
+      // Promises whose outcome was not known run out; then nothing stands in the way any more.
+      nowMs += TTL_MS + 1;
+      for (let tries = 0; tries < 30; tries++)
+        for (const name of names) for (const node of NODE_NAMES) await tryOn(name, node);
+      nowMs += TTL_MS + 1;
+      for (const name of names) for (const node of NODE_NAMES) await tryOn(name, node);
+      const most = capacities.reduce((sum, one) => sum + one, 0);
+      t.is(binder.boundTo.size, Math.min(most, count));
+    }),
+    { numRuns: 60 },
+  );
+});
