@@ -2,8 +2,9 @@ import type { Logger } from '../runtime/log.ts';
 import type { NodeEvents } from './cluster/node-events.ts';
 import { foreignOffers } from './demand/decide-publication.ts';
 import type { SeenNec } from './demand/publication.ts';
+import { foreignDirectOffers } from './direct/decide-direct-publication.ts';
 import { keepEnisInUse } from './eni/effective-supply.ts';
-import type { Journal, Offer } from './journal/journal-content.ts';
+import { type Journal, type Offer, parted } from './journal/journal-content.ts';
 import type { Supply } from './journal/supply.ts';
 import type { NodeState } from './node-state.ts';
 import type { Metrics } from './observability/metrics.ts';
@@ -112,15 +113,17 @@ function reportTakenOver({ state, log, events, diary }: SupplyIntakeDeps, supply
 
 /** Before anybody is given their addresses: this runs in the same turn in which they became free. */
 function honourForeignOffers({ state, journal, metrics, log, events }: SupplyIntakeDeps, seen: SeenNec): void {
-  const offers = new Map((journal.load().offers ?? []).map((offer): [string, Offer] => [offer.ip, offer]));
-  const foreign = foreignOffers(state.pool.state, offers, seen);
+  const [whole, single] = parted(journal.load().offers ?? []);
+  const offers = new Map(single.map((offer): [string, Offer] => [offer.ip, offer]));
+  const addresses = foreignOffers(state.pool.state, offers, seen);
+  const enis = seen.direct === undefined ? [] : foreignDirectOffers(state.direct.state, whole, seen.direct);
+  const foreign = [...addresses, ...enis];
   if (foreign.length === 0) return;
-  const ips = foreign.map(({ ip }) => ip);
-  log.warn('the NodeENIConfig offers addresses that this agent did not offer, out of use until it takes them out', {
-    ips,
-  });
-  events?.tell('Warning', 'OfferForeign', `spec.releasableIPs names ${ips.join(', ')}, which this agent did not offer`);
-  state.pool.withdraw(ips);
+  const named = [...addresses.map(({ ip }) => ip), ...enis.map(({ eniId }) => eniId)];
+  log.warn('the NodeENIConfig offers what this agent did not offer, out of use until it takes it out', { named });
+  events?.tell('Warning', 'OfferForeign', `spec offers ${named.join(', ')} for release, which this agent did not`);
+  state.pool.withdraw(addresses.map(({ ip }) => ip));
+  state.direct.setOffered(enis, true);
   try {
     journal.putOffers(foreign);
   } catch (error) {
@@ -138,7 +141,9 @@ export function withheld(supply: Supply): Supply {
     ...eni,
     addresses: eni.addresses.map((address) => ({ ...address, state: 'releasing' as const })),
   }));
-  return { ...supply, enis };
+  if (supply.direct === undefined) return { ...supply, enis };
+  const whole = supply.direct.enis.map((eni) => ({ ...eni, state: 'detaching' as const }));
+  return { ...supply, enis, direct: { ...supply.direct, enis: whole } };
 }
 
 /** Tells whether a supply is meant for this node; a node that was given no name takes any. */

@@ -1,9 +1,11 @@
+import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE } from '../../crd/names.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { noteRights, rightCure } from '../../kube/note-rights.ts';
 import type { Fault } from '../../runtime/decode.ts';
 import type { AgentConfig } from '../config/options.ts';
 import { countWaiting } from '../demand/find-waiting.ts';
-import { publishDemand } from '../demand/publisher.ts';
+import { type DirectPublishing, publishDemand } from '../demand/publisher.ts';
+import { countDirectWaiting } from '../direct/find-direct-waiting.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import type { WarmTargets } from '../journal/supply.ts';
 import type { NodeState } from '../node-state.ts';
@@ -71,7 +73,7 @@ export function openCluster(deps: ClusterDeps): ClusterSide {
   const follow = { client: kube, nodeName: config.nodeName, clock, log, random };
   const supply = openNecSource({
     ...follow,
-    isInUse: (ip) => state.pool.state.addresses.get(ip)?.leaseKey !== undefined,
+    isInUse: (ip) => state.pool.state.addresses.get(ip)?.leaseKey !== undefined || isOfLeasedEni(state, ip),
     onFaults: (kind, faults) => {
       metrics.objectFaults(kind, faults.length);
       if (faults.length === 0) return;
@@ -79,8 +81,18 @@ export function openCluster(deps: ClusterDeps): ClusterSide {
     },
   });
   const pods = openPodView(follow);
-  const unsubscribe = pods.subscribe(() => state.demandChanged.notify());
+  const unsubscribe = pods.subscribe(() => {
+    state.demandChanged.notify();
+    // An ADD may wait for word of its Pod.
+    if (state.supply?.direct !== undefined) state.changed.notify();
+  });
   state.podWord = openPodWord(kube, pods, clock);
+  state.directWish = ({ podNamespace, podName, podUid }) => {
+    // Not of Kubernetes: nobody keeps anything for it.
+    if (podName === '') return 'pool';
+    const pod = pods.find(podNamespace, podName);
+    return pod === undefined || (podUid !== '' && pod.uid !== podUid) ? undefined : (pod.direct ?? 'pool');
+  };
   // Without a right it waits for a person, whatever it seems to wait for.
   state.supplyWaitsFor = () =>
     supply.waitsFor() === undefined ? supply.complaint() : ([...missing.values()][0] ?? supply.waitsFor());
@@ -90,9 +102,14 @@ export function openCluster(deps: ClusterDeps): ClusterSide {
     waiting: countWaiting(pods.pods(), state.leases.values(), state.addsWaiting.values()),
     floor: warm().floor ?? 0,
   });
+  const direct: DirectPublishing = {
+    pool: state.direct,
+    warm: () => (supply.latest() ?? state.supply)?.direct?.warm,
+    waiting: () => countDirectWaiting(pods.pods(), state.leases.values(), state.directAddsWaiting.values()),
+  };
   return {
     ...{ supply, pods, events, life, warm, outside },
-    publish: (isReady, signal) => publish(deps, { supply, life, random, isReady, warm, outside }, signal),
+    publish: (isReady, signal) => publish(deps, { supply, life, random, isReady, warm, outside, direct }, signal),
     silenceMs: () => clock.monotonicMs() - supply.lastContactMs,
     close: () => {
       unsubscribe();
@@ -109,22 +126,23 @@ type Publishing = {
   readonly isReady: () => boolean;
   readonly warm: () => WarmTargets;
   readonly outside: () => OutsideDemand;
+  readonly direct: DirectPublishing;
 };
 
 async function publish(
   { config, runtime, state, journal, metrics, diary }: ClusterDeps,
-  { supply, life, random, isReady, warm, outside }: Publishing,
+  { supply, life, random, isReady, warm, outside, direct }: Publishing,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, log } = runtime;
   const ready = createReadyResources(clock.monotonicMs());
   await publishDemand(
     {
-      ...{ clock, log, random, journal, life, warm, outside },
+      ...{ clock, log, random, journal, life, warm, outside, direct },
       nec: supply,
       pool: state.pool,
       demandChanged: state.demandChanged,
-      readyResources: (seen) => ready.of(isReady(), seen, life, clock.monotonicMs()),
+      readyResources: (seen) => ready.of(isReady(), seen, life, clock.monotonicMs(), resourcesOf(state)),
       isQuickRelease: config.enableQuickRelease,
       releaseEveryMs: config.releaseIntervalMs,
       restored: () => state.changed.notify(),
@@ -138,6 +156,16 @@ async function publish(
       },
     },
     signal,
+  );
+}
+
+function resourcesOf({ supply }: NodeState): readonly string[] {
+  return supply?.direct === undefined ? [ENI_IP_RESOURCE] : [ENI_IP_RESOURCE, DIRECT_ENI_RESOURCE];
+}
+
+function isOfLeasedEni({ direct }: NodeState, ip: string): boolean {
+  return [...direct.state.values()].some(
+    ({ use, primary }) => use === 'leased' && primary.some((one) => one.ip === ip),
   );
 }
 

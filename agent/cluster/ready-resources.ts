@@ -3,8 +3,11 @@ import type { SeenNec } from '../demand/publication.ts';
 
 /** What the node says that it serves. */
 export type ReadyResources = {
-  /** @param life Name of this agent's journal. */
-  of(isReady: boolean, seen: SeenNec, life: string, nowMs: number): readonly string[];
+  /**
+   * @param life Name of this agent's journal.
+   * @param served What it serves when it is ready.
+   */
+  of(isReady: boolean, seen: SeenNec, life: string, nowMs: number, served?: readonly string[]): readonly string[];
 };
 
 /** A repair pass that fails once, and a restart, are over in less; a taint that comes and goes moves Pods elsewhere. */
@@ -17,9 +20,9 @@ export const UNREADY_GRACE_MS = 30_000;
 export function createReadyResources(startedMs: number): ReadyResources {
   let unreadySinceMs: number | undefined = startedMs;
   return {
-    of: (isReady, seen, life, nowMs) => {
+    of: (isReady, seen, life, nowMs, served = [ENI_IP_RESOURCE]) => {
       unreadySinceMs = isReady ? undefined : (unreadySinceMs ?? nowMs);
-      if (unreadySinceMs === undefined) return [ENI_IP_RESOURCE];
+      if (unreadySinceMs === undefined) return served;
       const isBrief = nowMs - unreadySinceMs < UNREADY_GRACE_MS;
       return isBrief && seen.spec.life === life ? seen.spec.readyResources : [];
     },

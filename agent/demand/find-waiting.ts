@@ -24,10 +24,10 @@ export function countWaiting(pods: Iterable<PodRecord>, leases: Iterable<Lease>,
     else for (const { ip } of addresses) ipsWithoutName.add(ip);
   }
   const waiting = new Set<string>();
-  for (const { namespace, name, uid, isAlive, ips, keepsAddress } of pods) {
+  for (const { namespace, name, uid, isAlive, ips, keepsAddress, direct } of pods) {
     const key = `${namespace}/${name}`;
     const hasLease = uids.has(uid) || namesWithoutUid.has(key) || ips.some((ip) => ipsWithoutName.has(ip));
-    if (isAlive && keepsAddress !== true && !hasLease) waiting.add(key);
+    if (isAlive && keepsAddress !== true && direct === undefined && !hasLease) waiting.add(key);
   }
   let nameless = 0;
   for (const { podNamespace, podName, keepsAddress } of adds) {

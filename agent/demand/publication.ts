@@ -1,3 +1,4 @@
+import type { DirectSpec, SeenDirect } from '../direct/decide-direct-publication.ts';
 import type { Offer } from '../journal/journal-content.ts';
 
 /** Names one assignment of an address. */
@@ -9,6 +10,8 @@ export type AgentSpec = {
   readonly desired: number;
   /** Offers, by IP in the order of their text. */
   readonly releasable: readonly AssignedIp[];
+  /** What is said of whole ENIs; absent: those fields stay as they are. */
+  readonly direct?: DirectSpec;
   /** The highest supply epoch ever put in force; never below one that an agent of this node wrote. */
   readonly observedEpoch: number;
   /** Extended resources that the node serves now. */
@@ -33,6 +36,8 @@ export type SeenNec = {
     readonly readyResources: readonly string[];
     readonly life: string | undefined;
   };
+  /** What is said of whole ENIs. */
+  readonly direct?: SeenDirect;
   /** 0 before ipamd wrote any; `UNREADABLE` when its status is not what it must be. */
   readonly supplyEpoch: number;
   /** What status says of each address, by IP. */

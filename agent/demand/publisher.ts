@@ -2,12 +2,14 @@ import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { Journal, Offer } from '../journal/journal-content.ts';
-import type { WarmTargets } from '../journal/supply.ts';
+import { decideDirectPublication } from '../direct/decide-direct-publication.ts';
+import type { DirectEniPool } from '../direct/direct-eni-pool.ts';
+import { type Journal, type Offer, parted } from '../journal/journal-content.ts';
+import type { DirectWarmTargets, WarmTargets } from '../journal/supply.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
 import type { IpPool } from '../pool/ip-pool.ts';
 import type { NecSource } from '../supply/nec-source.ts';
-import { decidePublication } from './decide-publication.ts';
+import { decidePublication, isInForce } from './decide-publication.ts';
 import type { AgentSpec, Publication, SeenNec } from './publication.ts';
 
 /** What publishing demand and offers needs. */
@@ -18,6 +20,8 @@ export type PublisherDeps = {
   readonly journal: Journal;
   readonly pool: IpPool;
   readonly nec: Pick<NecSource, 'publish'>;
+  /** Whole ENIs; absent: nothing is said of them. */
+  readonly direct?: DirectPublishing;
   /** Name of the journal. */
   readonly life: string;
   readonly demandChanged: ChangeSignal;
@@ -32,6 +36,15 @@ export type PublisherDeps = {
   /** Called when addresses came back into use. */
   readonly restored: () => void;
   readonly observe: PublisherObserver;
+};
+
+/** What publishing of whole ENIs needs. */
+export type DirectPublishing = {
+  readonly pool: DirectEniPool;
+  /** Undefined for a node that has none and may have none. */
+  readonly warm: () => DirectWarmTargets | undefined;
+  /** Pods and ADDs that need one of the pool and have none. */
+  readonly waiting: () => number;
 };
 
 /** What publishing tells for metrics. */
@@ -114,7 +127,9 @@ export class Publisher {
     this.#logWrite(decision.spec, decision.toRestore);
     const ips = decision.toRestore.map(({ ip }) => ip);
     journal.eraseOffers(ips);
-    pool.restore(ips);
+    const [whole, single] = parted(decision.toRestore);
+    pool.restore(single.map(({ ip }) => ip));
+    this.#deps.direct?.pool.setOffered(whole, false);
     this.#deps.restored();
   }
 
@@ -136,8 +151,10 @@ export class Publisher {
       return without;
     }
     if (decision.toOffer.length > 0) {
-      pool.withdraw(decision.toOffer.map(({ ip }) => ip));
-      log.info('offering addresses', { ips: decision.toOffer.map(({ ip }) => ip) });
+      const [whole, single] = parted(decision.toOffer);
+      pool.withdraw(single.map(({ ip }) => ip));
+      this.#deps.direct?.pool.setOffered(whole, true);
+      log.info('offering addresses', { ips: single.map(({ ip }) => ip), enis: whole.map(({ eniId }) => eniId) });
     }
     if (decision.isPaced) this.#lastPacedMs = nowMs;
     return decision;
@@ -146,16 +163,22 @@ export class Publisher {
   /** A supply that could not be recorded would bring an address back into use at the next start, but for its offer. */
   #outOfSupply(ended: readonly Offer[]): readonly string[] {
     if (ended.length === 0) return [];
-    const recorded = this.#deps.journal.load().supply?.enis.flatMap(({ addresses }) => addresses) ?? [];
-    const assigned = new Map(recorded.filter(({ state }) => state === 'assigned').map((one) => [one.ip, one]));
+    const { supply } = this.#deps.journal.load();
+    const recorded = supply?.enis.flatMap(({ addresses }) => addresses) ?? [];
+    const whole = (supply?.direct?.enis ?? []).flatMap(({ primary, assignmentId, state }) =>
+      state === 'attached' ? primary.map(({ ip }) => ({ ip, assignmentId, state: 'assigned' })) : [],
+    );
+    const all = [...recorded, ...whole];
+    const assigned = new Map(all.filter(({ state }) => state === 'assigned').map((one) => [one.ip, one]));
     return ended.filter(({ ip, assignmentId }) => assigned.get(ip)?.assignmentId !== assignmentId).map(({ ip }) => ip);
   }
 
   #decide(seen: SeenNec, mayOffer: boolean): Publication {
     const { pool, journal, clock, life, warm, outside, readyResources, isQuickRelease, releaseEveryMs } = this.#deps;
     const targets = warm();
-    const offers = new Map((journal.load().offers ?? []).map((offer): [string, Offer] => [offer.ip, offer]));
-    return decidePublication({
+    const [whole, single] = parted(journal.load().offers ?? []);
+    const offers = new Map(single.map((offer): [string, Offer] => [offer.ip, offer]));
+    const published = decidePublication({
       ...{ offers, life, mayOffer },
       pool: pool.state,
       nec: seen,
@@ -169,6 +192,42 @@ export class Publisher {
       },
       readyResources: readyResources(seen),
     });
+    return this.#withDirect(published, seen, { offers: whole, mayOffer });
+  }
+
+  /** Adds what is said of whole ENIs. Both parts go in one write, and at one pace. */
+  #withDirect(
+    published: Publication,
+    seen: SeenNec,
+    { offers, mayOffer }: { readonly offers: readonly Offer[]; readonly mayOffer: boolean },
+  ): Publication {
+    const { direct, pool, life, clock, releaseEveryMs } = this.#deps;
+    if (direct === undefined || seen.direct === undefined) return published;
+    const nextMs = this.#lastPacedMs + releaseEveryMs;
+    const part = decideDirectPublication({
+      ...{ offers, mayOffer, seen: seen.direct },
+      pool: direct.pool.state,
+      warm: direct.warm(),
+      waiting: direct.waiting(),
+      isTrusted: isInForce(pool.state, seen, life),
+      isPaceDue: clock.bootMs() >= nextMs,
+    });
+    const isPaced = published.isPaced || part.isPaced;
+    const leftMs = part.isLeft ? (isPaced ? clock.bootMs() + releaseEveryMs : nextMs) : undefined;
+    const nextReleaseMs = Math.min(
+      published.nextReleaseMs ?? Number.POSITIVE_INFINITY,
+      leftMs ?? Number.POSITIVE_INFINITY,
+    );
+    return {
+      ...published,
+      spec: { ...published.spec, ...(part.spec === undefined ? {} : { direct: part.spec }) },
+      isDue: published.isDue || part.isDue,
+      toOffer: [...published.toOffer, ...part.toOffer],
+      isPaced,
+      toForget: [...published.toForget, ...part.toForget],
+      toRestore: [...published.toRestore, ...part.toRestore],
+      ...(Number.isFinite(nextReleaseMs) ? { nextReleaseMs } : {}),
+    };
   }
 
   #logWrite({ desired }: AgentSpec, restored: readonly Offer[]): void {

@@ -19,7 +19,25 @@ export function readEniIps(state: NodeState, latest: Supply | undefined): Device
     quota: known.warm.limit,
     allocatable: known.allocatable,
     assigned: addresses.filter(({ standing }) => standing === 'assigned').length,
-    inUse: state.leases.size,
+    inUse: [...state.leases.values()].filter(({ plugin }) => plugin !== 'direct-eni').length,
     stranded: addresses.filter((address) => address.state !== 'leased' && isSick(address.eniId)).length,
+  };
+}
+
+/**
+ * Reads what the number of `direct-eni` devices depends on; undefined for a node that has none and may have none.
+ * @param latest As for `readEniIps`.
+ */
+export function readDirectEnis(state: NodeState, latest: Supply | undefined): DeviceSupply | undefined {
+  const known = state.distrusted === undefined ? (latest ?? state.supply) : state.supply;
+  if (known?.direct === undefined) return undefined;
+  const all = [...state.direct.state.values()];
+  const here = all.filter(({ standing }) => standing === 'attached');
+  return {
+    quota: known.direct.warm.limit,
+    allocatable: undefined,
+    assigned: here.length,
+    inUse: all.filter(({ use }) => use === 'leased').length,
+    stranded: here.filter(({ use, eniId }) => use !== 'leased' && !state.directNics.has(eniId)).length,
   };
 }

@@ -105,3 +105,10 @@ export type Journal = {
   close(): void;
   [Symbol.dispose](): void;
 };
+
+/** Parts what is of whole ENIs from what is of single addresses, in this order. Pure. */
+export function parted<T extends { readonly isWholeEni?: true }>(
+  all: readonly T[],
+): readonly [readonly T[], readonly T[]] {
+  return [all.filter(({ isWholeEni }) => isWholeEni === true), all.filter(({ isWholeEni }) => isWholeEni !== true)];
+}

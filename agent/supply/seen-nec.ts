@@ -23,6 +23,18 @@ export function seenNecOf({ spec, status, object }: NodeEniConfig, damaged: Read
       readyResources: spec?.readyResources ?? [],
       life: lifeOf(object),
     },
+    direct: {
+      desired: isOwnDamaged ? undefined : spec?.desiredDirectENI,
+      releasable: (spec?.releasableENIs ?? []).map((one) => ({ eniId: one.eniID, assignmentId: one.assignmentID })),
+      enis: new Map(
+        (status?.eniInfos ?? [])
+          .filter(({ mode }) => mode === 'direct-eni')
+          .map(({ eniID, assignmentID = '', state }) => [
+            eniID,
+            { assignmentId: assignmentID, isLeaving: state === 'Detaching' },
+          ]),
+      ),
+    },
     supplyEpoch: isSupplyDamaged(damaged) ? UNREADABLE : (status?.supplyEpoch ?? 0),
     addresses: new Map(
       (status?.eniInfos ?? [])
@@ -52,7 +64,7 @@ export function isSupplyDamaged(damaged: ReadonlySet<string>): boolean {
 /** Returns the whole object with the agent's own fields changed and everything else as it was. Pure. */
 export function withAgentFields(
   object: Readonly<Record<string, unknown>>,
-  { desired, releasable, observedEpoch, readyResources, life }: AgentSpec,
+  { desired, releasable, direct, observedEpoch, readyResources, life }: AgentSpec,
 ): Readonly<Record<string, unknown>> {
   const metadata = recordOf(object['metadata']);
   return {
@@ -62,6 +74,15 @@ export function withAgentFields(
       ...recordOf(object['spec']),
       desiredRouteENIIP: desired,
       releasableIPs: releasable.map(({ ip, assignmentId }) => ({ ip, assignmentID: assignmentId })),
+      ...(direct === undefined
+        ? {}
+        : {
+            desiredDirectENI: direct.desired,
+            releasableENIs: direct.releasable.map(({ eniId, assignmentId }) => ({
+              eniID: eniId,
+              assignmentID: assignmentId,
+            })),
+          }),
       observedSupplyEpoch: observedEpoch,
       readyResources,
     },
@@ -72,6 +93,8 @@ const OWN_FIELDS = [
   'spec',
   'spec.desiredRouteENIIP',
   'spec.releasableIPs',
+  'spec.desiredDirectENI',
+  'spec.releasableENIs',
   'spec.observedSupplyEpoch',
   'spec.readyResources',
 ];

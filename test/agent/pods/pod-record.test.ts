@@ -1,5 +1,6 @@
 import test from 'ava';
 import { podRecordOf } from '../../../agent/pods/pod-record.ts';
+import { POD_ANNOTATION } from '../../../crd/names.ts';
 import type { KubeObject, ObjectMeta } from '../../../kube/kube-client.ts';
 
 function podOf(parts: { metadata?: Partial<ObjectMeta>; spec?: object; status?: object } = {}): KubeObject {
@@ -34,7 +35,6 @@ for (const [what, parts] of Object.entries({
   'is in the host’s network': { spec: { hostNetwork: true } },
   succeeded: { status: { phase: 'Succeeded' } },
   failed: { status: { phase: 'Failed' } },
-  'has an ENI of its own': networks('tke-direct-eni'),
   'is on the bridge': networks('tke-bridge'),
 })) {
   test(`podRecordOf: keeps nothing of a Pod that ${what}`, (t) => t.is(podRecordOf(podOf(parts)), undefined));
@@ -53,17 +53,22 @@ for (const value of [
   });
 }
 
-for (const value of [
-  '[{"name":"tke-direct-eni"}]',
-  '[{"name":7}]',
-  '[nonsense',
-  'tke-route-eni-2',
-  'tke-bridge@tke-route-eni',
-]) {
+for (const value of ['[{"name":7}]', '[nonsense', 'tke-route-eni-2', 'tke-bridge@tke-route-eni']) {
   test(`podRecordOf: keeps nothing of a Pod that asks for no shared ENI, as '${value}'`, (t) => {
     t.is(podRecordOf(podOf(networks(value))), undefined);
   });
 }
+
+test('podRecordOf: tells a Pod that has an ENI as a whole, and whether it has to be one of its own', (t) => {
+  const directOf = (annotations: Record<string, string>) =>
+    podRecordOf(podOf({ metadata: { annotations: { [POD_ANNOTATION.networks]: 'tke-direct-eni', ...annotations } } }))
+      ?.direct;
+  t.is(directOf({}), 'pool');
+  t.is(directOf({ [POD_ANNOTATION.networks]: '[{"name":"tke-direct-eni"}]' }), 'pool');
+  t.is(directOf({ [POD_ANNOTATION.deletePolicy]: 'Never' }), 'own');
+  t.is(directOf({ [POD_ANNOTATION.securityGroups]: 'sg-12345678' }), 'own');
+  t.is(podRecordOf(podOf({}))?.direct, undefined);
+});
 
 test('podRecordOf: bears a Pod without spec and status', (t) => {
   const bare = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' } } as KubeObject;

@@ -1,0 +1,143 @@
+import type { Offer } from '../journal/journal-content.ts';
+import type { DirectWarmTargets } from '../journal/supply.ts';
+import { directDemand } from './direct-demand.ts';
+import { type DirectEni, type DirectPoolState, isUsable } from './direct-pool.ts';
+
+/** Names one attachment of an ENI. */
+export type AttachedEniId = { readonly eniId: string; readonly assignmentId: string };
+
+/** The agent's fields about whole ENIs. */
+export type DirectSpec = { readonly desired: number; readonly releasable: readonly AttachedEniId[] };
+
+/** What the object says about them. */
+export type SeenDirect = {
+  readonly desired: number | undefined;
+  readonly releasable: readonly AttachedEniId[];
+  /** By ENI id; `isLeaving`: ipamd detaches it. */
+  readonly enis: ReadonlyMap<string, { readonly assignmentId: string; readonly isLeaving: boolean }>;
+};
+
+/** All that it depends on. */
+export type DirectPublicationInput = {
+  readonly pool: DirectPoolState;
+  /** Offers of whole ENIs on record. */
+  readonly offers: readonly Offer[];
+  readonly seen: SeenDirect;
+  /** Undefined for a node that has none and may have none. */
+  readonly warm: DirectWarmTargets | undefined;
+  readonly waiting: number;
+  /** The pool follows this object. */
+  readonly isTrusted: boolean;
+  /** False when offers cannot be recorded. */
+  readonly mayOffer: boolean;
+  /** Surplus may go now: it goes one at a time. */
+  readonly isPaceDue: boolean;
+};
+
+/** As `Publication`, of whole ENIs. */
+export type DirectPublication = {
+  /** Absent: the fields stay as they are. */
+  readonly spec?: DirectSpec;
+  readonly isDue: boolean;
+  readonly toOffer: readonly Offer[];
+  readonly isPaced: boolean;
+  readonly toForget: readonly Offer[];
+  /** Back into use once the write succeeded and changed the object. */
+  readonly toRestore: readonly Offer[];
+  /** More surplus waits for its turn. */
+  readonly isLeft: boolean;
+};
+
+const NOTHING: DirectPublication = {
+  isDue: false,
+  toOffer: [],
+  isPaced: false,
+  toForget: [],
+  toRestore: [],
+  isLeft: false,
+};
+
+/**
+ * Decides what the agent says of whole ENIs: the same hand-shake as with addresses. Pure.
+ * - Offers: at once what drains, what is beyond the limit, and what is marked for a name of which no Pod may use it now;
+ *   other surplus one at a time.
+ * - Back: when more is wanted, and what is marked for a Pod by now.
+ */
+export function decideDirectPublication(input: DirectPublicationInput): DirectPublication {
+  const { pool, offers, seen, warm, isTrusted } = input;
+  if (warm === undefined && offers.length === 0 && seen.releasable.length === 0) return NOTHING;
+  const { desired, bound, surplus, excess } = directDemand(pool, warm ?? { min: 0, max: 0 }, input.waiting);
+  const isOver = ({ eniId, assignmentId }: Offer): boolean => seen.enis.get(eniId)?.assignmentId !== assignmentId;
+  const ended = isTrusted ? offers.filter(isOver) : [];
+  const stays = offers.filter((offer) => !ended.includes(offer));
+  const open = isTrusted ? stays.filter(({ eniId }) => seen.enis.get(eniId)?.isLeaving === false) : [];
+  const back = chooseBack(pool, open, desired - bound);
+  const mayOffer = isTrusted && input.mayOffer;
+  const paced = surplus.slice(excess);
+  const pacedNow = mayOffer && input.isPaceDue ? paced.slice(0, 1) : [];
+  const atOnce = [...surplus.slice(0, excess), ...[...pool.values()].filter(isForNobody)];
+  const toOffer = mayOffer ? [...foreignDirectOffers(pool, stays, seen), ...offersOf([...atOnce, ...pacedNow])] : [];
+  const without = specOf(desired, [...stays.filter((offer) => !back.includes(offer)), ...toOffer]);
+  // As with addresses: a write that changes nothing shuts out no older one, so the offer is written first.
+  const isFence = back.length === 0 || !isSame(without, seen);
+  const spec = isFence ? without : specOf(desired, [...stays, ...toOffer]);
+  return {
+    spec,
+    isDue: !isSame(spec, seen),
+    toOffer: uniqueByEni(toOffer),
+    isPaced: pacedNow.length > 0,
+    toForget: ended,
+    toRestore: isFence ? back : [],
+    isLeft: paced.length > pacedNow.length,
+  };
+}
+
+/** Those of the pool as far as more is wanted; those that are marked for a Pod, for it waits for that very one. */
+function chooseBack(pool: DirectPoolState, open: readonly Offer[], shortage: number): readonly Offer[] {
+  const claimOf = ({ eniId }: Offer) => pool.get(eniId)?.claim;
+  const awaited = open.filter((offer) => claimOf(offer)?.uid !== undefined);
+  const ofPool = open.filter((offer) => claimOf(offer) === undefined && pool.get(offer.eniId)?.draining !== true);
+  return [...awaited, ...ofPool.slice(0, Math.max(0, shortage))];
+}
+
+/** Free, and nobody here may have it: it drains, or its name has no Pod that may use it, and the next one may be elsewhere. */
+function isForNobody({ use, offered, standing, draining, claim }: DirectEni): boolean {
+  if (use !== 'free' || offered || standing !== 'attached') return false;
+  return draining || (claim !== undefined && claim.uid === undefined);
+}
+
+/** Finds offers that stand in the object and not on record, of free ENIs: ipamd honours them, so they count. Pure. */
+export function foreignDirectOffers(
+  pool: DirectPoolState,
+  known: readonly Offer[],
+  seen: Pick<SeenDirect, 'releasable'>,
+): readonly Offer[] {
+  return seen.releasable.flatMap(({ eniId, assignmentId }) => {
+    const eni = pool.get(eniId);
+    const isKnown = known.some((offer) => offer.eniId === eniId && offer.assignmentId === assignmentId);
+    return eni !== undefined && !isKnown && isUsable(eni) && eni.use === 'free' && eni.assignmentId === assignmentId
+      ? offersOf([eni])
+      : [];
+  });
+}
+
+function offersOf(enis: readonly DirectEni[]): readonly Offer[] {
+  return enis.flatMap(({ eniId, assignmentId, primary: [first] }): readonly Offer[] =>
+    first === undefined ? [] : [{ ip: first.ip, family: first.family, eniId, assignmentId, isWholeEni: true }],
+  );
+}
+
+function specOf(desired: number, offers: readonly Offer[]): DirectSpec {
+  const releasable = uniqueByEni(offers).map(({ eniId, assignmentId }) => ({ eniId, assignmentId }));
+  return { desired, releasable: releasable.sort((a, b) => (a.eniId < b.eniId ? -1 : 1)) };
+}
+
+function uniqueByEni(offers: readonly Offer[]): readonly Offer[] {
+  return [...new Map(offers.map((offer) => [offer.eniId, offer])).values()];
+}
+
+function isSame(spec: DirectSpec, { desired, releasable }: SeenDirect): boolean {
+  const keyOf = ({ eniId, assignmentId }: AttachedEniId): string => `${eniId} ${assignmentId}`;
+  const text = (all: readonly AttachedEniId[]): string => all.map(keyOf).sort().join();
+  return spec.desired === desired && text(spec.releasable) === text(releasable);
+}

@@ -1,0 +1,115 @@
+import test from 'ava';
+import {
+  type DirectPublicationInput,
+  decideDirectPublication,
+} from '../../../agent/direct/decide-direct-publication.ts';
+import type { DirectEni } from '../../../agent/direct/direct-pool.ts';
+import type { Offer } from '../../../agent/journal/journal-content.ts';
+
+function eniOf(eniId: string, more: Partial<DirectEni> = {}): DirectEni {
+  return {
+    ...{ eniId, mac: '02:00:00:00:00:01', assignmentId: `att-${eniId}` },
+    primary: [{ ip: `10.0.0.${eniId}`, family: 4, gateway: '10.0.0.254', subnetCidr: '10.0.0.0/24' }],
+    ...{ standing: 'attached', draining: false, use: 'free', offered: false },
+    ...more,
+  };
+}
+
+const offerOf = (eniId: string): Offer => ({
+  ...{ ip: `10.0.0.${eniId}`, family: 4, eniId, assignmentId: `att-${eniId}`, isWholeEni: true },
+});
+
+function decide(enis: readonly DirectEni[], more: Partial<DirectPublicationInput> = {}) {
+  return decideDirectPublication({
+    pool: new Map(enis.map((eni) => [eni.eniId, eni])),
+    offers: [],
+    seen: {
+      desired: undefined,
+      releasable: [],
+      enis: new Map(enis.map(({ eniId, assignmentId }) => [eniId, { assignmentId, isLeaving: false }])),
+    },
+    warm: { min: 1, max: 1, limit: 4 },
+    ...{ waiting: 0, isTrusted: true, mayOffer: true, isPaceDue: true },
+    ...more,
+  });
+}
+
+test('decideDirectPublication: wants what is in use, waits or cools, and the warm target, within the limit', (t) => {
+  const used = eniOf('1', { use: 'leased', leaseKey: 'k' });
+  const cooling = eniOf('2', { use: 'cooling', coolUntilMs: 9 });
+  t.is(decide([]).spec?.desired, 1);
+  t.is(decide([used]).spec?.desired, 2);
+  t.is(decide([used, cooling], { waiting: 1 }).spec?.desired, 4);
+  t.is(decide([used, cooling], { waiting: 9 }).spec?.desired, 4);
+  const marked = eniOf('3', { claim: { namespace: 'd', name: 'w', uid: 'u' } });
+  t.is(decide([used, marked]).spec?.desired, 2, 'what is marked is outside');
+  t.is(decide([used, cooling, marked], { waiting: 9 }).spec?.desired, 3, 'but takes its place of the limit');
+});
+
+test('decideDirectPublication: says nothing for a node that has none and may have none', (t) => {
+  t.deepEqual(decide([], { warm: undefined }).spec, undefined);
+  t.false(decide([], { warm: undefined }).isDue);
+});
+
+test('decideDirectPublication: offers surplus one at a time, at its pace', (t) => {
+  const enis = [eniOf('1', { freedAtMs: 5 }), eniOf('2', { freedAtMs: 3 }), eniOf('3', { freedAtMs: 9 })];
+  const first = decide(enis);
+  t.deepEqual(
+    first.toOffer.map(({ eniId }) => eniId),
+    ['2'],
+  );
+  t.deepEqual(first.spec?.releasable, [{ eniId: '2', assignmentId: 'att-2' }]);
+  t.true(first.isPaced && first.isLeft);
+  t.deepEqual(decide(enis, { isPaceDue: false }).toOffer, []);
+  t.deepEqual(decide(enis, { isTrusted: false }).toOffer, []);
+  t.deepEqual(decide(enis, { mayOffer: false }).toOffer, []);
+});
+
+test('decideDirectPublication: offers at once what drains, is beyond the limit, or is marked for no Pod', (t) => {
+  const [draining, orphan] = [eniOf('1', { draining: true }), eniOf('2', { claim: { namespace: 'd', name: 'w' } })];
+  const idsOf = (enis: readonly DirectEni[], more: Partial<DirectPublicationInput> = {}) =>
+    decide(enis, { isPaceDue: false, ...more }).toOffer.map(({ eniId }) => eniId);
+  t.deepEqual(idsOf([draining, orphan]), ['1', '2']);
+  t.deepEqual(idsOf([eniOf('3'), eniOf('4')], { warm: { min: 1, max: 5, limit: 1 } }), ['3']);
+  t.deepEqual(idsOf([{ ...draining, use: 'leased', leaseKey: 'k' }]), []);
+});
+
+test('decideDirectPublication: takes offers back when more is wanted, or their mark names a Pod', (t) => {
+  const offered = eniOf('1', { offered: true });
+  const seen = {
+    desired: 0,
+    releasable: [{ eniId: '1', assignmentId: 'att-1' }],
+    enis: new Map([['1', { assignmentId: 'att-1', isLeaving: false }]]),
+  };
+  const back = decide([offered], { offers: [offerOf('1')], seen, waiting: 1 });
+  t.deepEqual(back.toRestore, [offerOf('1')]);
+  t.deepEqual(back.spec?.releasable, []);
+  const leaving = { ...seen, enis: new Map([['1', { assignmentId: 'att-1', isLeaving: true }]]) };
+  t.deepEqual(decide([offered], { offers: [offerOf('1')], seen: leaving, waiting: 1 }).toRestore, []);
+  const gone = decide([], { offers: [offerOf('1')], seen: { ...seen, enis: new Map() } });
+  t.deepEqual(gone.toForget, [offerOf('1')]);
+  const marked = eniOf('1', { offered: true, claim: { namespace: 'd', name: 'w', uid: 'u' } });
+  t.deepEqual(decide([marked], { offers: [offerOf('1')], seen, warm: { min: 0, max: 0 } }).toRestore, [offerOf('1')]);
+});
+
+test('decideDirectPublication: writes an offer first that no write has told of yet, before it takes it back', (t) => {
+  const offered = eniOf('1', { offered: true });
+  const seen = {
+    desired: 2,
+    releasable: [],
+    enis: new Map([['1', { assignmentId: 'att-1', isLeaving: false }]]),
+  };
+  const fence = decide([offered], { offers: [offerOf('1')], seen, waiting: 1 });
+  t.deepEqual(fence.toRestore, []);
+  t.deepEqual(fence.spec?.releasable, [{ eniId: '1', assignmentId: 'att-1' }]);
+  t.true(fence.isDue);
+});
+
+test('decideDirectPublication: an offer that stands in the object and not on record counts', (t) => {
+  const seen = {
+    desired: 1,
+    releasable: [{ eniId: '1', assignmentId: 'att-1' }],
+    enis: new Map([['1', { assignmentId: 'att-1', isLeaving: false }]]),
+  };
+  t.deepEqual(decide([eniOf('1')], { seen }).toOffer, [offerOf('1')]);
+});

@@ -1,0 +1,154 @@
+import test from 'ava';
+import fc from 'fast-check';
+import {
+  adoptDirect,
+  applyDirectSupply,
+  type DirectPoolState,
+  type DirectRequest,
+  leaseDirect,
+  releaseDirect,
+  setOffered,
+  tickDirect,
+} from '../../../agent/direct/direct-pool.ts';
+import type { DirectSupplyEni } from '../../../agent/journal/supply.ts';
+
+const IDS = ['eni-1', 'eni-2', 'eni-3'] as const;
+
+function eniOf(eniId: string, more: Partial<DirectSupplyEni> = {}): DirectSupplyEni {
+  const ip = `10.0.0.${eniId.slice(4)}`;
+  return {
+    ...{ eniId, mac: `02:00:00:00:00:0${eniId.slice(4)}`, assignmentId: `att-${eniId}` },
+    primary: [{ ip, family: 4, gateway: '10.0.0.254', subnetCidr: '10.0.0.0/24' }],
+    state: 'attached',
+    draining: false,
+    ...more,
+  };
+}
+
+const poolOf = (...enis: readonly DirectSupplyEni[]): DirectPoolState => applyDirectSupply(new Map(), enis);
+
+function requestOf(name: string, more: Partial<DirectRequest> = {}): DirectRequest {
+  return {
+    ...{ key: `${name}/eth0`, podNamespace: 'default', podName: name, podUid: `uid-${name}` },
+    ...{ needsMark: false, present: new Set(IDS), nowMs: 1_000, mayForce: false },
+    ...more,
+  };
+}
+
+function leasedBy(state: DirectPoolState, request: DirectRequest): string | undefined {
+  const { result } = leaseDirect(state, request);
+  return result.kind === 'leased' ? result.eni.eniId : undefined;
+}
+
+const web = { namespace: 'default', name: 'web', uid: 'uid-web' };
+
+for (const [what, more] of Object.entries({
+  'is being attached': { state: 'attaching' },
+  'is being detached': { state: 'detaching' },
+  drains: { draining: true },
+  'is marked for another Pod': { claim: { ...web, name: 'db' } },
+  'is marked for another life of the Pod': { claim: { ...web, uid: 'old' } },
+  'is marked and no Pod may have it': { claim: { namespace: 'default', name: 'web' } },
+} as const)) {
+  test(`leaseDirect: gives none that ${what}`, (t) =>
+    t.is(leasedBy(poolOf(eniOf('eni-1', more)), requestOf('web')), undefined));
+}
+
+test('leaseDirect: gives a Pod the ENI that is marked for it, and no other while any mark names it', (t) => {
+  const claim = { ...web };
+  t.is(leasedBy(poolOf(eniOf('eni-1'), eniOf('eni-2', { claim })), requestOf('web')), 'eni-2');
+  const stale = { ...web, uid: 'old' };
+  t.is(leasedBy(poolOf(eniOf('eni-1'), eniOf('eni-2', { claim: stale })), requestOf('web')), undefined);
+  t.is(leasedBy(poolOf(eniOf('eni-1')), requestOf('web', { needsMark: true })), undefined);
+});
+
+test('leaseDirect: gives none whose interface is not here, and says so', (t) => {
+  const { result } = leaseDirect(poolOf(eniOf('eni-1')), requestOf('web', { present: new Set() }));
+  t.deepEqual(result, { kind: 'exhausted', awaitsMark: false, missingNics: 1 });
+});
+
+test('releaseDirect: lets an ENI of the pool cool, and one that is marked not', (t) => {
+  const leased = leaseDirect(poolOf(eniOf('eni-1')), requestOf('web')).state;
+  const { state, cooldowns } = releaseDirect(leased, { key: 'web/eth0', nowMs: 1_000, cooldownMs: 5_000 });
+  t.like(cooldowns?.[0], { ip: '10.0.0.1', eniId: 'eni-1', coolUntilMs: 6_000, isWholeEni: true });
+  t.is(leasedBy(state, requestOf('db', { nowMs: 5_999 })), undefined);
+  t.is(leasedBy(state, requestOf('db', { nowMs: 5_999, mayForce: true })), 'eni-1');
+  t.is(leasedBy(tickDirect(state, 6_000).state, requestOf('db', { nowMs: 6_000 })), 'eni-1');
+
+  const marked = leaseDirect(poolOf(eniOf('eni-1', { claim: web })), requestOf('web')).state;
+  const kept = releaseDirect(marked, { key: 'web/eth0', nowMs: 1_000, cooldownMs: 5_000 });
+  t.deepEqual(kept.cooldowns, []);
+  t.is(leasedBy(kept.state, requestOf('web')), 'eni-1');
+});
+
+test('applyDirectSupply: keeps what a Pod has, named or not, and forgets it with the lease', (t) => {
+  const leased = leaseDirect(poolOf(eniOf('eni-1')), requestOf('web')).state;
+  const gone = applyDirectSupply(leased, []);
+  t.like(gone.get('eni-1'), { standing: 'missing', use: 'leased' });
+  t.is(releaseDirect(gone, { key: 'web/eth0', nowMs: 0, cooldownMs: 0 }).state.size, 0);
+});
+
+test('applyDirectSupply: an ENI that was detached and came back is no longer offered', (t) => {
+  const offered = setOffered(poolOf(eniOf('eni-1')), [{ eniId: 'eni-1', assignmentId: 'att-eni-1' }], true);
+  t.is(leasedBy(offered, requestOf('web')), undefined);
+  t.is(leasedBy(applyDirectSupply(offered, [eniOf('eni-1')]), requestOf('web')), undefined);
+  t.is(leasedBy(applyDirectSupply(offered, [eniOf('eni-1', { assignmentId: 'att-new' })]), requestOf('web')), 'eni-1');
+});
+
+test('law: whatever happens, no ENI has two owners, and none that is offered has one', (t) => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('lease' as const), pod: fc.constantFrom('a', 'b', 'c', 'd'), force: fc.boolean() }),
+    fc.record({ kind: fc.constant('release' as const), pod: fc.constantFrom('a', 'b', 'c', 'd') }),
+    fc.record({ kind: fc.constant('supply' as const), ids: fc.subarray([...IDS]), life: fc.nat(2) }),
+    fc.record({ kind: fc.constant('offer' as const), id: fc.constantFrom(...IDS), life: fc.nat(2), on: fc.boolean() }),
+    fc.record({ kind: fc.constant('tick' as const) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      let state: DirectPoolState = poolOf(...IDS.map((id) => eniOf(id, { assignmentId: `att-${id}-0` })));
+      const owners = new Map<string, string>();
+      for (const [index, one] of steps.entries()) {
+        const nowMs = index * 1_000;
+        if (one.kind === 'lease') {
+          const next = leaseDirect(state, requestOf(one.pod, { nowMs, mayForce: one.force }));
+          state = next.state;
+          if (next.result.kind !== 'leased') continue;
+          const { eniId } = next.result.eni;
+          const owner = owners.get(eniId);
+          if (owner !== undefined && owner !== one.pod) return false;
+          owners.set(eniId, one.pod);
+        } else if (one.kind === 'release') {
+          state = releaseDirect(state, { key: `${one.pod}/eth0`, nowMs, cooldownMs: 3_000 }).state;
+          for (const [eniId, owner] of owners) if (owner === one.pod) owners.delete(eniId);
+        } else if (one.kind === 'supply') {
+          state = applyDirectSupply(
+            state,
+            one.ids.map((id) => eniOf(id, { assignmentId: `att-${id}-${one.life}` })),
+          );
+        } else if (one.kind === 'offer') {
+          state = setOffered(state, [{ eniId: one.id, assignmentId: `att-${one.id}-${one.life}` }], one.on);
+        } else state = tickDirect(state, nowMs).state;
+        const all = [...state.values()];
+        if (all.some(({ use, offered }) => use === 'leased' && offered)) return false;
+        const held = all.flatMap(({ leaseKey }) => leaseKey ?? []);
+        if (new Set(held).size !== held.length || held.length !== owners.size) return false;
+      }
+      return true;
+    }),
+    { verbose: 1 },
+  );
+  t.pass();
+});
+
+test('adoptDirect: takes over leases of whole ENIs alone, known to the supply or not', (t) => {
+  const base = {
+    ...{ containerId: 'c', ifName: 'eth0', network: '', netns: '', podNamespace: '', podName: '', podUid: '' },
+    ...{ state: 'active' as const, mtu: 1500, createdAtMs: 0, addresses: [] },
+  };
+  const state = adoptDirect(poolOf(eniOf('eni-1')), [
+    { ...base, plugin: 'direct-eni', eniId: 'eni-9' },
+    { ...base, plugin: 'route-eni', eniId: 'eni-1' },
+  ]);
+  t.is(state.get('eni-9')?.use, 'leased');
+  t.is(state.get('eni-1')?.use, 'free');
+});
