@@ -1,6 +1,7 @@
 import { EIP_CLAIM_KIND } from '../crd/eip-claim.ts';
 import { NODE_ENI_CONFIG_KIND } from '../crd/node-eni-config-fields.ts';
 import { STATIC_IP_CONFIG_KIND, type StaticIpConfig, staticIpConfig } from '../crd/static-ip-config.ts';
+import { VPC_ENI_KIND } from '../crd/vpc-eni.ts';
 import { VPC_IP_KIND } from '../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../crd/vpc-ip-claim.ts';
 import { type Informer, type InformerObserver, type InformerOptions, openInformer } from '../kube/informer.ts';
@@ -10,6 +11,8 @@ import type { Clock } from '../runtime/clock.ts';
 import { Faults } from '../runtime/decode.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { IpamdConfig } from './config/options.ts';
+import { BY_DIRECT_ENI, directEniIdsOf } from './direct/run-vpc-enis.ts';
+import { decodeVpcEni, VPC_ENI_INDEXES, type VpcEniEntry } from './direct/vpc-eni-entry.ts';
 import { decodeEipClaim, type EipClaimEntry } from './eip/claim-book.ts';
 import { decodeNec, type NecEntry } from './nec-cache.ts';
 import { decodeMachine, MACHINE_INDEXES, type MachineEntry } from './nodes/machine-entry.ts';
@@ -47,6 +50,8 @@ export type Informers = {
   readonly necs: Informer<NecEntry>;
   readonly nodes: Informer<NodeEntry>;
   readonly pods: Informer<PodFacts>;
+  /** Of exclusive ENIs: those that are kept may be on no node. */
+  readonly vpcEnis: Informer<VpcEniEntry>;
   /** Of the one ConfigMap with the subnets. */
   readonly configMaps: Informer<ConfigMapEntry>;
 };
@@ -59,6 +64,7 @@ export function openInformers(deps: InformerDeps, config: IpamdConfig): Informer
       decode: decodeNec,
       indexes: {
         [BY_INSTANCE]: ({ decoded }) => listOf(decoded?.status?.instanceID),
+        [BY_DIRECT_ENI]: directEniIdsOf,
         [NECS_BY_CLAIM]: ({ decoded }) => findClaimKeys(decoded?.status),
         [NECS_BY_MARKED_IP]: ({ decoded }) => findMarkedIps(decoded?.status),
       },
@@ -68,6 +74,7 @@ export function openInformers(deps: InformerDeps, config: IpamdConfig): Informer
       indexes: { [BY_INSTANCE]: ({ instanceId }) => listOf(instanceId) },
     }),
     pods: open<PodFacts>(deps, PODS, { decode: createPodDecoder(), indexes: POD_INDEXES }),
+    vpcEnis: open<VpcEniEntry>(deps, resourceTypeOf(VPC_ENI_KIND), { decode: decodeVpcEni, indexes: VPC_ENI_INDEXES }),
     configMaps: open<ConfigMapEntry>(deps, CONFIG_MAPS, { decode: decodeConfigMap, query }),
   };
 }

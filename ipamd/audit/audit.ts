@@ -69,6 +69,8 @@ export type AuditDeps = {
   readonly readNec: (name: string, signal: AbortSignal) => Promise<KubeObject | undefined>;
   /** Learns what `see` needs to know of these ENIs; nothing by default. @throws CloudError */
   readonly learn?: (enis: readonly Eni[], context: CallContext) => Promise<void>;
+  /** The node that a kept ENI is on, whatever its tags say; default: none is kept. */
+  readonly keptOn?: (eniId: string) => string | undefined;
   /** An ENI in the words of the NodeENIConfig, as the nodes themselves see it. */
   readonly see: (eni: Eni) => SeenEni;
   readonly findDrift: (status: NodeEniConfigStatus, sight: CloudSight) => readonly Drift[];
@@ -171,14 +173,14 @@ export class Audit {
 
   /** A node whose object changed during the sweep may differ for that reason alone; the next look tells. */
   #suspectDrifted(enis: readonly Eni[], before: ReadonlyMap<string, string | undefined>): readonly string[] {
-    const { necs, see, findDrift, suspect, log } = this.#deps;
+    const { necs, see, findDrift, suspect, log, keptOn } = this.#deps;
     const all = [...necs.values()];
     const owners = all.map(({ object, decoded }) => ({
       name: object.metadata.name,
       uid: object.metadata.uid,
       instanceId: decoded?.status?.instanceID,
     }));
-    const sights = sightsOf(enis, owners);
+    const sights = sightsOf(enis, owners, keptOn);
     const still = all.filter(({ object: { metadata } }) => before.get(metadata.name) === metadata.resourceVersion);
     const drifted: string[] = [];
     for (const { object, decoded } of still) {

@@ -11,9 +11,14 @@ export type SightOwner = {
 
 /**
  * Sorts the ENIs of one sweep by node: those that its object made, those on its instance that no other object made, and
- * those that carry its name and are on no other node's instance; primary ones left out. Pure.
+ * those that carry its name and are on no other node's instance; primary ones left out. A kept one, which moves, is the
+ * node's that `keptOn` names. Pure.
  */
-export function sightsOf(enis: readonly Eni[], owners: readonly SightOwner[]): ReadonlyMap<string, readonly Eni[]> {
+export function sightsOf(
+  enis: readonly Eni[],
+  owners: readonly SightOwner[],
+  keptOn: (eniId: string) => string | undefined = () => undefined,
+): ReadonlyMap<string, readonly Eni[]> {
   const names = new Set(owners.map((owner) => owner.name));
   const uids = new Map(owners.map(({ name, uid }) => [name, uid]));
   const byInstance = new Map(
@@ -26,7 +31,7 @@ export function sightsOf(enis: readonly Eni[], owners: readonly SightOwner[]): R
     const uid = uids.get(tagged);
     const maker = uid !== undefined && uid === eni.tags[ENI_TAG.uid] ? tagged : undefined;
     const onIt = byInstance.get(eni.attachment?.instanceId ?? '');
-    const owner = maker ?? onIt ?? (names.has(tagged) ? tagged : undefined);
+    const owner = keptOn(eni.eniId) ?? maker ?? onIt ?? (names.has(tagged) ? tagged : undefined);
     if (owner !== undefined) sights.get(owner)?.push(eni);
   }
   return sights;

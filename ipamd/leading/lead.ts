@@ -6,6 +6,7 @@ import type { Term } from '../../kube/leader-election.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { IpamdConfig } from '../config/options.ts';
+import { KeptBook } from '../direct/kept-book.ts';
 import type { Ids } from '../nec/decision.ts';
 import type { BreakerBook } from '../node/breaker-book.ts';
 import { subnetKey } from '../node/call-keys.ts';
@@ -17,10 +18,12 @@ import { type Claimant, findRival } from '../nodes/find-rival.ts';
 import { openInstanceBook } from '../nodes/instance-book.ts';
 import type { MachineEntry } from '../nodes/machine-entry.ts';
 import { createNodeController } from '../nodes/node-controller.ts';
-import { createNodeFacts, type KnownNodeFacts } from '../nodes/node-facts.ts';
+import { createNodeFacts, type KnownNodeFacts, type NodeFactsDeps } from '../nodes/node-facts.ts';
 import type { IpamdMetrics } from '../observability/metrics.ts';
 import { BY_INSTANCE, type InformerDeps, type Informers, type RecordInformers } from '../open-informers.ts';
+import { NECS_BY_CLAIM } from '../static/see-claim.ts';
 import { openSubnets, type Subnets } from '../subnets/open-subnets.ts';
+import { keepDirectEnis } from './keep-direct-enis.ts';
 import { type ClaimParts, keepPodClaims, makeClaimParts, noteRefusal } from './keep-pod-claims.ts';
 import { keepPodEips } from './keep-pod-eips.ts';
 import { followRecords, keepPodRecords, openRecords } from './keep-pod-records.ts';
@@ -68,6 +71,7 @@ export type TermParts = {
   readonly instances: ReturnType<typeof openInstanceBook>;
   readonly facts: KnownNodeFacts;
   readonly claims: ClaimParts;
+  readonly kept: KeptBook;
   /** Instances of the nodes that there are. */
   readonly instanceIds: () => ReadonlySet<string>;
 };
@@ -95,7 +99,7 @@ export async function lead(deps: LeadDeps, term: Term, drain: AbortSignal): Prom
   try {
     if (!(await areSynced(deps.informers, signal))) return;
     background.push(subnets.run(signal), instances.run(parts.instanceIds, signal), runAudit(deps, parts, signal));
-    background.push(keepPodEips(deps, parts, term, signal));
+    background.push(keepPodEips(deps, parts, term, signal), keepDirectEnis(deps, parts, signal));
     background.push(followRecords(records, signal), keepPodClaims(deps, parts, records, signal));
     if (deps.config.recordPods) background.push(keepPodRecords(deps, records, signal));
     const stopWaking = wakeNodes({ ...deps.informers, machines: deps.machines(), instances, subnets }, queues);
@@ -132,7 +136,7 @@ async function areSynced(informers: Informers, signal: AbortSignal): Promise<boo
 function makeParts(deps: LeadDeps): TermParts {
   const { config, informers, events } = deps;
   const { clock, log, random, cloud, metrics } = deps.runtime;
-  const { nodes, necs, pods, configMaps } = informers;
+  const { nodes, necs, pods, configMaps, vpcEnis } = informers;
   const instances = openInstanceBook({
     cloud,
     clock,
@@ -164,9 +168,11 @@ function makeParts(deps: LeadDeps): TermParts {
   });
   const claims = makeClaimParts(deps);
   const known = { nodes, machines, pods, instances, subnets, clock, flags: config };
-  const facts = createNodeFacts({ ...known, claims: claims.book });
+  const kept = new KeptBook({ necs, vpcEnis, byClaim: NECS_BY_CLAIM });
+  const keptEnis: NodeFactsDeps['keptEnis'] = (name, wishes) => kept.ofNode(name, wishes);
+  const facts = createNodeFacts({ ...known, claims: claims.book, keptEnis });
   const queues = makeQueues(clock, random);
-  return { queues, memory: new NodeMemoryBook(), subnets, instances, facts, claims, instanceIds };
+  return { queues, memory: new NodeMemoryBook(), subnets, instances, facts, claims, kept, instanceIds };
 }
 
 function runSupply(deps: LeadDeps, parts: TermParts, term: Term, signal: AbortSignal): Promise<void> {
@@ -190,6 +196,7 @@ function runSupply(deps: LeadDeps, parts: TermParts, term: Term, signal: AbortSi
     breakers,
     eyes,
     memory,
+    keptEni: (eniId) => parts.kept.find(eniId),
     claimRefused: (key, refusal) => noteRefusal(parts.claims, (claim) => queues.claims.add(claim), key, refusal),
     wake,
   };

@@ -1,6 +1,7 @@
-import type { Eni } from '../../cloud/cloud.ts';
+import type { Eni, Tags } from '../../cloud/cloud.ts';
 import { Audit } from '../audit/audit.ts';
 import { ENI_TAG } from '../audit/find-orphans.ts';
+import type { KeptBook } from '../direct/kept-book.ts';
 import type { SeenEni } from '../nec/decision.ts';
 import { findDrift } from '../nec/find-drift.ts';
 import { NODE_ENI_CONFIGS } from '../nodes/node-eni-configs.ts';
@@ -11,16 +12,19 @@ import type { LeadDeps, TermParts } from './lead.ts';
 export async function runAudit(deps: LeadDeps, parts: TermParts, signal: AbortSignal): Promise<void> {
   const { config, informers, events } = deps;
   const { cloud, kube, clock, log, metrics } = deps.runtime;
-  const { memory, queues, instanceIds } = parts;
+  const { memory, queues, instanceIds, kept } = parts;
   const audit = new Audit(
     {
       cloud,
       necs: informers.necs,
+      // One that is kept may be on no node, and in no NodeENIConfig.
+      others: () => [...informers.vpcEnis.values()].map(({ object }) => object),
       instanceIds,
       isSynced: () => Object.values(informers).every(({ isSynced }) => isSynced),
       readNec: (name, by) => kube.get(NODE_ENI_CONFIGS, { name }, by),
       learn: (enis, context) => deps.eyes.learn(enis, context),
-      see: (eni) => see(deps, eni),
+      keptOn: (eniId) => kept.find(eniId)?.nodeName,
+      see: (eni) => see(deps, kept, eni),
       findDrift,
       suspect: (name) => {
         memory.askDescribe(name, 'the audit found a difference');
@@ -46,11 +50,18 @@ export async function runAudit(deps: LeadDeps, parts: TermParts, signal: AbortSi
 }
 
 /** An ENI as the node sees it that it would be of: that made it, else by its instance, else by the name in its tag. */
-function see({ informers: { necs }, eyes }: LeadDeps, eni: Eni): SeenEni {
+function see({ informers: { necs }, eyes }: LeadDeps, kept: KeptBook, eni: Eni): SeenEni {
   const onIt = eni.attachment === undefined ? [] : necs.byIndex(BY_INSTANCE, eni.attachment.instanceId);
   const tagged = necs.get(eni.tags[ENI_TAG.node] ?? '');
   const hasMadeIt = tagged !== undefined && tagged.object.metadata.uid === eni.tags[ENI_TAG.uid];
-  const owner = hasMadeIt ? tagged : (onIt[0] ?? tagged);
-  const { uid = '' } = owner?.object.metadata ?? {};
-  return eyes.seeNow(eni, { uid, instanceId: owner?.decoded?.status?.instanceID });
+  // One that is kept is whose its VpcENI says: its tags name the node that made it, for good.
+  const { nodeName } = kept.find(eni.eniId) ?? {};
+  const owner = nodeName === undefined ? (hasMadeIt ? tagged : (onIt[0] ?? tagged)) : necs.get(nodeName);
+  const { uid = '', name = '' } = owner?.object.metadata ?? {};
+  const isOthers = (_tags: Tags, eniId: string) => (kept.find(eniId)?.nodeName ?? name) !== name || isFree(kept, eniId);
+  return eyes.seeNow(eni, { uid, instanceId: owner?.decoded?.status?.instanceID, isOthers });
+}
+
+function isFree(kept: KeptBook, eniId: string): boolean {
+  return kept.find(eniId)?.isFree === true;
 }

@@ -182,9 +182,15 @@ async function look(deps: NodeDeps, input: TurnInput, why: string, signal: Abort
     instanceId: status.instanceID,
     eniIds: (status.eniInfos ?? []).map((eni) => eni.eniID),
     breadth: 'all',
-    isOthers: (tags) => isAnothers(deps, uid, tags),
+    isOthers: (tags, eniId) => isKeptElsewhere(deps, name, eniId) ?? isAnothers(deps, uid, tags),
   };
   return await notingDescribe(deps, name, () => deps.eyes.look(request, { priority: 'warm', owner: name, signal }));
+}
+
+/** A kept ENI is whose its VpcENI says, whatever its tags do; undefined for one that is not kept. */
+function isKeptElsewhere({ keptEni }: Pick<NodeDeps, 'keptEni'>, name: string, eniId: string): boolean | undefined {
+  const kept = keptEni?.(eniId);
+  return kept === undefined ? undefined : kept.nodeName !== name;
 }
 
 /** An object that is gone has no say any more: what is on its instance is for the next one of that instance. */

@@ -5,6 +5,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
 import type { Ids, IntentOutcome, Leader } from '../nec/decision.ts';
+import type { KeptEni } from '../nec/kept-eni.ts';
 import type { NodeProblem, NodeView } from '../nec/node-view.ts';
 import type { BreakerBook } from './breaker-book.ts';
 import type { CloudEyes } from './cloud-eyes.ts';
@@ -25,6 +26,7 @@ export type NodeFactParts = Pick<
   | 'inUse'
   | 'maxDirectENI'
   | 'initialDirectDemand'
+  | 'keptEnis'
   | 'claims'
   | 'reservedIps'
   | 'movedTo'
@@ -138,6 +140,7 @@ export type NodeDeps = {
   /** Of the term. */
   readonly memory: NodeMemoryBook;
   /** Hears that the cloud refused something of one kept address; `namespace/name` of its claim. Default: nobody. */
+  readonly keptEni?: (eniId: string) => KeptEni | undefined;
   readonly claimRefused?: (key: string, refusal: ClaimRefusal) => void;
   /** Hears why claims whose Pods are on a node wait for their address, by key; each time that the node is looked at. Default: nobody. */
   readonly claimsWait?: (node: string, waits: ReadonlyMap<string, string>) => void;

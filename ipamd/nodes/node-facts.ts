@@ -38,6 +38,8 @@ export type NodeFactsDeps = {
     wishesOf(nodeName: string): NodeView['claims'];
     reservedIps(): ReadonlyMap<string, string>;
   };
+  /** Exclusive ENIs that are kept, as far as a node needs to know them. Default: none. */
+  readonly keptEnis?: (nodeName: string, wishes: NodeView['claims']) => NodeView['keptEnis'];
 };
 
 /** What the node controller asks, beside what every node's reconcile asks. */
@@ -183,10 +185,12 @@ class WatchedFacts implements KnownNodeFacts {
     };
   }
 
-  #claimsOf(name: string): Pick<NodeFactParts, 'claims' | 'reservedIps'> {
+  #claimsOf(name: string): Pick<NodeFactParts, 'claims' | 'reservedIps' | 'keptEnis'> {
     const wishes = this.#deps.claims?.wishesOf(name);
     const reservedIps = this.#deps.claims?.reservedIps();
+    const keptEnis = this.#deps.keptEnis?.(name, wishes);
     return {
+      ...(keptEnis === undefined ? {} : { keptEnis }),
       ...(wishes === undefined ? {} : { claims: wishes }),
       ...(reservedIps === undefined ? {} : { reservedIps }),
     };

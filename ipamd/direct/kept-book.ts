@@ -1,0 +1,52 @@
+import type { Informer } from '../../kube/informer.ts';
+import type { ClaimWish } from '../nec/claim-wish.ts';
+import { eniClaimOf } from '../nec/direct-creation.ts';
+import type { KeptEni } from '../nec/kept-eni.ts';
+import { isShared } from '../nec/with-enis.ts';
+import type { NecEntry } from '../nec-cache.ts';
+import { keptEnisOf, type MarkedEni } from './kept-enis.ts';
+import { directEniIdsOf } from './run-vpc-enis.ts';
+import { VPC_ENIS_BY, type VpcEniEntry } from './vpc-eni-entry.ts';
+
+/** What tells of kept ENIs. */
+export type KeptBookDeps = {
+  /** With an index of the claims that an object has marks of, by that name. */
+  readonly necs: Pick<Informer<NecEntry>, 'get' | 'byIndex'>;
+  readonly byClaim: string;
+  readonly vpcEnis: Pick<Informer<VpcEniEntry>, 'byIndex'>;
+};
+
+/** Tells nodes of the exclusive ENIs that are kept, from what is watched. */
+export class KeptBook {
+  readonly #deps: KeptBookDeps;
+
+  constructor(deps: KeptBookDeps) {
+    this.#deps = deps;
+  }
+
+  /** Those that a node has, and those of the claims whose Pods are on it; by id. */
+  ofNode(name: string, wishes: ReadonlyMap<string, ClaimWish> | undefined): ReadonlyMap<string, KeptEni> {
+    const { necs, vpcEnis, byClaim } = this.#deps;
+    const own = necs.get(name);
+    const eniIds = own === undefined ? [] : directEniIdsOf(own);
+    const keys = [...(wishes?.values() ?? [])].filter(({ mode }) => mode === 'direct-eni').map(({ key }) => key);
+    const entries = [
+      ...eniIds.flatMap((eniId) => vpcEnis.byIndex(VPC_ENIS_BY.eni, eniId)),
+      ...keys.flatMap((key) => vpcEnis.byIndex(VPC_ENIS_BY.claim, key)),
+    ];
+    const marked = keys.flatMap((key) => necs.byIndex(byClaim, key).flatMap((nec) => markedOf(nec, key)));
+    return keptEnisOf(entries, marked);
+  }
+
+  /** The kept ENI of this id; undefined when it is none. */
+  find(eniId: string): KeptEni | undefined {
+    return keptEnisOf(this.#deps.vpcEnis.byIndex(VPC_ENIS_BY.eni, eniId)).get(eniId);
+  }
+}
+
+function markedOf({ name, decoded }: NecEntry, key: string): readonly MarkedEni[] {
+  const enis = decoded?.status?.eniInfos ?? [];
+  return enis
+    .filter((eni) => !isShared(eni) && eniClaimOf(eni) === key)
+    .map((eni) => ({ nodeName: name, eni, claim: key }));
+}
