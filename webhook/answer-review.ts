@@ -13,6 +13,8 @@ export type ReviewAnswer = {
   readonly kind: 'answer';
   readonly body: Readonly<Record<string, unknown>>;
   readonly outcome: ReviewOutcome;
+  /** The Pod, as far as it has a name yet: `shop/db-0`, `shop/web-5d4f-`. */
+  readonly subject: string;
   readonly warnings: readonly string[];
 };
 
@@ -47,7 +49,8 @@ export function answerReview(sent: unknown, scene: ReviewScene): ReviewReply {
     ...(warnings.length > 0 && { warnings }),
   };
   const outcome = isUnderstood ? (isPatched ? 'patched' : 'unchanged') : 'not-understood';
-  return { kind: 'answer', body: { apiVersion: API_VERSION, kind: KIND, response }, outcome, warnings };
+  const body = { apiVersion: API_VERSION, kind: KIND, response };
+  return { kind: 'answer', body, outcome, subject: subjectOf(review.request), warnings };
 }
 
 const API_VERSION = 'admission.k8s.io/v1';
@@ -94,6 +97,15 @@ function decide({ operation, resource, subResource, namespace, object }: Request
   }
   return { admission: decideAdmission(pod, { ...scene, namespace }), isUnderstood: true };
 }
+
+function subjectOf({ namespace, object }: Request): string {
+  const metadata = isRecord(object) && isRecord(object['metadata']) ? object['metadata'] : {};
+  const named = [namespace, metadata['name'] ?? metadata['generateName']];
+  // Nobody has checked a name yet: it may be of any kind and length.
+  return named.map((one) => (typeof one === 'string' ? one.slice(0, MOST_NAME_CHARACTERS) : '?')).join('/');
+}
+
+const MOST_NAME_CHARACTERS = 253;
 
 function isPods(resource: unknown): boolean {
   return (

@@ -93,7 +93,7 @@ async function answerRequest(
     refuse(response, 400, reply.why);
     return 'no-review';
   }
-  if (reply.warnings.length > 0) log.info('warned', { warnings: reply.warnings });
+  if (reply.warnings.length > 0) log.info('warned', { podKey: reply.subject, warnings: reply.warnings });
   metrics.onWarnings(reply.warnings.length);
   const text = JSON.stringify(reply.body);
   response.writeHead(200, { 'content-type': 'application/json' }).end(text);
