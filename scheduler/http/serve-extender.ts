@@ -46,6 +46,16 @@ const HEADERS_MS = 10_000;
 /** For a body to arrive: 64 MiB over a slow network. */
 const REQUEST_MS = 30_000;
 
+const NO_HTTP = `${JSON.stringify({ Error: 'this is no request of HTTP, or it was cut off' })}\n`;
+const NO_REQUEST = [
+  'HTTP/1.1 400 Bad Request',
+  'content-type: application/json',
+  `content-length: ${NO_HTTP.length}`,
+  'connection: close',
+  '',
+  NO_HTTP,
+].join('\r\n');
+
 /** Serves the verbs of an extender. @throws ConfigError when the address cannot be listened on */
 export async function serveExtender(options: ExtenderServerOptions): Promise<ExtenderServer> {
   const { certificates } = options;
@@ -59,7 +69,7 @@ export async function serveExtender(options: ExtenderServerOptions): Promise<Ext
   const server: Server | TlsServer = tls ?? createPlainServer(limits, answer);
   // A handshake or a head that is nonsense: the client hears of it where it can, and the server goes on.
   server.on('clientError', (_error, socket) => {
-    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n');
+    if (socket.writable) socket.end(NO_REQUEST);
     else socket.destroy();
   });
   const bound = await listen(server, options.address);

@@ -1,0 +1,277 @@
+import { copyFileSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { connect } from 'node:net';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import test, { type ExecutionContext } from 'ava';
+import { systemClock } from '../../runtime/clock.ts';
+import { ConfigError } from '../../runtime/decode.ts';
+import { silentLogger } from '../../runtime/log.ts';
+import { readSchedulerConfig } from '../../scheduler/config/scheduler-config.ts';
+import { followCertificates, readCertificates } from '../../scheduler/http/certificates.ts';
+import { type ExtenderServer, type ExtenderServerOptions, serveExtender } from '../../scheduler/http/serve-extender.ts';
+import { preempt } from '../../scheduler/verbs/preempt.ts';
+import { prioritize } from '../../scheduler/verbs/prioritize.ts';
+import { makeKeyPair } from '../kube-api/pki.ts';
+import { createTempDir } from '../support/temp-dir.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { rebuilt } from './index-scene.ts';
+import { necOf, podOf } from './scheduler-scene.ts';
+
+const LIMIT = 256 * 1024;
+
+async function serve(t: ExecutionContext, own: Partial<ExtenderServerOptions> = {}): Promise<ExtenderServer> {
+  const deps = { index: rebuilt({ necs: [necOf({ name: 'n1' })] }), clock: systemClock };
+  const server = await serveExtender({
+    address: '127.0.0.1:0',
+    verbs: { prioritize: (body) => prioritize(deps, body), preempt: (body) => preempt(deps, body) },
+    gate: () => undefined,
+    bodyLimitBytes: LIMIT,
+    clock: systemClock,
+    log: silentLogger,
+    ...own,
+  });
+  t.teardown(() => server.close(0));
+  return server;
+}
+
+const GOOD = JSON.stringify({ Pod: podOf({ name: 'a' }), NodeNames: ['n1'] });
+
+async function post(server: ExtenderServer, path: string, body: string | Uint8Array, method = 'POST') {
+  const sent = method === 'GET' ? {} : { body: Buffer.from(body) };
+  const response = await fetch(`http://${server.address}${path}`, { method, ...sent });
+  return { status: response.status, text: await response.text() };
+}
+
+/** Sends bytes as they are, and returns all that comes back until the connection ends. */
+async function raw(server: ExtenderServer, bytes: string): Promise<string> {
+  const [host = '', port = ''] = server.address.split(':');
+  return await new Promise((resolve, reject) => {
+    let text = '';
+    const socket = connect(Number(port), host, () => socket.end(bytes));
+    socket.setEncoding('utf8');
+    socket.on('data', (chunk: string) => {
+      text += chunk;
+    });
+    socket.once('close', () => resolve(text));
+    socket.once('error', reject);
+  });
+}
+
+type Row = readonly [title: string, path: string, body: string, status: number, words: RegExp];
+
+const DEEP = '['.repeat(100_000);
+const WRONG: readonly Row[] = [
+  ['no JSON', '/prioritize', 'hello', 400, /no JSON/],
+  ['JSON that is cut off', '/prioritize', GOOD.slice(0, -9), 400, /no JSON/],
+  ['nothing', '/prioritize', '', 400, /no body/],
+  ['nested without an end', '/prioritize', DEEP, 400, /no JSON/],
+  ['nested deep', '/prioritize', DEEP + ']'.repeat(100_000), 400, /no ExtenderArgs.*expected an object/],
+  ['null', '/prioritize', 'null', 400, /no ExtenderArgs.*Pod: expected a Pod/],
+  ['a list', '/prioritize', '[]', 400, /no ExtenderArgs/],
+  [
+    'every fault at once',
+    '/prioritize',
+    '{"Pod":{},"NodeNames":[1]}',
+    400,
+    /metadata\.namespace.*metadata\.name.*NodeNames/,
+  ],
+  [
+    'Nodes without names',
+    '/prioritize',
+    JSON.stringify({ Pod: podOf({ name: 'a' }), Nodes: { items: [{}] } }),
+    400,
+    /Nodes\.items/,
+  ],
+  ['no nodes', '/prioritize', JSON.stringify({ Pod: podOf({ name: 'a' }) }), 400, /NodeNames: expected names/],
+  [
+    'victims of another shape',
+    '/preempt',
+    JSON.stringify({ Pod: podOf({ name: 'a' }), NodeNameToMetaVictims: { n1: { Pods: [7] } } }),
+    400,
+    /victims of n1/,
+  ],
+  ['more than the limit', '/prioritize', `"${'x'.repeat(LIMIT)}"`, 413, /larger than 0\.25 MiB; set nodeCacheCapable/],
+  ['another path', '/filters', '{}', 404, /known are \/prioritize, \/preempt/],
+  ['a name of Object', '/constructor', '{}', 404, /no such path/],
+];
+
+for (const [title, path, body, status, words] of WRONG) {
+  test(`serveExtender: answers one error, and goes on, when it gets ${title}`, async (t) => {
+    const server = await serve(t);
+    const answer = await post(server, path, body);
+    t.is(answer.status, status);
+    const { Error: told } = JSON.parse(answer.text) as { Error: string };
+    t.regex(told, words);
+    t.true(told.length < 2_000);
+    t.is((await post(server, '/prioritize', GOOD)).status, 200);
+  });
+}
+
+test('serveExtender: says which method it takes', async (t) => {
+  const server = await serve(t);
+  t.is((await post(server, '/prioritize', '', 'GET')).status, 405);
+});
+
+test('serveExtender: goes on when a client is cut off, sends no HTTP, or lies about the length', async (t) => {
+  const server = await serve(t);
+  const cutOff = await raw(server, 'POST /prioritize HTTP/1.1\r\nhost: a\r\ncontent-length: 1000\r\n\r\n{"Pod"');
+  t.regex(cutOff, /^HTTP\/1\.1 400[^]*cut off"}\n$/);
+  t.regex(await raw(server, '\u0016\u0003\u0001 this is no HTTP\r\n\r\n'), /^HTTP\/1\.1 400[^]*no request of HTTP/);
+  const huge = 'POST /prioritize HTTP/1.1\r\nhost: a\r\ncontent-length: 99999999999\r\n\r\n';
+  t.regex(await raw(server, huge), /^HTTP\/1\.1 413/);
+  const chunk = `${LIMIT.toString(16)}\r\n${'x'.repeat(LIMIT)}\r\n`;
+  const chunked = `POST /prioritize HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n${chunk}${chunk}`;
+  t.regex(await raw(server, chunked), /^HTTP\/1\.1 413/);
+  t.is((await post(server, '/prioritize', GOOD)).status, 200);
+});
+
+test('serveExtender: refuses while another leads, and says so', async (t) => {
+  const server = await serve(t, { gate: () => 'another replica leads' });
+  const { status, text } = await post(server, '/prioritize', GOOD);
+  t.is(status, 503);
+  t.deepEqual(JSON.parse(text), { Error: 'another replica leads' });
+});
+
+test('serveExtender: answers 500, and goes on, when a verb fails', async (t) => {
+  const verbs = {
+    prioritize: () => {
+      throw new TypeError('a fault');
+    },
+  };
+  const server = await serve(t, { verbs });
+  t.is((await post(server, '/prioritize', GOOD)).status, 500);
+  t.is((await post(server, '/prioritize', GOOD)).status, 500);
+});
+
+test('serveExtender: ends what is under way before it closes', async (t) => {
+  const begun = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  const prioritizeLate = async () => {
+    begun.resolve();
+    await go.promise;
+    return [];
+  };
+  const server = await serve(t, { verbs: { prioritize: prioritizeLate } });
+  const answer = post(server, '/prioritize', GOOD);
+  await begun.promise;
+  const closed = server.close(10_000);
+  go.resolve();
+  t.is((await answer).text, '[]\n');
+  await closed;
+  await t.throwsAsync(post(server, '/prioritize', GOOD));
+});
+
+test('followCertificates: serves new connections with the new certificate, and keeps those that are there', async (t) => {
+  const folder = createTempDir('tls');
+  t.teardown(() => folder.close());
+  const [first, second] = [await makeKeyPair(folder.path, 'first'), await makeKeyPair(folder.path, 'second')];
+  const files = { cert: folder.join('tls.crt'), key: folder.join('tls.key'), clientCa: '' };
+  const install = (pair: typeof first, what: readonly ('cert' | 'key')[]): void => {
+    if (what.includes('cert')) copyFileSync(pair.certPath, files.cert);
+    if (what.includes('key')) copyFileSync(pair.keyPath, files.key);
+  };
+  install(first, ['cert', 'key']);
+  const certificates = readCertificates(files);
+  const server = await serve(t, { certificates });
+  const stop = new AbortController();
+  const tick = { resolve: () => {} };
+  const sleep = async (): Promise<void> => {
+    const next = Promise.withResolvers<void>();
+    tick.resolve = next.resolve;
+    await next.promise;
+  };
+  const deps = { clock: { ...systemClock, sleep }, log: silentLogger };
+  const following = followCertificates(files, certificates, (next) => server.renew(next), deps, stop.signal);
+  const agent = new Agent({ keepAlive: true, ca: [first.cert, second.cert] });
+  t.teardown(() => agent.destroy());
+  const before = await postTls(server, agent);
+  t.is(before.subject, 'first');
+
+  install(second, ['cert']);
+  tick.resolve();
+  await systemClock.sleep(50);
+  // Half of a pair is no pair: the one before serves on.
+  t.is((await postTls(server, new Agent({ ca: [first.cert, second.cert] }))).subject, 'first');
+  install(second, ['key']);
+  tick.resolve();
+  const renewed = async () =>
+    (await postTls(server, new Agent({ ca: [first.cert, second.cert] }))).subject === 'second';
+  await waitUntil(renewed, { what: 'the new certificate' });
+  const again = await postTls(server, agent);
+  t.is(again.status, 200);
+  t.true(again.isReused);
+  t.is(again.subject, 'first');
+  stop.abort();
+  tick.resolve();
+  await following;
+});
+
+test('serveExtender: with authorities of clients, answers none without a certificate of theirs, and speaks TLS 1.2 at least', async (t) => {
+  const folder = createTempDir('tls');
+  t.teardown(() => folder.close());
+  const [own, client, stranger] = [
+    await makeKeyPair(folder.path, 'own'),
+    await makeKeyPair(folder.path, 'client'),
+    await makeKeyPair(folder.path, 'stranger'),
+  ];
+  const certificates = readCertificates({ cert: own.certPath, key: own.keyPath, clientCa: client.certPath });
+  const server = await serve(t, { certificates });
+  const known = new Agent({ ca: own.cert, cert: client.cert, key: client.key });
+  t.is((await postTls(server, known)).status, 200);
+  await t.throwsAsync(postTls(server, new Agent({ ca: own.cert })));
+  await t.throwsAsync(postTls(server, new Agent({ ca: own.cert, cert: stranger.cert, key: stranger.key })));
+  const [host = '', port = ''] = server.address.split(':');
+  const old = new Promise((resolve, reject) => {
+    const options = {
+      host,
+      port: Number(port),
+      ca: own.cert,
+      cert: client.cert,
+      key: client.key,
+      maxVersion: 'TLSv1.1',
+    } as const;
+    const socket = connectTls({ ...options, minVersion: 'TLSv1', ciphers: 'ALL@SECLEVEL=0' }, () =>
+      resolve(socket.getProtocol()),
+    );
+    socket.once('error', reject);
+  });
+  await t.throwsAsync(old);
+});
+
+test('readCertificates: names the file that is wrong', async (t) => {
+  const folder = createTempDir('tls');
+  t.teardown(() => folder.close());
+  const [one, other] = [await makeKeyPair(folder.path, 'one'), await makeKeyPair(folder.path, 'other')];
+  const missing = folder.join('none.crt');
+  const faultOf = (cert: string, key: string) =>
+    t.throws(() => readCertificates({ cert, key, clientCa: '' }), { instanceOf: ConfigError })?.message ?? '';
+  t.true(faultOf(missing, one.keyPath).includes(`${missing}: expected a PEM file`));
+  t.true(faultOf(one.certPath, other.keyPath).includes(one.certPath));
+});
+
+test('readSchedulerConfig: names every fault at once', (t) => {
+  const argv = ['--tls-cert-file=/a', '--client-ca-file=/c', '--leader-elect-renew=30s', '--filter-wait=1h'];
+  const wrong = t.throws(() => readSchedulerConfig({ argv, env: {}, readFile: () => '' }), { instanceOf: ConfigError });
+  t.regex(wrong?.message ?? '', /--filter-wait/);
+  const together = argv.slice(0, 3);
+  const { message = '' } =
+    t.throws(() => readSchedulerConfig({ argv: together, env: {}, readFile: () => '' }), { instanceOf: ConfigError }) ??
+    {};
+  t.regex(message, /--tls-private-key-file.*--leader-elect-renew/);
+});
+
+type Answer = { readonly status: number; readonly subject: string; readonly isReused: boolean };
+
+async function postTls(server: ExtenderServer, agent: Agent): Promise<Answer> {
+  const [host = '', port = ''] = server.address.split(':');
+  return await new Promise((resolve, reject) => {
+    const sent = request({ host, port: Number(port), path: '/prioritize', method: 'POST', agent }, (response) => {
+      // An HTTPS answer comes over a TLS socket.
+      const { subject } = (response.socket as TLSSocket).getPeerCertificate();
+      const answer = { status: response.statusCode ?? 0, subject: String(subject?.CN), isReused: sent.reusedSocket };
+      response.resume().once('end', () => resolve(answer));
+    });
+    sent.once('error', reject);
+    sent.end(GOOD);
+  });
+}
