@@ -28,6 +28,8 @@ if (import.meta.main) {
     'cloud',
     'agent',
     'cni-plugins',
+    'scheduler',
+    'webhook',
     'tools',
     'test/vpc',
     'test/kube-api',

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { EXTENDED_RESOURCES } from '../../crd/names.ts';
 import { readSettings } from '../../runtime/settings/read-settings.ts';
 import { readSchedulerConfig } from '../../scheduler/config/scheduler-config.ts';
 import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
@@ -7,7 +9,7 @@ import { REVIEW_PATH } from '../../webhook/serve-reviews.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import type { JsonObject } from '../kube-api/object.ts';
 import { listOf, literalsOf, settingsInput } from './base-scene.ts';
-import { KUBERNETES_FOLDER, readResources } from './read-manifests.ts';
+import { KUBERNETES_FOLDER, objectsOf, readResources } from './read-manifests.ts';
 
 const MS = 1_000;
 
@@ -145,6 +147,20 @@ test('webhook: is asked for the creation of Pods outside kube-system and labelle
   t.is(at(hook, 'sideEffects'), 'None');
   t.is(at(hook, 'failurePolicy'), 'Fail');
   t.deepEqual(at(hook, 'admissionReviewVersions'), ['v1']);
+});
+
+test('scheduler: kube-scheduler is told of the Service by the name in its certificate, and of every resource of ours', (t) => {
+  const path = join(KUBERNETES_FOLDER, 'scheduler/kube-scheduler-configuration.yaml');
+  const [configuration] = objectsOf(readFileSync(path, 'utf8'));
+  const extender = at(configuration, 'extenders', 0);
+  t.is(at(extender, 'urlPrefix'), 'https://tke-eni-ip-scheduler.kube-system.svc');
+  const service = readResources(join(KUBERNETES_FOLDER, 'scheduler')).find(({ kind }) => kind === 'Service');
+  t.is(at(service, 'spec', 'ports', 0, 'port'), 443);
+  t.deepEqual(
+    listOf(at(extender, 'managedResources')).map(({ name }) => name),
+    [...EXTENDED_RESOURCES],
+  );
+  t.is(at(extender, 'ignorable'), false);
 });
 
 test('scheduler: a rollout does not wait for a standby, which is never ready', (t) => {
