@@ -154,6 +154,15 @@ export type Subnet = {
   readonly totalIps: number;
 };
 
+/** Who has an address. */
+export type IpUser = {
+  readonly ip: string;
+  readonly subnetId: string;
+  /** As the cloud calls it: CVM, ENI, CLB and so on. */
+  readonly resourceType: string;
+  readonly resourceId: string;
+};
+
 /** An elastic public address. */
 export type Eip = {
   readonly eipId: string;
@@ -233,6 +242,8 @@ export type IpPort = {
 export type SubnetPort = {
   describe(subnetIds: readonly string[], context: CallContext): Promise<readonly Subnet[]>;
   sweep(vpcId: string, context: CallContext): Promise<readonly Subnet[]>;
+  /** Tells who has these addresses of a VPC, a hundred at most; one that nobody has is absent. */
+  usersOf(vpcId: string, ips: readonly string[], context: CallContext): Promise<readonly IpUser[]>;
 };
 
 /** Security groups of ENIs. Done when the promise resolves. */

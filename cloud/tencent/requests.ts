@@ -24,6 +24,7 @@ import type {
   DescribeNetworkInterfacesRequest,
   DescribeSubnetsRequest,
   DescribeTaskResultRequest,
+  DescribeUsedIpAddressRequest,
   DescribeVpcTaskResultRequest,
   DetachNetworkInterfaceRequest,
   DisassociateAddressRequest,
@@ -60,6 +61,7 @@ export type Requests = {
   readonly DescribeSubnets: DescribeSubnetsRequest;
   readonly DescribeTaskResult: DescribeTaskResultRequest;
   readonly DescribeTaskStatus: DescribeTaskStatusRequest;
+  readonly DescribeUsedIpAddress: DescribeUsedIpAddressRequest;
   readonly DescribeVpcCniPodLimits: DescribeVpcCniPodLimitsRequest;
   readonly DescribeVpcTaskResult: DescribeVpcTaskResultRequest;
   readonly DetachNetworkInterface: DetachNetworkInterfaceRequest;

@@ -1,7 +1,7 @@
 import { IDS_PER_CALL } from '../batches.ts';
 import type { Subnet, SubnetPort } from '../cloud.ts';
 import type { Caller } from './caller.ts';
-import { decodeSubnetPage } from './decode/others.ts';
+import { decodeIpUsers, decodeSubnetPage } from './decode/others.ts';
 import type { IdBatcher } from './id-batcher.ts';
 import { readPages } from './paged.ts';
 import type { SharedSweep } from './shared-sweep.ts';
@@ -14,6 +14,10 @@ export function createSubnetPort(
 ): SubnetPort {
   return {
     describe: (subnetIds, context) => batcher.get(subnetIds, context),
+    usersOf: async (vpcId, ips, context) => {
+      const request = { VpcId: vpcId, IpAddresses: [...ips], Limit: IDS_PER_CALL };
+      return decodeIpUsers(await call('DescribeUsedIpAddress', request, context));
+    },
     sweep: (vpcId, context) =>
       sweeps.join(vpcId, context, async (shared) => {
         const Filters = [{ Name: 'vpc-id', Values: [vpcId] }];

@@ -1,6 +1,7 @@
 import type { CloudError } from '../../cloud/cloud-error.ts';
 import type { ClaimRefusal } from '../node/node-deps.ts';
 import { openStaticInformers, type RecordInformers } from '../open-informers.ts';
+import { createAskHolder } from '../static/ask-holder.ts';
 import { ClaimBook } from '../static/claim-book.ts';
 import { findWorkload } from '../static/find-workload.ts';
 import { runClaims } from '../static/run-claims.ts';
@@ -12,9 +13,10 @@ import type { LeadDeps, TermParts } from './lead.ts';
 export type ClaimParts = { readonly book: ClaimBook; readonly taken: TakenBook };
 
 /** Makes what nodes ask before claims are kept: a book that knows nothing yet. */
-export function makeClaimParts({ runtime }: Pick<LeadDeps, 'runtime'>): ClaimParts {
-  const { clock, random } = runtime;
-  return { book: new ClaimBook(), taken: new TakenBook(clock, random, async () => undefined) };
+export function makeClaimParts({ runtime, informers }: Pick<LeadDeps, 'runtime' | 'informers'>): ClaimParts {
+  const { clock, random, cloud } = runtime;
+  const ask = createAskHolder({ cloud, necs: informers.necs });
+  return { book: new ClaimBook(), taken: new TakenBook(clock, random, ask) };
 }
 
 /** Keeps kept addresses and what asks for them until aborted. Never rejects but with a fault of ours. */
@@ -59,7 +61,7 @@ export function noteRefusal(
   { ips, code, message }: ClaimRefusal,
 ): void {
   if (ips.length === 0 || !TAKEN_CODES.some((one) => code.startsWith(one))) return;
-  taken.refuse(key, `${ips.join(', ')}: ${code}: ${message}`);
+  taken.refuse(key, ips, `${code}: ${message}`);
   wake(key);
 }
 

@@ -79,6 +79,7 @@ export class ClaimKeeper {
       return { kind: 'again', afterMs: BEHIND_MS };
     }
     this.#tell(view, decision);
+    if (isOver(view, decision)) taken.forget(key);
     for (const node of book.set(key, decision.wishes, ipsOf(view, decision))) this.#deps.wakeNode(node);
     return decision.againMs === undefined ? DONE : { kind: 'again', afterMs: Math.max(1, decision.againMs) };
   }
@@ -158,6 +159,12 @@ export class ClaimKeeper {
 
 function keptOf(facts: ClaimFacts | undefined): Kept<VpcIpClaim> {
   return facts?.kept ?? { decoded: undefined, faults: [] };
+}
+
+/** Somebody else's address is no matter any more: the claim has its own, or is gone. */
+function isOver({ places, claim }: ClaimView, decision: ClaimDecision): boolean {
+  const isGone = claim === undefined && decision.claim === undefined;
+  return isGone || decision.claim?.kind === 'finish' || places.some(({ isReleasing }) => !isReleasing);
 }
 
 /** Addresses that are the claim's, on an ENI or on none. */

@@ -3,9 +3,15 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { TakenIp } from './claim-view.ts';
 
 /** Who has an address, by the cloud's word, for people; undefined when the cloud does not say. */
-export type AskHolder = (key: string, signal: AbortSignal) => Promise<string | undefined>;
+export type AskHolder = (ips: readonly string[], signal: AbortSignal) => Promise<string | undefined>;
 
-type Entry = { readonly words: string; readonly untilMs: number; readonly tries: number; readonly holder?: string };
+type Entry = {
+  readonly ips: readonly string[];
+  readonly words: string;
+  readonly untilMs: number;
+  readonly tries: number;
+  readonly holder?: string;
+};
 
 /** An address that somebody else has is asked for again after this, and later after more. */
 const BACKOFF: BackoffSettings = { firstMs: 15_000, maxMs: 600_000, factor: 2, jitter: 0.2 };
@@ -29,10 +35,10 @@ export class TakenBook {
   }
 
   /** Notes that the cloud refused a claim's address, in its own words. */
-  refuse(key: string, words: string): void {
+  refuse(key: string, ips: readonly string[], words: string): void {
     const tries = (this.#entries.get(key)?.tries ?? 0) + 1;
     const untilMs = this.#clock.nowMs() + backoffMs(BACKOFF, tries, this.#random());
-    this.#entries.set(key, { words, untilMs, tries });
+    this.#entries.set(key, { ips, words, untilMs, tries });
   }
 
   /** Notes that the claim has its address, or needs none. */
@@ -44,7 +50,7 @@ export class TakenBook {
   async look(key: string, signal: AbortSignal): Promise<void> {
     const entry = this.#entries.get(key);
     if (entry === undefined || entry.holder !== undefined) return;
-    const holder = await this.#ask(key, signal).catch(() => undefined);
+    const holder = await this.#ask(entry.ips, signal).catch(() => undefined);
     signal.throwIfAborted();
     if (this.#entries.get(key) === entry) this.#entries.set(key, { ...entry, holder: holder ?? '' });
   }

@@ -1,5 +1,5 @@
 import { integer, list, oneOf, optional, record, required } from '../../../runtime/decode.ts';
-import type { Eip, Instance, Subnet } from '../../cloud.ts';
+import type { Eip, Instance, IpUser, Subnet } from '../../cloud.ts';
 import { COUNT, decodeAnswer, NAME, TAGS, TEXT, tagsOf, withEmptyList } from './fields.ts';
 
 const INSTANCES = record(
@@ -77,6 +77,36 @@ export function decodeSubnetPage(value: unknown): { readonly objects: readonly S
     totalIps: wire.TotalIpAddressCount ?? 0,
   }));
   return { objects, total: page.TotalCount };
+}
+
+const IP_USERS = record(
+  {
+    IpAddressStates: required(
+      list(
+        record(
+          {
+            SubnetId: optional(TEXT),
+            IpAddress: required(NAME),
+            ResourceType: optional(TEXT),
+            ResourceId: optional(TEXT),
+          },
+          'ignore',
+        ),
+      ),
+    ),
+  },
+  'ignore',
+);
+
+/** Decodes the answer of DescribeUsedIpAddress. @throws CloudError BAD_ANSWER */
+export function decodeIpUsers(value: unknown): readonly IpUser[] {
+  const action = 'DescribeUsedIpAddress';
+  return decodeAnswer(IP_USERS, withEmptyList(value, 'IpAddressStates'), action).IpAddressStates.map((wire) => ({
+    ip: wire.IpAddress,
+    subnetId: wire.SubnetId ?? '',
+    resourceType: wire.ResourceType ?? '',
+    resourceId: wire.ResourceId ?? '',
+  }));
 }
 
 const EIPS = record(

@@ -14,6 +14,7 @@ const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('create' as const), key, node: place }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('schedule' as const), key, node }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('delete' as const), key, isForced: fc.boolean() }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('move' as const), key, node: place, isForced: fc.boolean() }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('decide' as const), key }) },
   { weight: 3, arbitrary: fc.constant({ kind: 'decide-all' as const }) },
   {
@@ -45,7 +46,10 @@ function play(world: ClaimWorld, one: Step): void {
   if (one.kind === 'create') world.createPod(one.key, one.node);
   else if (one.kind === 'schedule') world.schedule(one.key, one.node);
   else if (one.kind === 'delete') world.deletePod(one.key, one.isForced);
-  else if (one.kind === 'decide') world.decide(one.key);
+  else if (one.kind === 'move') {
+    world.deletePod(one.key, one.isForced);
+    world.createPod(one.key, one.node);
+  } else if (one.kind === 'decide') world.decide(one.key);
   else if (one.kind === 'decide-all') world.decideAll();
   else if (one.kind === 'kill') world.writesLeft = one.afterWrites;
   else if (one.kind === 'node') world.setAlive(one.node, one.isAlive);

@@ -294,6 +294,25 @@ export class StaticCluster {
       .map(({ ip, assignmentID }) => ({ ip, assignmentID }));
   }
 
+  /** Somebody else's ENI has an address. Returns what gives it back. */
+  takeIp(ip: string, subnetId: string): () => void {
+    const { state } = this.scene.host.model;
+    const subnet = state.subnets.get(subnetId);
+    if (subnet === undefined) throw new Error(`no ${subnetId}`);
+    subnet.pool.takeExact(ip);
+    const eni = state.makeEni({
+      subnet,
+      ip,
+      name: 'of-others',
+      description: '',
+      groups: [],
+      tags: {},
+      isPrimary: false,
+    });
+    eni.state = 'AVAILABLE';
+    return () => state.removeEni(eni);
+  }
+
   async deleteVip(ip: string): Promise<void> {
     await this.run(this.scene.kube.delete(VIPS, { name: ip }));
   }

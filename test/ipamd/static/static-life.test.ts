@@ -162,3 +162,18 @@ test('startIpamd: killed at any moment of a move, the next one goes on', async (
   }
   await cluster.stopIpamd();
 });
+
+test('startIpamd: names who has a kept address in the cloud, and takes it again when it is free', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 });
+  await cluster.startIpamd();
+  const free = cluster.takeIp('10.1.9.9', 'subnet-pods0001');
+  const uid = await cluster.createPod('web-0', 'a', { 'tke.cloud.tencent.com/nominated-vpc-ip': '10.1.9.9' });
+  await cluster.until(() => cluster.why('web-0').startsWith('AddressTaken'), 'not said');
+  t.regex(cluster.why('web-0'), /^AddressTaken: 10\.1\.9\.9 is of ENI eni-\w+: ResourceInUse/);
+  t.like(cluster.vip('10.1.9.9'), { status: { phase: 'Failed' } });
+  t.true(cluster.events().some((one) => one.startsWith('AddressTaken 10.1.9.9 is of ENI')));
+  free();
+  await cluster.until(() => cluster.ipOf(uid) === '10.1.9.9', 'not taken again');
+  await cluster.until(() => cluster.phase('web-0') === 'Bound', 'not told');
+  await cluster.stopIpamd();
+});

@@ -41,6 +41,26 @@ export const IP_ACTIONS: ActionTable = {
     optional: [],
     handle: migrateIp,
   },
+  DescribeUsedIpAddress: {
+    required: ['VpcId'],
+    optional: ['SubnetId', 'IpAddresses', 'Offset', 'Limit'],
+    handle: ({ state, params }) => {
+      const asked = new Set(params.texts('IpAddresses', 100));
+      const ofVpc = [...state.enis.values()].filter(({ vpcId }) => vpcId === params.text('VpcId'));
+      const IpAddressStates = ofVpc.flatMap(({ eniId, vpcId, subnetId, ips }) =>
+        [...ips.values()]
+          .filter(({ ip }) => asked.has(ip))
+          .map(({ ip }) => ({
+            VpcId: vpcId,
+            SubnetId: subnetId,
+            IpAddress: ip,
+            ResourceType: 'ENI',
+            ResourceId: eniId,
+          })),
+      );
+      return { IpAddressStates, TotalCount: IpAddressStates.length };
+    },
+  },
   DescribeSubnets: {
     required: [],
     optional: ['SubnetIds', 'Filters', 'Offset', 'Limit'],
