@@ -65,7 +65,12 @@ function wakeEips({ pods, necs, claims, queue }: KeepEipsDeps, book: ClaimBook):
     pods.subscribe(({ before, after }) => {
       for (const pod of [before, after]) if (pod !== undefined) wake(pod);
     }),
-    claims.subscribe(({ key }) => queue.add(key)),
+    claims.subscribe(({ key, before, after }) => {
+      queue.add(key);
+      // A place on a node, or an EIP of a list, may have become free for who waits.
+      const isLess = before?.nodeName !== after?.nodeName || (before?.eipIds.length ?? 0) > (after?.eipIds.length ?? 0);
+      if (before !== undefined && isLess) wakeWaiting(claims, queue);
+    }),
     necs.subscribe(({ key, before, after }) => {
       // The agent writes its demand all the time; these alone say that an address came, went or moved.
       if (isSameSupply(before, after)) return;
@@ -75,6 +80,12 @@ function wakeEips({ pods, necs, claims, queue }: KeepEipsDeps, book: ClaimBook):
   return () => {
     for (const end of ends) end();
   };
+}
+
+const AT_REST: readonly (string | undefined)[] = ['Bound', 'Retained'];
+
+function wakeWaiting(claims: Informer<EipClaimEntry>, queue: WorkQueue): void {
+  for (const { key, claim } of claims.values()) if (!AT_REST.includes(claim?.status?.phase)) queue.add(key);
 }
 
 function isSameSupply(before: NecEntry | undefined, after: NecEntry | undefined): boolean {
