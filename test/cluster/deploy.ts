@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { ENI_IP_TAINT } from '../../crd/names.ts';
+import type { ImageName } from '../../tools/image/contents.ts';
 import { buildImages } from '../../tools/image.ts';
 import { isObject, type JsonObject } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -61,7 +62,7 @@ const IPAMD_SETTINGS = {
  * @throws Error with what the Pods of ours say when the nodes do not get there
  */
 export async function deploy(target: DeployTarget, spec: DeploySpec = {}): Promise<Deployed> {
-  await loadImages(target.nodes);
+  await loadImages(target.nodes, spec.components);
   const { secretId, secretKey } = target.cloud.key;
   await target.apply(secretManifest(secretId, secretKey));
   const overlay = join(target.dir, 'overlay');
@@ -73,9 +74,20 @@ export async function deploy(target: DeployTarget, spec: DeploySpec = {}): Promi
   return { manifests };
 }
 
-/** Builds this project's images where they are out of date, and gives them to nodes. */
-export async function loadImages(nodes: readonly ClusterNode[]): Promise<void> {
-  const images = await buildImages();
+/** What every cluster runs. */
+export const BASE_IMAGES = ['tke-eni-agent', 'tke-eni-ipamd'] as const satisfies readonly ImageName[];
+
+/** What components run besides. */
+const COMPONENT_IMAGES: Readonly<Record<string, ImageName>> = {
+  scheduler: 'tke-eni-ip-scheduler',
+  webhook: 'tke-eni-ip-webhook',
+};
+
+/** Builds this project's images where they are out of date, and gives nodes those that they need. */
+export async function loadImages(nodes: readonly ClusterNode[], components: readonly string[] = []): Promise<void> {
+  const images = await buildImages({
+    names: [...BASE_IMAGES, ...components.flatMap((one) => COMPONENT_IMAGES[one] ?? [])],
+  });
   await Promise.all(
     nodes.map(async (node) => {
       for (const { path } of images) await node.importImage(path);

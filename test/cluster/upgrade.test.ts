@@ -7,6 +7,7 @@ import { isObject, NetnsView } from '../support/netns.ts';
 import { describeLoss, startTraffic, type Traffic, type TrafficEnd } from '../support/traffic.ts';
 import { auditCluster } from './audit.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
+import { BASE_IMAGES } from './deploy.ts';
 import { sandboxesOf } from './node-facts.ts';
 import { awaitPods, deploymentManifest, podsOf, type SeenPod, spreadOverNodes } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
@@ -34,7 +35,12 @@ const running = clusterOfFile(
   async (cluster) => {
     await cluster.deploy();
     // Another time makes all files other ones, as another release's are.
-    const others = await buildImages({ prefix: OTHER, createdS: 1_000_000_000, outDir: join(cluster.dir, 'images') });
+    const others = await buildImages({
+      names: BASE_IMAGES,
+      prefix: OTHER,
+      createdS: 1_000_000_000,
+      outDir: join(cluster.dir, 'images'),
+    });
     for (const { path } of others) for (const node of cluster.nodes) await node.importImage(path);
     await cluster.apply(deploymentManifest('stay', 4, { spec: spreadOverNodes('stay') }));
     await cluster.apply(deploymentManifest('grow', grown));
