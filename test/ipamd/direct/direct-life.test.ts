@@ -1,0 +1,128 @@
+import test from 'ava';
+import { CLAIMS } from '../../../ipamd/static/write-claim.ts';
+import { DirectCluster } from './direct-cluster.ts';
+
+const GROUPS = 'tke.cloud.tencent.com/pod-security-groups';
+
+test('ipamd: has a spare exclusive ENI, which a Pod takes and gives back', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3 });
+  await cluster.startIpamd();
+  await cluster.until(() => cluster.direct('a').some(({ state }) => state === 'Attached'), 'a spare one');
+  t.is(cluster.statusOf('a').directENIs, 1);
+  t.deepEqual(cluster.direct('a')[0]?.addresses, []);
+  const uid = await cluster.createPod('p', 'a');
+  await cluster.until(() => cluster.sandboxes.has(uid) && cluster.statusOf('a').directENIs === 2, 'one and a spare');
+  await cluster.deletePod('p');
+  await cluster.until(() => cluster.cloudEnis().length === 1, 'the surplus goes');
+  await cluster.pass(5_000);
+  t.is(cluster.direct('a').length, 1);
+  t.is(cluster.objects('vpcenis').length, 1, 'a VpcENI for each exclusive ENI, and no more');
+  await cluster.stopIpamd();
+});
+
+test('ipamd: never takes more exclusive ENIs than the instance has places, and says so with numbers', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3 });
+  await cluster.startIpamd();
+  for (const name of ['p1', 'p2', 'p3', 'p4', 'p5']) await cluster.createKept(name, 'a');
+  await cluster.until(() => cluster.sandboxes.size === 3, 'three of five');
+  const isTold = () => cluster.statusOf('a').conditions?.some(({ reason }) => reason === 'DirectENILimit') === true;
+  await cluster.until(isTold, 'the node says why');
+  t.is(cluster.direct('a').length, 3);
+  const { message } = cluster.statusOf('a').conditions?.find(({ type }) => type === 'DirectENIReady') ?? {};
+  t.regex(message ?? '', /^[5-9] exclusive ENIs are wanted, 5 of them for claims; the node may have 3 /);
+  t.true(cluster.events().some((event) => event.startsWith('DirectENILimit ')));
+  await cluster.deletePod('p1');
+  await cluster.stopIpamd();
+});
+
+test('ipamd: moves a kept ENI with its Pod to another node of the zone, and keeps it while there is none', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3, b: 3 });
+  await cluster.startIpamd();
+  const first = await cluster.createKept('web-0', 'a');
+  await cluster.until(() => cluster.sandboxes.has(first), 'the first Pod has an ENI');
+  const { eniId, ip } = cluster.sandboxes.get(first) ?? { eniId: '', ip: '' };
+  t.deepEqual(cluster.kept(eniId), ['Attached', 'a', 'web-0']);
+  await cluster.deletePod('web-0');
+  await cluster.pass(30_000);
+  t.deepEqual(cluster.direct('a').find(({ eniID }) => eniID === eniId)?.claim, { namespace: 'default', name: 'web-0' });
+  const second = await cluster.createKept('web-0', 'b');
+  await cluster.until(() => cluster.sandboxes.has(second), 'it comes to node b');
+  t.like(cluster.sandboxes.get(second), { node: 'b', eniId, ip });
+  await cluster.restartIpamd();
+  await cluster.pass(400_000);
+  t.deepEqual(cluster.kept(eniId), ['Attached', 'b', 'web-0'], 'its first node does not take it for its own');
+  t.true(cluster.cloudEnis().includes(eniId));
+  await cluster.stopIpamd();
+});
+
+for (const steps of [0, 1, 2, 3, 4, 6, 8, 11, 15, 20]) {
+  test(`ipamd: moves a kept ENI though it is killed after ${steps * 250} ms of it`, async (t) => {
+    const cluster = await DirectCluster.make({ a: 3, b: 3 });
+    await cluster.startIpamd();
+    const first = await cluster.createKept('web-0', 'a');
+    await cluster.until(() => cluster.sandboxes.has(first), 'the first Pod has an ENI');
+    const { eniId, ip } = cluster.sandboxes.get(first) ?? { eniId: '', ip: '' };
+    await cluster.deletePod('web-0');
+    const second = await cluster.createKept('web-0', 'b');
+    await cluster.pass(steps * 250);
+    await cluster.restartIpamd();
+    await cluster.until(() => cluster.sandboxes.has(second), 'it comes to node b');
+    t.like(cluster.sandboxes.get(second), { node: 'b', eniId, ip });
+    await cluster.until(() => cluster.cloudEnis().length === 3, 'its own and a spare one on each node');
+    await cluster.stopIpamd();
+  });
+}
+
+test('ipamd: keeps the ENI when its node leaves, and gives it to the next Pod of the name', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3, b: 3 });
+  await cluster.startIpamd();
+  const first = await cluster.createKept('web-0', 'a');
+  await cluster.until(() => cluster.sandboxes.has(first), 'the first Pod has an ENI');
+  const { eniId = '' } = cluster.sandboxes.get(first) ?? {};
+  await cluster.deletePod('web-0');
+  cluster.scene.host.model.state.instances.delete('ins-directa');
+  await cluster.run(
+    cluster.scene.kube.delete(
+      { group: '', version: 'v1', plural: 'nodes', kind: 'Node', isNamespaced: false },
+      { name: 'a' },
+    ),
+  );
+  await cluster.until(() => cluster.scene.nec('a') === undefined, 'the node has given all back');
+  t.deepEqual(cluster.kept(eniId), ['Available', undefined, 'web-0']);
+  const second = await cluster.createKept('web-0', 'b');
+  await cluster.until(() => cluster.sandboxes.has(second), 'it comes to node b');
+  t.is(cluster.sandboxes.get(second)?.eniId, eniId);
+  await cluster.deletePod('web-0');
+  await cluster.run(cluster.scene.kube.delete(CLAIMS, { namespace: 'default', name: 'web-0' }));
+  await cluster.until(() => !cluster.cloudEnis().includes(eniId) && cluster.kept(eniId) === undefined, 'it is deleted');
+  await cluster.stopIpamd();
+  t.pass();
+});
+
+test('ipamd: says that a kept ENI of another zone cannot come', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3, c: 4 });
+  await cluster.startIpamd();
+  const first = await cluster.createKept('web-0', 'a');
+  await cluster.until(() => cluster.sandboxes.has(first), 'the first Pod has an ENI');
+  const { eniId = '' } = cluster.sandboxes.get(first) ?? {};
+  await cluster.deletePod('web-0');
+  const second = await cluster.createKept('web-0', 'c');
+  const said = () => cluster.events().some((event) => event.includes('ap-guangzhou-3, the node in ap-guangzhou-4'));
+  await cluster.until(said, 'the refusal names both zones');
+  t.false(cluster.sandboxes.has(second));
+  t.true(cluster.cloudEnis().includes(eniId));
+  await cluster.stopIpamd();
+});
+
+test('ipamd: sets the security groups of a Pod before it gets its ENI, and gives the ENI back with it', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3 });
+  await cluster.startIpamd('--enable-security-groups=true');
+  await cluster.until(() => cluster.direct('a').some(({ state }) => state === 'Attached'), 'a spare one');
+  const uid = await cluster.createPod('p', 'a', { [GROUPS]: 'sg-special1,sg-special2' });
+  await cluster.until(() => cluster.sandboxes.has(uid), 'the Pod has an ENI');
+  const { eniId = '' } = cluster.sandboxes.get(uid) ?? {};
+  t.deepEqual(cluster.groupsOf(eniId), ['sg-special1', 'sg-special2']);
+  await cluster.deletePod('p');
+  await cluster.until(() => !cluster.cloudEnis().includes(eniId), 'it goes with its Pod');
+  await cluster.stopIpamd();
+});
