@@ -39,7 +39,7 @@ export type WiredLink = { readonly ifindex: number; readonly name: string };
 export type Sandboxes = {
   /** The caller closes it. @throws CniFailureError when the path names no netns, or the host's own. */
   open(path: string): Netns;
-  /** As `open`, but undefined when the path is empty or names none. @throws CniFailureError for the host's own */
+  /** As `open`, but undefined when the path is empty or names none, or the host's own. @throws CniFailureError when it cannot be opened */
   find(path: string): Netns | undefined;
   /** Tells whether the path names no netns any more. */
   isGone(path: string): boolean;

@@ -90,7 +90,8 @@ export function putToRest(
 ): void {
   const { ifindex } = link;
   flush(host, ifindex);
-  if (link.ifname !== hostName) host.link.set({ ifindex, ifname: freeName(host, { mac, hostName }, ifindex) });
+  const wanted = named(link, { mac, hostName });
+  if (link.ifname !== wanted.hostName) host.link.set({ ifindex, ifname: freeName(host, wanted, ifindex) });
   if (link.mtu !== mtu && mtu > 0) host.link.set({ ifindex, mtu });
   if ((link.ifalias ?? '') !== '') host.link.set({ ifindex, ifalias: '' });
 }
@@ -113,10 +114,15 @@ function moveBack(host: Rtnetlink, hostNetns: NetnsRef, podNetns: NetnsRef, nic:
   if (link === undefined) return;
   const { ifindex } = link;
   inPod.link.set({ ifindex, up: false });
-  const ifname = freeName(host, nic, undefined);
+  const ifname = freeName(host, named(link, nic), undefined);
   // Renamed where it is first: its name of here may be taken there, and then it would not go.
   if (link.ifname !== ifname) inPod.link.set({ ifindex, ifname: rested(nic.mac) });
   inPod.link.set({ ifindex, netns: hostNetns, ifname });
+}
+
+/** What it bears itself goes before what a lease says, which may be rebuilt from less. */
+function named({ ifalias }: NicLink, { mac, hostName }: Pick<DirectNic, 'mac' | 'hostName'>) {
+  return { mac, hostName: parseNicAlias(ifalias ?? '')?.hostName ?? hostName };
 }
 
 /** The name that it had; somebody else may have it by now, then one that is its own. */

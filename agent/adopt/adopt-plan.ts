@@ -1,5 +1,5 @@
 import type { RuleMode } from '../../dataplane/network.ts';
-import { MAX_ENI_SLOT } from '../../dataplane/numbers.ts';
+import { DIRECT_LINK_GROUP, MAX_ENI_SLOT } from '../../dataplane/numbers.ts';
 import type { CriSandbox } from '../cri/sandbox-view.ts';
 import type { EniRecord } from '../journal/journal-content.ts';
 import { familyOf, type Lease, type LeasedAddress, leaseKey } from '../journal/lease.ts';
@@ -35,6 +35,7 @@ export function planAdoption(sources: AdoptSources): Adoption {
   const byTable = new Map(matched.map(({ record, eni }) => [record.table, eni]));
   const sandboxById = new Map(sources.sandboxes.map((sandbox) => [sandbox.id, sandbox]));
   const wired = sources.kernel.veths.flatMap((veth) => {
+    if (veth.table === DIRECT_LINK_GROUP) return [directLease(veth, sandboxById, sources)];
     const eni = byTable.get(veth.table);
     const lease = eni === undefined ? undefined : wiredLease(veth, eni, sandboxById, sources);
     return lease === undefined || lease.addresses.length === 0 ? [] : [lease];
@@ -126,6 +127,40 @@ function wiredLease(
     state: 'active',
     hostVeth: { name, mac, ifindex },
     ...(peer === undefined ? {} : { podMac: peer.podMac }),
+    createdAtMs: LONG_AGO_MS,
+  };
+}
+
+/**
+ * Its ENI is known by its interface in the Pod, or by the address that leads to it. Without either the lease names what is
+ * known: it ends as the others do.
+ */
+function directLease(veth: VethEvidence, sandboxById: ReadonlyMap<string, CriSandbox>, sources: AdoptSources): Lease {
+  const { containerId, ifName, name, mac, ifindex, mtu } = veth;
+  const peer = sources.peers.get(leaseKey(containerId, ifName));
+  const ips = ipsOf(veth, sources);
+  const enis = sources.supply?.direct?.enis ?? [];
+  const eni =
+    enis.find((one) => one.mac === peer?.podMac) ??
+    enis.find(({ primary }) => primary.some(({ ip }) => ips.includes(ip)));
+  const eniId = eni?.eniId ?? `unknown-mac-${peer?.podMac ?? containerId}`;
+  const nicMac = peer?.podMac ?? eni?.mac ?? '';
+  return {
+    ...{ containerId, ifName, mtu, eniId },
+    network: '',
+    plugin: 'direct-eni',
+    netns: peer?.netns ?? '',
+    ...podOf(sandboxById.get(containerId)),
+    addresses: ips.map((ip) => ({ ip, family: familyOf(ip), eniId, assignmentId: eni?.assignmentId ?? '' })),
+    state: 'active',
+    hostVeth: { name, mac, ifindex },
+    podMac: nicMac,
+    nic: {
+      ...{ mac: nicMac, primary: eni?.primary.filter(({ ip }) => ips.includes(ip)) ?? [] },
+      hostName: peer?.nic?.hostName ?? '',
+      mtu: peer?.nic?.mtu ?? mtu,
+      sideMac: peer?.nic?.sideMac ?? '',
+    },
     createdAtMs: LONG_AGO_MS,
   };
 }

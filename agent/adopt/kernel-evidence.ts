@@ -10,7 +10,7 @@ export type VethEvidence = {
   readonly mtu: number;
   /** Addresses whose host route leads to it. */
   readonly ips: readonly string[];
-  /** Table of its ENI, from its link group. */
+  /** Table of its ENI, from its link group; `DIRECT_LINK_GROUP` beside a whole ENI. */
   readonly table: number;
 };
 
@@ -41,4 +41,6 @@ export type PeerEvidence = {
   readonly podMac: string;
   /** Its addresses, without link-local ones: they outlive a flush of the host's routes. */
   readonly ips: readonly string[];
+  /** Of a Pod with a whole ENI: its interface, which still says what it was called, and the MAC of the end beside it. */
+  readonly nic?: { readonly hostName: string; readonly mtu: number; readonly sideMac: string };
 };

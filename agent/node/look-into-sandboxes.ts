@@ -1,4 +1,7 @@
 import { readdirSync } from 'node:fs';
+import { parseNicAlias, sideName } from '../../dataplane/host-veth-name.ts';
+import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
 import { type Netns, openNetns } from '../../netlink/netns.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
@@ -49,20 +52,43 @@ function peersIn(
   try {
     using netns = openNetns(resolveHostPath(hostRoot, path));
     using rtnetlink = openRtnetlinkIn(netns);
-    const links = rtnetlink.link.list().filter(({ kind }) => kind === 'veth');
+    const all = rtnetlink.link.list();
+    const links = all.filter(({ kind }) => kind === 'veth');
     return veths.flatMap((veth) => {
+      if (veth.table === DIRECT_LINK_GROUP) return directPeerIn(rtnetlink, path, all, veth);
       const link = links.find(({ ifname, link: peer }) => ifname === veth.ifName && peer === veth.ifindex);
       if (link === undefined || !(isTrusted || knowsGateway(rtnetlink, link.ifindex, veth.mac))) return [];
-      const ips = rtnetlink.address
-        .list({ ifindex: link.ifindex })
-        .filter(({ scope }) => scope === RT_SCOPE_UNIVERSE)
-        .map(({ local, address }) => local ?? address);
+      const ips = globalIpsOf(rtnetlink, link.ifindex);
       return [[leaseKey(veth.containerId, veth.ifName), { netns: path, podMac: link.address ?? '', ips }] as const];
     });
   } catch {
     // A namespace may die while we look; what cannot be read is no evidence.
     return [];
   }
+}
+
+/** The interface of a whole ENI says itself whose it is. */
+function directPeerIn(
+  rtnetlink: Rtnetlink,
+  path: string,
+  links: readonly LinkMessage[],
+  { containerId, ifName }: VethEvidence,
+): readonly (readonly [LeaseKey, PeerEvidence])[] {
+  return links.flatMap((link) => {
+    const owner = parseNicAlias(link.ifalias ?? '');
+    if (owner?.containerId !== containerId || owner.ifName !== ifName) return [];
+    const side = links.find(({ ifname }) => ifname === sideName(ifName));
+    const nic = { hostName: owner.hostName, mtu: link.mtu, sideMac: side?.address ?? '' };
+    const ips = globalIpsOf(rtnetlink, link.ifindex);
+    return [[leaseKey(containerId, ifName), { netns: path, podMac: link.address ?? '', ips, nic }] as const];
+  });
+}
+
+function globalIpsOf(rtnetlink: Rtnetlink, ifindex: number): readonly string[] {
+  return rtnetlink.address
+    .list({ ifindex })
+    .filter(({ scope }) => scope === RT_SCOPE_UNIVERSE)
+    .map(({ local, address }) => local ?? address);
 }
 
 const RT_SCOPE_UNIVERSE = 0;

@@ -27,7 +27,15 @@ export function openSandboxes(hostRoot: string): Sandboxes {
   };
   // Without a path nothing can be said of it.
   const isGone = (path: string): boolean => path !== '' && !isNetns(hostRoot, path);
-  return { open, isGone, find: (path) => (path === '' || isGone(path) ? undefined : open(path)) };
+  const find = (path: string): Netns | undefined => {
+    if (path === '' || isGone(path)) return undefined;
+    const netns = openOrRefuse(hostRoot, path);
+    // The path of a process that is gone may be another process's by now.
+    if (!isHost(netns)) return netns;
+    netns.close();
+    return undefined;
+  };
+  return { open, isGone, find };
 }
 
 function openOrRefuse(hostRoot: string, path: string): Netns {

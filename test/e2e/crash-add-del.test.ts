@@ -108,3 +108,8 @@ test('agent: killed at a system call of an ADD or DEL of tke-eni-ipamc', crashes
   ruleMode: 'compact',
   plugin: 'tke-eni-ipamc',
 });
+test('agent: killed at a system call of an ADD or DEL of tke-direct-eni, no ENI is lost or given twice', crashes, {
+  ruleMode: 'compact',
+  plugin: 'tke-direct-eni',
+  directEnis: 4,
+});

@@ -22,7 +22,9 @@ export type TrialSpec = {
   readonly hasRuntime?: boolean;
   readonly flags?: NonNullable<AgentOptions['flags']>;
   /** What the runtime calls; default tke-route-eni. With tke-eni-ipamc nobody wires the Pods: addresses and rules are judged. */
-  readonly plugin?: 'tke-route-eni' | 'tke-eni-ipamc';
+  readonly plugin?: 'tke-route-eni' | 'tke-eni-ipamc' | 'tke-direct-eni';
+  /** ENIs that Pods get as a whole; default none. */
+  readonly directEnis?: number;
   /** Called with the node's folder before the agent starts, to put something special in its place. */
   readonly prepare?: (dir: string) => Promise<void>;
 };
@@ -60,6 +62,7 @@ export class Trial {
   /** Sandboxes whose ADD or DEL is under way: whether they have a lease is not yet decided. */
   readonly undecided = new Set<string>();
   enis: readonly AttachedEni[] = [];
+  directEnis: readonly AttachedEni[] = [];
   ruleMode: 'compact' | 'per-pod';
   #node: SceneNode | undefined;
   #cri: CriServer | undefined;
@@ -84,6 +87,12 @@ export class Trial {
       else for (let count = 0; count < ipsPerEni; count++) await this.vpc.assignDual(eni.eniId);
     }
     this.enis = enis;
+    const direct: AttachedEni[] = [];
+    for (let count = 1; count <= (this.spec.directEnis ?? 0); count++) {
+      const options = { eniId: `eni-d${count}`, subnetId: 'subnet-b', isDirect: true };
+      direct.push(await this.vpc.attachEni('n1', options));
+    }
+    this.directEnis = direct;
     const dir = join(this.dir.path, 'n1');
     mkdirSync(dir);
     await this.spec.prepare?.(dir);
@@ -190,6 +199,7 @@ export class Trial {
       stateDir: this.agent.stateDir,
       ruleMode: this.ruleMode,
       enis: this.enis,
+      directEnis: this.directEnis,
       undecided: [...this.undecided],
       ...(sandboxes === undefined ? {} : { sandboxes }),
     };
@@ -230,6 +240,12 @@ export class Trial {
   }
 
   #callOptions(): CallOptions {
+    if (this.spec.plugin === 'tke-direct-eni') {
+      return {
+        plugin: 'tke-direct-eni',
+        conf: this.node.conf({ name: 'tke-direct-eni', type: 'tke-direct-eni' }),
+      };
+    }
     if (this.spec.plugin !== 'tke-eni-ipamc') return {};
     const ipam = { type: 'tke-eni-ipamc', backend: this.node.conf()['backend'] };
     // As a main plugin passes it on: its own configuration, with the part for us in it.
