@@ -11,8 +11,8 @@ export type WaitingAdd = {
 
 /**
  * Counts who needs an address of the pool and has none: Pods that live on the node, and ADDs that wait; a Pod whose ADD
- * waits counts once. Those that keep their address need none. A Pod of the same name as one before it, which still has its lease, is another. A lease that was found in the
- * kernel, with nobody to tell whose it is, is known by its address. Pure.
+ * waits counts once. Those that keep their address need none. A Pod of the same name as one before it, which still has its
+ * lease, is another. A lease that was found in the kernel, with nobody to tell whose it is, is known by its address. Pure.
  */
 export function countWaiting(pods: Iterable<PodRecord>, leases: Iterable<Lease>, adds: Iterable<WaitingAdd>): number {
   const uids = new Set<string>();
