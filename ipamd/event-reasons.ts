@@ -277,6 +277,12 @@ export const IPAMD_EVENTS = {
     cause: 'a kept address is given back: it expired, its Pod or workload is gone, or its VpcIP was deleted',
     cure: '',
   },
+  ClaimDiffers: {
+    type: 'Warning',
+    objects: ['VpcIPClaim'],
+    cause: 'look after look a claim, its VpcIP, its Pod and the nodes do not agree; the message says in what',
+    cure: 'look at the claim’s condition Ready, and at the log of ipamd; delete the claim if nobody needs its address',
+  },
   ClaimInvalid: {
     type: 'Warning',
     objects: ['VpcIPClaim'],

@@ -1,7 +1,9 @@
 import type { CloudError } from '../../cloud/cloud-error.ts';
+import { VPC_ENIS_BY } from '../direct/vpc-eni-entry.ts';
 import type { ClaimRefusal } from '../node/node-deps.ts';
 import { openStaticInformers, type RecordInformers } from '../open-informers.ts';
 import { createAskHolder } from '../static/ask-holder.ts';
+import { runClaimAudit } from '../static/audit-claims.ts';
 import { ClaimBook } from '../static/claim-book.ts';
 import { findWorkload } from '../static/find-workload.ts';
 import { runClaims } from '../static/run-claims.ts';
@@ -35,7 +37,7 @@ export async function keepPodClaims(
     configs,
     workloadOf: (pod) => (deployments === undefined ? undefined : findWorkload(pod, deployments.values())),
     subnets,
-    hasEni: () => false,
+    hasEni: (key) => informers.vpcEnis.byIndex(VPC_ENIS_BY.claim, key).length > 0,
     clock,
     namespace: config.namespace,
     defaultExpiredMs: config.claimExpiredDurationMs,
@@ -45,11 +47,17 @@ export async function keepPodClaims(
   const following = others.map((informer) => informer.start(signal));
   const wakeNode = (name: string): void => queues.supply.add(name);
   const kept = { kube, eyes, ...claims, wakeNode, clock, log, events, queue: queues.claims, subnets };
-  await runClaims({ ...kept, ...informers, ...records, others, observer: metrics.controller }, signal).catch(
-    (error: unknown) => {
-      if (!signal.aborted) throw error;
-    },
-  );
+  const all = { ...kept, ...informers, ...records, others, observer: metrics.controller, observe: metrics.claims };
+  const wake = (key: string): void => queues.claims.add(key);
+  const audit = { ...informers, ...records, taken: claims.taken, cloud: deps.runtime.cloud, wake, clock, log, events };
+  const audited = { ...audit, intervalMs: config.claimAuditIntervalMs, observe: metrics.claims };
+  const stop = informers.vpcEnis.subscribe(({ before, after }) => {
+    for (const { claim } of [before, after].filter((one) => one !== undefined)) if (claim !== '') wake(claim);
+  });
+  await Promise.all([runClaims(all, signal), runClaimAudit(audited, signal)]).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+  stop();
   await Promise.all(following);
 }
 

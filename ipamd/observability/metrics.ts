@@ -7,6 +7,8 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { AuditObserver } from '../audit/audit.ts';
 import type { NodeObserver } from '../node/node-deps.ts';
 import type { NodesObserver } from '../nodes/node-controller.ts';
+import type { ClaimAuditObserver } from '../static/audit-claims.ts';
+import type { ClaimsObserver } from '../static/keep-claims.ts';
 import type { SubnetsObserver } from '../subnets/open-subnets.ts';
 import {
   createCloudObserver,
@@ -23,6 +25,7 @@ import { ProblemBook } from './problem-book.ts';
 import { RateMeter } from './rate-meter.ts';
 import {
   createAuditObserver,
+  createClaimsObserver,
   createNodeObserver,
   createNodesObserver,
   createRecordsObserver,
@@ -47,6 +50,7 @@ export type IpamdMetrics = {
   readonly nodes: NodesObserver;
   readonly subnets: SubnetsObserver;
   readonly audit: AuditObserver;
+  readonly claims: ClaimsObserver & ClaimAuditObserver;
   readonly records: { onWrite(kind: string, result: string): void };
   readonly onInstancesRefresh: (refresh: { readonly instances: number; readonly isFailed: boolean }) => void;
   readonly problems: ProblemBook;
@@ -87,6 +91,7 @@ export function createIpamdMetrics(
   const warm = new WarmWatch();
   const subnets = createSubnetsObserver(factory, problems);
   const audit = createAuditObserver(factory);
+  const claims = createClaimsObserver(factory);
   const secondsToWarm = factory.histogram(
     'node_warm_seconds',
     'Time from the creation of a NodeENIConfig to its first being ready.',
@@ -107,6 +112,7 @@ export function createIpamdMetrics(
     nodes: createNodesObserver(factory, problems),
     subnets,
     audit,
+    claims,
     records: createRecordsObserver(factory),
     onInstancesRefresh: createRefreshObserver(factory),
     problems,
@@ -124,6 +130,7 @@ export function createIpamdMetrics(
       problems.forgetAll(NODE_REPORTERS);
       subnets.forget();
       audit.forget();
+      claims.forget();
     },
     render: () => factory.registry.metrics(),
     contentType: factory.registry.contentType,

@@ -1,6 +1,9 @@
 import type { AuditObserver } from '../audit/audit.ts';
 import type { NodeObserver } from '../node/node-deps.ts';
 import type { NodesObserver } from '../nodes/node-controller.ts';
+import type { ClaimAuditObserver } from '../static/audit-claims.ts';
+import type { ClaimDifference } from '../static/find-differences.ts';
+import type { ClaimsObserver } from '../static/keep-claims.ts';
 import type { SubnetsObserver } from '../subnets/open-subnets.ts';
 import type { SubnetState } from '../subnets/subnet-book.ts';
 import { type MetricFactory, MS_PER_S } from './metric-factory.ts';
@@ -128,6 +131,48 @@ export function createAuditObserver(factory: MetricFactory): AuditObserver & { f
       drifted.set(0);
     },
   };
+}
+
+/** Counts what is done for kept addresses, and shows how their claims stand as long as somebody leads. */
+export function createClaimsObserver(factory: MetricFactory): ClaimsObserver & ClaimAuditObserver & { forget(): void } {
+  const standing = new Map<string, string>();
+  let latest: readonly ClaimDifference[] = [];
+  const writes = factory.counter('claim_writes_total', 'Writes of VpcIPClaims and VpcIPs of kept addresses.', ['kind']);
+  const audits = factory.counter('claim_audits_total', 'Comparisons of kept addresses, by how they ended.', [
+    'outcome',
+  ]);
+  factory.gauge('claims', 'VpcIPClaims of kept addresses, by how they stand.', ['reason'], (gauge) => {
+    for (const [reason, count] of countsOf(standing.values())) gauge.set({ reason }, count);
+  });
+  factory.gauge(
+    'claim_differences',
+    'Disagreements about kept addresses that the last look found.',
+    ['kind'],
+    (gauge) => {
+      for (const [kind, count] of countsOf(latest.map((one) => one.kind))) gauge.set({ kind }, count);
+    },
+  );
+  return {
+    onWrite: (kind) => writes.inc({ kind }),
+    onClaim: (key, reason) => {
+      if (reason === undefined) standing.delete(key);
+      else standing.set(key, reason);
+    },
+    onClaimAudit: (outcome, differences) => {
+      audits.inc({ outcome });
+      latest = differences;
+    },
+    forget: () => {
+      standing.clear();
+      latest = [];
+    },
+  };
+}
+
+function countsOf(words: Iterable<string>): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  return counts;
 }
 
 /** Counts writes of the records of Pods. */

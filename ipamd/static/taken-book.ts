@@ -34,11 +34,11 @@ export class TakenBook {
     return this.#entries.size;
   }
 
-  /** Notes that the cloud refused a claim's address, in its own words. */
-  refuse(key: string, ips: readonly string[], words: string): void {
+  /** Notes that the cloud refused a claim's address, in its own words; `holder`: who has it, where that is known. */
+  refuse(key: string, ips: readonly string[], words: string, holder?: string): void {
     const tries = (this.#entries.get(key)?.tries ?? 0) + 1;
     const untilMs = this.#clock.nowMs() + backoffMs(BACKOFF, tries, this.#random());
-    this.#entries.set(key, { ips, words, untilMs, tries });
+    this.#entries.set(key, { ips, words, untilMs, tries, ...(holder === undefined ? {} : { holder }) });
   }
 
   /** Notes that the claim has its address, or needs none. */

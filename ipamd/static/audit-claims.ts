@@ -1,0 +1,135 @@
+import type { Cloud, IpUser } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { NecEntry } from '../nec-cache.ts';
+import type { NodeEvents } from '../node/node-deps.ts';
+import { type PodFacts, podKeyOf, wishesOf } from '../records/pod-facts.ts';
+import type { ClaimFacts, VipFacts } from '../records/record-facts.ts';
+import { type ClaimDifference, findDifferences } from './find-differences.ts';
+import { findClaimKeys } from './find-places.ts';
+import type { TakenBook } from './taken-book.ts';
+import { involvedClaim } from './write-claim.ts';
+
+/** What an audit of kept addresses works with. */
+export type ClaimAuditDeps = {
+  readonly cloud: Pick<Cloud, 'subnets'>;
+  readonly pods: Informer<PodFacts>;
+  readonly necs: Informer<NecEntry>;
+  readonly vips: Informer<VipFacts>;
+  readonly claims: Informer<ClaimFacts>;
+  readonly taken: TakenBook;
+  /** Has a claim looked at. */
+  readonly wake: (key: string) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: NodeEvents;
+  readonly intervalMs: number;
+  readonly observe?: ClaimAuditObserver;
+};
+
+/** Hears of audits; how metrics come in. */
+export type ClaimAuditObserver = {
+  /** `unasked`: the cloud did not answer, and nothing is said of it. */
+  onClaimAudit?(outcome: 'done' | 'unasked', differences: readonly ClaimDifference[], taken: number): void;
+};
+
+const IPS_PER_CALL = 100;
+const TIMEOUT_MS = 30_000;
+
+/**
+ * Compares claims, VpcIPs, Pods, nodes and the cloud once in a while until aborted. What differs is looked at again, which
+ * mends it and frees nothing without asking; what still differs the next time is told. An address on no ENI that somebody
+ * else has by the cloud's word is not asked for until it is free. Never rejects but with a fault of ours.
+ */
+export async function runClaimAudit(deps: ClaimAuditDeps, signal: AbortSignal): Promise<void> {
+  const before = new Set<string>();
+  while (!signal.aborted) {
+    await deps.clock.sleep(deps.intervalMs, signal).catch(() => {});
+    if (signal.aborted) return;
+    const found = lookAt(deps);
+    const isAsked = await askCloud(deps, signal).catch((error: unknown) => {
+      if (signal.aborted || !isCloudError(error)) return false;
+      deps.log.warn('kept addresses could not be looked up in the cloud, will try again', { error });
+      return false;
+    });
+    deps.observe?.onClaimAudit?.(isAsked ? 'done' : 'unasked', found, deps.taken.size);
+    for (const one of found) {
+      if (before.has(identityOf(one))) tell(deps, one);
+      deps.wake(one.key);
+    }
+    before.clear();
+    for (const one of found) before.add(identityOf(one));
+  }
+}
+
+function lookAt({ pods, necs, vips, claims }: ClaimAuditDeps): readonly ClaimDifference[] {
+  // What is not read says nothing of what there is.
+  if (![pods, necs, vips, claims].every(({ isSynced }) => isSynced)) return [];
+  return findDifferences({
+    pods: [...pods.values()].filter((pod) => pod.lasting !== undefined && wishesOf(pod).wishes.isStatic).map(podKeyOf),
+    claims: [...claims.values()]
+      .filter(({ isRecord }) => !isRecord)
+      .map(({ key, kept }) => ({
+        key,
+        vpcIps: kept?.decoded?.status?.vpcIPs ?? [],
+        isEnding: kept?.decoded?.metadata.deletionTimestamp !== undefined,
+      })),
+    vips: [...vips.values()].flatMap(({ name, isRecord, podKey, kept }) =>
+      isRecord || podKey === ''
+        ? []
+        : [{ name, key: podKey, nodeName: kept?.decoded?.spec.nodeName, eniId: kept?.decoded?.status?.eniID }],
+    ),
+    marks: [...necs.values()].flatMap(({ name, decoded }) =>
+      findClaimKeys(decoded?.status).map((key) => ({ key, nodeName: name })),
+    ),
+    enisOf: (nodeName) => {
+      const entry = necs.get(nodeName);
+      return entry === undefined
+        ? undefined
+        : new Set((entry.decoded?.status?.eniInfos ?? []).map(({ eniID }) => eniID));
+    },
+  });
+}
+
+/** Returns whether the cloud answered for every address that is on no ENI. */
+async function askCloud({ cloud, necs, vips, taken, wake }: ClaimAuditDeps, signal: AbortSignal): Promise<boolean> {
+  const vpcId = [...necs.values()].map(({ decoded }) => decoded?.status?.vpcID).find((id) => id !== undefined);
+  const kept = [...vips.values()].filter(isOnNone);
+  if (vpcId === undefined) return kept.length === 0;
+  for (let index = 0; index < kept.length; index += IPS_PER_CALL) {
+    const batch = kept.slice(index, index + IPS_PER_CALL);
+    const context = { priority: 'gc', owner: 'claims', signal, timeoutMs: TIMEOUT_MS } as const;
+    const ips = batch.map(({ ip }) => ip);
+    const users = await cloud.subnets.usersOf(vpcId, ips, context);
+    for (const vip of batch) {
+      const user = users.find(({ ip }) => ip === vip.ip);
+      const now = vips.get(vip.name);
+      // Fetched while the cloud was asked: it is the claim's own.
+      if (user === undefined || now === undefined || now.resourceVersion !== vip.resourceVersion) continue;
+      taken.refuse(vip.podKey, [vip.ip], 'found by the audit', wordsOf(user));
+      wake(vip.podKey);
+    }
+  }
+  return true;
+}
+
+function isOnNone({ isRecord, kept }: VipFacts): boolean {
+  const phase = kept?.decoded?.status?.phase;
+  return !isRecord && (phase === 'Kept' || phase === 'Failed');
+}
+
+function wordsOf({ ip, resourceType, resourceId }: IpUser): string {
+  return `${ip} is of ${resourceType} ${resourceId}`.trim();
+}
+
+function identityOf({ kind, key, message }: ClaimDifference): string {
+  return `${kind} ${key} ${message}`;
+}
+
+function tell({ claims, events, log }: ClaimAuditDeps, { kind, key, message }: ClaimDifference): void {
+  log.warn('a kept address is not as it should be', { claim: key, kind, detail: message });
+  const involved = involvedClaim(key, claims.get(key)?.uid);
+  events.record({ involved, type: 'Warning', reason: 'ClaimDiffers', message });
+}
