@@ -21,7 +21,8 @@ import { createNodeController } from '../nodes/node-controller.ts';
 import { createNodeFacts, type KnownNodeFacts, type NodeFactsDeps } from '../nodes/node-facts.ts';
 import type { IpamdMetrics } from '../observability/metrics.ts';
 import { BY_INSTANCE, type InformerDeps, type Informers, type RecordInformers } from '../open-informers.ts';
-import { NECS_BY_CLAIM } from '../static/see-claim.ts';
+import { findMoved, type MarkedHolders } from '../static/find-moved.ts';
+import { NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/see-claim.ts';
 import { openSubnets, type Subnets } from '../subnets/open-subnets.ts';
 import { keepDirectEnis } from './keep-direct-enis.ts';
 import { type ClaimParts, keepPodClaims, makeClaimParts, noteRefusal } from './keep-pod-claims.ts';
@@ -170,7 +171,12 @@ function makeParts(deps: LeadDeps): TermParts {
   const known = { nodes, machines, pods, instances, subnets, clock, flags: config };
   const kept = new KeptBook({ necs, vpcEnis, byClaim: NECS_BY_CLAIM });
   const keptEnis: NodeFactsDeps['keptEnis'] = (name, wishes) => kept.ofNode(name, wishes);
-  const facts = createNodeFacts({ ...known, claims: claims.book, keptEnis });
+  const markedOn: MarkedHolders = (ip) =>
+    necs.byIndex(NECS_BY_MARKED_IP, ip).map(({ name, decoded }) => {
+      return { name, ...(decoded?.status === undefined ? {} : { status: decoded.status }) };
+    });
+  const movedTo: NodeFactsDeps['movedTo'] = (name) => findMoved(name, necs.get(name)?.decoded?.status, markedOn);
+  const facts = createNodeFacts({ ...known, claims: claims.book, movedTo, keptEnis });
   const queues = makeQueues(clock, random);
   return { queues, memory: new NodeMemoryBook(), subnets, instances, facts, claims, kept, instanceIds };
 }

@@ -5,6 +5,8 @@ import type { MachineEntry } from '../nodes/machine-entry.ts';
 import { isSameNode } from '../nodes/node-entry.ts';
 import { BY_INSTANCE, type Informers } from '../open-informers.ts';
 import type { PodFacts } from '../records/pod-facts.ts';
+import { findMarkedIps } from '../static/find-places.ts';
+import { NECS_BY_MARKED_IP } from '../static/see-claim.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
 import type { Queues } from './queues.ts';
 
@@ -39,6 +41,10 @@ export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () =
       if (before === undefined && after?.decoded?.spec?.desiredRouteENIIP === undefined)
         supply.addAfter(key, FIRST_DEMAND_MS);
       else supply.add(key);
+      // Who handed a kept address over takes it out of its own object once it is here.
+      const marked = findMarkedIps(after?.decoded?.status);
+      for (const { name } of marked.flatMap((ip) => sources.necs.byIndex(NECS_BY_MARKED_IP, ip)))
+        if (name !== key) supply.add(name);
     }),
     sources.nodes.subscribe(({ key, before, after }) => {
       if (before !== undefined && after !== undefined && isSameNode(before, after)) return;

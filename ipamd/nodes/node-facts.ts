@@ -38,6 +38,8 @@ export type NodeFactsDeps = {
     wishesOf(nodeName: string): NodeView['claims'];
     reservedIps(): ReadonlyMap<string, string>;
   };
+  /** Where the kept addresses that a node lets go of are by now. Default: nobody knows. */
+  readonly movedTo?: (nodeName: string) => NodeView['movedTo'];
   /** Exclusive ENIs that are kept, as far as a node needs to know them. Default: none. */
   readonly keptEnis?: (nodeName: string, wishes: NodeView['claims']) => NodeView['keptEnis'];
 };
@@ -185,11 +187,13 @@ class WatchedFacts implements KnownNodeFacts {
     };
   }
 
-  #claimsOf(name: string): Pick<NodeFactParts, 'claims' | 'reservedIps' | 'keptEnis'> {
+  #claimsOf(name: string): Pick<NodeFactParts, 'claims' | 'reservedIps' | 'movedTo' | 'keptEnis'> {
     const wishes = this.#deps.claims?.wishesOf(name);
     const reservedIps = this.#deps.claims?.reservedIps();
     const keptEnis = this.#deps.keptEnis?.(name, wishes);
+    const movedTo = this.#deps.movedTo?.(name);
     return {
+      ...(movedTo === undefined || movedTo.size === 0 ? {} : { movedTo }),
       ...(keptEnis === undefined ? {} : { keptEnis }),
       ...(wishes === undefined ? {} : { claims: wishes }),
       ...(reservedIps === undefined ? {} : { reservedIps }),
