@@ -21,6 +21,7 @@ import { giveBackSettings } from './give-back-settings.ts';
 import { removeExecutables } from './remove-executables.ts';
 import { removeConfiguration, removeDevicePluginSockets, removeState } from './remove-files.ts';
 import { type KernelTraces, removeKernelState } from './remove-kernel-state.ts';
+import { returnNics } from './return-nics.ts';
 import { Sweep } from './sweep.ts';
 import type { UninstallConfig } from './uninstall-config.ts';
 
@@ -52,6 +53,7 @@ export async function uninstall(config: UninstallConfig, { clock, log }: Uninsta
       // First, and before the executables: no runtime may begin with a Pod that it cannot finish.
       await removeConfiguration(config.cniConfDir, sweep);
       await removeExecutables(config, sweep);
+      await returnNics(kernel, traces, config.hostRoot, sweep);
       await removeKernelState(kernel, traces, sweep);
       const found = readFoundState(join(config.stateDir, FOUND_STATE_FILE), readBootId());
       await giveBackSettings(kernel, found, sweep);

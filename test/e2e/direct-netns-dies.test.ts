@@ -1,6 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { childEnv } from '../support/child-env.ts';
+import { uninstallArgv } from './support/leaving.ts';
 import { openTrial, type Trial, type TrialSpec } from './support/trial.ts';
 
 const SPEC: TrialSpec = { ruleMode: 'compact', plugin: 'tke-direct-eni', directEnis: 2 };
@@ -77,5 +79,26 @@ test('agent: Pods with whole ENIs live through a journal that is lost', async (t
       await trial.delete(pod);
     }
     await trial.settle('after the DELs');
+  });
+});
+
+test('agent: uninstalled despite its Pods, it gives their ENIs back to the node', async (t) => {
+  await withTrial(SPEC, async (trial) => {
+    const { netns } = trial.node;
+    const nicsOf = async () => (await netns.ipJson('link')).map(({ ifname, address }) => `${ifname} ${address}`);
+    const before = await nicsOf();
+    const pods = [await trial.addPod(), await trial.addPod()];
+    await trial.killAgent();
+    const lives = await netns.tryRun(uninstallArgv(trial.node, []), { env: childEnv() });
+    t.not(lives.code, 0);
+    t.regex(lives.stdout + lives.stderr, /2 attachments may be in use/);
+    const done = await netns.tryRun(uninstallArgv(trial.node, ['--despite-pods']), { env: childEnv() });
+    t.is(done.code, 0, done.stdout + done.stderr);
+    t.deepEqual(await nicsOf(), before);
+    for (const { mac } of trial.directEnis) {
+      const [link] = (await netns.ipJson('link')).filter(({ address }) => address === mac);
+      t.notRegex(JSON.stringify(link), /"UP"|ifalias/);
+    }
+    for (const pod of pods) t.deepEqual(await pod.netns.linkNames(), ['lo']);
   });
 });

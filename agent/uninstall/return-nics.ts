@@ -1,0 +1,58 @@
+import { putToRest, returnNic } from '../../dataplane/direct-nic.ts';
+import { parseNicAlias } from '../../dataplane/host-veth-name.ts';
+import type { Kernel } from '../../dataplane/kernel.ts';
+import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
+import { openOwnNetns } from '../../netlink/netns.ts';
+import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
+import { leaseKey } from '../journal/lease.ts';
+import { lookIntoSandboxes } from '../node/look-into-sandboxes.ts';
+import { openSandboxes } from '../node/sandboxes.ts';
+import type { KernelTraces } from './remove-kernel-state.ts';
+import type { Sweep } from './sweep.ts';
+
+/** An interface of ours that may be in a Pod. */
+type LentNic = { readonly netns: string; readonly mac: string; readonly hostName: string; readonly mtu: number };
+
+/**
+ * Brings the interfaces of whole ENIs back from the Pods that have them, and puts those to rest that came back by themselves.
+ * Known by the journal, or by the links beside them. Before those links go. Idempotent.
+ */
+export async function returnNics(kernel: Kernel, traces: KernelTraces, hostRoot: string, sweep: Sweep): Promise<void> {
+  const { rtnetlink } = kernel;
+  const sandboxes = openSandboxes(hostRoot);
+  using hostNetns = openOwnNetns();
+  for (const { netns, mac, hostName, mtu } of findLent(traces, hostRoot)) {
+    await sweep.step(`interface ${hostName}`, async () => {
+      const podNetns = sandboxes.find(netns);
+      try {
+        const nic = { mac, hostName, mtu, addresses: [] };
+        if (returnNic(rtnetlink, hostNetns, podNetns, { nic }) === 'back')
+          sweep.removed('interface in a Pod', hostName);
+      } finally {
+        podNetns?.close();
+      }
+    });
+  }
+  for (const link of rtnetlink.link.list()) {
+    const owner = parseNicAlias(link.ifalias ?? '');
+    if (owner === undefined) continue;
+    await sweep.step(`interface ${link.ifname}`, async () =>
+      putToRest(rtnetlink, link, { mac: link.address ?? '', hostName: owner.hostName, mtu: 0 }),
+    );
+  }
+}
+
+function findLent({ journal, evidence }: KernelTraces, hostRoot: string): readonly LentNic[] {
+  const ofLeases = journal.leases.flatMap(({ netns, nic }): readonly LentNic[] =>
+    nic === undefined ? [] : [{ netns, mac: nic.mac, hostName: nic.hostName, mtu: nic.mtu }],
+  );
+  const known = new Set(journal.leases.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+  const unknown = evidence.veths.filter(
+    ({ table, containerId, ifName }) => table === DIRECT_LINK_GROUP && !known.has(leaseKey(containerId, ifName)),
+  );
+  const peers = lookIntoSandboxes({ hostRoot, openRtnetlinkIn: (netns) => openRtnetlinkIn(netns) }, unknown, new Map());
+  const found = [...peers.values()].flatMap(({ netns, podMac, nic }): readonly LentNic[] =>
+    nic === undefined ? [] : [{ netns, mac: podMac, hostName: nic.hostName, mtu: nic.mtu }],
+  );
+  return [...ofLeases, ...found];
+}
