@@ -18,7 +18,8 @@ export function decideGroupSync(facts: {
   readonly groups: readonly string[] | undefined;
   readonly status: NodeEniConfigStatus | undefined;
 }): GroupSyncStep {
-  const enis = facts.status?.eniInfos ?? [];
+  // One that is kept has its Pod's.
+  const enis = (facts.status?.eniInfos ?? []).filter(({ claim }) => claim === undefined);
   if (!facts.isWanted) return facts.isBegun ? { kind: 'finish' } : { kind: 'none' };
   // Nothing is configured, or all are cleared by another annotation: there is nothing to bring in line.
   if (facts.groups === undefined || facts.groups.length === 0 || enis.length === 0) return { kind: 'finish' };
