@@ -1,0 +1,80 @@
+import test from 'ava';
+import { ENI_IP_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
+import { at } from '../kube-api/contract/contract-case.ts';
+import { type KeyPair, makeKeyPair } from '../kube-api/pki.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
+import { awaitPods, deploymentManifest } from './pods.ts';
+import { type RealCluster, startRealCluster } from './real-cluster.ts';
+
+const WEBHOOK = 'tke-eni-ip-webhook';
+const HOST = `${WEBHOOK}.kube-system.svc`;
+
+const running = clusterOfFile(
+  // The machine of the control plane has no kube-proxy: its server asks the Pods behind the Service itself.
+  () => startRealCluster({ apiServerFlags: { 'enable-aggregator-routing': 'true' } }),
+  async (cluster) => {
+    const pair = await makeKeyPair(cluster.dir, 'webhook', { dns: [HOST] });
+    await cluster.apply(secretOf(pair));
+    await cluster.deploy({ components: ['webhook'] });
+    await cluster.kubectl('-n', 'kube-system', 'rollout', 'status', `deployment/${WEBHOOK}`, '--timeout=120s');
+    await believe(cluster, pair);
+  },
+);
+
+function secretOf({ cert, key }: KeyPair): string {
+  const metadata = { name: `${WEBHOOK}-tls`, namespace: 'kube-system' };
+  const stringData = { 'tls.crt': cert, 'tls.key': key };
+  return JSON.stringify({ apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', metadata, stringData });
+}
+
+/** Has the API server take what the certificate's authority signed; it is its own. */
+async function believe(cluster: RealCluster, { cert }: KeyPair): Promise<void> {
+  const value = Buffer.from(cert).toString('base64');
+  const patch = JSON.stringify([{ op: 'add', path: '/webhooks/0/clientConfig/caBundle', value }]);
+  await cluster.kubectl('patch', 'mutatingwebhookconfiguration', WEBHOOK, '--type=json', '-p', patch);
+}
+
+/** Tries a creation; returns the Pod as it would be stored. */
+async function tried(cluster: RealCluster, name: string, ...flags: readonly string[]): Promise<unknown> {
+  const json = ['--dry-run=server', '-o', 'json', ...flags];
+  return JSON.parse(await cluster.kubectl('run', name, '--image=app:1', ...json));
+}
+
+const requestOf = (pod: unknown) => at(pod, 'spec', 'containers', 0, 'resources', 'requests', ENI_IP_RESOURCE);
+
+test.serial('webhook: two replicas on two nodes answer the API server by their Service', async (t) => {
+  const cluster = running();
+  await waitUntil(async () => requestOf(await tried(cluster, 'probe').catch(() => undefined)) === '1', {
+    what: 'the webhook is believed',
+    timeoutMs: 60_000,
+    everyMs: 500,
+  });
+  t.is(requestOf(await tried(cluster, 'bridge', `--annotations=${POD_ANNOTATION.networks}=tke-bridge`)), undefined);
+});
+
+test.serial('webhook: Pods of a Deployment that asks for nothing get addresses, and their request', async (t) => {
+  const cluster = running();
+  await cluster.apply(deploymentManifest('plain', 2, { eniIps: 0 }));
+  const pods = await awaitPods(cluster, 'app=plain', 2);
+  t.is(new Set(pods.map(({ ip }) => ip)).size, 2);
+  const list = await cluster.kubectlJson('get', 'pods', '-l', 'app=plain');
+  t.is(requestOf(at(list, 'items', 0)), '1');
+});
+
+test.serial('webhook: a rollout refuses no Pod', async (t) => {
+  const cluster = running();
+  let refused = 0;
+  let isOver = false;
+  const asking = (async () => {
+    while (!isOver) {
+      const pod = await tried(cluster, 'steady').catch(() => undefined);
+      if (requestOf(pod) !== '1') refused += 1;
+    }
+  })();
+  await cluster.kubectl('-n', 'kube-system', 'rollout', 'restart', `deployment/${WEBHOOK}`);
+  await cluster.kubectl('-n', 'kube-system', 'rollout', 'status', `deployment/${WEBHOOK}`, '--timeout=180s');
+  isOver = true;
+  await asking;
+  t.is(refused, 0);
+});
