@@ -254,8 +254,10 @@ export class EipController {
     if (object === undefined) return undefined;
     signal.throwIfAborted();
     const known = isRecord(object['status']) ? object['status'] : {};
+    const isGoing = object.metadata.deletionTimestamp !== undefined;
     const next = {
-      ...object,
+      // Somebody may have taken the finalizer off; on what is going it cannot be put back.
+      ...(isGoing ? object : withFinalizer(object, CLOUD_FINALIZER)),
       ...(spec === undefined ? {} : { spec: mergedPart(object['spec'], spec, EIP_CLAIM_FIELDS.spec) }),
       status: mergedPart(known, status, EIP_CLAIM_FIELDS.status),
     };

@@ -5,6 +5,7 @@ import type { WorkQueue } from '../../kube/work-queue.ts';
 import type { NecEntry } from '../nec-cache.ts';
 import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../records/pod-facts.ts';
 import { ClaimBook, type EipClaimEntry } from './claim-book.ts';
+import { EipAudit, type EipAuditDeps } from './eip-audit.ts';
 import { EipController } from './eip-controller.ts';
 import type { EipDeps } from './eip-deps.ts';
 import { findEipPod, isAskingForEip } from './find-eip-pod.ts';
@@ -16,6 +17,8 @@ export type KeepEipsDeps = Omit<EipDeps, 'podOf' | 'limitOf' | 'book'> & {
   readonly claims: Informer<EipClaimEntry>;
   readonly queue: WorkQueue;
   readonly observer?: ControllerObserver;
+  /** How EIPs that are nobody's are found, and released. */
+  readonly audit: EipAuditDeps['settings'];
 };
 
 /** EIPs are some dozens, and each waits for the cloud most of the time. */
@@ -36,6 +39,14 @@ export async function keepEips(deps: KeepEipsDeps, signal: AbortSignal): Promise
     limitOf: (nodeName) => necs.get(nodeName)?.decoded?.status?.maxEIPs,
   });
   const stop = wakeEips(deps, book);
+  const suspect = (key: string): void => {
+    controller.doubt(key);
+    queue.add(key);
+  };
+  const audit = new EipAudit({ ...deps, book, suspect, settings: deps.audit });
+  const auditing = audit.run(signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
   try {
     await runController(
       {
@@ -52,6 +63,7 @@ export async function keepEips(deps: KeepEipsDeps, signal: AbortSignal): Promise
   } finally {
     stop();
   }
+  await auditing;
 }
 
 /** Puts Pods in line when something that their EIPs depend on has changed; all of them once at the start. */

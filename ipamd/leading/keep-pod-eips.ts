@@ -4,8 +4,6 @@ import { openEipClaims } from '../open-informers.ts';
 import type { LeadDeps, TermParts } from './lead.ts';
 
 const SECOND_MS = 1_000;
-/** A kept EIP waits for ever where nobody says how long. */
-const FOR_EVER_MS = 0;
 
 /** Keeps the EIPs of Pods until aborted. Never rejects but with a fault of ours. */
 export async function keepPodEips(
@@ -33,7 +31,8 @@ export async function keepPodEips(
       necs: informers.necs,
       claims,
       queue: queues.eips,
-      claimExpiredMs: FOR_EVER_MS,
+      claimExpiredMs: config.claimExpiredDurationMs,
+      audit: { ...config, isDryRun: config.orphanDryRun },
       observer: metrics.controller,
     },
     signal,

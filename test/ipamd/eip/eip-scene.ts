@@ -141,6 +141,14 @@ export class EipScene {
     await this.kube.delete(EIP_CLAIMS, { namespace: 'default', name });
   }
 
+  /** What a person does who forces a claim out: its finalizer is taken off first. */
+  async dropClaim(name: string): Promise<void> {
+    const ref = { namespace: 'default', name };
+    const body = [{ op: 'remove', path: '/metadata/finalizers' }];
+    await this.clock.run(this.kube.patch(EIP_CLAIMS, ref, { kind: 'json', body }));
+    await this.clock.run(this.kube.delete(EIP_CLAIMS, ref));
+  }
+
   /** An EIP that somebody made by hand. */
   async lend(): Promise<string> {
     const cloud = this.#cloudOf(createInProcessApi(this.host));
@@ -226,6 +234,13 @@ export class EipScene {
         claims,
         queue: new WorkQueue({ clock, random }),
         claimExpiredMs: this.claimExpiredMs,
+        audit: {
+          syncIntervalMs: 60_000,
+          orphanGraceMs: 120_000,
+          orphanLimit: 10,
+          isDryRun: false,
+          namespace: 'kube-system',
+        },
       },
       signal,
     ).catch(() => undefined);
