@@ -98,3 +98,79 @@ test('bind: refuses a namesake, and takes the reservation back', async (t) => {
   t.deepEqual(claim?.['spec'], { mode: 'route-eni', deletePolicy: 'Never' });
   t.is(scheduler.index.reservationOf('of-an-earlier-one'), undefined);
 });
+
+test('filter: answers others while a Pod waits for its claim, and says in the end what it waited for', async (t) => {
+  const { client, start } = await open(t);
+  await client.create(NECS, necOf({ name: 'n1' }));
+  const scheduler = await start('--filter-wait=1s');
+  await waitUntil(() => scheduler.index.node('n1')?.nec !== undefined, { what: 'the node' });
+  let hasWaited = false;
+  const waits = ask(scheduler, 'filter', { Pod: podOf({ name: 'web-0', isStatic: true }), NodeNames: ['n1'] });
+  const waited = waits.then((answer) => {
+    hasWaited = true;
+    return answer;
+  });
+  const other = await ask(scheduler, 'filter', { Pod: podOf({ name: 'a' }), NodeNames: ['n1'] });
+  t.false(hasWaited);
+  t.deepEqual(other.body['NodeNames'], ['n1']);
+  t.regex(String((await waited).body['Error']), /VpcIPClaim default\/web-0 is not there yet/);
+});
+
+test('filter: returns whole Nodes to who sends them, and all nodes for a Pod that asks for nothing of ours', async (t) => {
+  const { client, start } = await open(t);
+  await client.create(NECS, necOf({ name: 'n1' }));
+  await client.create(NECS, necOf({ name: 'n2', allocatable: 0 }));
+  const scheduler = await start();
+  await waitUntil(() => scheduler.index.node('n2')?.nec !== undefined, { what: 'both nodes' });
+  const items = ['n1', 'n2'].map((name) => ({ metadata: { name, labels: { of: name } }, spec: {} }));
+  const ours = await ask(scheduler, 'filter', { Pod: podOf({ name: 'a' }), Nodes: { items }, NodeNames: null });
+  t.deepEqual(ours.body['Nodes'], { items: items.slice(0, 1) });
+  t.deepEqual(ours.body['FailedNodes'], { n2: 'InsufficientIPorENI (need 1, free 0 of 0)' });
+  const foreign = podOf({ name: 'b', resources: { cpu: '1' } });
+  t.deepEqual((await ask(scheduler, 'filter', { Pod: foreign, NodeNames: ['n2', 'n9'] })).body['NodeNames'], [
+    'n2',
+    'n9',
+  ]);
+});
+
+test('startScheduler: one of two replicas leads; the other takes over with the reservations that are in claims', async (t) => {
+  const { client, start } = await open(t);
+  await client.create(NECS, necOf({ name: 'n1', allocatable: 1 }));
+  const reservedAt = new Date().toISOString();
+  await client.create(CLAIMS, claimOf({ name: 'web-0', spec: { nodeName: 'n1' }, reservedAt }));
+  const lease = ['--leader-elect-lease=4s', '--leader-elect-renew=1s', '--leader-elect-retry=100ms'];
+  const first = await start(...lease);
+  const runtime = { clock: systemClock, log: silentLogger, random: Math.random, kube: client, release: 'test' };
+  const second = await startScheduler(schedulerConfig(...lease), runtime);
+  t.teardown(() => second.close());
+  await waitUntil(() => second.readiness() === 'another replica leads; this one stands by', { what: 'a standby' });
+  const question = { Pod: podOf({ name: 'a' }), NodeNames: ['n1'] };
+  const refused = await ask(second, 'filter', question);
+  t.is(refused.status, 503);
+  await first.close();
+  t.truthy(first.readiness());
+  await waitUntil(() => second.readiness() === undefined, { what: 'the other leads', timeoutMs: 20_000 });
+  const { body } = await ask(second, 'filter', question);
+  t.deepEqual(body['FailedNodes'], { n1: 'InsufficientIPorENI (need 1, free 0 of 1)' });
+  const web = await ask(second, 'filter', { Pod: podOf({ name: 'web-0', isStatic: true }), NodeNames: ['n1'] });
+  t.deepEqual(web.body['NodeNames'], ['n1']);
+});
+
+test('bind: holds a place when the API server does not say whether its Pod is bound', async (t) => {
+  const { api, client, start } = await open(t);
+  await client.create(NECS, necOf({ name: 'n1', allocatable: 1 }));
+  const scheduler = await start();
+  const made = await client.create(PODS, podOf({ name: 'a' }));
+  const other = await client.create(PODS, podOf({ name: 'b' }));
+  const isSeen = () => scheduler.index.pod(String(other.metadata.uid)) !== undefined;
+  await waitUntil(() => isSeen() && scheduler.index.node('n1')?.nec !== undefined, { what: 'both Pods' });
+  const argsOf = (pod: typeof made) => ({
+    ...{ PodName: pod.metadata.name, PodNamespace: 'default', PodUID: pod.metadata.uid, Node: 'n1' },
+  });
+  api.faults.add({ verbs: ['create'], name: 'a', action: { kind: 'drop-after' }, times: 1 });
+  const unclear = await ask(scheduler, 'bind', argsOf(made));
+  t.regex(String(unclear.body['Error']), /whether it is bound is not known, its place is held/);
+  t.regex(String((await ask(scheduler, 'bind', argsOf(other))).body['Error']), /InsufficientIPorENI/);
+  await waitUntil(() => scheduler.index.pod(String(made.metadata.uid))?.nodeName === 'n1', { what: 'it was bound' });
+  t.is((await ask(scheduler, 'bind', argsOf(made))).body['Error'], '');
+});
