@@ -4,7 +4,7 @@ import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
 import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
 import { CLAIMS, VIPS } from '../../../ipamd/static/write-claim.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
-import type { KubeObject } from '../../../kube/kube-client.ts';
+import type { KubeObject, OwnerReference } from '../../../kube/kube-client.ts';
 import { NODES, PODS } from '../../../kube/resource-types.ts';
 import { isRecord } from '../../../runtime/decode.ts';
 import { ADMIN } from '../../kube-api/auth/tokens.ts';
@@ -41,10 +41,12 @@ export class StaticCluster {
   #ipamd: RunningIpamd | undefined;
   #flags: readonly string[];
   #uids = 0;
+  #lives = 0;
+  #name = '';
 
   private constructor(scene: ShellScene, flags: readonly string[]) {
     this.scene = scene;
-    this.#flags = ['--enable-static-ip=true', '--leader-elect=false', ...flags];
+    this.#flags = ['--enable-static-ip=true', '--leader-elect=false', '--shutdown-grace=0s', ...flags];
   }
 
   static async make(nodes: Readonly<Record<string, 3 | 4>>, flags: readonly string[] = []): Promise<StaticCluster> {
@@ -91,13 +93,18 @@ export class StaticCluster {
   }
 
   async startIpamd(...flags: readonly string[]): Promise<void> {
-    this.#ipamd = await this.scene.start({ flags: [...this.#flags, ...flags] });
+    this.#name = `ipamd-${++this.#lives}`;
+    this.#ipamd = await this.scene.start({ name: this.#name, flags: [...this.#flags, ...flags] });
   }
 
-  /** As a kill: what is under way is cut off, and a new process starts with nothing. */
-  async restartIpamd(): Promise<void> {
-    await this.stopIpamd();
+  /** As a kill: nothing of it reaches the API server any more, while its calls of the cloud go on; then a new one starts. */
+  async killIpamd(): Promise<void> {
+    const old = this.#ipamd;
+    const { heal } = this.scene.server.partition(this.#name);
     await this.startIpamd();
+    if (old === undefined) return;
+    // It ends by itself, without a word to anybody.
+    old.close().finally(heal);
   }
 
   async stopIpamd(): Promise<void> {
@@ -106,7 +113,12 @@ export class StaticCluster {
   }
 
   /** A Pod whose address is kept; '' for one that has no node yet. Returns its uid. */
-  async createPod(name: string, node: string, annotations: Readonly<Record<string, string>> = {}): Promise<string> {
+  async createPod(
+    name: string,
+    node: string,
+    annotations: Readonly<Record<string, string>> = {},
+    owner?: OwnerReference,
+  ): Promise<string> {
     const made = await this.run(
       this.scene.kube.create(PODS, {
         apiVersion: 'v1',
@@ -120,6 +132,7 @@ export class StaticCluster {
             ...annotations,
           },
           labels: { app: 'web' },
+          ...(owner === undefined ? {} : { ownerReferences: [owner] }),
         },
         spec: { containers: [{ name: 'c', image: 'i' }], ...(node === '' ? {} : { nodeName: node }) },
         status: { phase: 'Pending' },
@@ -311,6 +324,11 @@ export class StaticCluster {
     });
     eni.state = 'AVAILABLE';
     return () => state.removeEni(eni);
+  }
+
+  async annotateVip(ip: string, name: string, value: string): Promise<void> {
+    const body = { metadata: { annotations: { [name]: value } } };
+    await this.run(this.scene.kube.patch(VIPS, { name: ip }, { kind: 'merge', body }));
   }
 
   async deleteVip(ip: string): Promise<void> {

@@ -156,7 +156,7 @@ test('startIpamd: killed at any moment of a move, the next one goes on', async (
     await cluster.deletePod('web-0');
     uid = await cluster.createPod('web-0', index % 2 === 0 ? 'b' : 'a');
     await cluster.pass(ms);
-    await cluster.restartIpamd();
+    await cluster.killIpamd();
     await cluster.until(() => cluster.ipOf(uid) !== undefined, `not given after a kill at ${ms}`);
     t.is(cluster.ipOf(uid), ip);
   }

@@ -1,0 +1,110 @@
+import test from 'ava';
+import { API_VERSION } from '../../../crd/names.ts';
+import { STATIC_IP_CONFIG_KIND } from '../../../crd/static-ip-config.ts';
+import { CLAIMS } from '../../../ipamd/static/write-claim.ts';
+import { updateGuarded } from '../../../kube/guarded-update.ts';
+import type { KubeObject } from '../../../kube/kube-client.ts';
+import { resourceTypeOf } from '../../../kube/resource-types.ts';
+import { StaticCluster } from './static-cluster.ts';
+
+const CONFIGS = resourceTypeOf(STATIC_IP_CONFIG_KIND);
+
+async function configure(cluster: StaticCluster, spec: Readonly<Record<string, unknown>>): Promise<void> {
+  const metadata = { name: 'web', namespace: 'default' };
+  const object: KubeObject = { apiVersion: API_VERSION, kind: 'StaticIPConfig', metadata, spec };
+  await cluster.run(cluster.scene.kube.create(CONFIGS, object));
+}
+
+test('startIpamd: gives addresses of the StaticIPConfig that selects a Pod, for as long as it says', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 });
+  const ips = ['10.2.0.9', '10.1.3.1', '10.1.3.2'];
+  await cluster.startIpamd();
+  await cluster.until(() => cluster.statusOf('a') !== undefined, 'no node');
+  await configure(cluster, { podLabels: { app: 'web' }, ips, claimExpiredDuration: '10m' });
+  const uids = [await cluster.createPod('web-0', 'a'), await cluster.createPod('web-1', 'a')];
+  await cluster.until(() => uids.every((uid) => cluster.ipOf(uid) !== undefined), 'no addresses');
+  t.deepEqual(uids.map((uid) => cluster.ipOf(uid)).toSorted(), ['10.1.3.1', '10.1.3.2']);
+  await cluster.createPod('web-2', 'a');
+  await cluster.until(() => cluster.why('web-2').startsWith('AddressPoolExhausted'), 'not said');
+  t.is(
+    cluster.why('web-2'),
+    'AddressPoolExhausted: none of the 3 addresses of its StaticIPConfig is free in zone ap-guangzhou-3',
+  );
+  t.like(cluster.claim('web-0'), { spec: { claimExpiredDuration: '600s', deletePolicy: 'Never' } });
+  await cluster.deletePod('web-0');
+  await cluster.pass(590_000);
+  t.is(cluster.phase('web-0'), 'Retained');
+  await cluster.until(() => cluster.phase('web-2') === 'Bound', 'the one that expired is not given on');
+  await cluster.stopIpamd();
+});
+
+test('startIpamd: an annotation of the VpcIP says for how long, before all others', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 }, ['--claim-expired-duration=1h']);
+  await cluster.startIpamd();
+  const uid = await cluster.createPod('web-0', 'a', { 'tke.cloud.tencent.com/claim-expired-duration': '30m' });
+  await cluster.until(() => cluster.phase('web-0') === 'Bound', 'no address');
+  await cluster.annotateVip(cluster.ipOf(uid) ?? '', 'tke.cloud.tencent.com/claim-expired-duration', '5m');
+  await cluster.deletePod('web-0');
+  await cluster.pass(290_000);
+  t.is(cluster.phase('web-0'), 'Retained');
+  await cluster.pass(60_000);
+  t.is(cluster.claim('web-0'), undefined);
+  await cluster.stopIpamd();
+});
+
+test('startIpamd: with --enable-ownerref a claim is its StatefulSet’s, and ends with it once the Pod is gone', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 }, ['--enable-ownerref=true']);
+  await cluster.startIpamd();
+  const set = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web', uid: 'uid-of-set', controller: true };
+  const uid = await cluster.createPod('web-0', 'a', {}, set);
+  await cluster.until(() => cluster.phase('web-0') === 'Bound', 'no address');
+  const { ownerReferences } = cluster.claim('web-0')?.metadata ?? {};
+  t.deepEqual(ownerReferences, [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web', uid: 'uid-of-set' }]);
+  t.like(cluster.claim('web-0'), { spec: { workload: { kind: 'StatefulSet', name: 'web', uid: 'uid-of-set' } } });
+  const ip = cluster.ipOf(uid) ?? '';
+  t.is(cluster.vip(ip)?.metadata.ownerReferences, undefined);
+  // As the garbage collector does when the set is gone.
+  await cluster.deleteClaim('web-0');
+  await cluster.pass(30_000);
+  t.is(cluster.ipOf(uid), ip);
+  await cluster.deletePod('web-0');
+  await cluster.until(() => cluster.claim('web-0') === undefined && cluster.vip(ip) === undefined, 'still there');
+  await cluster.stopIpamd();
+});
+
+test('startIpamd: keeps an address whose claim was taken away by force, and leaves the scheduler’s field', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 });
+  await cluster.startIpamd();
+  const uid = await cluster.createPod('web-0', 'a');
+  await cluster.until(() => cluster.phase('web-0') === 'Bound', 'no address');
+  const ip = cluster.ipOf(uid);
+  const ref = { namespace: 'default', name: 'web-0' };
+  const force = (object: KubeObject): KubeObject => ({ ...object, metadata: { ...object.metadata, finalizers: [] } });
+  const { uid: first } = cluster.claim('web-0')?.metadata ?? {};
+  await cluster.deleteClaim('web-0');
+  await cluster.run(updateGuarded(cluster.scene.kube, CLAIMS, ref, force));
+  await cluster.until(() => cluster.phase('web-0') === 'Bound', 'no claim again');
+  t.not(cluster.claim('web-0')?.metadata.uid, first);
+  t.like(cluster.claim('web-0'), { status: { ips: [ip] } });
+  const reserve = (object: KubeObject): KubeObject => {
+    // Written by ipamd: it is an object.
+    const spec = object['spec'] as Readonly<Record<string, unknown>>;
+    return { ...object, spec: { ...spec, nodeName: 'b' } };
+  };
+  await cluster.run(updateGuarded(cluster.scene.kube, CLAIMS, ref, reserve));
+  await cluster.deletePod('web-0');
+  await cluster.until(() => cluster.phase('web-0') === 'Retained', 'not retained');
+  t.like(cluster.claim('web-0'), { spec: { nodeName: 'b' }, status: { ips: [ip], lastPod: { uid } } });
+  await cluster.stopIpamd();
+});
+
+test('startIpamd: a Pod without a node has its claim at once, and its address where it is scheduled', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 });
+  await cluster.startIpamd();
+  await cluster.pass(5_000);
+  await cluster.createPod('web-0', '');
+  await cluster.until(() => cluster.why('web-0').startsWith('PodUnscheduled'), 'no claim');
+  t.is(cluster.phase('web-0'), 'Pending');
+  t.deepEqual(cluster.objects('vpcips'), []);
+  await cluster.stopIpamd();
+});
