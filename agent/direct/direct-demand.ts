@@ -21,7 +21,10 @@ export function directDemand(state: DirectPoolState, warm: DirectWarmTargets, wa
   const free = pool.filter((eni) => eni.use === 'free' && isUsable(eni));
   const bound = used + free.length;
   const needed = used + waiting;
-  const limit = Math.max(0, (warm.limit ?? Number.POSITIVE_INFINITY) - (all.length - pool.length));
+  const limit = Math.max(
+    0,
+    (warm.limit ?? Number.POSITIVE_INFINITY) - (warm.awaited ?? 0) - (all.length - pool.length),
+  );
   const ready = Math.min(Math.max(bound - needed, warm.min), warm.max);
   const excess = Math.min(free.length, Math.max(0, bound - limit));
   const beyondWarm = Math.min(free.length, Math.max(0, bound - needed - warm.max));

@@ -15,16 +15,16 @@ export function directSupplyOf(
   settings: NodeSettings,
 ): DirectSupply | undefined {
   const enis = (status?.eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni').map(eniOf);
-  const most = settings.directMaxAttach ?? spec?.maxDirectENI;
+  const limit = settings.directMaxAttach ?? spec?.maxDirectENI;
   const marked = enis.filter(({ claim, state }) => claim !== undefined && state !== 'detaching').length;
   // Places for Pods that wait for an ENI of their own are none of the pool's, though nothing is there yet.
   const awaited = Math.max(0, (status?.staticDirectENIs ?? 0) - marked);
-  const limit = most === undefined ? undefined : Math.max(0, most - awaited);
-  if (enis.length === 0 && (most ?? 0) === 0) return undefined;
+  if (enis.length === 0 && (limit ?? 0) === 0) return undefined;
   const given = settings.directWarm ?? { min: spec?.directENIMinWarmTarget, max: spec?.directENIMaxWarmTarget };
   const min = given.min ?? Math.min(DEFAULT_WARM, given.max ?? DEFAULT_WARM);
   const max = Math.max(min, given.max ?? DEFAULT_WARM);
-  return { enis, warm: { min, max, ...(limit === undefined ? {} : { limit }) } };
+  const kept = awaited === 0 ? {} : { awaited };
+  return { enis, warm: { min, max, ...(limit === undefined ? {} : { limit }), ...kept } };
 }
 
 const STATES = { Attaching: 'attaching', Attached: 'attached', Detaching: 'detaching' } as const;

@@ -141,7 +141,15 @@ const directSupply = record(
       ),
     ),
     warm: required(
-      record({ min: required(wholeCount), max: required(wholeCount), limit: optional(wholeCount) }, 'ignore'),
+      record(
+        {
+          min: required(wholeCount),
+          max: required(wholeCount),
+          limit: optional(wholeCount),
+          awaited: optional(wholeCount),
+        },
+        'ignore',
+      ),
     ),
   },
   'ignore',

@@ -78,7 +78,13 @@ export type DirectSupplyEni = {
 };
 
 /** How many ENIs beyond those in use a node keeps ready, and its hard limit. */
-export type DirectWarmTargets = { readonly min: number; readonly max: number; readonly limit?: number };
+export type DirectWarmTargets = {
+  readonly min: number;
+  readonly max: number;
+  readonly limit?: number;
+  /** Places of the limit that ENIs of claims are about to have: none of the pool's. */
+  readonly awaited?: number;
+};
 
 /** An address that the cloud routes to the ENI, for a Pod. */
 export type SupplyAddress = {

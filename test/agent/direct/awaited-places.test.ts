@@ -1,0 +1,54 @@
+import test from 'ava';
+import { directDemand } from '../../../agent/direct/direct-demand.ts';
+import { applyDirectSupply } from '../../../agent/direct/direct-pool.ts';
+import { directSupplyOf } from '../../../agent/direct/direct-supply.ts';
+import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
+
+const CLAIM = { namespace: 'ns', name: 'web-0' };
+
+function supplyOf(status: NodeEniConfigStatus) {
+  return directSupplyOf(
+    {
+      apiVersion: 'networking.tke.cloud.tencent.com/v1',
+      kind: 'NodeENIConfig',
+      metadata: { name: 'n' },
+      spec: { maxDirectENI: 2 },
+      status,
+    },
+    {},
+  );
+}
+
+function eni(eniID: string, last: number, claim?: typeof CLAIM): NonNullable<NodeEniConfigStatus['eniInfos']>[number] {
+  return {
+    ...{ eniID, mac: `20:90:6f:00:00:0${last}`, mode: 'direct-eni', state: 'Attached', assignmentID: `a-${last}` },
+    ...{ primaryIP: `10.0.0.${last}`, gateway: '10.0.0.254', subnetCIDR: '10.0.0.0/24', subnetID: 'subnet-a' },
+    ...(claim === undefined ? {} : { claim }),
+  };
+}
+
+for (const { title, status, awaited, surplus, desired } of [
+  {
+    title: 'offers what Pods of claims wait for the place of',
+    status: { staticDirectENIs: 2, eniInfos: [eni('eni-1', 1)] },
+    ...{ awaited: 2, surplus: ['eni-1'], desired: 0 },
+  },
+  {
+    title: 'counts no claim twice whose ENI is there',
+    status: { staticDirectENIs: 1, eniInfos: [eni('eni-1', 1), eni('eni-2', 2, CLAIM)] },
+    ...{ awaited: undefined, surplus: [], desired: 1 },
+  },
+]) {
+  test(`directDemand: ${title}`, (t) => {
+    const supply = supplyOf(status);
+    t.is(supply?.warm.awaited, awaited);
+    t.is(supply?.warm.limit, 2, 'kubelet is told of as many as before');
+    if (supply === undefined) return;
+    const demand = directDemand(applyDirectSupply(new Map(), supply.enis), supply.warm, 0);
+    t.deepEqual(
+      demand.surplus.map(({ eniId }) => eniId),
+      surplus,
+    );
+    t.is(demand.desired, desired);
+  });
+}
