@@ -61,6 +61,8 @@ const decodeNode = record(
     nodePort: required(boolean),
     vpcCidrs: required(texts),
     egressExempt: optional(texts),
+    hasDirect: optional(boolean),
+    serviceCidrs: optional(texts),
     nftables: optional(boolean),
   },
   'ignore',

@@ -1,6 +1,6 @@
 import type { JournalContent } from '../../agent/journal/journal-content.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../../agent/journal/lease.ts';
-import { podNetworkOf } from '../../agent/journal/pod-network.ts';
+import { directPodNetworkOf, podNetworkOf } from '../../agent/journal/pod-network.ts';
 import { withoutTakenOver } from '../../agent/journal/taken-over.ts';
 import { type HostState, mergeHostState, type PodState } from '../../dataplane/desired.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
@@ -8,6 +8,7 @@ import { DEFAULT_ENI_MARK_MASK, PRIORITY } from '../../dataplane/numbers.ts';
 import { planEni } from '../../dataplane/plan-eni.ts';
 import { planHost } from '../../dataplane/plan-host.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
+import { planPod } from '../../dataplane/plan-pod.ts';
 import { planSharedEniPod } from '../../dataplane/plan-shared-eni-pod.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { ipForward, sysctlName } from '../../sysctl/sysctl-key.ts';
@@ -92,12 +93,18 @@ function activePods(
     if (lease.state !== 'active') continue;
     const key = leaseKey(lease.containerId, lease.ifName);
     const record = records.get(lease.eniId);
-    if (record === undefined || !tables.has(record.table)) {
+    const network =
+      lease.plugin === 'direct-eni'
+        ? directPodNetworkOf(lease)
+        : record !== undefined && tables.has(record.table)
+          ? podNetworkOf(lease, record)
+          : undefined;
+    if (network === undefined) {
       unplanned.push({ key, lease, cause: 'no-eni' });
-    } else if (lease.plugin === 'route-eni' && !there.has(lease.hostVeth?.ifindex ?? 0)) {
+    } else if (lease.plugin !== 'ipam' && !there.has(lease.hostVeth?.ifindex ?? 0)) {
       unplanned.push({ key, lease, cause: 'no-link' });
     } else {
-      const pod = withoutTakenOver(journal.supply, key, podNetworkOf(lease, record));
+      const pod = withoutTakenOver(journal.supply, key, network);
       if (pod !== undefined) networks.set(key, pod);
     }
   }
@@ -112,7 +119,8 @@ function podStates(
   return new Map(
     [...networks].flatMap(([key, pod]) => {
       const ifindex = podIfindexes.get(key);
-      if (ifindex === undefined || pod.kind === 'ipam') return [];
+      // What is in a Pod with a whole ENI is compared by the agent's CHECK.
+      if (ifindex === undefined || pod.kind !== 'route-eni') return [];
       return [[key, planSharedEniPod(node, pod, ifindex).pod] as const];
     }),
   );
@@ -148,7 +156,7 @@ function hostOfJournal(node: NodeNetwork, enis: readonly EniNetwork[], pods: rea
         rules: eni.rules.filter(({ priority }) => priority !== PRIORITY.eniMark),
         sysctls: eni.sysctls.filter(({ key }) => !key.path.includes('rp_filter')),
       })),
-    ...pods.map((pod) => planSharedEniPod(node, pod).host),
+    ...pods.map((pod) => planPod(node, pod).host),
   );
 }
 

@@ -148,7 +148,7 @@ type Looked = { readonly sight: PodSight } | { readonly unseen: Unjudged };
 function lookIntoPods({ global }: NodeContext, facts: NodeFacts, desired: DesiredNode): readonly Looked[] {
   return facts.pods.flatMap(({ key, lease, inside }): readonly Looked[] => {
     const network = desired.networks.get(key);
-    if (network === undefined || network.kind === 'ipam' || lease.kind === 'unknown') return [];
+    if (network === undefined || network.kind !== 'route-eni' || lease.kind === 'unknown') return [];
     const what = `inside of Pod ${key}`;
     if (inside.kind === 'unknown') return [{ unseen: { what, why: inside.why, next: inside.next } }];
     const wanted = desired.pods.get(key);

@@ -18,6 +18,8 @@ const LAYOUTS: Readonly<Record<string, TrialSpec>> = {
   'egress by the node': { ruleMode: 'compact', flags: { egress: 'node' } },
   "the product's rp_filter": { ruleMode: 'compact', flags: { 'rp-filter-mode': 'product' } },
   'bridge Pods beside ours': { ruleMode: 'per-pod', flags: { 'pod-cidr': '172.31.0.0/24' } },
+  'Pods with whole ENIs': { ruleMode: 'compact', plugin: 'tke-direct-eni', directEnis: 3 },
+  'Pods with whole ENIs, per-pod mode': { ruleMode: 'per-pod', plugin: 'tke-direct-eni', directEnis: 3 },
   'addresses only, under another plugin': { ruleMode: 'compact', plugin: 'tke-eni-ipamc' },
 };
 
