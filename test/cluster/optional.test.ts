@@ -8,22 +8,25 @@ import { awaitPods, deploymentManifest } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 
 const WEBHOOK = 'tke-eni-ip-webhook';
-const HOST = `${WEBHOOK}.kube-system.svc`;
+const SCHEDULER = 'tke-eni-ip-scheduler';
+const SCHEDULER_USER = `system:serviceaccount:kube-system:${SCHEDULER}`;
+const hostOf = (name: string): string => `${name}.kube-system.svc`;
 
 const running = clusterOfFile(
   // The machine of the control plane has no kube-proxy: its server asks the Pods behind the Service itself.
   () => startRealCluster({ apiServerFlags: { 'enable-aggregator-routing': 'true' } }),
   async (cluster) => {
-    const pair = await makeKeyPair(cluster.dir, 'webhook', { dns: [HOST] });
-    await cluster.apply(secretOf(pair));
-    await cluster.deploy({ components: ['webhook'] });
+    const pair = await makeKeyPair(cluster.dir, WEBHOOK, { dns: [hostOf(WEBHOOK)] });
+    await cluster.apply(secretOf(WEBHOOK, pair));
+    await cluster.apply(secretOf(SCHEDULER, await makeKeyPair(cluster.dir, SCHEDULER, { dns: [hostOf(SCHEDULER)] })));
+    await cluster.deploy({ components: ['webhook', 'scheduler'] });
     await cluster.kubectl('-n', 'kube-system', 'rollout', 'status', `deployment/${WEBHOOK}`, '--timeout=120s');
     await believe(cluster, pair);
   },
 );
 
-function secretOf({ cert, key }: KeyPair): string {
-  const metadata = { name: `${WEBHOOK}-tls`, namespace: 'kube-system' };
+function secretOf(name: string, { cert, key }: KeyPair): string {
+  const metadata = { name: `${name}-tls`, namespace: 'kube-system' };
   const stringData = { 'tls.crt': cert, 'tls.key': key };
   return JSON.stringify({ apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', metadata, stringData });
 }
@@ -77,4 +80,39 @@ test.serial('webhook: a rollout refuses no Pod', async (t) => {
   isOver = true;
   await asking;
   t.is(refused, 0);
+});
+
+test.serial('scheduler: of two replicas the leader alone is ready, and its Service has no other', async (t) => {
+  const cluster = running();
+  const readyOf = async (): Promise<readonly boolean[]> => {
+    const list = at(
+      await cluster.kubectlJson('-n', 'kube-system', 'get', 'pods', '-l', `k8s-app=${SCHEDULER}`),
+      'items',
+    );
+    const pods: readonly unknown[] = Array.isArray(list) ? list : [];
+    return pods.map((pod) => at(pod, 'status', 'containerStatuses', 0, 'ready') === true);
+  };
+  const isSettled = async () => (await readyOf()).toSorted().join() === 'false,true';
+  await waitUntil(isSettled, { what: 'one of two is ready', timeoutMs: 90_000, everyMs: 500 });
+  const slices = await cluster.kubectlJson('-n', 'kube-system', 'get', 'endpointslices', '-l', `k8s-app=${SCHEDULER}`);
+  const endpoints = at(slices, 'items', 0, 'endpoints');
+  const ready = (Array.isArray(endpoints) ? endpoints : []).filter((one) => at(one, 'conditions', 'ready') === true);
+  t.is(ready.length, 1);
+});
+
+test.serial('scheduler, webhook: nothing that they ask is refused, and they ask something', (t) => {
+  const users = [SCHEDULER_USER, `system:serviceaccount:kube-system:${WEBHOOK}`];
+  const asked = running()
+    .auditLog()
+    .filter((one) => users.includes(String(at(one, 'user', 'username'))));
+  for (const user of users)
+    t.true(
+      asked.some((one) => at(one, 'user', 'username') === user),
+      user,
+    );
+  const refused = asked.filter((one) => [401, 403].includes(Number(at(one, 'responseStatus', 'code'))));
+  t.deepEqual(
+    refused.map((one) => `${at(one, 'verb')} ${at(one, 'requestURI')}`),
+    [],
+  );
 });
