@@ -9,16 +9,17 @@ import { findWorkload } from '../static/find-workload.ts';
 import { runClaims } from '../static/run-claims.ts';
 import { ClaimEyes } from '../static/see-claim.ts';
 import { TakenBook } from '../static/taken-book.ts';
+import { LEAST_WAIT_MS, WaitBook } from '../static/wait-book.ts';
 import type { LeadDeps, TermParts } from './lead.ts';
 
 /** What of kept addresses lives as long as a term. */
-export type ClaimParts = { readonly book: ClaimBook; readonly taken: TakenBook };
+export type ClaimParts = { readonly book: ClaimBook; readonly taken: TakenBook; readonly waits: WaitBook };
 
 /** Makes what nodes ask before claims are kept: a book that knows nothing yet. */
 export function makeClaimParts({ runtime, informers }: Pick<LeadDeps, 'runtime' | 'informers'>): ClaimParts {
   const { clock, random, cloud } = runtime;
   const ask = createAskHolder({ cloud, necs: informers.necs });
-  return { book: new ClaimBook(), taken: new TakenBook(clock, random, ask) };
+  return { book: new ClaimBook(), taken: new TakenBook(clock, random, ask), waits: new WaitBook(clock) };
 }
 
 /** Keeps kept addresses and what asks for them until aborted. Never rejects but with a fault of ours. */
@@ -38,6 +39,7 @@ export async function keepPodClaims(
     workloadOf: (pod) => (deployments === undefined ? undefined : findWorkload(pod, deployments.values())),
     subnets,
     hasEni: (key) => informers.vpcEnis.byIndex(VPC_ENIS_BY.claim, key).length > 0,
+    waits: claims.waits,
     clock,
     namespace: config.namespace,
     defaultExpiredMs: config.claimExpiredDurationMs,
@@ -71,6 +73,16 @@ export function noteRefusal(
   if (ips.length === 0 || !TAKEN_CODES.some((one) => code.startsWith(one))) return;
   taken.refuse(key, ips, `${code}: ${message}`);
   wake(key);
+}
+
+/** Notes why a node does not get on with claims; who waits for a while is told. */
+export function noteWaits(
+  { waits }: ClaimParts,
+  { claims }: TermParts['queues'],
+  node: string,
+  said: ReadonlyMap<string, string>,
+): void {
+  for (const key of waits.note(node, said)) claims.addAfter(key, LEAST_WAIT_MS);
 }
 
 /** What the cloud says of an address that it gave to somebody else. */

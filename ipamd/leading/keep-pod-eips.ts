@@ -1,6 +1,9 @@
+import type { Informer } from '../../kube/informer.ts';
 import type { Term } from '../../kube/leader-election.ts';
+import type { EipClaimEntry } from '../eip/claim-book.ts';
 import { keepEips } from '../eip/keep-eips.ts';
-import { openEipClaims } from '../open-informers.ts';
+import { keepMasqConfig } from '../eip/keep-masq-config.ts';
+import { openEipClaims, openMasqConfig } from '../open-informers.ts';
 import type { LeadDeps, TermParts } from './lead.ts';
 
 const SECOND_MS = 1_000;
@@ -37,8 +40,21 @@ export async function keepPodEips(
     },
     signal,
   );
-  await kept.catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  const masq = config.eipIpMasq ? keepMasq(deps, claims, signal) : undefined;
+  await Promise.all(
+    [kept, masq].map((work) =>
+      work?.catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      }),
+    ),
+  );
+  await following;
+}
+
+async function keepMasq(deps: LeadDeps, claims: Informer<EipClaimEntry>, signal: AbortSignal): Promise<void> {
+  const configMaps = openMasqConfig(deps.informerDeps);
+  const following = configMaps.start(signal);
+  const { kube, clock, log } = deps.runtime;
+  await keepMasqConfig({ kube, configMaps, claims, clock, log, events: deps.events }, signal);
   await following;
 }

@@ -25,7 +25,7 @@ import { findMoved, type MarkedHolders } from '../static/find-moved.ts';
 import { NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/see-claim.ts';
 import { openSubnets, type Subnets } from '../subnets/open-subnets.ts';
 import { keepDirectEnis } from './keep-direct-enis.ts';
-import { type ClaimParts, keepPodClaims, makeClaimParts, noteRefusal } from './keep-pod-claims.ts';
+import { type ClaimParts, keepPodClaims, makeClaimParts, noteRefusal, noteWaits } from './keep-pod-claims.ts';
 import { keepPodEips } from './keep-pod-eips.ts';
 import { followRecords, keepPodRecords, openRecords } from './keep-pod-records.ts';
 import { closeQueues, makeQueues, type Queues } from './queues.ts';
@@ -203,6 +203,7 @@ function runSupply(deps: LeadDeps, parts: TermParts, term: Term, signal: AbortSi
     eyes,
     memory,
     keptEni: (eniId) => parts.kept.find(eniId),
+    claimsWait: (name, waits) => noteWaits(parts.claims, queues, name, waits),
     claimRefused: (key, refusal) => noteRefusal(parts.claims, (claim) => queues.claims.add(claim), key, refusal),
     wake,
   };

@@ -96,6 +96,11 @@ export type NodeView = {
   /** What the node has to do for addresses and exclusive ENIs that are kept; by key of the claim. Default: none. */
   readonly claims?: ReadonlyMap<string, ClaimWish>;
   /**
+   * Subnets of the node's zone that claims of its Pods name, and that are none of `subnets`: for ENIs of those claims
+   * alone. Default: none.
+   */
+  readonly claimSubnets?: readonly SubnetChoice[];
+  /**
    * Claims (`namespace/name`) by the address that is theirs, wherever it is: one that comes to this node without having
    * been asked for by name gets the mark of its claim, and is none of the pool. Default: none.
    */

@@ -28,6 +28,7 @@ export type NodeFactParts = Pick<
   | 'initialDirectDemand'
   | 'keptEnis'
   | 'claims'
+  | 'claimSubnets'
   | 'reservedIps'
   | 'movedTo'
 > & {

@@ -177,6 +177,7 @@ class WatchedFacts implements KnownNodeFacts {
       securityGroups: this.securityGroupsOf(name, config),
       inUse: new Set(pods.keys()),
       ...this.#claimsOf(name),
+      ...this.#claimSubnetsOf(name, choices.subnets, place),
       problems: [
         ...problem('AnnotationInvalid', notes.join('; ')),
         ...problem('SubnetUnknown', uselessSubnets(choices, label.wrong, instance)),
@@ -185,6 +186,19 @@ class WatchedFacts implements KnownNodeFacts {
         ...subnets.problems(),
       ],
     };
+  }
+
+  /** Those that Pods of the node name, and nobody else may have here. */
+  #claimSubnetsOf(
+    name: string,
+    own: Choices['subnets'],
+    place: { readonly zone: string; readonly vpcId: string },
+  ): Pick<NodeFactParts, 'claimSubnets'> {
+    const wishes = [...(this.#deps.claims?.wishesOf(name)?.values() ?? [])].filter(({ want }) => want === 'here');
+    const known = new Set(own.map(({ subnetId }) => subnetId));
+    const named = new Set(wishes.flatMap(({ subnetIds = [] }) => subnetIds).filter((id) => !known.has(id)));
+    if (named.size === 0) return {};
+    return { claimSubnets: this.#deps.subnets.choicesOf({ ofConfig: [...named], ofLabel: [], ...place }).subnets };
   }
 
   #claimsOf(name: string): Pick<NodeFactParts, 'claims' | 'reservedIps' | 'movedTo' | 'keptEnis'> {

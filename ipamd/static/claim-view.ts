@@ -91,6 +91,8 @@ export type ClaimView = {
   readonly subnetOf: (ip: string) => string | undefined;
   /** Undefined when nobody else has it, as far as this cluster knows. */
   readonly holderOf: (ip: string) => IpHolder | undefined;
+  /** Why the node of its Pod does not get on with it, in the words of the node's turn; undefined when it does. */
+  readonly wait: string | undefined;
   /** Present while an address is not asked for again. */
   readonly taken: TakenIp | undefined;
   /** An exclusive ENI of the claim is still there, on a node or not. */

@@ -162,8 +162,10 @@ function againOf({ taken, nowMs }: ClaimView, { reason }: Obstacle): number | un
 function progressOf(view: ClaimView, pod: ClaimPod): Obstacle {
   if (isServed(view, pod)) return { reason: 'AddressBound', message: '' };
   const other = view.places.find(({ nodeName }) => nodeName !== pod.nodeName);
-  if (other === undefined)
-    return { reason: 'AddressAwaited', message: `node ${pod.nodeName} is being given an address` };
+  if (other === undefined) {
+    const rest = view.wait === undefined ? '' : `: ${view.wait}`;
+    return { reason: 'AddressAwaited', message: `node ${pod.nodeName} is being given an address${rest}` };
+  }
   const what = `${other.ip ?? other.eniId} is on node ${other.nodeName}`;
   const rest = other.isReleasing ? ', and on its way to' : ', whose agent has to let go of it for';
   return { reason: 'HandOver', message: `${what}${rest} node ${pod.nodeName}` };

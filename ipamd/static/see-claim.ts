@@ -37,6 +37,7 @@ export type ClaimEyesDeps = {
   readonly subnets: { all(): readonly SubnetState[] };
   /** Whether an exclusive ENI of the claim is still there, on a node or not. */
   readonly hasEni: (key: string) => boolean;
+  readonly waits: { of(key: string): string | undefined };
   readonly clock: Clock;
   /** Of ipamd: there a StaticIPConfig is for the whole cluster. */
   readonly namespace: string;
@@ -107,6 +108,7 @@ export class ClaimEyes {
       zoneOf: (subnetId) => all.find((one) => one.subnetId === subnetId)?.zone,
       subnetOf: (ip) => all.find(({ cidr }) => isWithin(ip, cidr))?.subnetId,
       holderOf: (ip) => this.#holderOf(ip, key),
+      wait: this.#deps.waits.of(key),
       taken,
       hasEni: hasEni(key),
       releasingForMs: this.#releasingForMs(

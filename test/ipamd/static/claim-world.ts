@@ -278,6 +278,7 @@ export class ClaimWorld {
         const other = owner !== undefined && owner !== key ? owner : marked?.key;
         return other === undefined ? undefined : { kind: 'claim', key: other };
       },
+      wait: undefined,
       taken: undefined,
       hasEni: false,
       releasingForMs: 0,

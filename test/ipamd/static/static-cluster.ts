@@ -104,7 +104,7 @@ export class StaticCluster {
     await this.startIpamd();
     if (old === undefined) return;
     // It ends by itself, without a word to anybody.
-    old.close().finally(heal);
+    old.close().then(heal, heal);
   }
 
   async stopIpamd(): Promise<void> {

@@ -108,3 +108,22 @@ test('startIpamd: a Pod without a node has its claim at once, and its address wh
   t.deepEqual(cluster.objects('vpcips'), []);
   await cluster.stopIpamd();
 });
+
+test('startIpamd: uses a subnet that has to be named for the Pods that name it, on a node that does not', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 }, ['--only-nominated-eni-subnets=subnet-node0001']);
+  await cluster.startIpamd();
+  const naming = { 'tke.cloud.tencent.com/nominated-eni-subnets': 'subnet-node0001' };
+  const first = await cluster.createPod('web-0', 'a');
+  await cluster.until(() => cluster.ipOf(first) !== undefined, 'no address');
+  const second = await cluster.createPod('web-1', 'a', naming);
+  await cluster.until(() => cluster.ipOf(second) !== undefined, 'no address of the subnet that it names');
+  t.regex(cluster.ipOf(first) ?? '', /^10\.1\./);
+  t.regex(cluster.ipOf(second) ?? '', /^10\.0\.0\./);
+  await cluster.createPod('web-2', 'a', { 'tke.cloud.tencent.com/nominated-eni-subnets': 'subnet-pods0002' });
+  await cluster.until(() => cluster.why('web-2').startsWith('AddressElsewhere'), 'not said');
+  t.is(
+    cluster.why('web-2'),
+    'AddressElsewhere: the subnets that the Pod accepts are subnet-pods0002 in zone ap-guangzhou-4, node a in zone ap-guangzhou-3',
+  );
+  await cluster.stopIpamd();
+});
