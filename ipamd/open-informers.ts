@@ -14,6 +14,7 @@ import type { IpamdConfig } from './config/options.ts';
 import { BY_DIRECT_ENI, directEniIdsOf } from './direct/run-vpc-enis.ts';
 import { decodeVpcEni, VPC_ENI_INDEXES, type VpcEniEntry } from './direct/vpc-eni-entry.ts';
 import { decodeEipClaim, type EipClaimEntry } from './eip/claim-book.ts';
+import { MASQ_CONFIG_MAP } from './eip/keep-masq-config.ts';
 import { decodeNec, type NecEntry } from './nec-cache.ts';
 import { decodeMachine, MACHINE_INDEXES, type MachineEntry } from './nodes/machine-entry.ts';
 import { decodeNode, type NodeEntry } from './nodes/node-entry.ts';
@@ -119,6 +120,12 @@ function decodeStaticIpConfig(object: KubeObject): Kept<StaticIpConfig> {
 /** Opens the claims of EIPs: followed by the leader alone. */
 export function openEipClaims(deps: InformerDeps): Informer<EipClaimEntry> {
   return open<EipClaimEntry>(deps, resourceTypeOf(EIP_CLAIM_KIND), { decode: decodeEipClaim });
+}
+
+/** Opens the configuration of ip-masq-agent, whether there is one or not. */
+export function openMasqConfig(deps: InformerDeps): Informer<KubeObject> {
+  const query = { namespace: MASQ_CONFIG_MAP.namespace, fieldSelector: `metadata.name=${MASQ_CONFIG_MAP.name}` };
+  return open<KubeObject>(deps, CONFIG_MAPS, { decode: (object) => object, query });
 }
 
 /** Shows informers by the name of what they follow, for health and metrics. */

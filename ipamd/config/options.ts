@@ -317,6 +317,17 @@ const STATIC_OPTIONS = {
   ),
 } as const;
 
+/** Settings of EIPs. */
+const EIP_OPTIONS = {
+  eipIpMasq: option(
+    'EIPs',
+    'eip-ip-masq',
+    switchValue,
+    'true',
+    'List the addresses of Pods with an EIP in NonMasqueradeSrcCIDRs of ConfigMap kube-system/ip-masq-agent-config, where there is one; entries of others stay.',
+  ),
+} as const;
+
 /** Settings that say what ipamd does besides. */
 const WORK_OPTIONS = {
   recordPods: option(
@@ -397,6 +408,7 @@ export const IPAMD_OPTIONS = {
   ...KUBERNETES_OPTIONS,
   ...NODE_OPTIONS,
   ...STATIC_OPTIONS,
+  ...EIP_OPTIONS,
   ...WORK_OPTIONS,
 } as const;
 

@@ -1,0 +1,110 @@
+import { updateGuarded } from '../../kube/guarded-update.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { CONFIG_MAPS } from '../../kube/resource-types.ts';
+import { ChangeSignal } from '../../runtime/change-signal.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { isRecord } from '../../runtime/decode.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { NodeEvents } from '../node/node-deps.ts';
+import type { EipClaimEntry } from './claim-book.ts';
+import { decideMasqConfig } from './decide-masq-config.ts';
+
+/** Where ip-masq-agent has its configuration. */
+export const MASQ_CONFIG_MAP = { namespace: 'kube-system', name: 'ip-masq-agent-config' } as const;
+const KEY = 'config';
+/** Annotation of that ConfigMap: the entries that ipamd put there, with commas. No other entry is ever taken off. */
+const OURS = 'tke.cloud.tencent.com/eip-src-cidrs';
+
+/** What keeping ip-masq-agent's configuration needs. */
+export type KeepMasqDeps = {
+  readonly kube: KubeClient;
+  /** Of the one ConfigMap. */
+  readonly configMaps: Informer<KubeObject>;
+  readonly claims: Informer<EipClaimEntry>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: NodeEvents;
+};
+
+/** ip-masq-agent reads it once a minute: what comes within this is written at once. */
+const GATHER_MS = 2_000;
+const LOOK_EACH_MS = 300_000;
+
+/**
+ * Keeps the addresses of Pods with an EIP in `NonMasqueradeSrcCIDRs` of ip-masq-agent until aborted: its node's address
+ * would hide their own. The ConfigMap is never made, and of what people wrote nothing is changed.
+ */
+export async function keepMasqConfig(deps: KeepMasqDeps, signal: AbortSignal): Promise<void> {
+  const { configMaps, claims, clock } = deps;
+  await Promise.all([configMaps.synced(signal), claims.synced(signal)]);
+  const changed = new ChangeSignal(clock);
+  const ends = [configMaps.subscribe(() => changed.notify()), claims.subscribe(() => changed.notify())];
+  const teller = new Teller(deps);
+  try {
+    while (!signal.aborted) {
+      await putConfig(deps, teller, signal);
+      await changed.wait(LOOK_EACH_MS, signal);
+      await clock.sleep(GATHER_MS, signal);
+    }
+  } finally {
+    for (const end of ends) end();
+  }
+}
+
+async function putConfig(deps: KeepMasqDeps, teller: Teller, signal: AbortSignal): Promise<void> {
+  const { kube, configMaps, claims, log } = deps;
+  const [current] = [...configMaps.values()];
+  if (current === undefined) return;
+  const wanted = wantedOf(claims.values());
+  const change = (object: KubeObject): KubeObject | undefined => {
+    const data = isRecord(object['data']) ? object['data'] : {};
+    const text = data[KEY];
+    const ours = (object.metadata.annotations?.[OURS] ?? '').split(',').filter((one) => one !== '');
+    const step = decideMasqConfig(typeof text === 'string' ? text : '', ours, wanted);
+    if (step.kind === 'unreadable') teller.tell(object, wanted.length > 0 ? step.message : undefined);
+    if (step.kind !== 'write') return undefined;
+    teller.tell(object, undefined);
+    const { [OURS]: _ours, ...others } = object.metadata.annotations ?? {};
+    const annotations = step.ours.length === 0 ? others : { ...others, [OURS]: step.ours.join(',') };
+    return { ...object, metadata: { ...object.metadata, annotations }, data: { ...data, [KEY]: step.text } };
+  };
+  try {
+    await updateGuarded(kube, CONFIG_MAPS, MASQ_CONFIG_MAP, change, { current, signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isKubeError(error)) throw error;
+    log.warn('the configuration of ip-masq-agent is not written, will be tried again', { error: error.message });
+  }
+}
+
+/** From when the binding is begun: a packet that left by then would have the node's address for as long as it flows. */
+function wantedOf(claims: Iterable<EipClaimEntry>): readonly string[] {
+  const ips = [...claims].flatMap(({ claim }) => claim?.status?.privateIP ?? []);
+  return [...new Set(ips)].sort().map((ip) => `${ip}/32`);
+}
+
+/** Tells of a configuration that cannot be read, once for each way in which it cannot. */
+class Teller {
+  readonly #deps: Pick<KeepMasqDeps, 'events' | 'log'>;
+  #told: string | undefined;
+
+  constructor(deps: Pick<KeepMasqDeps, 'events' | 'log'>) {
+    this.#deps = deps;
+  }
+
+  tell({ metadata }: KubeObject, fault: string | undefined): void {
+    if (fault === this.#told) return;
+    this.#told = fault;
+    if (fault === undefined) return;
+    const message = `ConfigMap ${MASQ_CONFIG_MAP.namespace}/${MASQ_CONFIG_MAP.name}, key ${KEY}: ${fault}; Pods with an EIP may leave with the address of their node`;
+    this.#deps.log.warn(message);
+    const involved = { apiVersion: 'v1', kind: 'ConfigMap', ...MASQ_CONFIG_MAP, ...uidOf(metadata.uid) };
+    this.#deps.events.record({ involved, type: 'Warning', reason: 'ConfigInvalid', message });
+  }
+}
+
+function uidOf(uid: string | undefined): { readonly uid?: string } {
+  return uid === undefined ? {} : { uid };
+}
