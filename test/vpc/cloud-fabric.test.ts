@@ -77,7 +77,7 @@ test('CloudHost: serves nothing more once its packets cannot follow, and says wh
     throw new Error('ip did not end in time');
   };
   const host = new CloudHost({ vpcId: 'vpc-packets0', subnets: [SUBNET] }, systemClock, {
-    fabric: { attach: broken, detach: broken, assign: broken, unassign: broken },
+    fabric: { attach: broken, detach: broken, assign: broken, unassign: broken, bindEip: broken, unbindEip: broken },
   });
   await host.catchUp();
   t.is(host.brokenBy, undefined);
