@@ -63,7 +63,7 @@ export class VpcEniKeeper {
           facts = { ...facts, cloud: await this.#look(eniId, signal) };
           continue;
         case 'ask-claim':
-          facts = { ...facts, claim: await this.#claimOf(held?.claim ?? '', signal) };
+          facts = { ...facts, claim: await this.#claimOf(held, signal) };
           continue;
         case 'write': {
           const written = await this.#write(held, step, signal);
@@ -95,12 +95,15 @@ export class VpcEniKeeper {
   }
 
   /** Asked of the API server itself: a cache that is behind would have an ENI deleted that somebody waits for. */
-  async #claimOf(key: string, signal: AbortSignal): Promise<VpcEniFacts['claim']> {
-    const [namespace = '', name = ''] = key.split('/');
+  async #claimOf(held: VpcEniEntry | undefined, signal: AbortSignal): Promise<VpcEniFacts['claim']> {
+    const [namespace = '', name = ''] = (held?.claim ?? '').split('/');
     const claim = await this.#deps.kube.get(CLAIMS, { namespace, name }, signal);
     if (claim === undefined) return 'ended';
     const status = isRecord(claim['status']) ? claim['status'] : {};
-    return status['phase'] === 'Releasing' ? 'ended' : 'kept';
+    if (status['phase'] === 'Releasing') return 'ended';
+    // It has another ENI for good: two were made while nobody knew of the first.
+    const ips: readonly unknown[] = Array.isArray(status['ips']) ? status['ips'] : [];
+    return ips.length === 0 || ips.includes(held?.primaryIp) ? 'kept' : 'ended';
   }
 
   /** The object as it is after that; undefined when it is gone. */
