@@ -11,6 +11,7 @@ const LONGEST = [
   'e2e/cli-explain',
   'e2e/demo',
   'e2e/system-eni-quota',
+  'e2e/static-lives',
   'e2e/cli-faults-routing',
   'e2e/cli-explain-dual',
   'e2e/cli-doctor',

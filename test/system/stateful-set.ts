@@ -5,6 +5,7 @@ import { NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { isObject } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { POD_NAMESPACE } from './cluster.ts';
+import { explainClaim } from './explain-claim.ts';
 import type { System } from './system.ts';
 import type { SystemPod } from './system-node.ts';
 
@@ -60,7 +61,11 @@ export class StatefulSet {
       { apiVersion: 'apps/v1', kind: 'StatefulSet', name: this.name, uid: `set-${this.name}`, controller: true },
     ];
     const marks = { annotations: this.#annotations, labels: { app: this.name }, ownerReferences };
-    return this.#system.node(nodeName).runPod(name, { waitMs, marks });
+    try {
+      return await this.#system.node(nodeName).runPod(name, { waitMs, marks });
+    } catch (error) {
+      throw new Error(`${explainClaim(this.#system, name)}\n${String(error)}`, { cause: error });
+    }
   }
 
   /** Ends a Pod in order. */

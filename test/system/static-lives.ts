@@ -101,7 +101,7 @@ class StaticLives {
     life.state = 'busy';
     const done = work().catch((error: unknown) => {
       life.state = before;
-      this.violations.push(`${life.set.podName(life.ordinal)}: ${String(error).slice(0, 2_000)}`);
+      this.violations.push(`${life.set.podName(life.ordinal)}: ${String(error).slice(0, 12_000)}`);
     });
     this.#busy.add(done);
     void done.finally(() => this.#busy.delete(done));

@@ -1,0 +1,36 @@
+import test from 'ava';
+import { auditThreeWays } from '../system/audit-three-ways.ts';
+import { leadStaticLives } from '../system/static-lives.ts';
+import { countAssigned, createSystem, type System } from '../system/system.ts';
+
+const NODES = ['n1', 'n2', 'n3'];
+/** `TKE_STATIC_SEED=7` repeats a run's choices. */
+const SEED = Number(process.env['TKE_STATIC_SEED'] ?? Math.floor(Math.random() * 1e9));
+const STEPS = Number(process.env['TKE_STATIC_STEPS'] ?? 60);
+
+let system: System;
+
+test.before(async () => {
+  system = await createSystem({
+    nodes: NODES.map((name) => ({ name })),
+    ipamds: 1,
+    ipamdFlags: { 'enable-static-ip': 'true', 'sync-interval': '10s' },
+  });
+  for (const { name } of system.nodes) {
+    await system.awaitNec(name, 'warm', (nec) => countAssigned(nec) >= 5, 60_000);
+    await system.node(name).awaitReady(60_000);
+  }
+});
+test.after.always(() => system?.close());
+
+test.serial(
+  'StatefulSets come, go, move and are forced while ipamd and agents are killed: no address is lost or double',
+  async (t) => {
+    t.timeout(STEPS * 4_000 + 120_000);
+    const spec = { seed: SEED, steps: STEPS, sets: ['web', 'api'], replicas: 4, nodes: NODES };
+    const { counts, violations } = await leadStaticLives(system, spec);
+    t.log(`seed ${SEED}: ${[...counts].map(([what, count]) => `${what} ${count}`).join(', ')}`);
+    t.deepEqual(violations, [], `seed ${SEED}\n${violations.length === 0 ? '' : system.logs().slice(-8_000)}`);
+    t.deepEqual(await auditThreeWays(system), [], `seed ${SEED}`);
+  },
+);
