@@ -67,6 +67,9 @@ export const ENI_IP_CONDITION = 'ENIIPUnavailable';
 /** How long a static address outlives its Pod: on Pods, VpcIPs and VpcENIs; a Go duration. */
 export const CLAIM_EXPIRED_DURATION_ANNOTATION = `${PREFIX}/claim-expired-duration`;
 
+/** Annotation of ConfigMap ip-masq-agent-config: the entries that ipamd put there, with commas. */
+export const EIP_SRC_CIDRS_ANNOTATION = `${PREFIX}/eip-src-cidrs`;
+
 /** Label of a VpcIP and VpcENI: the node that it is on. */
 export const NODE_NAME_LABEL = `${PREFIX}/node-name`;
 

@@ -1,3 +1,4 @@
+import { EIP_SRC_CIDRS_ANNOTATION } from '../../crd/names.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
@@ -14,8 +15,8 @@ import { decideMasqConfig } from './decide-masq-config.ts';
 /** Where ip-masq-agent has its configuration. */
 export const MASQ_CONFIG_MAP = { namespace: 'kube-system', name: 'ip-masq-agent-config' } as const;
 const KEY = 'config';
-/** Annotation of that ConfigMap: the entries that ipamd put there, with commas. No other entry is ever taken off. */
-const OURS = 'tke.cloud.tencent.com/eip-src-cidrs';
+/** No entry that does not stand there is ever taken off. */
+const OURS = EIP_SRC_CIDRS_ANNOTATION;
 
 /** What keeping ip-masq-agent's configuration needs. */
 export type KeepMasqDeps = {

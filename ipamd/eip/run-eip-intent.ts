@@ -105,7 +105,8 @@ export class EipRunner {
     } catch (error) {
       signal.throwIfAborted();
       if (!isCloudError(error)) throw error;
-      settled = { kind: 'pending' };
+      // Who may not ask for a task finds out by what it was to do.
+      settled = { kind: error.retry === 'never' ? 'lost' : 'pending' };
     }
     if (settled.kind === 'pending') return this.#open(one, intent, OPEN_MS);
     for (let looks = 0; looks < MOST_LOOKS; looks++) {
