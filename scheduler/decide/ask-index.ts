@@ -10,6 +10,7 @@ export function questionOf(index: SchedulerIndex, demand: PodDemand): FitQuestio
   return {
     demand,
     isPlain,
+    ofZones: new Map(),
     holders: index.holdersOf(demand.key),
     kept: demand.isStatic ? index.keptOf(demand) : undefined,
     nominated: ids?.map((subnetId) => ({ subnetId, zone: index.zoneOf(subnetId) })),

@@ -15,6 +15,8 @@ export type FitQuestion = {
   readonly promise: Reservation | undefined;
   /** Nodes on which its kept address, or its exclusive ENI, is already. */
   readonly holders: ReadonlySet<string>;
+  /** Refusals of whole zones, made once: there may be thousands of nodes in a zone. Begins empty. */
+  readonly ofZones: Map<string, Refusal>;
   /** Asks for places on shared ENIs and for nothing else: so do most Pods, and most nodes have some. */
   readonly isPlain: boolean;
 };
@@ -61,12 +63,16 @@ function placeRefusal(question: FitQuestion, view: NodeView): Refusal | undefine
   if (isHolding(question, view)) return undefined;
   if (kept?.ip === undefined) return nominatedRefusal(nominated, view);
   const { ip, subnetId, zone } = kept;
-  const named = `kept address ${ip} is of ${subnetId ?? 'a subnet that no ENI is in'}`;
+  const known = question.ofZones.get(nec.zone);
+  if (known !== undefined) return known;
+  const named = (): string => `kept address ${ip} is of ${subnetId ?? 'a subnet that no ENI is in'}`;
   if (zone !== undefined && nec.zone !== '' && zone !== nec.zone) {
-    return forGood(`${named} in zone ${zone}, node is in ${nec.zone}`);
+    const refusal = forGood(`${named()} in zone ${zone}, node is in ${nec.zone}`);
+    question.ofZones.set(nec.zone, refusal);
+    return refusal;
   }
   if (subnetId !== undefined && !isReachable(view, [subnetId])) {
-    return forGood(`${named}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);
+    return forGood(`${named()}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);
   }
   return undefined;
 }
@@ -94,9 +100,11 @@ function routeRefusal(question: FitQuestion, view: NodeView, room: NodeRoom): Re
   const { demand, kept, nominated, promise } = question;
   const need = demand.isStatic ? Math.min(1, demand.routeIps) : demand.routeIps;
   if (need === 0) return undefined;
-  const own = ownOf(demand, promise, view, room.route, demand.isStatic ? 1 : demand.routeIps);
-  const short = shortage('InsufficientIPorENI', '', need, room.route, own);
-  if (short !== undefined) return { reason: short, isUnresolvable: false, isPassing: isAtWork(view) };
+  if (view.routeFree < need) {
+    const own = ownOf(demand, promise, view, room.route, need);
+    const short = shortage('InsufficientIPorENI', '', need, room.route, own);
+    if (short !== undefined) return { reason: short, isUnresolvable: false, isPassing: isAtWork(view) };
+  }
   if (isHolding(question, view)) return undefined;
   const wanted = subnetsOf(demand, kept, nominated);
   if (wanted === undefined) return undefined;

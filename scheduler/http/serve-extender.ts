@@ -5,6 +5,7 @@ import { ConfigError } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Certificates } from './certificates.ts';
 import { readJson } from './read-json.ts';
+import { RenderedJson } from './rendered-json.ts';
 import { RequestError, type RequestErrorCode } from './request-error.ts';
 
 /** Answers one verb; what it returns is sent as JSON. `signal` is aborted when nobody waits for the answer any more. */
@@ -146,7 +147,7 @@ class Front {
   }
 
   #send(response: ServerResponse, status: number, answer: unknown): void {
-    const body = Buffer.from(`${JSON.stringify(answer)}\n`);
+    const body = Buffer.from(answer instanceof RenderedJson ? answer.text : JSON.stringify(answer));
     if (this.isClosing) response.setHeader('connection', 'close');
     response.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length }).end(body);
   }

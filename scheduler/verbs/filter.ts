@@ -1,7 +1,9 @@
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
 import { decodeNodesQuestion, type NodesQuestion, type Shape } from '../api/extender-messages.ts';
+import { renderFilterResult } from '../api/render-filter-result.ts';
 import { questionOf } from '../decide/ask-index.ts';
 import { decideFilter, type FilterOutcome } from '../decide/decide-filter.ts';
+import { RenderedJson } from '../http/rendered-json.ts';
 import { type PodDemand, readPodDemand } from '../index/pod-demand.ts';
 import type { RecentPods } from './recent-pods.ts';
 import { beginTurn, type VerbDeps } from './verb-deps.ts';
@@ -15,17 +17,8 @@ export type FilterDeps = VerbDeps & {
   readonly waitMs: number;
 };
 
-/** The answer of filter. @see k8s.io/kube-scheduler extender/v1 ExtenderFilterResult */
-export type FilterResult = {
-  readonly Nodes: { readonly items: readonly Shape[] } | null;
-  readonly NodeNames: readonly string[] | null;
-  readonly FailedNodes: Readonly<Record<string, string>>;
-  readonly FailedAndUnresolvableNodes: Readonly<Record<string, string>>;
-  readonly Error: string;
-};
-
 /** Tells which nodes take a Pod; waits, for a short time and once a Pod, for what is about to be there. */
-export async function filter(deps: FilterDeps, body: unknown, signal: AbortSignal): Promise<FilterResult> {
+export async function filter(deps: FilterDeps, body: unknown, signal: AbortSignal): Promise<RenderedJson> {
   const question = decodeNodesQuestion(body);
   const demand = readPodDemand(question.pod);
   deps.recent.remember(question.uid, demand ?? 'none');
@@ -51,22 +44,21 @@ function decide({ index }: FilterDeps, demand: PodDemand, names: readonly string
 }
 
 function allOf(names: readonly string[]): FilterOutcome {
-  return { fitting: names, failed: {}, unresolvable: {}, isWorthWaiting: false };
+  return { fitting: names, failed: [], unresolvable: [], isWorthWaiting: false };
 }
 
 /**
  * An error, and not a refusal by each node: the scheduler tries again by itself after that, where after a refusal it would
  * wait for some event of the cluster, and the claim is none.
  */
-function claimMissing({ key }: PodDemand): FilterResult {
+function claimMissing({ key }: PodDemand): RenderedJson {
   const text = `VpcIPClaim ${key} is not there yet; tke-eni-ipamd makes it: look at it if this lasts`;
-  return { Nodes: null, NodeNames: null, FailedNodes: {}, FailedAndUnresolvableNodes: {}, Error: text };
+  const none = { Nodes: null, NodeNames: null, FailedNodes: {}, FailedAndUnresolvableNodes: {} };
+  return new RenderedJson(JSON.stringify({ ...none, Error: text }));
 }
 
-function resultOf({ nodes }: NodesQuestion, { fitting, failed, unresolvable }: FilterOutcome): FilterResult {
-  const own = { FailedNodes: failed, FailedAndUnresolvableNodes: unresolvable, Error: '' };
-  if (nodes === undefined) return { Nodes: null, NodeNames: fitting, ...own };
-  const isFitting = new Set(fitting);
-  const items = nodes.filter((node) => isFitting.has(String((node['metadata'] as Shape)['name'])));
-  return { Nodes: { items }, NodeNames: null, ...own };
+function resultOf({ nodes }: NodesQuestion, outcome: FilterOutcome): RenderedJson {
+  const isFitting = new Set(nodes === undefined ? [] : outcome.fitting);
+  const items = nodes?.filter((node) => isFitting.has(String((node['metadata'] as Shape)['name'])));
+  return new RenderedJson(renderFilterResult(outcome, items));
 }

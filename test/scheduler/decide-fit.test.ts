@@ -255,7 +255,8 @@ for (const { title, objects, pod, expected } of ROWS) {
     const { fitting, failed, unresolvable } = ask(rebuilt(objects), pod, names);
     const got = names.map((name) => {
       if (fitting.includes(name)) return [name, ''];
-      return [name, name in unresolvable ? `!${unresolvable[name]}` : failed[name]];
+      const helpless = unresolvable.find((one) => one.name === name);
+      return [name, helpless === undefined ? failed.find((one) => one.name === name)?.reason : `!${helpless.reason}`];
     });
     t.deepEqual(Object.fromEntries(got), expected);
   });

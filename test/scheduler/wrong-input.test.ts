@@ -156,7 +156,7 @@ test('serveExtender: ends what is under way before it closes', async (t) => {
   await begun.promise;
   const closed = server.close(10_000);
   go.resolve();
-  t.is((await answer).text, '[]\n');
+  t.is((await answer).text, '[]');
   await closed;
   await t.throwsAsync(post(server, '/prioritize', GOOD));
 });
