@@ -53,10 +53,11 @@ export function standingsOf(view: NodeView, status: NodeEniConfigStatus): ClaimS
 /** The one address that each claim whose Pod is here is to have, where it is known or there is one to choose. */
 function chosenOf({ claims }: NodeView, status: NodeEniConfigStatus): ReadonlyMap<string, string> {
   const chosen = new Map<string, string>();
-  for (const { key, want, ip } of claims?.values() ?? []) if (want === 'here' && ip !== undefined) chosen.set(key, ip);
-  for (const [key, { ip }] of markedOf(status)) {
-    if (claims?.get(key)?.want === 'here' && !chosen.has(key)) chosen.set(key, ip);
-  }
+  const here = [...(claims?.values() ?? [])].filter(({ want }) => want === 'here');
+  for (const { key, ip } of here) if (ip !== undefined) chosen.set(key, ip);
+  if (chosen.size === here.length) return chosen;
+  const open = new Set(here.flatMap(({ key }) => (chosen.has(key) ? [] : [key])));
+  for (const [key, { ip }] of markedOf(status)) if (open.has(key) && !chosen.has(key)) chosen.set(key, ip);
   return chosen;
 }
 

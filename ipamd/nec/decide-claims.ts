@@ -6,8 +6,10 @@ import { instanceHold, placeHold, quotaHold } from './decide-growth.ts';
 import type { Ids, Leader } from './decision.ts';
 import { eniPlacesOf, placesLeft } from './eni-places.ts';
 import type { NodeView, SubnetChoice } from './node-view.ts';
+import { offersOf } from './offers.ts';
 import { begin, CALL_UNDER_WAY, type Hold, LOOK_AGAIN_MS, type Scene, type Step, sceneOf } from './scene.ts';
 import { takenIps } from './seen-eni.ts';
+import { isUsable } from './supply.ts';
 
 /** What is done for kept addresses, and why the others wait: by key of the claim. */
 export type ClaimSteps = { readonly step: Step; readonly waits: ReadonlyMap<string, string> };
@@ -80,8 +82,11 @@ function move(scene: Scene, { key, ip, source }: ClaimWish, { eniID }: NodeEniIn
 
 /** No ENI that will do has room: another one, in a subnet that will do. */
 function makeEni(scene: Scene, wish: ClaimWish): Step {
-  const fitting = scene.view.subnets.filter(({ subnetId, cidr }) => fitsSubnet(wish, subnetId, cidr));
+  const choices = [...scene.view.subnets, ...(scene.view.claimSubnets ?? [])];
+  const fitting = choices.filter(({ subnetId, cidr }) => fitsSubnet(wish, subnetId, cidr));
   if (fitting.length === 0) return waiting(`no subnet of this node has the address: ${wordsOf(wish)}`);
+  if (comesFree(scene, wish))
+    return waiting('an address of the pool is being given back there', CALL_UNDER_WAY.afterMs);
   const { instance } = scene.view;
   const hold =
     instance?.isRunning === true ? (limitHold(scene) ?? placeHold(scene) ?? quotaHold(scene)) : instanceHold(scene);
@@ -99,6 +104,24 @@ function makeEni(scene: Scene, wish: ClaimWish): Step {
   const securityGroups = groups.length === 0 ? {} : { securityGroups: groups };
   const fields = { subnetID: subnet.subnetId, ...born, ...securityGroups, claim: wish.key };
   return begin(scene, 'CreateNetworkInterface', fields, status);
+}
+
+/** An ENI that will do has addresses that the pool does not need, and room once they are given back. */
+function comesFree({ view, status, supply }: Scene, wish: ClaimWish): boolean {
+  const offers = offersOf({ ...view, status });
+  const fitting = (status.eniInfos ?? []).filter(({ eniID, subnetID, subnetCIDR }) => {
+    const isStuck = view.stuck.has(eniID) || view.blocked.has(`call/UnassignPrivateIpAddresses/${eniID}`);
+    return !isStuck && fitsSubnet(wish, subnetID, subnetCIDR);
+  });
+  return fitting.filter(isUsable).some((eni) => {
+    const pooled = (eni.addresses ?? []).filter(({ claim }) => claim === undefined);
+    if (eni.state === 'Attaching') return pooled.length > 0 && supply.have + supply.coming > supply.want;
+    const isSurplus = supply.have > supply.want;
+    return (
+      eni.state === 'Attached' &&
+      pooled.some((address) => address.state === 'Releasing' || (isSurplus && offers.isOffered(address)))
+    );
+  });
 }
 
 /** No ENI takes it, and there may be none besides: places come free when the pool gives back, or Pods go. */

@@ -1,5 +1,5 @@
 import type { NodeEniAddress, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import { standingsOf } from './claim-standing.ts';
+import { type ClaimStanding, standingsOf } from './claim-standing.ts';
 import type { NodeView } from './node-view.ts';
 
 /** Tells which addresses the agent gives back. */
@@ -12,6 +12,9 @@ export type Offers = {
   isEniOffered(eni: NodeEniInfo): boolean;
 };
 
+/** Nobody waits for such an address. */
+const OPEN: readonly ClaimStanding[] = ['pooled', 'goes'];
+
 /** Reads the agent's offers. An offer of an earlier assignment of the same address is void. Pure. */
 export function offersOf(view: NodeView): Offers {
   const { spec, leaving, inUse } = view;
@@ -22,6 +25,7 @@ export function offersOf(view: NodeView): Offers {
   const offeredEnis = new Map((spec.releasableENIs ?? []).map(({ eniID, assignmentID }) => [eniID, assignmentID]));
   const isLetGo = (address: NodeEniAddress) => address.state === 'Releasing' || isOffered(address);
   const isFree = (address: NodeEniAddress) => {
+    if (standings.isBusyElsewhere(address)) return false;
     switch (standings.of(address)) {
       case 'pooled':
         return isLetGo(address);
@@ -34,7 +38,11 @@ export function offersOf(view: NodeView): Offers {
         return false;
     }
   };
-  const hasNeverServed = (eni: NodeEniInfo) => eni.state === 'Attaching' && eni.assignmentID === undefined;
+  const hasNeverServed = (eni: NodeEniInfo) => {
+    // What a kept address waits for is not given back before it served, but where it may not serve at all.
+    const isOpen = eni.draining === true || (eni.addresses ?? []).every((one) => OPEN.includes(standings.of(one)));
+    return eni.state === 'Attaching' && eni.assignmentID === undefined && isOpen;
+  };
   return {
     isOffered,
     isEniOffered: ({ eniID, assignmentID, state, primaryIP }) => {

@@ -44,9 +44,12 @@ export function detachingEni(eni: NodeEniInfo): NodeEniInfo {
   return { ...eni, state: 'Detaching', addresses: (eni.addresses ?? []).map(releasing) };
 }
 
-/** Returns the address out of use. Pure. */
+/** Returns the address out of use; a kept one is no Pod's from then on. Pure. */
 export function releasing(address: NodeEniAddress): NodeEniAddress {
-  return address.state === 'Releasing' ? address : { ...address, state: 'Releasing' };
+  if (address.state === 'Releasing' && address.claim?.uid === undefined) return address;
+  if (address.claim === undefined) return { ...address, state: 'Releasing' };
+  const { uid: _former, ...claim } = address.claim;
+  return { ...address, state: 'Releasing', claim };
 }
 
 /** Tells whether Pods share the ENI; the others are handed to one Pod and are none of the supply of addresses. */

@@ -1,5 +1,6 @@
 import {
   NODE_ENI_CONFIG_KIND,
+  type NodeEniAddress,
   type NodeEniConfigSpec,
   type NodeEniConfigStatus,
 } from '../../../crd/node-eni-config-fields.ts';
@@ -23,6 +24,8 @@ const SUBNETS = [
   { subnetId: 'subnet-b', cidr: '10.0.2.0/24' },
 ] as const;
 
+const TAKEN: IntentOutcome = { kind: 'refused', error: { code: 'ResourceInUse', message: 'somebody has it' } };
+
 /** A node, its agent and a cloud that does what it is asked, without clocks: for laws about the decisions alone. */
 export class NecWorld {
   spec: NodeEniConfigSpec = { desiredRouteENIIP: 0 };
@@ -30,6 +33,10 @@ export class NecWorld {
   leaving: NodeView['leaving'] = 'no';
   maxRouteENI: number | undefined;
   groups: readonly string[] | undefined;
+  /** What is wanted of kept addresses; the default of the view. */
+  claims: NodeView['claims'];
+  /** Kept addresses that are on an ENI of another node. */
+  readonly elsewhere = new Map<string, string>();
   /** Addresses that the subnets have left, whatever is taken or given back. */
   free = { 'subnet-a': 200, 'subnet-b': 100 };
   /** From now on what is taken is gone, and what is given back is free again. */
@@ -59,26 +66,45 @@ export class NecWorld {
       securityGroups: this.groups,
       blocked: new Set(),
       stuck: new Set(),
+      ...(this.claims === undefined ? {} : { claims: this.claims, reservedIps: this.reserved() }),
     };
+  }
+
+  /** Claims that do not end, by the address that is theirs. */
+  reserved(): ReadonlyMap<string, string> {
+    const kept = [...(this.claims?.values() ?? [])].filter(({ want }) => want !== 'free');
+    return new Map(kept.flatMap(({ key, ip }) => (ip === undefined ? [] : [[ip, key]])));
+  }
+
+  /** Every address of the node that carries a mark, by the claim. */
+  marks(): ReadonlyMap<string, NodeEniAddress> {
+    const addresses = (this.status.eniInfos ?? []).flatMap((eni) => eni.addresses ?? []);
+    return new Map(
+      addresses.flatMap((one) => (one.claim === undefined ? [] : [[`${one.claim.namespace}/${one.claim.name}`, one]])),
+    );
   }
 
   /** What the node is to have when nothing more happens. */
   goal(): number {
     if (this.leaving !== 'no') return 0;
     const enis = Math.min(MOST.secondaryEnis, this.maxRouteENI ?? MOST.secondaryEnis);
-    return Math.min(this.spec.desiredRouteENIIP ?? 0, enis * MOST.secondaryIpsPerEni);
+    const places = enis * MOST.secondaryIpsPerEni - (this.status.staticRouteENIIPs ?? 0);
+    return Math.max(0, Math.min(this.spec.desiredRouteENIIP ?? 0, places));
   }
 
   have(): number {
     const serving = (this.status.eniInfos ?? []).filter((eni) => eni.state === 'Attached' && eni.draining !== true);
-    return serving.flatMap((eni) => eni.addresses ?? []).filter((address) => address.state === 'Assigned').length;
+    const pooled = serving.flatMap((eni) => eni.addresses ?? []).filter(({ claim }) => claim === undefined);
+    return pooled.filter((address) => address.state === 'Assigned').length;
   }
 
   /** The agent wants so many, and offers of what serves beyond it, and of what drains, all but what is in use. */
   demand(count: number, inUse: number): void {
     const serving = (this.status.eniInfos ?? []).filter((eni) => eni.state === 'Attached');
     const addresses = serving.flatMap((eni) => (eni.addresses ?? []).filter((address) => address.state === 'Assigned'));
-    const releasableIPs = addresses.slice(inUse).map(({ ip, assignmentID }) => ({ ip, assignmentID }));
+    const pooled = addresses.filter(({ claim }) => claim === undefined);
+    const idle = addresses.filter(({ claim }) => claim !== undefined && claim.uid === undefined);
+    const releasableIPs = [...pooled.slice(inUse), ...idle].map(({ ip, assignmentID }) => ({ ip, assignmentID }));
     this.spec = { desiredRouteENIIP: count, releasableIPs };
   }
 
@@ -117,7 +143,7 @@ export class NecWorld {
   #resolve(intent: Intent): boolean {
     const judgement = judgeIntent(intent, this.sight(), this.status);
     if (judgement !== 'repeat') {
-      this.#put(finishIntent(this.status, intent, judgement, this.ids));
+      this.#put(finishIntent(this.status, intent, judgement, this.ids, this.reserved()));
       return true;
     }
     this.#put(resendIntent(this.status, intent, LEADER.epoch));
@@ -132,7 +158,7 @@ export class NecWorld {
     const done = isDone ? this.#effect(intent) : undefined;
     const outcome: IntentOutcome =
       fate === 'refused' ? { kind: 'refused', error } : (fate === 'done' && done) || { kind: 'unclear', error };
-    const next = finishIntent(this.status, intent, outcome, this.ids);
+    const next = finishIntent(this.status, intent, outcome, this.ids, this.reserved());
     this.#put(next);
     if (outcome.kind !== 'unclear' && finishIntent(next, intent, outcome, this.ids) !== next) {
       this.broken.push('the same end twice changes something');
@@ -226,10 +252,19 @@ export class NecWorld {
         this.cloud.delete(eniID);
         return { kind: 'done', result: { action } };
       case 'AssignPrivateIpAddresses': {
-        const ips = Array.from({ length: intent.ipCount ?? 0 }, () => this.#ip(eni?.subnetID ?? ''));
+        const ips = intent.ips ?? Array.from({ length: intent.ipCount ?? 0 }, () => this.#ip(eni?.subnetID ?? ''));
+        if (intent.ips?.some((ip) => this.#isTaken(ip)) === true) return TAKEN;
         const next = put({ ips: [...(eni?.ips ?? []), ...ips] });
         if ((next?.ips.length ?? 0) > MOST.secondaryIpsPerEni)
           this.broken.push(`${eniID} has more addresses than it may`);
+        return { kind: 'done', result: { action, ips } };
+      }
+      case 'MigratePrivateIpAddress': {
+        const [target, ips] = [this.cloud.get(intent.targetENIID ?? ''), intent.ips ?? []];
+        if (target === undefined || !ips.every((ip) => this.elsewhere.get(ip) === eniID)) return TAKEN;
+        for (const ip of ips) this.elsewhere.delete(ip);
+        this.cloud.set(target.eniID, { ...target, ips: [...target.ips, ...ips] });
+        if (target.ips.length + ips.length > MOST.secondaryIpsPerEni) this.broken.push('more than an ENI may have');
         return { kind: 'done', result: { action, ips } };
       }
       case 'UnassignPrivateIpAddresses':
@@ -263,13 +298,18 @@ export class NecWorld {
     };
   }
 
+  #isTaken(ip: string): boolean {
+    const own = [...this.cloud.values()].some((eni) => eni.primaryIP === ip || eni.ips.includes(ip));
+    return own || this.elsewhere.has(ip);
+  }
+
   /** The lowest that is free: what goes back is given again at once. */
   #ip(subnetID: string): string {
     const subnet = subnetID === 'subnet-a' ? 1 : 2;
     const taken = new Set([...this.cloud.values()].flatMap((eni) => [eni.primaryIP, ...eni.ips]));
     for (let last = 2; ; last++) {
       const ip = `10.0.${subnet}.${last}`;
-      if (taken.has(ip) || this.#promised.has(ip)) continue;
+      if (taken.has(ip) || this.#promised.has(ip) || this.elsewhere.has(ip)) continue;
       this.#promised.add(ip);
       return ip;
     }
