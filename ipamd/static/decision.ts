@@ -16,7 +16,8 @@ export type ClaimReason =
   | 'AddressElsewhere'
   | 'AddressPoolExhausted'
   | 'StaticIPDisabled'
-  | 'ClaimInUse';
+  | 'ClaimInUse'
+  | 'ClaimInvalid';
 
 type ClaimSpec = VpcIpClaim['spec'];
 type ClaimStatus = NonNullable<VpcIpClaim['status']>;

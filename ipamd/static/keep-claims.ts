@@ -13,6 +13,7 @@ import type { ClaimBook } from './claim-book.ts';
 import type { ClaimView } from './claim-view.ts';
 import { decideClaim } from './decide-claim.ts';
 import type { ClaimDecision, ClaimReason } from './decision.ts';
+import { renderInvalid } from './render-claim.ts';
 import type { ClaimEyes } from './see-claim.ts';
 import type { TakenBook } from './taken-book.ts';
 import { CLAIMS, type ClaimWriteKind, deleteRecord, involvedClaim, refOf, writeDecision } from './write-claim.ts';
@@ -66,7 +67,7 @@ export class ClaimKeeper {
     const facts = claims.get(key);
     if (facts?.isRecord === true && !(await this.#outlivesRecord(key, facts, signal))) return DONE;
     const { decoded, faults } = keptOf(facts);
-    if (faults.length > 0) return this.#tellFaults(key, facts, faults);
+    if (faults.length > 0) return await this.#tellFaults(key, facts, faults, signal);
     this.#told.delete(key);
     await taken.look(key, signal);
     const view = eyes.viewOf(key, decoded, taken.of(key));
@@ -114,12 +115,23 @@ export class ClaimKeeper {
   }
 
   /** What is malformed is told, and left alone with all that hangs on it. */
-  #tellFaults(key: string, facts: ClaimFacts | undefined, faults: readonly Fault[]): ClaimResult {
+  async #tellFaults(
+    key: string,
+    facts: ClaimFacts | undefined,
+    faults: readonly Fault[],
+    signal: AbortSignal,
+  ): Promise<ClaimResult> {
     const said = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`).join('; ');
     if (this.#told.get(key) === said) return DONE;
     this.#told.set(key, said);
     this.#deps.log.warn('a claim cannot be read, nothing is done to it', { claim: key, faults: said });
     this.#record(key, facts?.uid, 'ClaimInvalid', said);
+    this.#deps.observe?.onClaim?.(key, 'ClaimInvalid');
+    const body = renderInvalid(said, facts?.resourceVersion, new Date(this.#deps.clock.nowMs()).toISOString());
+    await this.#deps.kube.patch(CLAIMS, refOf(key), { kind: 'merge', body }, signal).catch((error: unknown) => {
+      // The API server takes nothing for an object that its schema refuses; the event says it then.
+      if (!isKubeError(error)) throw error;
+    });
     return DONE;
   }
 

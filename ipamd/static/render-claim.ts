@@ -50,6 +50,17 @@ export function renderKeptClaim(
   return { ...withHead(base, owner), spec, status };
 }
 
+/** Makes the merge patch that says of a claim that it cannot be read, and touches nothing else of it. Pure. */
+export function renderInvalid(message: string, resourceVersion: string | undefined, nowText: string): object {
+  const said = message.slice(0, MOST_CHARS);
+  const ready = { type: 'Ready', status: 'False', reason: 'ClaimInvalid', message: said } as const;
+  const metadata = resourceVersion === undefined ? {} : { metadata: { resourceVersion } };
+  return { ...metadata, status: { conditions: withCondition([], ready, nowText) } };
+}
+
+/** Of a condition's message. */
+const MOST_CHARS = 2_048;
+
 /** Writes a VpcIP, new or into what is there. Nobody owns it: a cluster's object cannot go with a namespace's. Pure. */
 export function renderKeptVip(
   key: string,

@@ -1,0 +1,285 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { POD_ANNOTATION } from '../../../crd/names.ts';
+import { type VpcIp, vpcIp } from '../../../crd/vpc-ip.ts';
+import { type VpcIpClaim, vpcIpClaim } from '../../../crd/vpc-ip-claim.ts';
+import type { ClaimWish } from '../../../ipamd/nec/claim-wish.ts';
+import { createPodDecoder, type PodFacts } from '../../../ipamd/records/pod-facts.ts';
+import { decodeClaim } from '../../../ipamd/records/record-facts.ts';
+import { ClaimBook } from '../../../ipamd/static/claim-book.ts';
+import { decideExpiry } from '../../../ipamd/static/decide-expiry.ts';
+import { type AuditedCluster, findDifferences } from '../../../ipamd/static/find-differences.ts';
+import { findClaimPod, renderDurationMs } from '../../../ipamd/static/find-rule.ts';
+import { decodeDeployment, findWorkload } from '../../../ipamd/static/find-workload.ts';
+import { ClaimKeeper } from '../../../ipamd/static/keep-claims.ts';
+import { TakenBook } from '../../../ipamd/static/taken-book.ts';
+import { WaitBook } from '../../../ipamd/static/wait-book.ts';
+import { decodeOrThrow } from '../../../runtime/decode.ts';
+import { silentLogger } from '../../../runtime/log.ts';
+import { startInProcessApi } from '../../kube-api/in-process.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+const HEAD = { apiVersion: 'networking.tke.cloud.tencent.com/v1' };
+
+function claimOf(spec: object, status: object): VpcIpClaim {
+  const metadata = { name: 'web-0', namespace: 'default' };
+  const object = { ...HEAD, kind: 'VpcIPClaim', metadata, spec: { mode: 'route-eni', ...spec }, status };
+  return decodeOrThrow(vpcIpClaim, object, 'claim');
+}
+
+function vipOf(annotations: Readonly<Record<string, string>>): VpcIp {
+  const metadata = { name: '10.1.0.9', annotations };
+  return decodeOrThrow(vpcIp, { ...HEAD, kind: 'VpcIP', metadata, spec: { type: 'Pod', ip: '10.1.0.9' } }, 'vip');
+}
+
+function podOf(annotations: Readonly<Record<string, string>>, owner?: object, labels?: object): PodFacts {
+  const references = owner === undefined ? {} : { ownerReferences: [{ controller: true, ...owner }] };
+  const metadata = { name: 'web-0', namespace: 'default', uid: 'u1', labels: labels ?? { app: 'web' }, annotations };
+  const object = { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, ...references }, spec: { nodeName: 'a' } };
+  const pod = createPodDecoder()(object as never);
+  if (pod === undefined) throw new Error('the Pod is not kept');
+  return pod;
+}
+
+const SINCE = '2026-01-01T00:00:00Z';
+const EXPIRES = 'tke.cloud.tencent.com/claim-expired-duration';
+
+const expires = test.macro((t, said: { vip?: string; claim?: string; flagMs: number }, afterMs: number | undefined) => {
+  const spec = said.claim === undefined ? {} : { claimExpiredDuration: said.claim };
+  const claim = claimOf(spec, { retainedSince: SINCE });
+  const vips = said.vip === undefined ? [] : [vipOf({ [EXPIRES]: said.vip })];
+  const expiry = decideExpiry({ claim, vips, defaultExpiredMs: said.flagMs });
+  t.deepEqual(expiry, afterMs === undefined ? { kind: 'never' } : { kind: 'at', atMs: Date.parse(SINCE) + afterMs });
+});
+test('decideExpiry: the flag says, where nobody else does', expires, { flagMs: 600_000 }, 600_000);
+test('decideExpiry: 0 is for ever', expires, { flagMs: 0 }, undefined);
+test('decideExpiry: the claim goes before the flag', expires, { claim: '10m', flagMs: 300_000 }, 600_000);
+test('decideExpiry: 0s of the claim goes before the flag', expires, { claim: '0s', flagMs: 300_000 }, undefined);
+test('decideExpiry: the VpcIP goes before the claim', expires, { vip: '1h', claim: '10m', flagMs: 0 }, 3_600_000);
+test('decideExpiry: less than 5m counts as nothing', expires, { vip: '4m', claim: '1m', flagMs: 300_000 }, 300_000);
+test('decideExpiry: nonsense counts as nothing', expires, { vip: 'soon', claim: '10m', flagMs: 0 }, 600_000);
+
+test('decideExpiry: a claim that never lost a Pod does not expire', (t) => {
+  t.deepEqual(decideExpiry({ claim: claimOf({}, {}), vips: [], defaultExpiredMs: 1 }), { kind: 'never' });
+  t.deepEqual(decideExpiry({ claim: undefined, vips: [], defaultExpiredMs: 1 }), { kind: 'never' });
+});
+
+test('findClaimPod: annotations go before the StaticIPConfig, which gives the rest', (t) => {
+  const config = {
+    metadata: { name: 'c' },
+    object: {},
+    spec: { claimExpiredDuration: '10m', subnetIDs: ['subnet-a'], ips: ['10.1.0.1'] },
+  };
+  const never = { [POD_ANNOTATION.deletePolicy]: 'Never' };
+  t.like(findClaimPod(podOf(never), config, undefined), {
+    uid: 'u1',
+    nodeName: 'a',
+    rule: { mode: 'route-eni', isKept: true, expiredMs: 600_000, subnetIds: ['subnet-a'], pool: ['10.1.0.1'] },
+  });
+  const own = findClaimPod(
+    podOf({
+      ...never,
+      [POD_ANNOTATION.claimExpiredDuration]: '0s',
+      [POD_ANNOTATION.nominatedSubnets]: 'subnet-b',
+      [POD_ANNOTATION.nominatedVpcIp]: '10.1.0.7',
+    }),
+    config,
+    undefined,
+  );
+  t.like(own, { rule: { expiredMs: 0, subnetIds: ['subnet-b'], nominatedIp: '10.1.0.7' } });
+  t.is(own?.rule.pool, undefined);
+});
+
+test('findClaimPod: a claim is for Pods that keep an address, and for exclusive ENIs with security groups', (t) => {
+  const groups = { [POD_ANNOTATION.securityGroups]: 'sg-a1b2c3d4' };
+  t.is(findClaimPod(podOf(groups), undefined, undefined), undefined);
+  const direct = podOf({ ...groups, [POD_ANNOTATION.networks]: 'tke-direct-eni' });
+  t.like(findClaimPod(direct, undefined, undefined), { rule: { mode: 'direct-eni', isKept: false } });
+  const faulty = findClaimPod(podOf({ [POD_ANNOTATION.deletePolicy]: 'never' }), undefined, undefined);
+  t.true(faulty?.rule.isKept);
+  t.is(faulty?.rule.faults.length, 1);
+});
+
+test('renderDurationMs: what is written is read as the same time', (t) => {
+  t.is(renderDurationMs(600_000), '600s');
+  t.is(renderDurationMs(300_500), '300500ms');
+});
+
+const deployment = (name: string, selector: object, namespace = 'default') =>
+  decodeDeployment({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace, uid: name },
+    spec: { selector },
+  });
+
+test('findWorkload: a StatefulSet directly, of a ReplicaSet the only Deployment whose selector takes the Pod', (t) => {
+  const never = { [POD_ANNOTATION.deletePolicy]: 'Never' };
+  const set = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web', uid: 's' };
+  t.deepEqual(findWorkload(podOf(never, set), []), set);
+  const ofReplicas = podOf(never, { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-5', uid: 'r' });
+  const web = deployment('web', { matchLabels: { app: 'web' } });
+  const away = deployment('web', { matchLabels: { app: 'web' } }, 'other');
+  const expressed = deployment('x', { matchExpressions: [{ key: 'app', operator: 'In', values: ['web'] }] });
+  const none = deployment('none', {});
+  t.is(findWorkload(ofReplicas, [web, away, none])?.uid, 'web');
+  t.is(findWorkload(ofReplicas, [expressed])?.uid, 'x');
+  t.is(findWorkload(ofReplicas, [web, expressed]), undefined);
+  t.is(
+    findWorkload(ofReplicas, [
+      deployment('y', { matchExpressions: [{ key: 'app', operator: 'NotIn', values: ['web'] }] }),
+    ]),
+    undefined,
+  );
+  t.is(findWorkload(podOf(never), [web]), undefined);
+});
+
+const AGREED: AuditedCluster = {
+  pods: ['d/a'],
+  claims: [{ key: 'd/a', vpcIps: ['10.1.0.1'], isEnding: false }],
+  vips: [{ name: '10.1.0.1', key: 'd/a', nodeName: 'n', eniId: 'eni-1' }],
+  marks: [{ key: 'd/a', nodeName: 'n' }],
+  enisOf: (node) => (node === 'n' ? new Set(['eni-1']) : undefined),
+};
+const differs = test.macro((t, change: Partial<AuditedCluster>, kinds: readonly string[]) => {
+  const found = findDifferences({ ...AGREED, ...change });
+  t.deepEqual(
+    found.map(({ kind }) => kind),
+    kinds,
+  );
+  t.true(found.every(({ key }) => key.startsWith('d/')));
+});
+test('findDifferences: nothing where all agree', differs, {}, []);
+test('findDifferences: a Pod without a claim', differs, { pods: ['d/a', 'd/b'] }, ['pod-without-claim']);
+test('findDifferences: a claim without its VpcIP', differs, { vips: [] }, ['claim-without-vip']);
+test('findDifferences: a VpcIP and a mark without their claim', differs, { pods: [], claims: [] }, [
+  'vip-without-claim',
+  'mark-without-claim',
+]);
+test('findDifferences: a VpcIP of a node that is gone', differs, { enisOf: () => undefined }, ['vip-of-vanished-node']);
+
+const keep = (key: string): ClaimWish => ({ key, mode: 'route-eni', want: 'keep' });
+
+test('ClaimBook: says nothing before it is complete, and tells which nodes have something else to do', (t) => {
+  const book = new ClaimBook();
+  t.deepEqual(book.set('d/a', new Map([['n', keep('d/a')]]), ['10.1.0.1']), ['n']);
+  t.is(book.wishesOf('n'), undefined);
+  book.complete();
+  const before = book.wishesOf('n');
+  t.deepEqual([...(before?.keys() ?? [])], ['d/a']);
+  t.deepEqual(book.set('d/a', new Map([['n', keep('d/a')]]), ['10.1.0.1']), []);
+  t.deepEqual(book.set('d/a', new Map([['m', keep('d/a')]]), []), ['n', 'm']);
+  t.deepEqual([...(before?.keys() ?? [])], ['d/a'], 'what was handed out does not change');
+  t.deepEqual([...(book.wishesOf('n')?.keys() ?? [])], []);
+  t.deepEqual([...book.reservedIps()], []);
+});
+
+test('ClaimBook: has what was put in last, of each claim, after any changes', (t) => {
+  const change = fc.record({
+    key: fc.constantFrom('a', 'b'),
+    node: fc.constantFrom('n', 'm', undefined),
+    ips: fc.subarray(['1', '2']),
+  });
+  fc.assert(
+    fc.property(fc.array(change), (changes) => {
+      const book = new ClaimBook();
+      book.complete();
+      const last = new Map<string, { readonly node: string | undefined }>();
+      for (const { key, node, ips } of changes) {
+        book.set(key, new Map(node === undefined ? [] : [[node, keep(key)]]), ips);
+        last.set(key, { node });
+      }
+      for (const node of ['n', 'm']) {
+        const wanted = [...last].filter(([, one]) => one.node === node).map(([key]) => key);
+        t.deepEqual([...(book.wishesOf(node)?.keys() ?? [])].toSorted(), wanted.toSorted());
+      }
+    }),
+  );
+});
+
+test('TakenBook: asks once who has an address, waits longer each time, and forgets', async (t) => {
+  const clock = new VirtualClock();
+  const asked: string[] = [];
+  const book = new TakenBook(
+    clock,
+    () => 0,
+    async (ips) => {
+      asked.push(ips.join());
+      return 'ENI eni-9';
+    },
+  );
+  const { signal } = new AbortController();
+  book.refuse('d/a', ['10.1.0.1'], 'ResourceInUse');
+  await book.look('d/a', signal);
+  await book.look('d/a', signal);
+  t.deepEqual(asked, ['10.1.0.1']);
+  t.is(book.of('d/a')?.message, 'ENI eni-9: ResourceInUse');
+  const first = (book.of('d/a')?.untilMs ?? 0) - clock.nowMs();
+  book.refuse('d/a', ['10.1.0.1'], 'ResourceInUse');
+  t.is((book.of('d/a')?.untilMs ?? 0) - clock.nowMs(), 2 * first);
+  book.forget('d/a');
+  t.is(book.of('d/a'), undefined);
+});
+
+test('WaitBook: tells what lasts, and nothing of what is over', async (t) => {
+  const clock = new VirtualClock();
+  const book = new WaitBook(clock);
+  t.deepEqual(book.note('n', new Map([['d/a', 'no room']])), ['d/a']);
+  t.is(book.of('d/a'), undefined);
+  await clock.advance(5_000);
+  t.is(book.of('d/a'), 'no room');
+  t.deepEqual(book.note('n', new Map([['d/a', 'no room']])), []);
+  t.deepEqual(book.note('m', new Map()), []);
+  t.deepEqual(book.note('n', new Map()), ['d/a']);
+  t.is(book.of('d/a'), undefined);
+});
+
+test('ClaimKeeper: says of a claim that cannot be read what is wrong, and does nothing else to it or for it', async (t) => {
+  const clock = new VirtualClock();
+  const kube = startInProcessApi({ clock }).client();
+  const object = {
+    ...HEAD,
+    kind: 'VpcIPClaim',
+    metadata: { name: 'web-0', namespace: 'default' },
+    spec: { mode: 'none' },
+  };
+  const facts = decodeClaim(object as never);
+  const said: string[] = [];
+  const refuse = (): never => t.fail('it is looked at all the same') as never;
+  const book = new ClaimBook();
+  book.set('default/web-0', new Map([['n', keep('default/web-0')]]), ['10.1.0.1']);
+  book.complete();
+  const patches: unknown[] = [];
+  const keeper = new ClaimKeeper({
+    kube: {
+      ...kube,
+      create: refuse,
+      update: refuse,
+      delete: refuse,
+      patch: async (_type, _ref, { body }) => {
+        patches.push(body);
+        return object as never;
+      },
+    },
+    claims: { get: () => facts },
+    vips: { get: () => undefined },
+    eyes: { viewOf: refuse, podOf: () => undefined } as never,
+    book,
+    taken: new TakenBook(
+      clock,
+      () => 0,
+      async () => undefined,
+    ),
+    wakeNode: refuse,
+    clock,
+    log: silentLogger,
+    events: { record: ({ reason, message }) => said.push(`${reason} ${message}`) },
+  });
+  const { signal } = new AbortController();
+  await keeper.reconcile('default/web-0', signal);
+  await keeper.reconcile('default/web-0', signal);
+  t.is(said.length, 1);
+  t.regex(said[0] ?? '', /^ClaimInvalid spec\.mode: expected .*route-eni/);
+  t.like(patches, [{ status: { conditions: [{ type: 'Ready', status: 'False', reason: 'ClaimInvalid' }] } }]);
+  t.is(book.wishesOf('n')?.size, 1);
+});
