@@ -5,6 +5,7 @@ import { CNI_CODE } from './api/cni-code.ts';
 import type { AttachCommand } from './attach-command.ts';
 import { type CniFailure, CniFailureError } from './cni-failure.ts';
 import { allocateDirect } from './direct/allocate-direct.ts';
+import { type ChosenNetwork, chooseNetwork } from './direct/choose-network.ts';
 import { directLeaseOf } from './direct/lease-direct.ts';
 import { failureOf } from './failure-of.ts';
 import { type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
@@ -90,9 +91,10 @@ async function attachInTurn(
   const netns = command.plugin === 'ipam' ? undefined : deps.sandboxes.open(command.netns);
   try {
     refuseIfGivenUp(deps, command, signal);
-    const again = await attachAgain(deps, command, netns);
+    const chosen = await chooseNetwork(deps, command, signal);
+    const again = await attachAgain(deps, chosen.command, netns);
     if (again !== undefined) return again;
-    const intent = await allocateIntent(deps, command, begunMs, signal);
+    const intent = await allocateIntent(deps, chosen, begunMs, signal);
     phases.end('allocate');
     const lease = recordIntent(deps, intent);
     phases.end('record');
@@ -149,13 +151,14 @@ async function clear(deps: UseCaseDeps, lease: Lease): Promise<void> {
 /** Takes what the Pod gets from its pool, and says what is to be recorded of it. Nothing is yet. */
 async function allocateIntent(
   deps: UseCaseDeps,
-  command: AttachCommand,
+  chosen: ChosenNetwork,
   begunMs: number,
   signal: AbortSignal,
 ): Promise<Lease> {
+  const { command } = chosen;
   if (command.plugin !== 'direct-eni') return leaseOf(deps, command, begunMs, await allocate(deps, command, signal));
   const { randomBytes, settings } = deps;
-  const allocation = await allocateDirect(deps, command, signal);
+  const allocation = await allocateDirect(deps, chosen, signal);
   return directLeaseOf(command, allocation, { begunMs, podMtu: settings.podMtu, randomBytes });
 }
 
@@ -212,6 +215,8 @@ function wire(
     link === undefined || lease.hostVeth === undefined ? lease : { ...lease, hostVeth: { ...lease.hostVeth, ...link } };
   state.leases.set(key, wired);
   state.wired.add(key);
+  // It lies in the Pod now; whoever has the ENI next waits for it to come back.
+  if (lease.nic !== undefined) state.directNics.delete(lease.eniId);
   phases.end('netlink');
   const differences = wiring.verify(state.podNetwork(wired) ?? pod);
   phases.end('verify');

@@ -9,6 +9,7 @@ import { type Cooldown, type EniRecord, type JournalContent, parted } from './jo
 import { type Family, type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
 import { directPodNetworkOf, podNetworkOf } from './journal/pod-network.ts';
 import type { Supply } from './journal/supply.ts';
+import { type NetworkWord, NO_NETWORK_WORD } from './pods/network-word.ts';
 import { NO_POD_WORD, type PodWord } from './pods/pod-word.ts';
 import { IpPool } from './pool/ip-pool.ts';
 
@@ -53,12 +54,8 @@ export class NodeState {
   supplyWaitsFor: () => string | undefined = () => undefined;
   /** Says of a Pod whether its address is kept. */
   podWord: PodWord = NO_POD_WORD;
-  /** Which whole ENI a Pod needs: any of the pool, or one of its own. Undefined while nobody can say. */
-  directWish: (pod: {
-    readonly podNamespace: string;
-    readonly podName: string;
-    readonly podUid: string;
-  }) => 'pool' | 'own' | undefined = () => 'pool';
+  /** Says how a Pod is joined to the VPC. */
+  networkWord: NetworkWord = NO_NETWORK_WORD;
   ruleMode: RuleMode = 'compact';
   /** Addresses of Pods that ask for an EIP; of use with `--egress=node` alone. In order. */
   egressExempt: readonly string[] = [];

@@ -15,6 +15,7 @@ export function statusOf(state: NodeState, hold: string | undefined): CniFailure
       details: state.conflicts.join('\n'),
     };
   }
+  if (servesWholeEnisAlone(state)) return undefined;
   const problems = [...state.eniProblems.values()].map(({ eniId, text }) => `${eniId}: ${text}`).join('\n');
   if (state.readyEnis.size === 0) {
     const isServing = state.leases.size > 0;
@@ -32,4 +33,10 @@ export function statusOf(state: NodeState, hold: string | undefined): CniFailure
     };
   }
   return undefined;
+}
+
+/** A node that may have no shared ENI, and has others: Pods of those need none. */
+function servesWholeEnisAlone({ supply, direct, directNics }: NodeState): boolean {
+  if (supply === undefined || supply.enis.length > 0 || (supply.warm.limit ?? 0) > 0) return false;
+  return [...direct.state.values()].some(({ use, eniId }) => use === 'leased' || directNics.has(eniId));
 }

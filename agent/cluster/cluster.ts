@@ -12,6 +12,7 @@ import type { NodeState } from '../node-state.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Diary, Sign } from '../ops/diary.ts';
 import type { AgentRuntime } from '../parts.ts';
+import { openNetworkWord } from '../pods/network-word.ts';
 import { openPodView, type PodView } from '../pods/pod-view.ts';
 import { openPodWord } from '../pods/pod-word.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
@@ -81,18 +82,9 @@ export function openCluster(deps: ClusterDeps): ClusterSide {
     },
   });
   const pods = openPodView(follow);
-  const unsubscribe = pods.subscribe(() => {
-    state.demandChanged.notify();
-    // An ADD may wait for word of its Pod.
-    if (state.supply?.direct !== undefined) state.changed.notify();
-  });
+  const unsubscribe = pods.subscribe(() => state.demandChanged.notify());
   state.podWord = openPodWord(kube, pods, clock);
-  state.directWish = ({ podNamespace, podName, podUid }) => {
-    // Not of Kubernetes: nobody keeps anything for it.
-    if (podName === '') return 'pool';
-    const pod = pods.find(podNamespace, podName);
-    return pod === undefined || (podUid !== '' && pod.uid !== podUid) ? undefined : (pod.direct ?? 'pool');
-  };
+  state.networkWord = openNetworkWord(kube, pods, clock);
   // Without a right it waits for a person, whatever it seems to wait for.
   state.supplyWaitsFor = () =>
     supply.waitsFor() === undefined ? supply.complaint() : ([...missing.values()][0] ?? supply.waitsFor());

@@ -4,6 +4,7 @@ import { CniFailureError } from '../cni-failure.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
 import { type LeaseKey, leaseKey } from '../journal/lease.ts';
 import type { UseCaseDeps } from '../ports.ts';
+import type { ChosenNetwork } from './choose-network.ts';
 import type { DirectEni, DirectLeaseResult } from './direct-pool.ts';
 
 /** What an allocation gives: an ENI that is leased to the key, and its interface in the host's namespace. */
@@ -17,17 +18,16 @@ const LOOK_EVERY_MS = 1_000;
 /**
  * Takes a whole ENI from the pool, or the one that is marked for the Pod, waiting for it until the caller's deadline or
  * `addWaitMs`. Under pressure one that cools is taken early, its connection tracking entries flushed.
- * @throws CniFailureError 101 with the reason, 102 when interfaces are missing, 11 when the caller gave up or nobody can say
- * what the Pod needs.
+ * @throws CniFailureError 101 with the reason, 102 when interfaces are missing, 11 when the caller gave up.
  */
 export async function allocateDirect(
   deps: UseCaseDeps,
-  command: AttachCommand,
+  { command, isOwn }: ChosenNetwork,
   signal: AbortSignal,
 ): Promise<DirectAllocation> {
   const key = leaseKey(command.containerId, command.ifName);
   try {
-    return await allocateInTime(deps, key, command, signal);
+    return await allocateInTime(deps, key, { command, isOwn }, signal);
   } finally {
     if (deps.state.directAddsWaiting.delete(key)) deps.demandChanged();
   }
@@ -36,7 +36,7 @@ export async function allocateDirect(
 async function allocateInTime(
   deps: UseCaseDeps,
   key: LeaseKey,
-  command: AttachCommand,
+  { command, isOwn }: ChosenNetwork,
   signal: AbortSignal,
 ): Promise<DirectAllocation> {
   const { clock, state, settings } = deps;
@@ -48,9 +48,8 @@ async function allocateInTime(
   for (;;) {
     if (signal.aborted) throw gaveUp(signal);
     const nowMs = clock.bootMs();
-    const wish = state.directWish(command);
-    const result = wish === undefined ? undefined : take(deps, key, command, { wish, mayForce: nowMs >= forceAtMs });
-    if (result?.kind === 'leased') {
+    const result = take(deps, key, command, { isOwn, mayForce: nowMs >= forceAtMs });
+    if (result.kind === 'leased') {
       const link = state.directNics.get(result.eni.eniId);
       if (result.isForced) await flush(deps, key, result.eni);
       if (link !== undefined && !signal.aborted) return { eni: result.eni, link };
@@ -58,8 +57,8 @@ async function allocateInTime(
       continue;
     }
     if (nowMs >= untilMs) throw exhausted(deps, result, nowMs - startMs);
-    const isPools = result !== undefined && !result.awaitsMark;
-    if (isPools) state.directAddsWaiting.set(key, { podNamespace: command.podNamespace, podName: command.podName });
+    if (!result.awaitsMark)
+      state.directAddsWaiting.set(key, { podNamespace: command.podNamespace, podName: command.podName });
     deps.demandChanged();
     const nextMs = nowMs < forceAtMs ? Math.min(forceAtMs, untilMs) : untilMs;
     await state.changed.wait(Math.max(1, Math.min(nextMs - nowMs, LOOK_EVERY_MS)), signal);
@@ -70,11 +69,11 @@ function take(
   { state, clock }: UseCaseDeps,
   key: LeaseKey,
   { podNamespace, podName, podUid }: AttachCommand,
-  { wish, mayForce }: { readonly wish: 'pool' | 'own'; readonly mayForce: boolean },
+  { isOwn, mayForce }: { readonly isOwn: boolean; readonly mayForce: boolean },
 ): DirectLeaseResult {
   return state.direct.lease({
     ...{ key, podNamespace, podName, podUid, mayForce },
-    needsMark: wish === 'own',
+    needsMark: isOwn,
     present: new Set(state.directNics.keys()),
     nowMs: clock.bootMs(),
   });
@@ -92,16 +91,13 @@ async function flush(deps: UseCaseDeps, key: LeaseKey, { primary, eniId }: Direc
   }
 }
 
-function exhausted({ state }: UseCaseDeps, result: DirectLeaseResult | undefined, waitedMs: number): CniFailureError {
+function exhausted(
+  { state }: UseCaseDeps,
+  result: DirectLeaseResult & { readonly kind: 'exhausted' },
+  waitedMs: number,
+): CniFailureError {
   const waited = `waited ${Math.round(waitedMs / 1000)} s`;
   const supplyWaits = state.supplyWaitsFor() ?? '';
-  if (result === undefined || result.kind === 'leased') {
-    return new CniFailureError(
-      CNI_CODE.tryAgainLater,
-      `the Pod is not known here yet, so nobody can say which ENI it needs (${waited})`,
-      supplyWaits,
-    );
-  }
   if (result.missingNics > 0) {
     return new CniFailureError(
       CNI_CODE.eniGone,

@@ -47,6 +47,14 @@ async function awaitRest(node: SceneNode): Promise<void> {
   );
 }
 
+/** Tells the agent what the VPC says now, and waits until it is in force. */
+async function supplyNow(node: SceneNode): Promise<void> {
+  const countOf = (): number => node.agent.logs().split('supply in force').length;
+  const before = countOf();
+  node.writeSupply();
+  await waitUntil(() => countOf() > before, { what: 'the supply in force' });
+}
+
 for (const { key, isDual } of SCENES) {
   test.serial(`tke-direct-eni: packets flow to and from nodes, Pods and the outside, ${key}`, async (t) => {
     const scene = scenes.get(key);
@@ -180,7 +188,7 @@ test.serial('tke-direct-eni: an ENI that is marked goes to its own Pod alone', a
   for (const eniId of ['eni-d1', 'eni-d2'])
     vpc.markEni(eniId, { namespace: 'default', name: 'web-0', uid: 'uid-web-0' });
   vpc.markEni('eni-d1', { namespace: 'default', name: 'db-0', uid: 'uid-other' });
-  node.writeSupply();
+  await supplyNow(node);
   try {
     const other = await node.call('ADD', await node.newPod({ name: 'other', args: args('other') }), callOf(node));
     t.is(other.error?.code, 101, 'a Pod without a mark gets none of them');
@@ -191,7 +199,7 @@ test.serial('tke-direct-eni: an ENI that is marked goes to its own Pod alone', a
     await node.delete(own);
   } finally {
     for (const eniId of ['eni-d1', 'eni-d2']) vpc.markEni(eniId, undefined);
-    node.writeSupply();
+    await supplyNow(node);
   }
   const free = await addDirect(node);
   await node.delete(free);
