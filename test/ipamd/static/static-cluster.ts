@@ -222,6 +222,17 @@ export class StaticCluster {
     return this.sandboxes.get(uid)?.ip;
   }
 
+  /** What is not as it must be at any moment: a sandbox whose address the cloud has on another ENI than its node's. */
+  broken(): readonly string[] {
+    const enis = [...this.scene.host.model.state.enis.values()];
+    return [...this.sandboxes.values()].flatMap(({ pod, node, ip }) => {
+      if (this.deadNodes.has(node)) return [];
+      const eni = enis.find(({ ips }) => ips.has(ip));
+      const isThere = eni?.attachment?.instanceId === `ins-static${node}`;
+      return isThere ? [] : [`${pod} on node ${node} uses ${ip}, which is on ${eni?.eniId ?? 'no ENI'}`];
+    });
+  }
+
   statusOf(node: string): NodeEniConfigStatus | undefined {
     // Checked by the schema of the API server.
     return this.scene.nec(node)?.['status'] as NodeEniConfigStatus | undefined;
@@ -301,6 +312,13 @@ export class StaticCluster {
   }
 
   #offersOf(node: string) {
+    // What was taken over while the node was away has no routes any more.
+    for (const [uid, one] of this.sandboxes) {
+      const isHere = this.#marked(node).some(({ ip }) => ip === one.ip);
+      if (one.node !== node || isHere) continue;
+      this.sandboxes.delete(uid);
+      if (this.podUidOf(one.pod) !== uid) this.#started.delete(uid);
+    }
     const used = new Set([...this.sandboxes.values()].filter((one) => one.node === node).map(({ ip }) => ip));
     return this.#marked(node)
       .filter(({ claim, ip, state }) => state === 'Assigned' && !used.has(ip) && !this.#started.has(claim.uid ?? ''))
@@ -329,6 +347,11 @@ export class StaticCluster {
   async annotateVip(ip: string, name: string, value: string): Promise<void> {
     const body = { metadata: { annotations: { [name]: value } } };
     await this.run(this.scene.kube.patch(VIPS, { name: ip }, { kind: 'merge', body }));
+  }
+
+  podUidOf(name: string): unknown {
+    const pod = this.scene.server.objects('pods').find(({ metadata }) => metadata['name'] === name);
+    return pod?.metadata['uid'];
   }
 
   async deleteVip(ip: string): Promise<void> {
