@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { seededRandom } from '../support/seeded-random.ts';
 import { POD_NAMESPACE } from './cluster.ts';
+import { explainClaim } from './explain-claim.ts';
 import { StatefulSet } from './stateful-set.ts';
 import type { System } from './system.ts';
 
@@ -35,7 +36,7 @@ type Life = {
   zombie: { readonly ip: string; readonly end: () => Promise<void>; isEnding: boolean } | undefined;
 };
 
-const POD_WAIT_MS = 90_000;
+const POD_WAIT_MS = 60_000;
 /** At once: more would only queue at the agents. */
 const MOST_BUSY = 6;
 
@@ -175,7 +176,10 @@ class StaticLives {
     await life.set.stop(life.ordinal);
     const deadline = performance.now() + POD_WAIT_MS;
     while ((await life.set.claim(life.ordinal)) !== undefined) {
-      if (performance.now() > deadline) throw new Error(`the claim in ${POD_NAMESPACE} is still there`);
+      if (performance.now() > deadline) {
+        const told = explainClaim(this.#system, life.set.podName(life.ordinal));
+        throw new Error(`the claim in ${POD_NAMESPACE} is still there\n${told}`);
+      }
       await sleep(100);
     }
     life.ip = undefined;
