@@ -37,6 +37,7 @@ type Life = {
 };
 
 const POD_WAIT_MS = 60_000;
+const IPAMD_REST_MS = 20_000;
 /** At once: more would only queue at the agents. */
 const MOST_BUSY = 6;
 
@@ -60,6 +61,7 @@ class StaticLives {
   readonly #lives: readonly Life[];
   readonly #busy = new Set<Promise<void>>();
   #killing = false;
+  #ipamdRestsUntilMs = 0;
 
   constructor(system: System, spec: StaticLivesSpec) {
     this.#system = system;
@@ -88,7 +90,8 @@ class StaticLives {
   async #step(): Promise<void> {
     const life = this.#pick(this.#lives);
     const dice = this.#random();
-    if (dice < 0.03) return this.#disturb('ipamd killed', () => this.#killIpamd());
+    if (dice < 0.03 && performance.now() > this.#ipamdRestsUntilMs)
+      return this.#disturb('ipamd killed', () => this.#killIpamd());
     if (dice < 0.06) return this.#disturb('agent killed', () => this.#killAgent());
     if (life.state === 'absent') return this.#begin(life, () => this.#start(life));
     if (life.state !== 'running') return;
@@ -119,11 +122,14 @@ class StaticLives {
     void done.finally(() => this.#busy.delete(done));
   }
 
+  /** Its heir waits out what the dead one may have asked of the cloud: killed in that time each time, nobody gets on. */
   async #killIpamd(): Promise<void> {
     const leader = await this.#system.leader();
     await leader.kill();
     await sleep(this.#random() * 500);
     leader.start();
+    await this.#system.leader();
+    this.#ipamdRestsUntilMs = performance.now() + IPAMD_REST_MS;
   }
 
   async #killAgent(): Promise<void> {
