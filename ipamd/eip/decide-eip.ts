@@ -60,7 +60,8 @@ function decideCreation(pod: EipPod): EipStep {
     return { kind: 'rest', note: { type: 'Warning', reason: 'EIPInvalid', message } };
   }
   const spec = specOf(pod);
-  return spec === undefined ? REST : { kind: 'create', spec };
+  const { workload } = pod;
+  return spec === undefined ? REST : { kind: 'create', spec, ...(workload === undefined ? {} : { workload }) };
 }
 
 function specOf(pod: EipPod): EipSpec | undefined {

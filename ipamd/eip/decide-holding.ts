@@ -24,7 +24,7 @@ const MOVING_MS = 1_000;
 export function decideHolding(view: EipView, claim: EipClaim, pod: EipPod): EipStep {
   const status = claim.status ?? {};
   const { target } = pod;
-  if (target === undefined) return waitForAddress(view, status);
+  if (target === undefined) return waitForAddress(view, claim);
   if (status.eipID === undefined) return decideGetting(view, claim, target);
   const isAtRest = status.phase === 'Bound' && status.privateIP === target.ip && status.eniID === target.eniId;
   if (isAtRest && !view.isDoubted) return { kind: 'rest' };
@@ -32,9 +32,22 @@ export function decideHolding(view: EipView, claim: EipClaim, pod: EipPod): EipS
   return decideBinding(view, claim, view.sight, target);
 }
 
-/** The address is not there yet, or on its way to another ENI; what it is bound to meanwhile harms nobody. */
-function waitForAddress(view: EipView, status: EipStatus): EipStep {
+/** The address is not there yet, or, of a Pod that has its EIP, on its way to another ENI. */
+function waitForAddress(view: EipView, claim: EipClaim): EipStep {
+  const { status = {}, spec = {} } = claim;
   if (status.phase === 'Bound') return { kind: 'rest', afterMs: LOOK_AGAIN_MS };
+  const { eipID, privateIP } = status;
+  // The address of the Pod before this one may soon be somebody else's.
+  if (eipID !== undefined && privateIP !== undefined) {
+    if (view.sight === undefined) return { kind: 'look', eipIds: [eipID] };
+    const eip = view.sight.byId.get(eipID);
+    if (eip !== undefined && IS_MOVING.includes(eip.status)) return { kind: 'rest', afterMs: MOVING_MS };
+    const isThere = eip !== undefined && isBoundTo(eip, status.eniID ?? '', privateIP);
+    if (isThere && mayTouch(view.sight, spec.eipIDs, eipID)) {
+      return { kind: 'begin', status, call: { action: 'DisassociateAddress', eipId: eipID } };
+    }
+    return { kind: 'write', status: withoutBinding(status) };
+  }
   const why = { reason: 'WaitingForAddress', message: 'the Pod has no address on an attached ENI yet' };
   const phase = status.eipID === undefined ? 'Pending' : 'Binding';
   return held(view, status, phase, why.reason, why.message, LOOK_AGAIN_MS);
@@ -97,8 +110,7 @@ function decideBinding(view: EipView, claim: EipClaim, sight: EipSight, target: 
   if (isBoundTo(eip, target.eniId, target.ip)) return bound(view, status, eip, target);
   // What we bound ourselves, to an address that the Pod had before, is ours to unbind; anything else is not.
   const isOwnBinding = status.privateIP !== undefined && isBoundTo(eip, status.eniID ?? '', status.privateIP);
-  const mayTouch = sight.made.some((one) => one.eipId === eipId) || (spec.eipIDs ?? []).includes(eipId);
-  if (isOwnBinding && mayTouch && !sight.rivals.has(eipId)) {
+  if (isOwnBinding && mayTouch(sight, spec.eipIDs, eipId)) {
     const why = { reason: 'Binding', message: `${eipId} is unbound from ${eip.privateIp}, which the Pod has no more` };
     const next = inPhase(status, 'Binding', why, view.nowMs);
     return { kind: 'begin', status: next, call: { action: 'DisassociateAddress', eipId } };
@@ -109,6 +121,11 @@ function decideBinding(view: EipView, claim: EipClaim, sight: EipSight, target: 
   }
   const message = `${eipId} is ${holderOf(eip)}, and not by ipamd; unbind it there, or delete the Pod`;
   return held(view, status, 'Failed', 'EIPBoundElsewhere', message, LOOK_AGAIN_MS, 'EIPNotFree');
+}
+
+/** Whether it is the claim's own, made or lent, and no other claim's. */
+function mayTouch({ made, rivals }: EipSight, lent: readonly string[] = [], eipId: string): boolean {
+  return (made.some((one) => one.eipId === eipId) || lent.includes(eipId)) && !rivals.has(eipId);
 }
 
 function isBoundTo(eip: Eip, eniId: string, ip: string): boolean {

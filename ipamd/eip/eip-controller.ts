@@ -81,7 +81,7 @@ export class EipController {
         this.#tellWaiting(turn, view, step.note);
         return step.afterMs === undefined ? { kind: 'done' } : { kind: 'again', afterMs: step.afterMs };
       case 'create':
-        return await this.#create(turn, step.spec);
+        return await this.#create(turn, step);
       case 'look':
         return await this.#look(turn, step.eipIds);
       case 'annotate':
@@ -137,13 +137,16 @@ export class EipController {
     return { kind: 'again', afterMs: 60_000 };
   }
 
-  async #create({ key, signal }: Turn, spec: EipSpec): Promise<ReconcileResult | undefined> {
+  async #create(
+    { key, signal }: Turn,
+    { spec, workload }: Extract<EipStep, { readonly kind: 'create' }>,
+  ): Promise<ReconcileResult | undefined> {
     const { namespace, name } = refOf(key);
     const object: KubeObject = withFinalizer(
       {
         apiVersion: apiVersionOf(EIP_CLAIMS),
         kind: EIP_CLAIMS.kind,
-        metadata: { namespace, name },
+        metadata: { namespace, name, ...(workload === undefined ? {} : { ownerReferences: [{ ...workload }] }) },
         spec,
         status: { phase: 'Pending' },
       },

@@ -2,6 +2,7 @@ import type { Eip } from '../../cloud/cloud.ts';
 import type { EipClaim } from '../../crd/eip-claim.ts';
 import type { EipWish } from '../../crd/eip-wish.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
+import type { PodOwner } from '../records/pod-facts.ts';
 
 /** The spec of a claim. */
 export type EipSpec = NonNullable<EipClaim['spec']>;
@@ -29,6 +30,8 @@ export type EipPod = {
   readonly claimExpired: string | undefined;
   /** Undefined while its address is not known, or not on an ENI. */
   readonly target: EipTarget | undefined;
+  /** The object whose end is the claim's; only with --enable-ownerref. */
+  readonly workload?: PodOwner;
 };
 
 /** What the cloud said when it was asked. */
@@ -78,7 +81,7 @@ export type EipCall =
 /** What one look at a claim leads to; all but `rest` are followed by another look. */
 export type EipStep =
   /** The claim is made, with its finalizer. */
-  | { readonly kind: 'create'; readonly spec: EipSpec }
+  | { readonly kind: 'create'; readonly spec: EipSpec; readonly workload?: PodOwner }
   /** The cloud is asked for these EIPs, and for those that were made for the claim. */
   | { readonly kind: 'look'; readonly eipIds: readonly string[] }
   /** One guarded write. `isEnding`: the Pod is read from the API server first, for there is no way back. */

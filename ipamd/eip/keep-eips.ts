@@ -3,7 +3,7 @@ import { runController } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { WorkQueue } from '../../kube/work-queue.ts';
 import type { NecEntry } from '../nec-cache.ts';
-import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../records/pod-facts.ts';
+import { PODS_BY_NODE, type PodFacts, type PodOwner, podKeyOf } from '../records/pod-facts.ts';
 import { ClaimBook, type EipClaimEntry } from './claim-book.ts';
 import { EipAudit, type EipAuditDeps } from './eip-audit.ts';
 import { EipController } from './eip-controller.ts';
@@ -17,6 +17,8 @@ export type KeepEipsDeps = Omit<EipDeps, 'podOf' | 'limitOf' | 'book'> & {
   readonly claims: Informer<EipClaimEntry>;
   readonly queue: WorkQueue;
   readonly observer?: ControllerObserver;
+  /** The workload with which a Pod's claim ends; undefined for claims that outlive workloads. */
+  readonly workloadOf?: (pod: PodFacts) => PodOwner | undefined;
   /** How EIPs that are nobody's are found, and released. */
   readonly audit: EipAuditDeps['settings'];
 };
@@ -34,7 +36,10 @@ export async function keepEips(deps: KeepEipsDeps, signal: AbortSignal): Promise
     book,
     podOf: (key) => {
       const pod = pods.get(key);
-      return pod === undefined ? undefined : findEipPod(pod, necs.get(pod.nodeName)?.decoded?.status);
+      if (pod === undefined) return undefined;
+      const workload = deps.workloadOf?.(pod);
+      const found = findEipPod(pod, necs.get(pod.nodeName)?.decoded?.status);
+      return workload === undefined ? found : { ...found, workload };
     },
     limitOf: (nodeName) => necs.get(nodeName)?.decoded?.status?.maxEIPs,
   });

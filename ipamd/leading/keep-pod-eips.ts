@@ -3,7 +3,9 @@ import type { Term } from '../../kube/leader-election.ts';
 import type { EipClaimEntry } from '../eip/claim-book.ts';
 import { keepEips } from '../eip/keep-eips.ts';
 import { keepMasqConfig } from '../eip/keep-masq-config.ts';
-import { openEipClaims, openMasqConfig } from '../open-informers.ts';
+import { openEipClaims, openMasqConfig, openStaticInformers } from '../open-informers.ts';
+import type { PodFacts } from '../records/pod-facts.ts';
+import { findWorkload } from '../static/find-workload.ts';
 import type { LeadDeps, TermParts } from './lead.ts';
 
 const SECOND_MS = 1_000;
@@ -19,7 +21,8 @@ export async function keepPodEips(
   const { clock, log, ids, kube, cloud, metrics } = deps.runtime;
   const claims = openEipClaims(deps.informerDeps);
   const requestTimeoutSeconds = Math.ceil(config.cloudTimeoutMs / SECOND_MS);
-  const following = claims.start(signal);
+  const { deployments } = openStaticInformers(deps.informerDeps, config);
+  const following = [claims, deployments].map((informer) => informer?.start(signal));
   const kept = keepEips(
     {
       cloud,
@@ -34,6 +37,7 @@ export async function keepPodEips(
       necs: informers.necs,
       claims,
       queue: queues.eips,
+      ...(deployments === undefined ? {} : { workloadOf: (pod: PodFacts) => findWorkload(pod, deployments.values()) }),
       claimExpiredMs: config.claimExpiredDurationMs,
       audit: { ...config, isDryRun: config.orphanDryRun },
       observer: metrics.controller,
@@ -48,7 +52,7 @@ export async function keepPodEips(
       }),
     ),
   );
-  await following;
+  await Promise.all(following);
 }
 
 async function keepMasq(deps: LeadDeps, claims: Informer<EipClaimEntry>, signal: AbortSignal): Promise<void> {
