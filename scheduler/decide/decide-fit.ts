@@ -3,6 +3,7 @@ import type { NodeRoom, Room } from '../index/node-room.ts';
 import type { PodDemand } from '../index/pod-demand.ts';
 import type { Reservation } from '../index/reservation.ts';
 import type { KeptAddress, NodeView } from '../index/scheduler-index.ts';
+import type { Names } from '../index/subnet-book.ts';
 
 /** Everything about one Pod that a node is judged by. */
 export type FitQuestion = {
@@ -13,6 +14,8 @@ export type FitQuestion = {
   readonly nominated: readonly NominatedSubnet[] | undefined;
   /** What it is promised already: that place is its own. */
   readonly promise: Reservation | undefined;
+  /** For each subnet that an address of it must be of: the nodes with an ENI there; undefined: any subnet will do. */
+  readonly inSubnet: readonly Names[] | undefined;
   /** Nodes on which its kept address, or its exclusive ENI, is already. */
   readonly holders: ReadonlySet<string>;
   /** Refusals of whole zones, made once: there may be thousands of nodes in a zone. Begins empty. */
@@ -115,8 +118,8 @@ function routeRefusal(question: FitQuestion, view: NodeView, room: NodeRoom): Re
   return { reason, isUnresolvable: false, isPassing: isAtWork(view) };
 }
 
-/** The subnets one of which an ENI must be of; undefined: any of the node's. */
-function subnetsOf(
+/** Returns the subnets one of which an ENI must be of; undefined: any of the node's. Pure. */
+export function subnetsOf(
   { isStatic }: PodDemand,
   kept: KeptAddress | undefined,
   nominated: readonly NominatedSubnet[] | undefined,

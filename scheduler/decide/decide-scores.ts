@@ -31,17 +31,12 @@ export function decideScores(
 }
 
 function scoreOf(question: FitQuestion, view: NodeView | undefined, share: number): number {
-  const { demand, kept, nominated } = question;
+  const { inSubnet } = question;
   if (view === undefined) return 0;
   if (isHolding(question, view)) return MOST_SCORE;
-  const wanted = demand.isStatic && kept?.subnetId !== undefined ? [kept.subnetId] : nominated?.map(idOf);
-  if (wanted === undefined) return Math.round(MOST_SCORE * share);
-  const isIn = view.nec?.enis.some(({ isServing, subnetId }) => isServing && wanted.includes(subnetId)) === true;
+  if (inSubnet === undefined) return Math.round(MOST_SCORE * share);
+  const isIn = inSubnet.some((nodes) => nodes.has(view.name));
   return Math.round(isIn ? IN_SUBNET + SPREAD_IN_SUBNET * share : SPREAD_ELSEWHERE * share);
-}
-
-function idOf({ subnetId }: { readonly subnetId: string }): string {
-  return subnetId;
 }
 
 function freeOf({ demand }: FitQuestion, view: NodeView | undefined): number {

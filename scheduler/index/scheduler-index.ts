@@ -3,7 +3,7 @@ import { NameRun } from './name-run.ts';
 import { type EniRoom, eniRoomsOf, type NodeRoom, roomOf } from './node-room.ts';
 import type { PodDemand } from './pod-demand.ts';
 import { expiryOf, type Moment, type Reservation } from './reservation.ts';
-import { SubnetBook } from './subnet-book.ts';
+import { type Names, SubnetBook } from './subnet-book.ts';
 
 /** What is known of one node. */
 export type NodeView = {
@@ -114,6 +114,11 @@ export class SchedulerIndex {
   /** Returns the zone of a subnet; undefined when no node has an ENI in it. */
   zoneOf(subnetId: string): string | undefined {
     return this.#subnets.get(subnetId)?.zone;
+  }
+
+  /** Tells which nodes have an ENI in a subnet. */
+  nodesIn(subnetId: string): Names {
+    return this.#subnets.nodesIn(subnetId);
   }
 
   setNode(name: string, facts: NodeFacts | undefined): void {

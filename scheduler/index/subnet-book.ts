@@ -4,6 +4,11 @@ import type { NecFacts } from './facts.ts';
 /** What the ENIs of all nodes say of a subnet. */
 export type SubnetFacts = { readonly subnetId: string; readonly zone: string; readonly cidr: string };
 
+/** Names that can be asked for. */
+export type Names = { has(name: string): boolean };
+
+const NOBODY: Names = new Set();
+
 /**
  * Knows the zones and networks of the subnets that ENIs are in. A subnet that no node has an ENI in is not known: the
  * cloud is not ours to ask.
@@ -34,6 +39,11 @@ export class SubnetBook {
       ([a], [b]) => (votes.get(b?.zone ?? '')?.length ?? 0) - (votes.get(a?.zone ?? '')?.length ?? 0) || order(a, b),
     );
     return ranked[0]?.[0];
+  }
+
+  /** Tells which nodes have an ENI in a subnet. */
+  nodesIn(subnetId: string): Names {
+    return this.#told.get(subnetId) ?? NOBODY;
   }
 
   /** Finds the subnet that an address lies in. */
