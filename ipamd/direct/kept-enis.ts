@@ -22,7 +22,19 @@ export function keptEnisOf(
   for (const { nodeName, eni, claim } of marked) {
     const { eniID: eniId, name = '', mac, primaryIP: primaryIp = '', subnetID: subnetId = '' } = eni;
     const { gateway = '', subnetCIDR: subnetCidr = '' } = eni;
-    kept.set(eniId, { eniId, name, mac, primaryIp, subnetId, gateway, subnetCidr, claim, isFree: false, nodeName });
+    kept.set(eniId, {
+      eniId,
+      name,
+      mac,
+      primaryIp,
+      subnetId,
+      gateway,
+      subnetCidr,
+      claim,
+      isAlone: false,
+      isFree: false,
+      nodeName,
+    });
   }
   for (const entry of entries) {
     const { eniId, claim, mac } = entry;
@@ -39,6 +51,7 @@ function keptEniOf(entry: VpcEniEntry): KeptEni {
     ...{ eniId, mac, primaryIp, subnetId, gateway, subnetCidr, claim },
     name: name === eniId ? '' : name,
     ...(zone === '' ? {} : { zone }),
+    isAlone: phase === 'Available' || phase === 'Deleting',
     isFree: phase === 'Available' && !entry.isLeaving && isWhole,
     ...(nodeName === '' ? {} : { nodeName }),
   };

@@ -71,7 +71,7 @@ export function isHandedOver({ state, deviceIndex, claim }: NodeEniInfo): boolea
 /** Its VpcENI has it, or says that another node does. */
 function isTaken({ keptEnis, nodeName }: NodeView, { eniID }: NodeEniInfo): boolean {
   const kept = keptEnis?.get(eniID);
-  return kept !== undefined && (kept.isFree || (kept.nodeName !== undefined && kept.nodeName !== nodeName));
+  return kept !== undefined && (kept.isAlone || (kept.nodeName !== undefined && kept.nodeName !== nodeName));
 }
 
 /** Finds the kept ENI of a wish's claim, wherever it is; of several the one with the address that it must be. Pure. */

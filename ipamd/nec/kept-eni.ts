@@ -13,7 +13,9 @@ export type KeptEni = {
   readonly claim: string;
   /** The zone of its subnet; absent: not known, the cloud tells when it is attached. */
   readonly zone?: string;
-  /** On no instance, and nobody is about to delete it: the next node may attach it. */
+  /** On no instance: its VpcENI alone has it, and a node that had it lets go of its entry. */
+  readonly isAlone: boolean;
+  /** So, and nobody is about to delete it: the next node may attach it. */
   readonly isFree: boolean;
   /** The node whose NodeENIConfig has it; absent while it is free. */
   readonly nodeName?: string;

@@ -31,7 +31,7 @@ function off(): NodeEniInfo {
 
 const KEPT: KeptEni = {
   ...{ eniId: 'eni-1', name: '', mac: '20:90:6f:00:00:01', primaryIp: '10.0.1.9', subnetId: 'subnet-a' },
-  ...{ gateway: '10.0.1.1', subnetCidr: '10.0.1.0/24', claim: KEY, zone: 'z', isFree: true },
+  ...{ gateway: '10.0.1.1', subnetCidr: '10.0.1.0/24', claim: KEY, zone: 'z', isAlone: true, isFree: true },
 };
 
 function view(enis: readonly NodeEniInfo[], change: Partial<NodeView> = {}, wish?: Partial<ClaimWish>): NodeView {
@@ -166,7 +166,7 @@ const TABLE: readonly (readonly [title: string, view: NodeView, decision: string
   ],
   [
     'makes no second one while the first is on another node',
-    view([], { keptEnis: new Map([['eni-1', { ...KEPT, isFree: false, nodeName: 'n2' }]]) }, HERE),
+    view([], { keptEnis: new Map([['eni-1', { ...KEPT, isAlone: false, isFree: false, nodeName: 'n2' }]]) }, HERE),
     'DirectENIElsewhere',
   ],
   [
@@ -226,7 +226,7 @@ test('rebuildStatus: leaves one that is kept elsewhere, and keeps one that was m
 });
 
 test('decideNode: after a restore an ENI has its mark again from its VpcENI', (t) => {
-  const kept = new Map([['eni-1', { ...KEPT, isFree: false, nodeName: 'n1' }]]);
+  const kept = new Map([['eni-1', { ...KEPT, isAlone: false, isFree: false, nodeName: 'n1' }]]);
   t.is(decided(view([eni()], { keptEnis: kept, spec: offered() }, { want: 'keep' })), 'idle Attached/kept');
 });
 
