@@ -58,7 +58,10 @@ function play(world: NecWorld, move: Move): void {
 /** What the controller of claims says when a Pod of the name comes, goes, or the claim ends. */
 function wish(world: NecWorld, claim: number, want: ClaimWish['want'] | 'moves-here'): void {
   const key = keyOf(claim);
-  const ip = world.claims?.get(key)?.ip ?? world.marks().get(key)?.ip ?? IPS[claim];
+  const before = world.claims?.get(key);
+  // A claim that comes after one that ended is another.
+  const known = before?.want === 'free' && want !== 'free' ? undefined : before?.ip;
+  const ip = known ?? world.marks().get(key)?.ip ?? IPS[claim];
   const head = { key, mode: 'route-eni' as const, ...(ip === undefined ? {} : { ip }) };
   const isThere = ip !== undefined && [...world.cloud.values()].some((eni) => eni.ips.includes(ip));
   if (want === 'moves-here' && ip !== undefined && !isThere) world.elsewhere.set(ip, OTHER_ENI);
