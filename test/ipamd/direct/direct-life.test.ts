@@ -1,5 +1,7 @@
 import test from 'ava';
+import { VPC_ENIS } from '../../../ipamd/direct/keep-vpc-enis.ts';
 import { CLAIMS } from '../../../ipamd/static/write-claim.ts';
+import { NODES } from '../../../kube/resource-types.ts';
 import { DirectCluster } from './direct-cluster.ts';
 
 const GROUPS = 'tke.cloud.tencent.com/pod-security-groups';
@@ -81,12 +83,7 @@ test('ipamd: keeps the ENI when its node leaves, and gives it to the next Pod of
   const { eniId = '' } = cluster.sandboxes.get(first) ?? {};
   await cluster.deletePod('web-0');
   cluster.scene.host.model.state.instances.delete('ins-directa');
-  await cluster.run(
-    cluster.scene.kube.delete(
-      { group: '', version: 'v1', plural: 'nodes', kind: 'Node', isNamespaced: false },
-      { name: 'a' },
-    ),
-  );
+  await cluster.run(cluster.scene.kube.delete(NODES, { name: 'a' }));
   await cluster.until(() => cluster.scene.nec('a') === undefined, 'the node has given all back');
   t.deepEqual(cluster.kept(eniId), ['Available', undefined, 'web-0']);
   const second = await cluster.createKept('web-0', 'b');
@@ -124,5 +121,26 @@ test('ipamd: sets the security groups of a Pod before it gets its ENI, and gives
   t.deepEqual(cluster.groupsOf(eniId), ['sg-special1', 'sg-special2']);
   await cluster.deletePod('p');
   await cluster.until(() => !cluster.cloudEnis().includes(eniId), 'it goes with its Pod');
+  await cluster.stopIpamd();
+});
+
+test('ipamd: gives an ENI up whose VpcENI a person deletes, once no node has it; one of a pool has its VpcENI again', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3 });
+  await cluster.startIpamd();
+  const uid = await cluster.createKept('web-0', 'a');
+  await cluster.until(() => cluster.sandboxes.has(uid) && cluster.direct('a').length === 2, 'an ENI, and a spare one');
+  const { eniId = '' } = cluster.sandboxes.get(uid) ?? {};
+  await cluster.until(() => cluster.objects('vpcenis').length === 2, 'a VpcENI for each');
+  for (const { metadata } of cluster.objects('vpcenis'))
+    await cluster.run(cluster.scene.kube.delete(VPC_ENIS, { name: metadata.name }));
+  await cluster.pass(30_000);
+  t.is(cluster.objects('vpcenis').length, 2, 'one waits, one is made anew');
+  t.true(cluster.sandboxes.has(uid) && cluster.cloudEnis().includes(eniId));
+  await cluster.deletePod('web-0');
+  cluster.scene.host.model.state.instances.delete('ins-directa');
+  await cluster.run(cluster.scene.kube.delete(NODES, { name: 'a' }));
+  await cluster.until(() => cluster.kept(eniId) === undefined, 'it goes when the node has let go of it');
+  await cluster.until(() => cluster.cloudEnis().length === 0, 'the cloud has all back');
+  t.deepEqual(cluster.objects('vpcenis'), []);
   await cluster.stopIpamd();
 });
