@@ -3,6 +3,7 @@ import { CNI_CODE } from '../agent/api/cni-code.ts';
 import type { JournalErrorCode } from '../agent/journal/journal-error.ts';
 import type { CliErrorCode } from '../cli/cli-error.ts';
 import type { IpamdErrorCode } from '../ipamd/ipamd-error.ts';
+import type { RequestErrorCode } from '../scheduler/http/request-error.ts';
 
 type Explained = { readonly means: string; readonly cure: string };
 
@@ -142,6 +143,25 @@ const CLI: Readonly<Record<CliErrorCode, Explained>> = {
   REFUSED: { means: 'a change that must not be made now', cure: 'the message says what stands against it' },
 };
 
+const SCHEDULER: Readonly<Record<RequestErrorCode, Explained>> = {
+  NOT_FOUND: { means: 'no such path', cure: 'mend urlPrefix and the verbs in KubeSchedulerConfiguration' },
+  METHOD: { means: 'a verb was asked for by another method than POST', cure: 'nothing: no kube-scheduler asked' },
+  TOO_LARGE: { means: 'the request is over --body-limit-mib', cure: 'set nodeCacheCapable: true for the extender' },
+  BAD_JSON: { means: 'the request is no JSON, or was cut off', cure: 'look what else calls the extender' },
+  BAD_SHAPE: {
+    means: 'the request is none of extender/v1; every fault is in the message',
+    cure: 'look what calls the extender',
+  },
+  STANDBY: {
+    means: 'another replica leads, or the caches are not read yet',
+    cure: 'kube-scheduler asks again; if it lasts, /readyz of each replica says what it waits for',
+  },
+  BUSY: {
+    means: 'hundreds of requests at once',
+    cure: 'look what calls the extender: kube-scheduler asks for one Pod at a time',
+  },
+};
+
 /** Renders `docs/errors.md`. Pure. */
 export function renderErrorDocs(): string {
   const cni = Object.entries(CNI)
@@ -188,6 +208,14 @@ export function renderErrorDocs(): string {
     '| code | means | do |',
     '|---|---|---|',
     ...coded(IPAMD),
+    '',
+    '## Errors of the scheduler extender',
+    '',
+    'It answers them, as `Error` in JSON, with a status other than 200; kube-scheduler logs the status and tries the Pod again.',
+    '',
+    '| code | means | do |',
+    '|---|---|---|',
+    ...coded(SCHEDULER),
     '',
     '## Errors of the journal',
     '',
