@@ -95,7 +95,7 @@ test('decideNode: takes no exclusive ENI from a Pod, and gives none to two, what
       for (const move of history) play(world, move);
       t.deepEqual(world.broken, []);
     }),
-    { numRuns: 1_500 },
+    { numRuns: 500 },
   );
 });
 
@@ -126,7 +126,7 @@ test('decideNode: gives each Pod that waits its exclusive ENI in the end, and le
       );
       for (const eniId of world.vpcEnis.keys()) t.true(world.cloud.has(eniId));
     }),
-    { numRuns: 1_000 },
+    { numRuns: 400 },
   );
 });
 
@@ -146,7 +146,7 @@ test('decideNode: gives back what is nobody’s, and keeps what is kept, when no
       t.true(world.cloud.size <= kept.length);
       t.deepEqual([...world.vpcEnis.keys()].sort(), [...world.cloud.keys()].sort());
     }),
-    { numRuns: 1_000 },
+    { numRuns: 400 },
   );
 });
 
