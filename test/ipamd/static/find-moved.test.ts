@@ -13,7 +13,7 @@ function statusOf(eniID: string, address: object, eni: object = {}): NodeEniConf
         mac: '20:90:6f:00:00:01',
         state: 'Attached',
         ...eni,
-        addresses: [{ ip: IP, assignmentID: 'a', ...address }],
+        addresses: [{ ip: IP, assignmentID: 'a', state: 'Assigned', ...address }],
       },
     ],
   } as NodeEniConfigStatus;
