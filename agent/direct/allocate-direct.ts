@@ -51,7 +51,8 @@ async function allocateInTime(
     const result = take(deps, key, command, { isOwn, mayForce: nowMs >= forceAtMs });
     if (result.kind === 'leased') {
       const link = state.directNics.get(result.eni.eniId);
-      if (result.isForced) await flush(deps, key, result.eni);
+      // A kept one had no rest either: its next Pod may come at once.
+      if (result.isForced || result.eni.claim !== undefined) await flush(deps, key, result);
       if (link !== undefined && !signal.aborted) return { eni: result.eni, link };
       state.direct.release({ key, nowMs: clock.bootMs(), cooldownMs: 0 });
       continue;
@@ -79,10 +80,16 @@ function take(
   });
 }
 
-async function flush(deps: UseCaseDeps, key: LeaseKey, { primary, eniId }: DirectEni): Promise<void> {
+async function flush(
+  deps: UseCaseDeps,
+  key: LeaseKey,
+  { eni: { primary, eniId }, isForced }: DirectLeaseResult & { readonly kind: 'leased' },
+): Promise<void> {
   const ips = primary.map(({ ip }) => ip);
-  deps.metrics.forcedReuse();
-  deps.log.warn('no ENI is left, reusing one before its cooldown ended', { key, eniId });
+  if (isForced) {
+    deps.metrics.forcedReuse();
+    deps.log.warn('no ENI is left, reusing one before its cooldown ended', { key, eniId });
+  }
   try {
     await deps.conntrack.flush(ips);
   } catch (error) {
