@@ -23,6 +23,8 @@ export type StaticLivesSpec = {
 export type StaticLivesResult = {
   readonly counts: ReadonlyMap<string, number>;
   readonly violations: readonly string[];
+  /** Milliseconds of the longest start during which ipamd's leader was the same. */
+  readonly longestCalmMs: number;
 };
 
 /** A Pod of a set: where it stands. */
@@ -36,8 +38,10 @@ type Life = {
   zombie: { readonly ip: string; readonly end: () => Promise<void>; isEnding: boolean } | undefined;
 };
 
-const POD_WAIT_MS = 60_000;
+const POD_WAIT_MS = 150_000;
 const IPAMD_REST_MS = 20_000;
+/** A Pod that waits for so long under one leader that leads for as long waits for nothing that there is. */
+const STALL_MS = 40_000;
 /** At once: more would only queue at the agents. */
 const MOST_BUSY = 6;
 
@@ -49,12 +53,14 @@ const MOST_BUSY = 6;
 export async function leadStaticLives(system: System, spec: StaticLivesSpec): Promise<StaticLivesResult> {
   const lives = new StaticLives(system, spec);
   await lives.run();
-  return { counts: lives.counts, violations: lives.violations };
+  return { counts: lives.counts, violations: lives.violations, longestCalmMs: lives.longestCalmMs };
 }
 
 class StaticLives {
   readonly counts = new Map<string, number>();
   readonly violations: string[] = [];
+  /** Of a start during which the leader was the same. */
+  longestCalmMs = 0;
   readonly #system: System;
   readonly #spec: StaticLivesSpec;
   readonly #random: () => number;
@@ -142,7 +148,8 @@ class StaticLives {
     const nodeName = this.#pick(this.#spec.nodes);
     // Its predecessor's sandbox has the address until it ends: as a kubelet ends it, some time later.
     const ending = life.zombie === undefined ? undefined : sleep(this.#random() * 2_000).then(() => this.#end(life));
-    const pod = await life.set.start(life.ordinal, nodeName, POD_WAIT_MS);
+    const endWatch = this.#watch(life.set.podName(life.ordinal), nodeName);
+    const pod = await life.set.start(life.ordinal, nodeName, POD_WAIT_MS).finally(endWatch);
     const isDouble = life.zombie?.isEnding === false && life.zombie.ip === pod.ip;
     if (isDouble) this.violations.push(`${pod.name} on ${nodeName} has ${pod.ip} while its old sandbox has it`);
     await ending;
@@ -155,6 +162,23 @@ class StaticLives {
       this.violations.push(`${pod.name} on ${nodeName} had ${life.ip} and got ${pod.ip}`);
     }
     life.ip = pod.ip;
+  }
+
+  /** Tells of a Pod that waits although nothing went wrong for long; to be ended with what it returns. */
+  #watch(podName: string, nodeName: string): () => void {
+    const sinceMs = Date.now();
+    const timer = setInterval(() => {
+      const calmSinceMs = Math.max(sinceMs, leadingSince(this.#system));
+      if (Date.now() - calmSinceMs < STALL_MS) return;
+      clearInterval(timer);
+      this.violations.push(`${podName} stalls on ${nodeName}\n${explainClaim(this.#system, podName)}`);
+    }, 1_000);
+    return () => {
+      const waitedMs = Date.now() - sinceMs;
+      if (Date.now() - waitedMs > leadingSince(this.#system))
+        this.longestCalmMs = Math.max(this.longestCalmMs, waitedMs);
+      clearInterval(timer);
+    };
   }
 
   async #stop(life: Life): Promise<void> {
@@ -180,13 +204,13 @@ class StaticLives {
   async #giveUp(life: Life): Promise<void> {
     await life.set.giveUp(life.ordinal);
     await life.set.stop(life.ordinal);
+    const endWatch = this.#watch(life.set.podName(life.ordinal), 'no node, to end');
     const deadline = performance.now() + POD_WAIT_MS;
-    while ((await life.set.claim(life.ordinal)) !== undefined) {
-      if (performance.now() > deadline) {
-        const told = explainClaim(this.#system, life.set.podName(life.ordinal));
-        throw new Error(`the claim in ${POD_NAMESPACE} is still there\n${told}`);
-      }
-      await sleep(100);
+    while ((await life.set.claim(life.ordinal)) !== undefined && performance.now() < deadline) await sleep(100);
+    endWatch();
+    if (performance.now() > deadline) {
+      const told = explainClaim(this.#system, life.set.podName(life.ordinal));
+      throw new Error(`the claim in ${POD_NAMESPACE} is still there\n${told}`);
     }
     life.ip = undefined;
     life.state = 'absent';
@@ -210,4 +234,13 @@ class StaticLives {
     this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
     this.#spec.tell?.(what);
   }
+}
+
+/** Since when the leader leads, wall clock milliseconds; 0 when nobody ever did. */
+function leadingSince(system: System): number {
+  const lines = system.ipamds.flatMap((ipamd) => ipamd.logs().split('\n'));
+  const times = lines
+    .filter((line) => line.includes('"msg":"leading"'))
+    .map((line) => /"time":"([^"]+)"/.exec(line)?.[1]);
+  return Math.max(0, ...times.map((time) => Date.parse(time ?? '') || 0));
 }
