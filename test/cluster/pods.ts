@@ -75,6 +75,14 @@ export function deploymentManifest(name: string, replicas: number, options: PodO
   return JSON.stringify({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name }, spec });
 }
 
+/** Makes the manifests of a StatefulSet whose Pods have the label `app: <name>`, started side by side. Pure. */
+export function statefulSetManifest(name: string, replicas: number, options: PodOptions = {}): string {
+  const selector = { matchLabels: { app: name } };
+  const template = podTemplate({ app: name }, options);
+  const spec = { replicas, serviceName: name, podManagementPolicy: 'Parallel', selector, template };
+  return JSON.stringify({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name }, spec });
+}
+
 /** Field of a Pod's spec that spreads Pods of one label `app` evenly over the nodes. Pure. */
 export function spreadOverNodes(app: string): JsonObject {
   const labelSelector = { matchLabels: { app } };
