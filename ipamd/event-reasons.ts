@@ -245,7 +245,7 @@ export const IPAMD_EVENTS = {
     type: 'Warning',
     objects: ['Pod'],
     cause: 'a Pod whose address is to be kept is on a node whose NodeENIConfig does not say `spec.enableStaticIP`',
-    cure: '`--enable-static-ip`, or label the Node `tke.cloud.tencent.com/static-ip=true`',
+    cure: '`--enable-static-ip=true`, or label the Node `tke.cloud.tencent.com/static-ip=true`',
   },
   AddressTaken: {
     type: 'Warning',

@@ -283,9 +283,9 @@ const STATIC_OPTIONS = {
   enableStaticIp: option(
     'Kept addresses',
     'enable-static-ip',
-    switchValue,
-    'false',
-    'Pods may keep their addresses (annotation vpc-ip-claim-delete-policy: Never), on nodes whose label tke.cloud.tencent.com/static-ip does not say otherwise.',
+    wordValue('auto', 'true', 'false'),
+    'auto',
+    'Pods may keep their addresses (annotation vpc-ip-claim-delete-policy: Never), on nodes whose label tke.cloud.tencent.com/static-ip does not say otherwise; auto: on nodes that have a spec.podCIDR, as those of a hybrid cluster have.',
   ),
   claimExpiredDurationMs: option(
     'Kept addresses',

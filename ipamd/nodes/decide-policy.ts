@@ -2,6 +2,7 @@ import { APPLIED_POLICY_ANNOTATION, NODE_ANNOTATION } from '../../crd/names.ts';
 import type { NodeSettings } from '../../crd/node-eni-config-annotations.ts';
 import type { NodeEniConfigSpec } from '../../crd/node-eni-config-fields.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import type { NodeEntry } from './node-entry.ts';
 
 /** The fields of the spec that policy writes, and people may. */
 export type PolicyFields = Pick<
@@ -151,7 +152,14 @@ export function readDesiredPodNum(annotations: Readonly<Record<string, string>>)
   return { value: isGood ? Number(text) : undefined, isGood };
 }
 
-/** Tells whether Pods of a node may keep their addresses: by its label, where that says true or false, else as the flag. Pure. */
-export function isStaticNode({ staticIpLabel }: { readonly staticIpLabel?: string }, flag: boolean): boolean {
-  return staticIpLabel === 'true' || (flag && staticIpLabel !== 'false');
+/**
+ * Tells whether Pods of a node may keep their addresses: by its label, where that says true or false, else as the flag; by
+ * default those of a hybrid cluster's nodes, which have a network for other Pods beside. Pure.
+ */
+export function isStaticNode(
+  { staticIpLabel, hasPodCidr }: Pick<NodeEntry, 'staticIpLabel' | 'hasPodCidr'>,
+  flag: 'auto' | 'true' | 'false',
+): boolean {
+  if (staticIpLabel === 'true' || staticIpLabel === 'false') return staticIpLabel === 'true';
+  return flag === 'auto' ? hasPodCidr === true : flag === 'true';
 }

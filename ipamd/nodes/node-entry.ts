@@ -40,6 +40,8 @@ export type NodeEntry = {
   readonly directEniLabel?: string;
   /** The label that says whether its Pods may keep their addresses. */
   readonly staticIpLabel?: string;
+  /** It has a network for Pods that have no address of the VPC: the cluster is a hybrid one. */
+  readonly hasPodCidr?: true;
 };
 
 /** A taint as the object has it. */
@@ -85,7 +87,12 @@ export function decodeNode(object: KubeObject): NodeEntry {
     ...(subnetsLabel === undefined ? {} : { subnetsLabel }),
     ...(directEniLabel === undefined ? {} : { directEniLabel }),
     ...(staticIpLabel === undefined ? {} : { staticIpLabel }),
+    ...(hasPodCidr(spec) ? { hasPodCidr: true } : {}),
   };
+}
+
+function hasPodCidr({ podCIDR, podCIDRs }: Readonly<Record<string, unknown>>): boolean {
+  return [podCIDR, ...(Array.isArray(podCIDRs) ? podCIDRs : [])].some((one) => typeof one === 'string' && one !== '');
 }
 
 /** Tells whether two entries lead to the same decisions: most changes of a Node are heartbeats. Pure. */

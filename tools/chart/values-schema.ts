@@ -108,10 +108,16 @@ function settingsSchema({ options }: SettingsProgram, taken: readonly string[]):
   };
 }
 
+/** YAML reads some words as switches. */
+function wordsType(words: readonly string[]): Schema {
+  const switches = words.flatMap((word) => (word === 'true' || word === 'false' ? [word === 'true'] : []));
+  return switches.length === 0 ? { type: 'string', enum: words } : { enum: [...words, ...switches] };
+}
+
 /** Words and switches are known here; what else a text has to be is checked by the program, which names all faults at once. */
 function typeOf({ value }: Option<unknown>): Schema {
   if (value.isList === true) return { type: ['string', 'array'], items: { type: 'string' } };
   if (value.metavar === '') return { type: 'boolean' };
-  if (/^[a-z-]+(\|[a-z-]+)+$/.test(value.metavar)) return { type: 'string', enum: value.metavar.split('|') };
+  if (/^[a-z-]+(\|[a-z-]+)+$/.test(value.metavar)) return wordsType(value.metavar.split('|'));
   return value.metavar === 'NUMBER' ? { type: 'number', minimum: 0 } : { type: 'string' };
 }

@@ -192,15 +192,19 @@ test('decidePolicy: turns kept addresses on, off again, and leaves what a person
   t.is(decidePolicy({ ...FACTS, isStatic: true, spec: { enableStaticIP: false } }).fields.enableStaticIP, false);
 });
 
-test('isStaticNode: the label goes before the flag, where it says true or false', (t) => {
+test('isStaticNode: the label goes before the flag, where it says true or false; auto asks for a Pod network', (t) => {
   const table = [undefined, 'true', 'false', 'perhaps'].map((staticIpLabel) => {
     const node = staticIpLabel === undefined ? {} : { staticIpLabel };
-    return [isStaticNode(node, false), isStaticNode(node, true)];
+    const hybrid = { ...node, hasPodCidr: true } as const;
+    return [
+      ...(['false', 'true', 'auto'] as const).map((flag) => isStaticNode(node, flag)),
+      ...(['false', 'auto'] as const).map((flag) => isStaticNode(hybrid, flag)),
+    ];
   });
   t.deepEqual(table, [
-    [false, true],
-    [true, true],
-    [false, false],
-    [false, true],
+    [false, true, false, false, true],
+    [true, true, true, true, true],
+    [false, false, false, false, false],
+    [false, true, false, false, true],
   ]);
 });

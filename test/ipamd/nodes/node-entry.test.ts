@@ -44,6 +44,14 @@ const NODE: KubeObject = {
   },
 };
 
+test('decodeNode: knows the node of a hybrid cluster by its network for Pods', (t) => {
+  const read = (spec: Readonly<Record<string, unknown>>) => decodeNode({ ...NODE, spec }).hasPodCidr;
+  t.deepEqual(
+    [{ podCIDR: '172.16.0.0/24' }, { podCIDRs: ['172.16.0.0/24'] }, { podCIDR: '' }, { podCIDRs: [] }, {}].map(read),
+    [true, true, undefined, undefined, undefined],
+  );
+});
+
 test('decodeNode: keeps what decisions need, whole taints among it', (t) => {
   t.deepEqual(decodeNode(NODE), {
     name: '10.0.0.1',

@@ -41,7 +41,7 @@ export const FLAGS: NodeSettingsFlags = {
   eniMinWarmTarget: 1,
   eniMaxWarmTarget: 1,
   enableDirectEni: false,
-  enableStaticIp: false,
+  enableStaticIp: 'auto',
   enableSecurityGroups: false,
   securityGroups: [],
   enableNodeCondition: false,
