@@ -65,6 +65,8 @@ export type ClusterVip = Identity & {
   readonly podKey: string;
   /** '' while it is kept for a Pod that is not there. */
   readonly podUid: string;
+  /** As ClusterClaim.isRecord. */
+  readonly isRecord: boolean;
   readonly subnetId: string;
   readonly nodeName: string;
   readonly eniId: string;
@@ -76,7 +78,21 @@ export type ClusterClaim = Identity & {
   readonly podUid: string;
   /** True when it outlives its Pod on purpose. */
   readonly isKept: boolean;
+  /** True for what ipamd writes of a Pod whose address is not kept. */
+  readonly isRecord: boolean;
+  readonly ips: readonly string[];
+  readonly nodeName: string;
+} & Standing;
+
+/** Where a claim stands. */
+export type Standing = {
   readonly phase: string;
+  /** What it waits for, or what is wrong; '' for nothing. */
+  readonly message: string;
+  /** Since when its condition Ready is as it is; 0 when not told. */
+  readonly sinceMs: number;
+  /** Since when it waits for a Pod of its name; undefined while it has one. */
+  readonly retainedMs: number | undefined;
 };
 
 /** A VpcENI. */
@@ -86,11 +102,18 @@ export type ClusterVeni = Identity & {
   /** `namespace/name`, '' when it is for no Pod. */
   readonly podKey: string;
   readonly isKept: boolean;
+  readonly isExclusive: boolean;
+  readonly phase: string;
   readonly intents: readonly WorkIntent[];
 };
 
 /** An EIPClaim; its key is the Pod's. */
-export type ClusterEip = Identity & { readonly isKept: boolean; readonly intents: readonly WorkIntent[] };
+export type ClusterEip = Identity & {
+  readonly isKept: boolean;
+  readonly publicIp: string;
+  readonly nodeName: string;
+  readonly intents: readonly WorkIntent[];
+} & Standing;
 
 /** A cloud call under way. */
 export type WorkIntent = {

@@ -34,9 +34,9 @@ const OPTIONS = {
 
 const POSITIONALS = {
   view: {
-    summary: 'what to show: nodes (default), subnets, enis or leaks',
+    summary: 'what to show: nodes (default), subnets, enis, kept or leaks',
     isOptional: true,
-    choices: ['nodes', 'subnets', 'enis', 'leaks'],
+    choices: ['nodes', 'subnets', 'enis', 'kept', 'leaks'],
   },
 } as const;
 
@@ -46,7 +46,7 @@ export type ClusterArgs = ArgsOf<typeof OPTIONS, typeof POSITIONALS>;
 /** `tke-eni cluster` */
 export const CLUSTER = defineCommand({
   name: 'cluster',
-  summary: 'show nodes, subnets, ENIs and leaks of the whole cluster',
+  summary: 'show nodes, subnets, ENIs, kept addresses and leaks of the whole cluster',
   description: `Works from anywhere with a kubeconfig: it asks the API server, and with --cloud the cloud, and no node. It changes
 nothing. The ClusterRole tke-eni-viewer has the rights that it needs; what may not be read is named, and the rest is shown.
 
@@ -59,6 +59,9 @@ with --sample from two looks, which tells a range.
 
 enis: every ENI with its node, state and addresses.
 
+kept: what belongs to a Pod's name: claims and EIPs by phase, those that wait or failed with the reason, addresses without a
+Pod by node and subnet, whole ENIs in use, spare and kept.
+
 leaks: addresses with two owners, Pods with an address that no NodeENIConfig has, records without a Pod or node, calls and
 deletions that hang; with --cloud also ENIs and addresses that only one side knows. It looks twice, and tells only what both
 looks saw and what is older than --grace.`,
@@ -67,9 +70,11 @@ looks saw and what is older than --grace.`,
   examples: [
     { line: 'tke-eni cluster', does: 'lists the nodes, those with problems first' },
     { line: 'tke-eni cluster subnets --cloud', does: 'tells how many addresses are left, and how long they last' },
+    { line: 'tke-eni cluster kept', does: 'tells which Pods wait for their address or EIP, and why' },
     { line: 'tke-eni cluster leaks --cloud', does: 'finds what is lost or double across cloud, objects and Pods' },
   ],
-  wrongMeans: 'a node has an error, a subnet is used up, or something leaked',
+  wrongMeans:
+    'a node has an error, a subnet is used up, a claim failed or waits for longer than --grace, or something leaked',
   needs: 'a kubeconfig with the rights of ClusterRole tke-eni-viewer; no root, no node',
   load: () => import('./run-cluster.ts'),
 });

@@ -13,6 +13,7 @@ import type {
   ClusterVeni,
   ClusterVip,
   Identity,
+  Standing,
   WorkIntent,
 } from './cluster-facts.ts';
 
@@ -65,6 +66,7 @@ export function decodeVip(object: KubeObject): ClusterVip {
     ip: canonicalAddress(textOf(spec['ip'])),
     podKey: podKeyOf(pod),
     podUid: textOf(pod['uid']),
+    isRecord: isRecordOfPod(object),
     subnetId: textOf(spec['subnetID']),
     nodeName: textOf(spec['nodeName']),
     eniId: textOf(status['eniID']),
@@ -75,9 +77,34 @@ export function decodeVip(object: KubeObject): ClusterVip {
 /** Reads a VpcIPClaim; what is malformed reads as absent. Pure. */
 export function decodeClaim(object: KubeObject): ClusterClaim {
   const spec = recordOf(object['spec']);
-  const phase = textOf(recordOf(object['status'])['phase']);
-  const isKept = spec['deletePolicy'] === 'Never' || phase === 'Retained';
-  return { ...identityOf(object), podUid: textOf(spec['podUID']), isKept, phase };
+  const status = recordOf(object['status']);
+  const standing = standingOf(status);
+  return {
+    ...identityOf(object),
+    ...standing,
+    podUid: textOf(spec['podUID']),
+    isKept: spec['deletePolicy'] === 'Never' || standing.phase === 'Retained',
+    isRecord: isRecordOfPod(object),
+    ips: textsOf(status['ips']).map(canonicalAddress),
+    nodeName: textOf(status['nodeName']),
+  };
+}
+
+/** What ipamd marks its records of Pods with, whose addresses nobody keeps. */
+const RECORD_LABEL = 'tke.cloud.tencent.com/record';
+
+function isRecordOfPod({ metadata }: KubeObject): boolean {
+  return metadata.labels?.[RECORD_LABEL] !== undefined;
+}
+
+function standingOf(status: Readonly<Record<string, unknown>>): Standing {
+  const ready = listOf(status['conditions']).find((one) => one['type'] === 'Ready');
+  return {
+    phase: textOf(status['phase']),
+    message: textOf(status['message']),
+    sinceMs: timeOf(textOf(ready?.['lastTransitionTime'])) ?? 0,
+    retainedMs: timeOf(textOf(status['retainedSince'])),
+  };
 }
 
 /** Reads a VpcENI; what is malformed reads as absent. Pure. */
@@ -90,6 +117,8 @@ export function decodeVeni(object: KubeObject): ClusterVeni {
     eniId: textOf(status['eniID']),
     podKey: podKeyOf(recordOf(spec['claimRef'])),
     isKept: status['retainedSince'] !== undefined,
+    isExclusive: spec['mode'] === 'direct-eni',
+    phase: textOf(status['phase']),
     intents: intentsOf(status['intents']),
   };
 }
@@ -98,8 +127,15 @@ export function decodeVeni(object: KubeObject): ClusterVeni {
 export function decodeEip(object: KubeObject): ClusterEip {
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
-  const isKept = spec['deletePolicy'] === 'Never' || status['phase'] === 'Retained';
-  return { ...identityOf(object), isKept, intents: intentsOf(status['intents']) };
+  const standing = standingOf(status);
+  return {
+    ...identityOf(object),
+    ...standing,
+    isKept: spec['deletePolicy'] === 'Never' || standing.phase === 'Retained',
+    publicIp: textOf(status['publicIP']),
+    nodeName: textOf(status['nodeName']),
+    intents: intentsOf(status['intents']),
+  };
 }
 
 /** Most objects have none: one for all of them. */

@@ -11,12 +11,14 @@ import { printView } from '../pool/print-view.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import type { ClusterArgs } from './command.ts';
 import { findEniRows } from './find-eni-rows.ts';
+import { findKept, isKeptWrong } from './find-kept.ts';
 import { findLeaks, seenTwice } from './find-leaks.ts';
 import { findNodeRows, totalsOf } from './find-node-rows.ts';
 import { findSubnetRows } from './find-subnet-rows.ts';
 import { lookAtCluster } from './look-at-cluster.ts';
 import type { ClusterPart } from './read-cluster.ts';
 import { renderEnis } from './render-enis.ts';
+import { renderKept } from './render-kept.ts';
 import { renderLeaks } from './render-leaks.ts';
 import { renderNodes } from './render-nodes.ts';
 import { renderSubnets } from './render-subnets.ts';
@@ -56,12 +58,13 @@ function refuseOdd({ view = 'nodes', sample, grace, cloud }: ClusterArgs): void 
     ...numbers
       .filter(([, value]) => !(value >= 0))
       .map(([name, value]) => `${name}: expected seconds, 0 or more, got ${value}`),
-    ...(cloud && view === 'nodes' ? ['--cloud: the view of nodes asks nothing of the cloud'] : []),
+    ...(cloud && ASKS_NO_CLOUD.includes(view) ? [`--cloud: the view of ${view} asks nothing of the cloud`] : []),
     ...(sample !== undefined && !LOOKS_TWICE.includes(view) ? [`--sample: the view of ${view} looks once`] : []),
   ];
   if (wrong.length > 0) throw new CliError('USAGE', wrong.join('; '), 'see tke-eni cluster --help');
 }
 
+const ASKS_NO_CLOUD: readonly string[] = ['nodes', 'kept'];
 const LOOKS_TWICE: readonly string[] = ['subnets', 'leaks'];
 
 type ViewContext = CommandContext & {
@@ -95,6 +98,14 @@ const showEnis: View = async ({ output }, context) => {
   return EXIT.ok;
 };
 
+const showKept: View = async ({ output, grace }, context) => {
+  const facts = await context.look(['pods', 'vips', 'claims', 'venis', 'eips']);
+  const kept = findKept(facts);
+  warn(context, [facts.pods, facts.vips, facts.claims, facts.venis, facts.eips]);
+  await printView(output, context, kept, (layout) => renderKept(kept, layout));
+  return isKeptWrong(kept, grace * 1_000) ? EXIT.wrong : EXIT.ok;
+};
+
 /** Longer than a record waits after something happened on its node (--record-delay of ipamd, 10 s). */
 const LEAKS_APART_S = 30;
 
@@ -118,6 +129,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   nodes: showNodes,
   subnets: showSubnets,
   enis: showEnis,
+  kept: showKept,
   leaks: showLeaks,
 };
 

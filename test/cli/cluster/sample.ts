@@ -214,3 +214,83 @@ export const SAMPLE: readonly KubeObject[] = [
   claimObject('web-1'),
   claimObject('web-2'),
 ];
+
+/** A cluster that keeps addresses, EIPs and whole ENIs: some in use, some waiting, one that failed. */
+export const KEPT_SAMPLE: readonly KubeObject[] = [
+  necObject(1, ['10.0.1.10'], {
+    status: {
+      eniInfos: [
+        directEni('eni-0000000a', '10.0.1.20', { namespace: 'shop', name: 'big-0', uid: 'uid-big-0' }),
+        directEni('eni-0000000b', '10.0.1.21', { namespace: 'shop', name: 'big-1' }),
+        directEni('eni-0000000c', '10.0.1.22'),
+        directEni('eni-0000000d', '10.0.1.23'),
+      ],
+    },
+  }),
+  necObject(2, ['10.0.2.10', '10.0.2.11']),
+  podObject('db-0', 'n1', ['10.0.1.10']),
+  podObject('big-0', 'n1', ['10.0.1.20']),
+  podObject('job-0', 'n1', ['10.0.1.23']),
+  podObject('web-0', 'n2', ['10.0.2.12']),
+  keptClaim('db-0', { phase: 'Bound', ips: ['10.0.1.10'], nodeName: 'n1' }),
+  keptClaim('db-1', { phase: 'Retained', ips: ['10.0.2.10'], nodeName: 'n2', retainedSince: '2026-03-01T09:00:00Z' }),
+  keptClaim('db-2', { phase: 'Retained', ips: ['10.0.2.11'], nodeName: 'n2', retainedSince: '2026-02-27T12:00:00Z' }),
+  keptClaim('db-3', { phase: 'Retained', ips: ['10.0.2.77'], retainedSince: '2026-03-01T11:00:00Z' }),
+  keptClaim('db-4', {
+    phase: 'Pending',
+    nodeName: 'n2',
+    message: '10.0.1.44 is of subnet-1 in zone ap-guangzhou-3, node n2 in zone ap-guangzhou-4',
+    conditions: [
+      { type: 'Ready', status: 'False', reason: 'AddressElsewhere', lastTransitionTime: '2026-03-01T11:15:00Z' },
+    ],
+  }),
+  keptClaim('db-5', {
+    phase: 'Failed',
+    message: '10.0.1.45 is taken: eni-99999999 of another cluster has it',
+    conditions: [
+      { type: 'Ready', status: 'False', reason: 'AddressTaken', lastTransitionTime: '2026-03-01T11:58:00Z' },
+    ],
+  }),
+  // The record of a Pod whose address nobody keeps.
+  claimObject('web-0', {}, { labels: { 'tke.cloud.tencent.com/record': 'pod' } }),
+  vipObject('10.0.1.10', 'db-0', 1),
+  keptVip('10.0.2.10', 'db-1', 'n2', 'eni-00000002'),
+  keptVip('10.0.2.11', 'db-2', 'n2', 'eni-00000002'),
+  keptVip('10.0.2.77', 'db-3', 'n2', undefined),
+  eipObject('db-0', { phase: 'Bound', publicIP: '203.0.113.5', nodeName: 'n1' }),
+  eipObject('db-1', { phase: 'Retained', publicIP: '203.0.113.6', retainedSince: OLD }),
+  eipObject('db-6', {
+    phase: 'Failed',
+    message: 'AllocateAddresses: AddressQuotaLimitExceeded: the quota of EIPs in the region is used up',
+    conditions: [{ type: 'Ready', status: 'False', reason: 'Failed', lastTransitionTime: '2026-03-01T10:00:00Z' }],
+  }),
+  veniObject('eni-0000000b', 'big-1', 'Attached'),
+  veniObject('eni-0000000e', 'big-2', 'Available'),
+];
+
+function directEni(eniID: string, primaryIP: string, claim?: object): object {
+  const mac = `20:90:6f:00:01:${eniID.slice(-2)}`;
+  const place = { subnetID: 'subnet-1', subnetCIDR: '10.0.1.0/24', gateway: '10.0.1.1', deviceIndex: 3 };
+  return { eniID, mac, mode: 'direct-eni', primaryIP, ...place, state: 'Attached', ...(claim && { claim }) };
+}
+
+function keptClaim(pod: string, status: object): KubeObject {
+  return { ...claimObject(pod, { deletePolicy: 'Never' }), status };
+}
+
+function keptVip(ip: string, pod: string, nodeName: string, eniID: string | undefined): KubeObject {
+  const vip = vipObject(ip, pod, 2);
+  const spec = { type: 'Pod', ip, claimRef: { namespace: 'shop', name: pod }, subnetID: 'subnet-2', nodeName };
+  return { ...vip, spec, status: { phase: 'Kept', ...(eniID && { eniID }) } };
+}
+
+function eipObject(pod: string, status: object): KubeObject {
+  const metadata = { name: pod, namespace: 'shop', uid: `uid-eip-${pod}`, creationTimestamp: OLD };
+  return { apiVersion: API_VERSION, kind: 'EIPClaim', metadata, spec: { deletePolicy: 'Never' }, status };
+}
+
+function veniObject(eniID: string, pod: string, phase: string): KubeObject {
+  const spec = { mode: 'direct-eni', subnetID: 'subnet-1', claimRef: { namespace: 'shop', name: pod } };
+  const metadata = { name: `tke-${eniID}`, uid: `uid-${eniID}`, creationTimestamp: OLD };
+  return { apiVersion: API_VERSION, kind: 'VpcENI', metadata, spec, status: { phase, eniID, retainedSince: OLD } };
+}

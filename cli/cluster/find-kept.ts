@@ -1,0 +1,145 @@
+import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
+import { ifKnown } from '../node/known.ts';
+import type { ClusterFacts, ClusterNec, Identity, Standing } from './cluster-facts.ts';
+
+/** Addresses, EIPs and ENIs that belong to a Pod's name. Undefined: that may not be read. */
+export type KeptView = {
+  readonly claims: PhaseCounts | undefined;
+  readonly eips: PhaseCounts | undefined;
+  /** Claims and EIPs whose Pod waits, those that failed first, then the oldest. */
+  readonly waiting: readonly WaitingRow[];
+  readonly idle: readonly IdleRow[] | undefined;
+  readonly exclusive: readonly ExclusiveRow[];
+};
+
+/** How many there are, in all and by phase; 'none' for those that say none. */
+export type PhaseCounts = { readonly total: number; readonly byPhase: Readonly<Record<string, number>> };
+
+/** A claim that has not what its Pod wants. */
+export type WaitingRow = {
+  readonly kind: 'address' | 'EIP';
+  /** `namespace/name` of the claim and of its Pod. */
+  readonly key: string;
+  readonly phase: string;
+  /** Milliseconds; undefined when not told since when. */
+  readonly ageMs: number | undefined;
+  readonly node: string;
+  readonly message: string;
+};
+
+/** Addresses that wait for a Pod of their name, on one node and of one subnet. */
+export type IdleRow = {
+  /** '' for those on no ENI. */
+  readonly node: string;
+  readonly subnetId: string;
+  readonly count: number;
+  /** How long the oldest has waited; undefined when not told. */
+  readonly oldestMs: number | undefined;
+};
+
+/** Whole ENIs for Pods, of one node. */
+export type ExclusiveRow = {
+  /** '' for those on no instance. */
+  readonly node: string;
+  /** Undefined when Pods may not be listed. */
+  readonly inUse: number | undefined;
+  readonly spare: number | undefined;
+  /** For a name without a Pod. */
+  readonly kept: number;
+};
+
+/** Counts what is kept for names of Pods, and lists what of it waits. Records of Pods without a kept address are left out. Pure. */
+export function findKept(facts: ClusterFacts): KeptView {
+  const claims = ifKnown(facts.claims)?.filter(({ isRecord }) => !isRecord);
+  const eips = ifKnown(facts.eips);
+  const waiting = [
+    ...(claims ?? []).flatMap((claim) => waitingRow('address', claim, facts.takenAtMs)),
+    ...(eips ?? []).flatMap((eip) => waitingRow('EIP', eip, facts.takenAtMs)),
+  ];
+  return {
+    claims: claims && countsOf(claims),
+    eips: eips && countsOf(eips),
+    waiting: waiting.toSorted(
+      (a, b) =>
+        Number(b.phase === 'Failed') - Number(a.phase === 'Failed') ||
+        (b.ageMs ?? 0) - (a.ageMs ?? 0) ||
+        compare(a.key, b.key),
+    ),
+    idle: idleRows(facts),
+    exclusive: exclusiveRows(facts),
+  };
+}
+
+/** Whether somebody has to look: a claim failed, or waits for longer than `graceMs`. Pure. */
+export function isKeptWrong({ waiting }: KeptView, graceMs: number): boolean {
+  return waiting.some(({ phase, ageMs = 0 }) => phase === 'Failed' || ageMs >= graceMs);
+}
+
+function countsOf(standings: readonly Standing[]): PhaseCounts {
+  const byPhase: Record<string, number> = {};
+  for (const { phase } of standings) {
+    const word = phase === '' ? 'none' : phase;
+    byPhase[word] = (byPhase[word] ?? 0) + 1;
+  }
+  return { total: standings.length, byPhase };
+}
+
+/** What a claim goes through until its Pod has what it wants; '' before ipamd said anything. */
+const ON_THE_WAY = new Set(['', 'Pending', 'Allocating', 'Binding', 'Failed']);
+
+function waitingRow(
+  kind: WaitingRow['kind'],
+  one: Identity & Standing & { readonly nodeName: string },
+  nowMs: number,
+): readonly WaitingRow[] {
+  if (!ON_THE_WAY.has(one.phase)) return [];
+  const sinceMs = one.sinceMs === 0 ? one.createdMs : one.sinceMs;
+  const ageMs = sinceMs === 0 ? undefined : Math.max(0, nowMs - sinceMs);
+  return [{ kind, key: one.key, phase: one.phase, ageMs, node: one.nodeName, message: one.message }];
+}
+
+/** VpcIPs have the subnet, claims have since when. */
+function idleRows(facts: ClusterFacts): readonly IdleRow[] | undefined {
+  const vips = ifKnown(facts.vips);
+  if (vips === undefined) return undefined;
+  const retained = new Map((ifKnown(facts.claims) ?? []).map(({ key, retainedMs }) => [key, retainedMs]));
+  const idle = vips.filter((vip) => !vip.isRecord && !vip.isEnis && vip.podKey !== '' && vip.podUid === '');
+  const groups = Map.groupBy(idle, ({ eniId, nodeName, subnetId }) => `${eniId === '' ? '' : nodeName}\t${subnetId}`);
+  const rows = [...groups].map(([key, members]): IdleRow => {
+    const [node = '', subnetId = ''] = key.split('\t');
+    const since = members.flatMap(({ podKey }) => retained.get(podKey) ?? []);
+    const oldestMs = since.length === 0 ? undefined : Math.max(0, facts.takenAtMs - Math.min(...since));
+    return { node, subnetId, count: members.length, oldestMs };
+  });
+  return rows.toSorted((a, b) => compare(a.node, b.node) || compare(a.subnetId, b.subnetId));
+}
+
+function exclusiveRows(facts: ClusterFacts): readonly ExclusiveRow[] {
+  const pods = ifKnown(facts.pods);
+  const podIps = pods === undefined ? undefined : new Set(pods.flatMap(({ ips }) => ips));
+  const rows = facts.necs.flatMap((nec) => exclusiveRow(nec, podIps));
+  const onNodes = new Set(facts.necs.flatMap(({ status }) => (status.eniInfos ?? []).map(({ eniID }) => eniID)));
+  const venis = ifKnown(facts.venis) ?? [];
+  const off = venis.filter(({ isExclusive, isKept, eniId }) => isExclusive && isKept && !onNodes.has(eniId)).length;
+  const rest: readonly ExclusiveRow[] = off === 0 ? [] : [{ node: '', inUse: 0, spare: 0, kept: off }];
+  return [...rest, ...rows.toSorted((a, b) => compare(a.node, b.node))];
+}
+
+function exclusiveRow(nec: ClusterNec, podIps: ReadonlySet<string> | undefined): readonly ExclusiveRow[] {
+  const enis = (nec.status.eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni');
+  if (enis.length === 0) return [];
+  const kept = enis.filter(({ claim }) => claim !== undefined && claim.uid === undefined).length;
+  const inUse = podIps && enis.filter((eni) => hasPod(eni, podIps)).length;
+  return [{ node: nec.key, inUse, spare: inUse === undefined ? undefined : enis.length - kept - inUse, kept }];
+}
+
+/** One that a claim's Pod has, or whose address a Pod says to have. */
+function hasPod({ claim, primaryIP, primaryIPv6 }: NodeEniInfo, podIps: ReadonlySet<string>): boolean {
+  if (claim !== undefined) return claim.uid !== undefined;
+  return [primaryIP, primaryIPv6].some((ip) => ip !== undefined && podIps.has(canonicalAddress(ip)));
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
