@@ -44,13 +44,24 @@ function fulfil(scene: Scene, wish: ClaimWish): Step {
   const { view } = scene;
   if (view.claimCallsElsewhere?.has(wish.key) === true)
     return waiting('another node has a call for it under way', OTHERS_LOOK_MS);
-  const refusal = view.refusals?.get(`claim/${wish.key}`);
-  if (view.blocked.has(`claim/${wish.key}`)) return waiting(refusal?.message ?? 'the cloud refused', refusal?.afterMs);
+  const refused = refusedKey(view, wish);
+  if (refused !== undefined) {
+    const refusal = view.refusals?.get(refused);
+    return waiting(refusal?.message ?? 'the cloud refused', refusal?.afterMs);
+  }
   const eni = scene.claims.eniOf.get(wish.key);
   if (eni === undefined) return makeEni(scene, wish);
   if (eni.state !== 'Attached') return waiting(`ENI ${eni.eniID} is being attached`);
   if (scene.busy.has(eni.eniID)) return waiting(CALL_UNDER_WAY.message, CALL_UNDER_WAY.afterMs);
   return wish.source === undefined ? assign(scene, wish, eni) : move(scene, wish, eni);
+}
+
+/** What was refused of one address is no word about another, nor about the claim. */
+function refusedKey({ blocked }: NodeView, wish: ClaimWish): string | undefined {
+  const key = `claim/${wish.key}`;
+  if (blocked.has(key)) return key;
+  const wanted = (wantedIpsOf(wish) ?? []).map((ip) => `${key}/${ip}`);
+  return wanted.every((one) => blocked.has(one)) ? wanted[0] : undefined;
 }
 
 /** The address is on no ENI. */
@@ -64,6 +75,7 @@ function assign(scene: Scene, wish: ClaimWish, eni: NodeEniInfo): Step {
     return begin(scene, 'AssignPrivateIpAddresses', { eniID, ipCount: 1, claim: wish.key });
   }
   const taken = takenIps(scene.status);
+  for (const ip of wanted) if (scene.view.blocked.has(`claim/${wish.key}/${ip}`)) taken.add(ip);
   for (const intent of scene.status.intents ?? []) for (const ip of intent.ips ?? []) taken.add(ip);
   const fitting = wanted.filter((ip) => subnetCIDR !== undefined && isInCidr(ip, subnetCIDR));
   const ip = fitting.find((one) => !taken.has(one));

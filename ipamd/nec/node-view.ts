@@ -71,7 +71,7 @@ export type NodeView = {
   /**
    * Keys of open breakers: `vpc-enis`, `instance-enis`, `eni-ips/<eniId>`, `subnet/<subnetId>` (of this node alone), and
    * `call/<action>` or `call/<action>/<eniId>` for what the cloud refused for another reason, `claim/<namespace>/<name>` for
-   * what it refused of one kept address.
+   * what it refused of a claim, `claim/<namespace>/<name>/<ip>` of one address for it.
    */
   readonly blocked: ReadonlySet<string>;
   /**

@@ -1,4 +1,5 @@
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { ClaimWish } from '../nec/claim-wish.ts';
 import type { Intent } from '../nec/decision.ts';
 import type { NodeProblem, NodeView, Refusal, SubnetChoice } from '../nec/node-view.ts';
 import { claimKey, DESCRIBE_CALL, instanceKey, ownKey, subnetKey } from './call-keys.ts';
@@ -77,7 +78,7 @@ function keysOf(name: string, status: NodeEniConfigStatus, facts: NodeFactParts)
     'call/CreateNetworkInterface',
     ...enis.flatMap((eni) => OF_ENI.map((action) => `call/${action}/${eni.eniID}`)),
     ...subnetIds.map(subnetKey),
-    ...[...(facts.claims?.keys() ?? [])].map(claimKey),
+    ...[...(facts.claims?.values() ?? [])].flatMap(claimKeysOf),
   ];
   return [
     ['vpc-enis', 'vpc-enis'],
@@ -86,6 +87,10 @@ function keysOf(name: string, status: NodeEniConfigStatus, facts: NodeFactParts)
     ...subnetIds.map((id) => [subnetKey(id), subnetKey(id)] as const),
     ...own.map((key) => [key, ownKey(name, key)] as const),
   ];
+}
+
+function claimKeysOf({ key, ip, ips = [] }: ClaimWish): readonly string[] {
+  return [claimKey(key), ...(ip === undefined ? ips : [ip]).map((one) => claimKey(key, one))];
 }
 
 function refusalsOf({ breakers }: NodeDeps, name: string, keys: readonly ViewKey[]): ReadonlyMap<string, Refusal> {

@@ -20,7 +20,7 @@ export function callKeysOf(node: string, intent: Intent, status: NodeEniConfigSt
   const instanceId = intent.instanceID ?? status.instanceID ?? '';
   const own = [ownKey(node, `call/${action}/${eniID}`)] as const;
   // What is refused of one kept address is no word about the ENI, nor about another's.
-  const ofClaim = intent.claim === undefined ? undefined : ownKey(node, claimKey(intent.claim));
+  const ofClaim = intent.claim === undefined ? undefined : ownKey(node, claimKey(intent.claim, intent.ips?.[0]));
   switch (action) {
     case 'CreateNetworkInterface':
       // Another subnet may do where this one does not.
@@ -75,9 +75,9 @@ export function ownKey(node: string, key: string): string {
   return `node/${node}/${key}`;
 }
 
-/** The key of what the cloud refuses of one kept address. */
-export function claimKey(claim: string): string {
-  return `claim/${claim}`;
+/** The key of what the cloud refuses of one kept address, or of any for a claim: the next address is another matter. */
+export function claimKey(claim: string, ip?: string): string {
+  return ip === undefined ? `claim/${claim}` : `claim/${claim}/${ip}`;
 }
 
 /** The key of a full subnet. */
