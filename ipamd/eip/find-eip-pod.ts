@@ -3,7 +3,7 @@ import { POD_ANNOTATION } from '../../crd/names.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { readClaimExpiry } from '../../crd/pod-wishes.ts';
 import { Faults } from '../../runtime/decode.ts';
-import type { PodFacts } from '../records/pod-facts.ts';
+import { type PodFacts, runtimeUidOf } from '../records/pod-facts.ts';
 import type { EipPod, EipTarget } from './eip-view.ts';
 
 /** Tells whether a Pod asks for an EIP, well or badly. Pure. */
@@ -46,5 +46,5 @@ function targetOf(pod: PodFacts, status: NodeEniConfigStatus | undefined): EipTa
 
 /** A kept address is the Pod's only while its mark says so. */
 function isFor(mark: { readonly uid?: string } | undefined, pod: PodFacts): boolean {
-  return mark === undefined || mark.uid === pod.uid;
+  return mark === undefined || mark.uid === runtimeUidOf(pod);
 }

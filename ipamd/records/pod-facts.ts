@@ -28,6 +28,8 @@ export type LastingFacts = {
   readonly owner?: PodOwner;
   /** By its annotation, else by its resources: who asks for an exclusive ENI by resource gets one. */
   readonly mode: 'route-eni' | 'direct-eni';
+  /** By which its node knows it, where that is not its uid in the API: of the mirror of a Pod from a kubelet's manifest. */
+  readonly runtimeUid?: string;
 };
 
 /** The controller of a Pod. */
@@ -53,6 +55,8 @@ export const POD_INDEXES = {
 
 const PHASES: readonly PodPhase[] = ['Pending', 'Running', 'Unknown'];
 const NO_ANNOTATIONS: Readonly<Record<string, string>> = Object.freeze({});
+/** On the mirror of a Pod that its kubelet has from a manifest: the uid of that Pod. */
+const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 const PREFIX = 'tke.cloud.tencent.com/';
 /** Hundreds of bytes a Pod that nobody here reads. */
 const SKIPPED: readonly string[] = [`${PREFIX}networks-status`];
@@ -94,6 +98,11 @@ export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined
 
 const READ_WISHES = new WeakMap<PodFacts['annotations'], ReadPodWishes>();
 
+/** The uid by which kubelet, runtime and agent of its node know a Pod: what fences an address or an ENI. Pure. */
+export function runtimeUidOf({ uid, lasting }: Pick<PodFacts, 'uid' | 'lasting'>): string {
+  return lasting?.runtimeUid ?? uid;
+}
+
 /** Reads what a Pod asks for by its annotations; once for all Pods of the same annotations. */
 export function wishesOf({ annotations }: Pick<PodFacts, 'annotations'>): ReadPodWishes {
   const known = READ_WISHES.get(annotations);
@@ -123,7 +132,8 @@ function lastingOf(object: KubeObject, annotations: PodFacts['annotations']): La
   const isLasting =
     wishes.isStatic || wishes.eip !== undefined || wishes.securityGroupIds !== undefined || faults.length > 0;
   if (!isLasting) return undefined;
-  const { labels = {}, ownerReferences = [] } = object.metadata;
+  const { labels = {}, ownerReferences = [], annotations: all = {} } = object.metadata;
+  const runtimeUid = all[MIRROR_ANNOTATION];
   const owner = ownerReferences.find(({ controller }) => controller === true);
   return {
     labels,
@@ -131,6 +141,7 @@ function lastingOf(object: KubeObject, annotations: PodFacts['annotations']): La
       ? {}
       : { owner: { apiVersion: owner.apiVersion, kind: owner.kind, name: owner.name, uid: owner.uid } }),
     mode: wishes.mode ?? (asksForEni(object) ? 'direct-eni' : 'route-eni'),
+    ...(runtimeUid === undefined ? {} : { runtimeUid }),
   };
 }
 

@@ -29,6 +29,7 @@ export type ClaimCall = {
 
 /** The live Pod of a claim's name that asks for what the claim is for. */
 export type ClaimPod = {
+  /** As its node knows it. */
   readonly uid: string;
   /** '' before it is scheduled. */
   readonly nodeName: string;

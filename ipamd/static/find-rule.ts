@@ -1,7 +1,7 @@
 import { LEAST_CLAIM_EXPIRY_MS, readClaimExpiry } from '../../crd/pod-wishes.ts';
 import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
 import { Faults } from '../../runtime/decode.ts';
-import { type PodFacts, type PodOwner, wishesOf } from '../records/pod-facts.ts';
+import { type PodFacts, type PodOwner, runtimeUidOf, wishesOf } from '../records/pod-facts.ts';
 import type { ClaimPod, ClaimRule } from './claim-view.ts';
 
 /**
@@ -20,7 +20,8 @@ export function findClaimPod(
   const isPrepared = mode === 'direct-eni' && wishes.securityGroupIds !== undefined;
   if (!wishes.isStatic && !isPrepared) return undefined;
   const said = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`);
-  return { uid: pod.uid, nodeName: pod.nodeName, labels, rule: { ...ruleOf(), ...configured(), faults: said } };
+  const uid = runtimeUidOf(pod);
+  return { uid, nodeName: pod.nodeName, labels, rule: { ...ruleOf(), ...configured(), faults: said } };
 
   function ruleOf(): Omit<ClaimRule, 'faults'> {
     const { claimExpiredMs, nominatedIp, nominatedSubnetIds, securityGroupIds } = wishes;

@@ -25,6 +25,9 @@ const CLOUD = {
 /** A sandbox: what really has an address on a node, whatever the API server says. */
 export type Sandbox = { readonly pod: string; readonly uid: string; readonly node: string; readonly ip: string };
 
+/** On the mirror of a Pod from a kubelet's manifest: the uid of that Pod. */
+export const MIRROR = 'kubernetes.io/config.mirror';
+
 const STEP_MS = 250;
 const LIMIT_MS = 900_000;
 
@@ -138,7 +141,8 @@ export class StaticCluster {
         status: { phase: 'Pending' },
       }),
     );
-    const uid = made.metadata.uid ?? `uid-${++this.#uids}`;
+    // The kubelet knows a Pod of its own manifest by another uid than that of its mirror.
+    const uid = annotations[MIRROR] ?? made.metadata.uid ?? `uid-${++this.#uids}`;
     if (node !== '') this.#started.set(uid, { pod: name, node });
     return uid;
   }

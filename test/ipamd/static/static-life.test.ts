@@ -1,5 +1,5 @@
 import test from 'ava';
-import { StaticCluster } from './static-cluster.ts';
+import { MIRROR, StaticCluster } from './static-cluster.ts';
 
 test('startIpamd: gives a static Pod an address, keeps it, moves it, and gives it back when it expires', async (t) => {
   const cluster = await StaticCluster.make({ a: 3, b: 3 }, ['--claim-expired-duration=5m']);
@@ -143,6 +143,19 @@ test('startIpamd: gives nothing on a node that keeps no addresses, and says so',
   t.is(cluster.ipOf(uid), undefined);
   await cluster.labelNode('a', 'tke.cloud.tencent.com/static-ip', 'true');
   await cluster.until(() => cluster.ipOf(uid) !== undefined, 'the label says nothing');
+  await cluster.stopIpamd();
+});
+
+test("startIpamd: gives a Pod from a kubelet's manifest its address by the uid that the kubelet knows, and keeps it", async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 });
+  await cluster.startIpamd();
+  const first = await cluster.createPod('web-a', 'a', { [MIRROR]: '0123456789abcdef0123456789abcdef' });
+  await cluster.until(() => cluster.ipOf(first) !== undefined, 'no address');
+  const ip = cluster.ipOf(first);
+  await cluster.deletePod('web-a');
+  const second = await cluster.createPod('web-a', 'a', { [MIRROR]: 'fedcba9876543210fedcba9876543210' });
+  await cluster.until(() => cluster.ipOf(second) !== undefined, 'not given again');
+  t.is(cluster.ipOf(second), ip);
   await cluster.stopIpamd();
 });
 
