@@ -219,6 +219,153 @@ const CASES: readonly Case[] = [
     atMinutes: 40,
     fires: 0,
   },
+  {
+    alert: 'TkeEniClaimsWaiting',
+    when: 'a Pod waits for its address for half an hour, and another waits for a node',
+    series: {
+      'tke_eni_ipamd_claims{reason="AddressElsewhere",node="a"}': '1x60',
+      'tke_eni_ipamd_claims{reason="PodUnscheduled",node="a"}': '1x60',
+      'tke_eni_ipamd_claims{reason="AddressBound",node="a"}': '40x60',
+    },
+    atMinutes: 30,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniClaimsWaiting',
+    when: 'Pods move for some minutes now and then',
+    series: { 'tke_eni_ipamd_claims{reason="HandOver",node="a"}': '1x9 0 1x9 0 1x9 0 1x30' },
+    atMinutes: 32,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniAddressTaken',
+    when: 'somebody has one of two addresses',
+    series: {
+      'tke_eni_ipamd_claims{reason="AddressTaken",node="a"}': '1x60',
+      'tke_eni_ipamd_leader{node="b"}': '0x60',
+    },
+    atMinutes: 10,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniClaimsDiffer',
+    when: 'what a look found is gone with the next one',
+    series: { 'tke_eni_ipamd_claim_differences{kind="in-cloud-only",node="a"}': '1x29 _x60' },
+    atMinutes: 80,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniClaimsDiffer',
+    when: 'differences stay',
+    series: { 'tke_eni_ipamd_claim_differences{kind="in-cloud-only",node="a"}': '1x120' },
+    atMinutes: 90,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniEipFailing',
+    when: 'the quota of EIPs is used up, and it is tried every ten minutes',
+    series: {
+      'tke_eni_ipamd_cloud_calls_total{action="AllocateAddresses",code="AddressQuotaLimitExceeded"}':
+        '1x9 2x9 3x9 4x9 5x9 6x9 7x9',
+      'tke_eni_ipamd_cloud_calls_total{action="AllocateAddresses",code="ok"}': '7x60',
+    },
+    atMinutes: 45,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniEipFailing',
+    when: 'the cloud throttles, and one Pod is refused once',
+    series: {
+      'tke_eni_ipamd_cloud_calls_total{action="AllocateAddresses",code="RequestLimitExceeded"}': '0+3x60',
+      'tke_eni_ipamd_cloud_calls_total{action="AssociateAddress",code="InvalidAddressState"}': '_x20 1x60',
+    },
+    atMinutes: 30,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniSchedulerNoLeader',
+    when: 'both replicas stand by',
+    series: { 'tke_eni_ip_scheduler_leading{node="a"}': '0x60', 'tke_eni_ip_scheduler_leading{node="b"}': '0x60' },
+    atMinutes: 5,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniSchedulerNoLeader',
+    when: 'none is there any more',
+    series: { 'tke_eni_ip_scheduler_leading{node="a"}': '1x60 _x60' },
+    atMinutes: 80,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniSchedulerNoLeader',
+    when: 'one leads and one stands by',
+    series: { 'tke_eni_ip_scheduler_leading{node="a"}': '1x90', 'tke_eni_ip_scheduler_leading{node="b"}': '0x90' },
+    atMinutes: 80,
+    fires: 0,
+  },
+  { alert: 'TkeEniSchedulerNoLeader', when: 'it is not installed', series: { x: '1x90' }, atMinutes: 80, fires: 0 },
+  {
+    alert: 'TkeEniSchedulerRefusing',
+    when: 'bindings fail',
+    series: { 'tke_eni_ip_scheduler_requests_total{verb="bind",outcome="internal",node="a"}': '0+1x60' },
+    atMinutes: 30,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniSchedulerRefusing',
+    when: 'a standby is asked, and requests are given up',
+    series: {
+      'tke_eni_ip_scheduler_requests_total{verb="filter",outcome="STANDBY",node="b"}': '0+9x60',
+      'tke_eni_ip_scheduler_requests_total{verb="filter",outcome="gone",node="a"}': '0+9x60',
+    },
+    atMinutes: 30,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniWebhookFailing',
+    when: 'a review could not be answered now and then',
+    series: { 'tke_eni_ip_webhook_requests_total{outcome="failed",node="a"}': '1x9 2x4 3x4 4x4 5x4 6x60' },
+    atMinutes: 22,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniWebhookFailing',
+    when: 'Pods are changed and left as they are',
+    series: {
+      'tke_eni_ip_webhook_requests_total{outcome="patched",node="a"}': '0+9x60',
+      'tke_eni_ip_webhook_requests_total{outcome="unchanged",node="a"}': '0+9x60',
+    },
+    atMinutes: 30,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniWebhookCertificate',
+    when: 'the certificate of one of two replicas ends in six days',
+    series: {
+      'tke_eni_ip_webhook_certificate_expiry_seconds{node="a"}': '518400x60',
+      'tke_eni_ip_webhook_certificate_expiry_seconds{node="b"}': '31536000x60',
+      'tke_eni_ip_webhook_certificate_problem{node="a"}': '0x60',
+    },
+    atMinutes: 20,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniWebhookCertificate',
+    when: 'the files are replaced one after the other',
+    series: {
+      'tke_eni_ip_webhook_certificate_expiry_seconds{node="a"}': '31536000x60',
+      'tke_eni_ip_webhook_certificate_problem{node="a"}': '0x9 1x2 0x60',
+    },
+    atMinutes: 20,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniWebhookRules',
+    when: 'its right to read them was taken away',
+    series: { 'tke_eni_ip_webhook_static_ip_configs_followed{node="a"}': '1x9 0x60' },
+    atMinutes: 25,
+    fires: 1,
+  },
 ];
 
 for (const { alert, when, series, atMinutes, fires } of CASES) {

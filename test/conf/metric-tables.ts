@@ -2,13 +2,15 @@ import { Histogram, type Metric, Registry } from 'prom-client';
 import { createMetrics } from '../../agent/observability/metrics.ts';
 import { createIpamdMetrics } from '../../ipamd/observability/metrics.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { createSchedulerMetrics } from '../../scheduler/observability/metrics.ts';
+import { createWebhookMetrics } from '../../webhook/metrics.ts';
 
-/** Each series name that a scrape of agent or ipamd may have, with its labels. */
+/** Each series name that a scrape of one of our processes may have, with its labels. */
 export type MetricTable = ReadonlyMap<string, ReadonlySet<string>>;
 
 type Known = { readonly name: string; readonly labelNames: readonly string[] };
 
-/** Makes agent's and ipamd's metrics, and looks at what they put into a registry: names, kinds, labels. */
+/** Makes everybody's metrics, and looks at what they put into a registry: names, kinds, labels. */
 export function metricTables(): MetricTable {
   const table = new Map<string, ReadonlySet<string>>();
   const register = Registry.prototype.registerMetric;
@@ -18,10 +20,10 @@ export function metricTables(): MetricTable {
   };
   try {
     createMetrics({ processMetrics: true });
-    createIpamdMetrics(systemClock, {
-      release: 'test',
-      usage: () => ({ residentBytes: 1, heapBytes: 1, cpuSeconds: 1 }),
-    });
+    const about = { release: 'test', usage: () => ({ residentBytes: 1, heapBytes: 1, cpuSeconds: 1 }) };
+    createIpamdMetrics(systemClock, about);
+    createSchedulerMetrics(systemClock, about);
+    createWebhookMetrics(about);
   } finally {
     Registry.prototype.registerMetric = register;
   }

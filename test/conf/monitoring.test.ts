@@ -4,6 +4,8 @@ import test from 'ava';
 import { parse, parseAllDocuments } from 'yaml';
 import { AGENT_PROGRAM } from '../../agent/config/options.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
+import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';
+import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { metricTables } from './metric-tables.ts';
 import { readPromql } from './promql.ts';
@@ -98,11 +100,13 @@ test('docs/runbooks: has one page for each alert, and no other', (t) => {
   );
 });
 
-const SOURCES = globSync('{agent,ipamd,kube,cloud}/**/*.ts', { cwd: ROOT })
+const SOURCES = globSync('{agent,ipamd,scheduler,webhook,kube,cloud}/**/*.ts', { cwd: ROOT })
   .map((path) => read(path))
   .join('\n');
 const FLAGS = new Set(
-  [AGENT_PROGRAM, IPAMD_PROGRAM].flatMap(({ options }) => Object.values(options)).map(({ flag }) => `--${flag}`),
+  [AGENT_PROGRAM, IPAMD_PROGRAM, SCHEDULER_PROGRAM, WEBHOOK_PROGRAM]
+    .flatMap(({ options }) => Object.values(options))
+    .map(({ flag }) => `--${flag}`),
 );
 /** Flags of kubectl and its like, and of helm. */
 const FLAGS_OF_TOOLS = new Set([
@@ -211,17 +215,19 @@ function isOverlap(a: GridPos, b: GridPos): boolean {
   return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 }
 
-test('pod-monitors.yaml: selects agents and ipamds by the labels of their Pods, and sets what alerts rely on', (t) => {
+test('pod-monitors.yaml: selects each component by the labels of their Pods, and sets what alerts rely on', (t) => {
   const podLabels = new Map(
-    ['agent/daemonset.yaml', 'ipamd/deployment.yaml'].map((file) => {
-      const { metadata, spec } = parse(read(`conf/kubernetes/${file}`)) as {
-        readonly metadata: { readonly name: string };
-        readonly spec: {
-          readonly template: { readonly metadata: { readonly labels: Readonly<Record<string, string>> } };
+    ['agent/daemonset.yaml', ...['ipamd', 'scheduler', 'webhook'].map((part) => `${part}/deployment.yaml`)].map(
+      (file) => {
+        const { metadata, spec } = parse(read(`conf/kubernetes/${file}`)) as {
+          readonly metadata: { readonly name: string };
+          readonly spec: {
+            readonly template: { readonly metadata: { readonly labels: Readonly<Record<string, string>> } };
+          };
         };
-      };
-      return [metadata.name, spec.template.metadata.labels];
-    }),
+        return [metadata.name, spec.template.metadata.labels];
+      },
+    ),
   );
   const monitors = parseAllDocuments(read('conf/monitoring/pod-monitors.yaml')).map(
     (document) =>
