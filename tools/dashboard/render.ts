@@ -1,6 +1,7 @@
 import { NODE_ROWS } from './node-panels.ts';
 import { OVERVIEW_ROWS } from './overview-panels.ts';
 import type { Panel, PanelRow } from './panel.ts';
+import { STATIC_ROWS } from './static-panels.ts';
 import { SUPPLY_ROWS } from './supply-panels.ts';
 
 const DATASOURCE = { type: 'prometheus', uid: '$datasource' } as const;
@@ -13,7 +14,7 @@ const SCHEMA_VERSION = 39;
 export function renderDashboard(): string {
   const panels: unknown[] = [];
   let top = 0;
-  for (const row of [...OVERVIEW_ROWS, ...SUPPLY_ROWS, ...NODE_ROWS]) {
+  for (const row of [...OVERVIEW_ROWS, ...SUPPLY_ROWS, ...STATIC_ROWS, ...NODE_ROWS]) {
     const placed = placeRow(row, panels.length + 1, top);
     panels.push(...placed.panels);
     top = placed.bottom;

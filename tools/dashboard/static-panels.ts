@@ -1,0 +1,111 @@
+import type { PanelRow } from './panel.ts';
+
+/** Panels of kept addresses and EIPs, and of the two components that go with them. */
+export const STATIC_ROWS: readonly PanelRow[] = [
+  {
+    title: 'Kept addresses, EIPs',
+    panels: [
+      {
+        title: 'Claims by how they stand',
+        kind: 'lines',
+        width: 8,
+        help: 'AddressBound and AddressRetained are at rest; the others should not stay. Reasons: docs/static-ip.md.',
+        lines: [['max by (reason) (tke_eni_ipamd_claims)', '{{reason}}']],
+      },
+      {
+        title: 'Differences between objects, nodes and cloud',
+        kind: 'lines',
+        width: 8,
+        help: 'Good: 0.',
+        lines: [['max by (kind) (tke_eni_ipamd_claim_differences)', '{{kind}}']],
+      },
+      {
+        title: 'Calls for EIPs by code',
+        kind: 'lines',
+        unit: 'ops',
+        width: 8,
+        help: 'Codes: docs/cloud-calls.md.',
+        lines: [
+          [
+            'sum by (action, code) (rate(tke_eni_ipamd_cloud_calls_total{action=~".*Address|(Allocate|Release|Describe)Addresses"}[$__rate_interval]))',
+            '{{action}} {{code}}',
+          ],
+        ],
+      },
+    ],
+  },
+  {
+    title: 'Scheduler extender',
+    panels: [
+      {
+        title: 'Leaders',
+        kind: 'number',
+        width: 4,
+        help: 'Replicas of the extender that lead. Good: 1; nothing where it is not installed.',
+        lines: [['sum(tke_eni_ip_scheduler_leading)', '']],
+      },
+      {
+        title: 'Requests of kube-scheduler by outcome',
+        kind: 'lines',
+        unit: 'ops',
+        width: 8,
+        help: 'STANDBY is the other replica; anything but ok, gone and STANDBY should be rare.',
+        lines: [
+          [
+            'sum by (verb, outcome) (rate(tke_eni_ip_scheduler_requests_total[$__rate_interval]))',
+            '{{verb}} {{outcome}}',
+          ],
+        ],
+      },
+      {
+        title: 'Time of an answer (nine of ten)',
+        kind: 'lines',
+        unit: 's',
+        width: 6,
+        help: 'Filters wait for the claim of a new Pod: up to seconds; others take a millisecond.',
+        lines: [
+          [
+            'histogram_quantile(0.9, sum by (le, verb) (rate(tke_eni_ip_scheduler_request_seconds_bucket[$__rate_interval])))',
+            '{{verb}}',
+          ],
+        ],
+      },
+      {
+        title: 'What it knows',
+        kind: 'lines',
+        width: 6,
+        help: 'Objects by kind; reservations are places promised to Pods that were not seen bound.',
+        lines: [['max by (kind) (tke_eni_ip_scheduler_index_objects)', '{{kind}}']],
+      },
+    ],
+  },
+  {
+    title: 'Webhook',
+    panels: [
+      {
+        title: 'Its certificate ends in',
+        kind: 'number',
+        unit: 's',
+        width: 4,
+        help: 'Of the replica whose certificate ends first.',
+        lines: [['min(tke_eni_ip_webhook_certificate_expiry_seconds) - time()', '']],
+      },
+      {
+        title: 'Reviews by outcome',
+        kind: 'lines',
+        unit: 'ops',
+        width: 10,
+        help: 'patched and unchanged are good.',
+        lines: [['sum by (outcome) (rate(tke_eni_ip_webhook_requests_total[$__rate_interval]))', '{{outcome}}']],
+      },
+      {
+        title: 'Warnings given to whoever created the Pod',
+        kind: 'lines',
+        unit: 'ops',
+        width: 10,
+        help: 'Annotations that cannot be read.',
+        lines: [['sum(rate(tke_eni_ip_webhook_warnings_total[$__rate_interval]))', 'warnings']],
+      },
+    ],
+  },
+];
