@@ -1,38 +1,49 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Server } from 'node:https';
 import { createSecureContext } from 'node:tls';
 import type { Clock } from './clock.ts';
 import { ConfigError, type Fault } from './decode.ts';
 import type { Logger } from './log.ts';
 
 /** Where a server's certificate chain and its key are, each PEM. Of a mounted Secret: `tls.crt` and `tls.key`. */
-export type TlsFiles = { readonly certFile: string; readonly keyFile: string };
+export type TlsFiles = {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Authorities of clients, a bundle in PEM; absent: clients need no certificate. */
+  readonly clientCaFile?: string;
+};
 
 /** A certificate chain and the key that fits it, as an HTTPS server takes them. */
 export type TlsPair = {
   readonly cert: string;
   readonly key: string;
+  /** Authorities whose clients are answered; absent: all are. */
+  readonly ca?: string;
   readonly minVersion: 'TLSv1.2';
   /** When the first certificate of the chain ends, milliseconds since the epoch. */
   readonly expiresMs: number;
 };
 
 /**
- * Reads a certificate and its key and checks that they fit each other.
- * @throws ConfigError with every fault: a file that cannot be read, that is no PEM, or a key of another certificate
+ * Reads a certificate and its key, and authorities of clients where there are such, and checks that they fit each other.
+ * @throws ConfigError with every fault: a file that cannot be read, that is no PEM or part of it, or a key of another
+ * certificate
  */
-export function readTlsFiles({ certFile, keyFile }: TlsFiles): TlsPair {
+export function readTlsFiles({ certFile, keyFile, clientCaFile }: TlsFiles): TlsPair {
   const faults: Fault[] = [];
   const cert = readText(certFile, 'a certificate in PEM', faults);
   const key = readText(keyFile, 'its private key in PEM', faults);
-  const expiresMs = cert === undefined ? undefined : readExpiry(certFile, cert, faults);
-  if (cert !== undefined && key !== undefined && expiresMs !== undefined) {
-    const fault = misfit(keyFile, cert, key);
-    if (fault === undefined) return { cert, key, minVersion: 'TLSv1.2', expiresMs };
-    faults.push(fault);
+  const expiresMs = cert === undefined ? undefined : readCertificates(certFile, cert, faults);
+  const fault =
+    cert === undefined || key === undefined || expiresMs === undefined ? undefined : misfit(keyFile, cert, key);
+  if (fault !== undefined) faults.push(fault);
+  const ca = clientCaFile === undefined ? undefined : readText(clientCaFile, 'certificates in PEM', faults);
+  // OpenSSL takes a bundle without any, and then refuses every client.
+  if (clientCaFile !== undefined && ca !== undefined) readCertificates(clientCaFile, ca, faults);
+  if (faults.length > 0 || cert === undefined || key === undefined || expiresMs === undefined) {
+    throw new ConfigError('TLS files', faults);
   }
-  throw new ConfigError('TLS files', faults);
+  return { cert, key, ...(ca === undefined ? {} : { ca }), minVersion: 'TLSv1.2', expiresMs };
 }
 
 /** Follows the files of a server; what it found last can be asked at any time. */
@@ -49,9 +60,9 @@ export type TlsFollower = {
   run(signal: AbortSignal): Promise<void>;
 };
 
-/** What a follower needs. `server` is any that took `pair` when it was made. */
+/** What a follower needs. `server` is any that took `pair` when it was made, such as one of `node:https`. */
 export type TlsFollowerDeps = {
-  readonly server: Pick<Server, 'setSecureContext'>;
+  readonly server: { setSecureContext(pair: TlsPair): void };
   readonly files: TlsFiles;
   readonly pair: TlsPair;
   readonly clock: Clock;
@@ -79,7 +90,7 @@ export function followTlsFiles({ server, files, pair: first, clock, log }: TlsFo
       return;
     }
     problem = undefined;
-    if (found.cert === pair.cert && found.key === pair.key) return;
+    if (found.cert === pair.cert && found.key === pair.key && found.ca === pair.ca) return;
     server.setSecureContext(found);
     pair = found;
     reloads += 1;
@@ -130,9 +141,21 @@ function readText(path: string, what: string, faults: Fault[]): string | undefin
 
 const MOST_CHARACTERS = 1_048_576;
 
-function readExpiry(path: string, cert: string, faults: Fault[]): number | undefined {
+const BEGIN = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----/g;
+const WHOLE = /-----BEGIN ((?:TRUSTED |X509 )?CERTIFICATE)-----[\s\S]+?-----END \1-----/g;
+
+/** Reads every certificate of a file, one half written too; returns when the first of them ends. */
+function readCertificates(path: string, pem: string, faults: Fault[]): number | undefined {
+  const whole = pem.match(WHOLE) ?? [];
+  const begun = pem.match(BEGIN)?.length ?? 0;
+  if (whole.length === 0 || whole.length < begun) {
+    const got = begun === 0 ? 'none' : `${begun}, of which ${whole.length} have an end`;
+    faults.push({ path, expected: 'a certificate in PEM', got });
+    return undefined;
+  }
   try {
-    return new X509Certificate(cert).validToDate.getTime();
+    const [firstMs] = whole.map((one) => new X509Certificate(one).validToDate.getTime());
+    return firstMs;
   } catch (error) {
     faults.push({ path, expected: 'a certificate in PEM', got: reasonOf(error) });
     return undefined;

@@ -5,9 +5,9 @@ import { ChangeSignal } from '../runtime/change-signal.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
+import { followTlsFiles, readTlsFiles, type TlsFiles, type TlsPair } from '../runtime/tls-files.ts';
 import type { SchedulerConfig } from './config/options.ts';
 import { type Followed, followCluster } from './follow-cluster.ts';
-import { type CertificateFiles, type Certificates, followCertificates, readCertificates } from './http/certificates.ts';
 import { type ExtenderServer, serveExtender, type VerbHandler } from './http/serve-extender.ts';
 import { SchedulerIndex } from './index/scheduler-index.ts';
 import { judgeLiveness } from './observability/health.ts';
@@ -76,7 +76,7 @@ class Scheduler implements RunningScheduler {
   readonly #ended = Promise.withResolvers<void>();
   #server: ExtenderServer | undefined;
   #endpoints: HttpEndpoints | undefined;
-  #certificates: Certificates | undefined;
+  #certificates: TlsPair | undefined;
   /** Aborted when another may lead; undefined while we do not. */
   #term: AbortSignal | undefined;
 
@@ -117,7 +117,7 @@ class Scheduler implements RunningScheduler {
     const { clock, log } = this.#runtime;
     const { listenAddress, bodyLimitMib, metricsAddress } = this.#config;
     const files = this.#files();
-    this.#certificates = files === undefined ? undefined : readCertificates(files);
+    this.#certificates = files === undefined ? undefined : readTlsFiles(files);
     this.#server = await serveExtender({
       address: listenAddress,
       ...(this.#certificates === undefined ? {} : { certificates: this.#certificates }),
@@ -167,10 +167,9 @@ class Scheduler implements RunningScheduler {
     const { clock, log, release } = this.#runtime;
     log.info('the scheduler extender starts', { release });
     const following = Object.values(this.#followed).map((informer) => informer.start(this.#life.signal));
-    const files = this.#files();
-    if (files !== undefined && this.#certificates !== undefined) {
-      const renew = (next: Certificates): void => this.#server?.renew(next);
-      following.push(followCertificates(files, this.#certificates, renew, { clock, log }, this.#life.signal));
+    const [files, pair, server] = [this.#files(), this.#certificates, this.#server];
+    if (files !== undefined && pair !== undefined && server !== undefined) {
+      following.push(followTlsFiles({ server, files, pair, clock, log }).run(this.#life.signal));
     }
     try {
       const synced = Promise.all(Object.values(this.#followed).map((informer) => informer.synced(this.#drain.signal)));
@@ -231,9 +230,11 @@ class Scheduler implements RunningScheduler {
     }
   }
 
-  #files(): CertificateFiles | undefined {
+  #files(): TlsFiles | undefined {
     const { tlsCertFile, tlsPrivateKeyFile, clientCaFile } = this.#config;
-    return tlsCertFile === '' ? undefined : { cert: tlsCertFile, key: tlsPrivateKeyFile, clientCa: clientCaFile };
+    if (tlsCertFile === '') return undefined;
+    const authorities = clientCaFile === '' ? {} : { clientCaFile };
+    return { certFile: tlsCertFile, keyFile: tlsPrivateKeyFile, ...authorities };
   }
 }
 

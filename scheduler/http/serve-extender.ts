@@ -3,7 +3,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { Certificates } from './certificates.ts';
+import type { TlsPair } from '../../runtime/tls-files.ts';
 import { readJson } from './read-json.ts';
 import { RenderedJson } from './rendered-json.ts';
 import { RequestError, type RequestErrorCode } from './request-error.ts';
@@ -19,7 +19,7 @@ export type ExtenderServerOptions = {
   /** `host:port`; port 0 takes any free one. */
   readonly address: string;
   /** Absent: plain HTTP. */
-  readonly certificates?: Certificates;
+  readonly certificates?: TlsPair;
   /** By name: `filter` is served as POST /filter. */
   readonly verbs: Readonly<Record<string, VerbHandler>>;
   /** Undefined while requests are answered, else why not. */
@@ -34,7 +34,7 @@ export type ExtenderServerOptions = {
 export type ExtenderServer = {
   readonly address: string;
   /** Serves new connections with other certificates; those that are there go on. */
-  renew(certificates: Certificates): void;
+  setSecureContext(certificates: TlsPair): void;
   /** Takes no more requests, lets those under way end for `graceMs`, then breaks them. */
   close(graceMs: number): Promise<void>;
 };
@@ -76,7 +76,7 @@ export async function serveExtender(options: ExtenderServerOptions): Promise<Ext
   const bound = await listen(server, options.address);
   return {
     address: bound,
-    renew: (next) => tls?.setSecureContext(next),
+    setSecureContext: (next) => tls?.setSecureContext(next),
     close: async (graceMs) => {
       front.isClosing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));

@@ -38,6 +38,37 @@ test('readTlsFiles: says that a key is of another certificate, and shows nothing
   t.notRegex(error?.message ?? '', /BEGIN|[A-Za-z0-9+/]{40}/);
 });
 
+test('readTlsFiles: refuses authorities of clients that are none, or half written', async (t) => {
+  const { certPath, keyPath, cert } = await makeKeyPair(folder, 'authority');
+  const clientCaFile = join(folder, 'clients.pem');
+  const files = { certFile: certPath, keyFile: keyPath, clientCaFile };
+  for (const [text, got] of [
+    ['', 'none'],
+    ['no certificate', 'none'],
+    [`${cert}${String(cert).slice(0, 200)}`, '2, of which 1 have an end'],
+  ] as const) {
+    writeFileSync(clientCaFile, text);
+    const error = t.throws(() => readTlsFiles(files), { instanceOf: ConfigError });
+    t.deepEqual(error?.faults, [{ path: clientCaFile, expected: 'a certificate in PEM', got }]);
+  }
+  writeFileSync(clientCaFile, `${cert}${cert}`);
+  t.is(readTlsFiles(files).ca, `${cert}${cert}`);
+});
+
+test('followTlsFiles: takes other authorities of clients', async (t) => {
+  const { certPath, keyPath, cert } = await makeKeyPair(folder, 'renewed');
+  const clientCaFile = join(folder, 'renewed.pem');
+  const files = { certFile: certPath, keyFile: keyPath, clientCaFile };
+  writeFileSync(clientCaFile, String(cert));
+  const taken: unknown[] = [];
+  const server = { setSecureContext: ({ ca }: { readonly ca?: string }) => taken.push(ca) };
+  const follower = followTlsFiles({ server, files, pair: readTlsFiles(files), clock: systemClock, log: silentLogger });
+  follower.look();
+  writeFileSync(clientCaFile, `${cert}${cert}`);
+  follower.look();
+  t.deepEqual(taken, [`${cert}${cert}`]);
+});
+
 test('readTlsFiles: tells when the certificate ends', async (t) => {
   await makeKeyPair(folder, 'ends');
   const { expiresMs } = readTlsFiles(filesOf('ends'));

@@ -6,14 +6,13 @@ import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import { silentLogger } from '../../runtime/log.ts';
+import { followTlsFiles, readTlsFiles } from '../../runtime/tls-files.ts';
 import { readSchedulerConfig } from '../../scheduler/config/scheduler-config.ts';
-import { followCertificates, readCertificates } from '../../scheduler/http/certificates.ts';
 import { type ExtenderServer, type ExtenderServerOptions, serveExtender } from '../../scheduler/http/serve-extender.ts';
 import { preempt } from '../../scheduler/verbs/preempt.ts';
 import { prioritize } from '../../scheduler/verbs/prioritize.ts';
 import { makeKeyPair } from '../kube-api/pki.ts';
 import { createTempDir } from '../support/temp-dir.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { rebuilt } from './index-scene.ts';
 import { necOf, podOf } from './scheduler-scene.ts';
 
@@ -161,49 +160,35 @@ test('serveExtender: ends what is under way before it closes', async (t) => {
   await t.throwsAsync(post(server, '/prioritize', GOOD));
 });
 
-test('followCertificates: serves new connections with the new certificate, and keeps those that are there', async (t) => {
+test('serveExtender: serves new connections with the new certificate, and keeps those that are there', async (t) => {
   const folder = createTempDir('tls');
   t.teardown(() => folder.close());
   const [first, second] = [await makeKeyPair(folder.path, 'first'), await makeKeyPair(folder.path, 'second')];
-  const files = { cert: folder.join('tls.crt'), key: folder.join('tls.key'), clientCa: '' };
+  const files = { certFile: folder.join('tls.crt'), keyFile: folder.join('tls.key') };
   const install = (pair: typeof first, what: readonly ('cert' | 'key')[]): void => {
-    if (what.includes('cert')) copyFileSync(pair.certPath, files.cert);
-    if (what.includes('key')) copyFileSync(pair.keyPath, files.key);
+    if (what.includes('cert')) copyFileSync(pair.certPath, files.certFile);
+    if (what.includes('key')) copyFileSync(pair.keyPath, files.keyFile);
   };
   install(first, ['cert', 'key']);
-  const certificates = readCertificates(files);
+  const certificates = readTlsFiles(files);
   const server = await serve(t, { certificates });
-  const stop = new AbortController();
-  const tick = { resolve: () => {} };
-  const sleep = async (): Promise<void> => {
-    const next = Promise.withResolvers<void>();
-    tick.resolve = next.resolve;
-    await next.promise;
-  };
-  const deps = { clock: { ...systemClock, sleep }, log: silentLogger };
-  const following = followCertificates(files, certificates, (next) => server.renew(next), deps, stop.signal);
+  const follower = followTlsFiles({ server, files, pair: certificates, clock: systemClock, log: silentLogger });
   const agent = new Agent({ keepAlive: true, ca: [first.cert, second.cert] });
   t.teardown(() => agent.destroy());
   const before = await postTls(server, agent);
   t.is(before.subject, 'first');
 
   install(second, ['cert']);
-  tick.resolve();
-  await systemClock.sleep(50);
+  follower.look();
   // Half of a pair is no pair: the one before serves on.
   t.is((await postTls(server, new Agent({ ca: [first.cert, second.cert] }))).subject, 'first');
   install(second, ['key']);
-  tick.resolve();
-  const renewed = async () =>
-    (await postTls(server, new Agent({ ca: [first.cert, second.cert] }))).subject === 'second';
-  await waitUntil(renewed, { what: 'the new certificate' });
+  follower.look();
+  t.is((await postTls(server, new Agent({ ca: [first.cert, second.cert] }))).subject, 'second');
   const again = await postTls(server, agent);
   t.is(again.status, 200);
   t.true(again.isReused);
   t.is(again.subject, 'first');
-  stop.abort();
-  tick.resolve();
-  await following;
 });
 
 test('serveExtender: with authorities of clients, answers none without a certificate of theirs, and speaks TLS 1.2 at least', async (t) => {
@@ -214,7 +199,11 @@ test('serveExtender: with authorities of clients, answers none without a certifi
     await makeKeyPair(folder.path, 'client'),
     await makeKeyPair(folder.path, 'stranger'),
   ];
-  const certificates = readCertificates({ cert: own.certPath, key: own.keyPath, clientCa: client.certPath });
+  const certificates = readTlsFiles({
+    certFile: own.certPath,
+    keyFile: own.keyPath,
+    clientCaFile: client.certPath,
+  });
   const server = await serve(t, { certificates });
   const known = new Agent({ ca: own.cert, cert: client.cert, key: client.key });
   t.is((await postTls(server, known)).status, 200);
@@ -236,17 +225,6 @@ test('serveExtender: with authorities of clients, answers none without a certifi
     socket.once('error', reject);
   });
   await t.throwsAsync(old);
-});
-
-test('readCertificates: names the file that is wrong', async (t) => {
-  const folder = createTempDir('tls');
-  t.teardown(() => folder.close());
-  const [one, other] = [await makeKeyPair(folder.path, 'one'), await makeKeyPair(folder.path, 'other')];
-  const missing = folder.join('none.crt');
-  const faultOf = (cert: string, key: string) =>
-    t.throws(() => readCertificates({ cert, key, clientCa: '' }), { instanceOf: ConfigError })?.message ?? '';
-  t.true(faultOf(missing, one.keyPath).includes(`${missing}: expected a PEM file`));
-  t.true(faultOf(one.certPath, other.keyPath).includes(one.certPath));
 });
 
 test('readSchedulerConfig: names every fault at once', (t) => {
