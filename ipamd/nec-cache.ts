@@ -1,5 +1,6 @@
 import { type NodeEniConfig, nodeEniConfig, unknownFields } from '../crd/node-eni-config.ts';
 import type { KubeObject } from '../kube/kube-client.ts';
+import { withoutManagedFields } from '../kube/managed-fields.ts';
 import { type Fault, Faults, isRecord } from '../runtime/decode.ts';
 import type { NecEntry as NodeNecEntry } from './node/nec-entry.ts';
 
@@ -35,13 +36,6 @@ function decode(object: KubeObject): Decoded {
   const faults = new Faults();
   const decoded = nodeEniConfig(object, '', faults);
   return { decoded, faults: faults.list };
-}
-
-/** The API server keeps what a write leaves out, and it is half of the object. */
-function withoutManagedFields(object: KubeObject): KubeObject {
-  if (!('managedFields' in object.metadata)) return object;
-  const { managedFields: _, ...metadata } = object.metadata as KubeObject['metadata'] & { managedFields?: unknown };
-  return { ...object, metadata };
 }
 
 function sharingParts(object: KubeObject, decoded: NodeEniConfig): KubeObject {

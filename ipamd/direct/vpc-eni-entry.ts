@@ -1,5 +1,6 @@
 import { CLOUD_FINALIZER, ENI_ZONE_LABEL } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
+import { withoutManagedFields } from '../../kube/managed-fields.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
 /** What ipamd keeps of a VpcENI. */
@@ -59,7 +60,7 @@ export function decodeVpcEni(object: KubeObject): VpcEniEntry {
     retainedSince: textOf(status['retainedSince']),
     isLeaving: deletionTimestamp !== undefined,
     hasFinalizer: finalizers.includes(CLOUD_FINALIZER),
-    object,
+    object: withoutManagedFields(object),
   };
 }
 

@@ -1,5 +1,6 @@
 import { type EipClaim, eipClaim } from '../../crd/eip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
+import { withoutManagedFields } from '../../kube/managed-fields.ts';
 import { Faults } from '../../runtime/decode.ts';
 
 /** What is kept of every EIPClaim. */
@@ -20,7 +21,7 @@ const EIP_ID = /eip-[a-z0-9]{1,32}/g;
 /** Reads an EIPClaim for an informer. Pure. */
 export function decodeEipClaim(object: KubeObject): EipClaimEntry {
   const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
-  const claim = eipClaim(object, '', new Faults());
+  const claim = eipClaim(withoutManagedFields(object), '', new Faults());
   const status = claim?.status;
   const ofIntents = (status?.intents ?? []).map(({ eipID }) => eipID);
   // Of what cannot be read, whatever looks like an EIP is taken for its own.

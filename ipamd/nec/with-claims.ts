@@ -30,30 +30,32 @@ type Marking = { readonly view: NodeView; readonly standings: ClaimStandings; re
 
 /** Marks addresses without a mark that belong to a claim, unless another Pod has them by the API server's word. */
 function withMarks(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
-  const owners = ownersOf(view);
-  if (owners.size === 0) return status;
+  const ownerOf = ownersOf(view);
   const enis = (status.eniInfos ?? []).map((eni) => {
-    if (!isShared(eni) || !(eni.addresses ?? []).some((address) => isUnmarked(view, owners, address))) return eni;
+    if (!isShared(eni) || !(eni.addresses ?? []).some((address) => isUnmarked(view, ownerOf, address))) return eni;
     const addresses = (eni.addresses ?? []).map((address) =>
-      isUnmarked(view, owners, address) ? { ...address, claim: claimMarkOf(owners.get(address.ip) ?? '') } : address,
+      isUnmarked(view, ownerOf, address) ? { ...address, claim: claimMarkOf(ownerOf(address.ip) ?? '') } : address,
     );
     return { ...eni, addresses };
   });
   return withEnis(status, enis);
 }
 
-function isUnmarked({ inUse }: NodeView, owners: ReadonlyMap<string, string>, address: NodeEniAddress): boolean {
+function isUnmarked({ inUse }: NodeView, ownerOf: OwnerOf, address: NodeEniAddress): boolean {
   const { ip, state, claim } = address;
-  return claim === undefined && state === 'Assigned' && owners.has(ip) && inUse?.has(ip) !== true;
+  return claim === undefined && state === 'Assigned' && ownerOf(ip) !== undefined && inUse?.has(ip) !== true;
 }
 
-/** Claims by the address that is theirs. */
-function ownersOf({ reservedIps, claims }: NodeView): ReadonlyMap<string, string> {
-  const owners = new Map(reservedIps ?? []);
+/** The claim whose an address is. */
+type OwnerOf = (ip: string) => string | undefined;
+
+/** Those of the whole cluster are many, and are looked up as they are: each look of each node would copy them all. */
+function ownersOf({ reservedIps, claims }: NodeView): OwnerOf {
+  const wanted = new Map<string, string>();
   for (const { key, mode, want, ip } of claims?.values() ?? []) {
-    if (mode === 'route-eni' && want === 'here' && ip !== undefined && !owners.has(ip)) owners.set(ip, key);
+    if (mode === 'route-eni' && want === 'here' && ip !== undefined && !wanted.has(ip)) wanted.set(ip, key);
   }
-  return owners;
+  return (ip) => reservedIps?.get(ip) ?? wanted.get(ip);
 }
 
 /** Another node's object has it on an ENI of its own: the cloud has moved it. */

@@ -2,6 +2,7 @@ import { NODE_NAME_LABEL } from '../../crd/names.ts';
 import { type VpcIp, vpcIp } from '../../crd/vpc-ip.ts';
 import { type VpcIpClaim, vpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
+import { withoutManagedFields } from '../../kube/managed-fields.ts';
 import { type Decoder, type Fault, Faults, isRecord } from '../../runtime/decode.ts';
 
 /**
@@ -24,7 +25,7 @@ export type VipFacts = {
   readonly ip: string;
   readonly eniId: string;
   readonly assignmentId: string;
-  /** Of what is no record: the whole object. */
+  /** Of what is no record: the whole object, without `metadata.managedFields`. */
   readonly kept?: Kept<VpcIp>;
 };
 
@@ -43,7 +44,7 @@ export type ClaimFacts = {
   readonly podUid: string;
   readonly ips: readonly string[];
   readonly eniId: string;
-  /** Of what is no record: the whole object. */
+  /** Of what is no record: the whole object, without `metadata.managedFields`. */
   readonly kept?: Kept<VpcIpClaim>;
 };
 
@@ -102,7 +103,7 @@ export function decodeClaim(object: KubeObject): ClaimFacts {
 function keptOf<T>(object: KubeObject, decoder: Decoder<T>): { readonly kept?: Kept<T> } {
   if (identityOf(object).isRecord) return {};
   const faults = new Faults();
-  const decoded = decoder(object, '', faults);
+  const decoded = decoder(withoutManagedFields(object), '', faults);
   return { kept: { decoded: faults.list.length > 0 ? undefined : decoded, faults: faults.list } };
 }
 

@@ -10,7 +10,7 @@ export class ClaimBook {
   readonly #byNode = new Map<string, Wishes>();
   readonly #nodesOf = new Map<string, ReadonlySet<string>>();
   readonly #ipsOf = new Map<string, readonly string[]>();
-  #reserved: ReadonlyMap<string, string> = new Map();
+  readonly #reserved = new Map<string, string>();
   #isComplete = false;
 
   /** From when every claim was decided on once; before, what it does not have says nothing. */
@@ -28,7 +28,10 @@ export class ClaimBook {
     return this.#isComplete ? (this.#byNode.get(nodeName) ?? NONE) : undefined;
   }
 
-  /** Addresses that claims have, by address: whoever is given one by chance gives it to the claim. */
+  /**
+   * Addresses that claims have, by address: whoever is given one by chance gives it to the claim. One map that goes on
+   * with the book: a copy for each change would be as much work as there are claims, for each of them.
+   */
   reservedIps(): ReadonlyMap<string, string> {
     return this.#reserved;
   }
@@ -56,10 +59,8 @@ export class ClaimBook {
   #reserve(key: string, ips: readonly string[]): void {
     const before = this.#ipsOf.get(key) ?? [];
     if (isDeepStrictEqual(before, ips)) return;
-    const next = new Map(this.#reserved);
-    for (const ip of before) if (next.get(ip) === key) next.delete(ip);
-    for (const ip of ips) next.set(ip, key);
-    this.#reserved = next;
+    for (const ip of before) if (this.#reserved.get(ip) === key) this.#reserved.delete(ip);
+    for (const ip of ips) this.#reserved.set(ip, key);
     if (ips.length === 0) this.#ipsOf.delete(key);
     else this.#ipsOf.set(key, ips);
   }
