@@ -44,8 +44,18 @@ const OF_NEC: Readonly<Record<keyof typeof NODE_ENI_CONFIG_ANNOTATION, Described
     effect: 'spare addresses of the node above which some are given back',
     otherwise: '`spec.routeENIIPMaxWarmTarget`, made of `--ip-max-warm-target`',
   },
-  directMinWarm: { form: WARM_MIN, readBy: 'ipamd', effect: 'checked; nothing acts on it yet', otherwise: '' },
-  directMaxWarm: { form: WARM_MAX, readBy: 'ipamd', effect: 'checked; nothing acts on it yet', otherwise: '' },
+  directMinWarm: {
+    form: WARM_MIN,
+    readBy: 'agent, ipamd',
+    effect: 'spare exclusive ENIs of the node below which more are asked for',
+    otherwise: '`spec.directENIMinWarmTarget`, made of `--eni-min-warm-target`',
+  },
+  directMaxWarm: {
+    form: WARM_MAX,
+    readBy: 'agent, ipamd',
+    effect: 'spare exclusive ENIs of the node above which some are given back',
+    otherwise: '`spec.directENIMaxWarmTarget`, made of `--eni-max-warm-target`',
+  },
   routeMaxAttach: {
     form: '0 to 64 in quotes, not below the shared ENIs in use',
     readBy: 'ipamd',
@@ -59,10 +69,10 @@ const OF_NEC: Readonly<Record<keyof typeof NODE_ENI_CONFIG_ANNOTATION, Described
     otherwise: 'what the instance may have, `spec.maxIPPerENI`',
   },
   directMaxAttach: {
-    form: '0 to 64 in quotes',
-    readBy: 'ipamd',
-    effect: 'checked; nothing acts on it yet',
-    otherwise: '',
+    form: '0 to 64 in quotes, not below the exclusive ENIs in use',
+    readBy: 'agent, ipamd',
+    effect: 'most exclusive ENIs on the node, kept ones included',
+    otherwise: 'what the instance may have, `spec.maxDirectENI`; without one the node serves none',
   },
 };
 
