@@ -1,4 +1,5 @@
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { isReservedSubnet } from './reserved-subnets.ts';
 import type { Scene } from './scene.ts';
 import { isUsable, roomOf } from './supply.ts';
 import { ipv4CountOf } from './with-enis.ts';
@@ -31,7 +32,8 @@ function roomsOf({ view, status, supply, claims }: Scene): readonly EniRoom[] {
   return (status.eniInfos ?? []).flatMap((eni) => {
     const { eniID, subnetID = '' } = eni;
     const keys = [`eni-ips/${eniID}`, `subnet/${subnetID}`, `call/AssignPrivateIpAddresses/${eniID}`];
-    const isOpen = isUsable(eni) && eni.state !== 'Detaching' && !keys.some((key) => view.blocked.has(key));
+    const isOurs = isUsable(eni) && !isReservedSubnet(view, subnetID);
+    const isOpen = isOurs && eni.state !== 'Detaching' && !keys.some((key) => view.blocked.has(key));
     const room =
       isOpen && !full.has(subnetID) ? roomOf(eni, status, supply.perEni) - (claims.reserved.get(eniID) ?? 0) : 0;
     return room > 0 ? [{ eni, room }] : [];

@@ -2,6 +2,7 @@ import { isInCidr } from '../../crd/ip-text.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { ClaimWish } from './claim-wish.ts';
 import type { NodeView } from './node-view.ts';
+import { isReservedSubnet } from './reserved-subnets.ts';
 import { isUsable, roomOf } from './supply.ts';
 import { unmetWishes } from './unmet-wishes.ts';
 import { ipv4CountOf } from './with-enis.ts';
@@ -28,7 +29,7 @@ export function claimPlacesOf(view: NodeView, status: NodeEniConfigStatus, perEn
   const rank = (eni: NodeEniInfo) => (eni.state === 'Attached' ? 0 : 2) + (busy.has(eni.eniID) ? 1 : 0);
   for (const wish of open) {
     const [best] = enis
-      .filter((eni) => fitsEni(wish, eni) && roomOf(eni, status, perEni) > (reserved.get(eni.eniID) ?? 0))
+      .filter((eni) => fitsEni(view, wish, eni) && roomOf(eni, status, perEni) > (reserved.get(eni.eniID) ?? 0))
       .sort((one, other) => rank(one) - rank(other) || ipv4CountOf(other) - ipv4CountOf(one));
     if (best === undefined) continue;
     reserved.set(best.eniID, (reserved.get(best.eniID) ?? 0) + 1);
@@ -43,15 +44,21 @@ export function wantedIpsOf({ ip, ips, source }: ClaimWish): readonly string[] |
   return source === undefined ? ips : [];
 }
 
-/** Tells whether a subnet will do for a wish. Pure. */
-export function fitsSubnet(wish: ClaimWish, subnetId: string | undefined, cidr: string | undefined): boolean {
+/** Tells whether a subnet will do for a wish: one that is for those who name it only for a wish that names it. Pure. */
+export function fitsSubnet(
+  view: NodeView,
+  wish: ClaimWish,
+  subnetId: string | undefined,
+  cidr: string | undefined,
+): boolean {
   if (wish.subnetIds !== undefined && (subnetId === undefined || !wish.subnetIds.includes(subnetId))) return false;
   const wanted = wantedIpsOf(wish);
+  if (wanted === undefined && wish.subnetIds === undefined && isReservedSubnet(view, subnetId)) return false;
   return wanted === undefined || (cidr !== undefined && wanted.some((ip) => isInCidr(ip, cidr)));
 }
 
-function fitsEni(wish: ClaimWish, { subnetID, subnetCIDR }: NodeEniInfo): boolean {
-  return fitsSubnet(wish, subnetID, subnetCIDR);
+function fitsEni(view: NodeView, wish: ClaimWish, { subnetID, subnetCIDR }: NodeEniInfo): boolean {
+  return fitsSubnet(view, wish, subnetID, subnetCIDR);
 }
 
 function takesAddresses({ blocked, stuck }: NodeView, eni: NodeEniInfo): boolean {

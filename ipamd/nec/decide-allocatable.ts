@@ -3,6 +3,7 @@ import { LEAST_FREE_IPS } from './choose-subnet.ts';
 import { isDirectCreation } from './direct-creation.ts';
 import { placesLeft } from './eni-places.ts';
 import type { NodeView } from './node-view.ts';
+import { isReservedSubnet } from './reserved-subnets.ts';
 import { isUsable, roomOf, type Supply, sumOf, supplyOf, unseenCreations } from './supply.ts';
 import { assignedIpv4Of, isShared } from './with-enis.ts';
 
@@ -103,7 +104,7 @@ function isOfUse({ stuck }: NodeView, eni: NodeEniInfo): boolean {
 function onEnis({ view, status, supply, shut, free }: Room): number {
   const open = (status.eniInfos ?? []).filter((eni) => {
     const keys = [`eni-ips/${eni.eniID}`, `call/AssignPrivateIpAddresses/${eni.eniID}`];
-    return isOfUse(view, eni) && !keys.some((key) => shut.has(key));
+    return isOfUse(view, eni) && !isReservedSubnet(view, eni.subnetID) && !keys.some((key) => shut.has(key));
   });
   return sumOf(open, (eni) => take(free, eni.subnetID ?? '', roomOf(eni, status, supply.perEni)));
 }

@@ -95,7 +95,7 @@ function move(scene: Scene, { key, ip, source }: ClaimWish, { eniID }: NodeEniIn
 /** No ENI that will do has room: another one, in a subnet that will do. */
 function makeEni(scene: Scene, wish: ClaimWish): Step {
   const choices = [...scene.view.subnets, ...(scene.view.claimSubnets ?? [])];
-  const fitting = choices.filter(({ subnetId, cidr }) => fitsSubnet(wish, subnetId, cidr));
+  const fitting = choices.filter(({ subnetId, cidr }) => fitsSubnet(scene.view, wish, subnetId, cidr));
   if (fitting.length === 0) return waiting(`no subnet of this node has the address: ${wordsOf(wish)}`);
   if (comesFree(scene, wish))
     return waiting('an address of the pool is being given back there', CALL_UNDER_WAY.afterMs);
@@ -123,7 +123,7 @@ function comesFree({ view, status, supply }: Scene, wish: ClaimWish): boolean {
   const offers = offersOf({ ...view, status });
   const fitting = (status.eniInfos ?? []).filter(({ eniID, subnetID, subnetCIDR }) => {
     const isStuck = view.stuck.has(eniID) || view.blocked.has(`call/UnassignPrivateIpAddresses/${eniID}`);
-    return !isStuck && fitsSubnet(wish, subnetID, subnetCIDR);
+    return !isStuck && fitsSubnet(view, wish, subnetID, subnetCIDR);
   });
   return fitting.filter(isUsable).some((eni) => {
     const pooled = (eni.addresses ?? []).filter(({ claim }) => claim === undefined);

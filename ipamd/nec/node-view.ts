@@ -100,6 +100,8 @@ export type NodeView = {
    * alone. Default: none.
    */
   readonly claimSubnets?: readonly SubnetChoice[];
+  /** Subnets that are only for nodes and Pods that name them (`--only-nominated-eni-subnets`). Default: none. */
+  readonly reservedSubnets?: ReadonlySet<string>;
   /**
    * Claims (`namespace/name`) by the address that is theirs, wherever it is: one that comes to this node without having
    * been asked for by name gets the mark of its claim, and is none of the pool. Default: none.

@@ -29,6 +29,7 @@ export type NodeFactParts = Pick<
   | 'keptEnis'
   | 'claims'
   | 'claimSubnets'
+  | 'reservedSubnets'
   | 'reservedIps'
   | 'movedTo'
 > & {

@@ -72,9 +72,11 @@ export function createNodeFacts(deps: NodeFactsDeps): KnownNodeFacts {
 class WatchedFacts implements KnownNodeFacts {
   readonly #deps: NodeFactsDeps;
   readonly #goneSinceMs = new Map<string, number>();
+  readonly #reservedSubnets: ReadonlySet<string>;
 
   constructor(deps: NodeFactsDeps) {
     this.#deps = deps;
+    this.#reservedSubnets = new Set(deps.flags.onlyNominatedEniSubnets);
   }
 
   viewOf(name: string, entry: NecEntry): NodeFactsAnswer {
@@ -174,6 +176,7 @@ class WatchedFacts implements KnownNodeFacts {
       maxDirectENI,
       initialDirectDemand: maxDirectENI > 0 ? directWarm : 0,
       subnets: choices.subnets,
+      reservedSubnets: this.#reservedSubnets,
       securityGroups: this.securityGroupsOf(name, config),
       inUse: new Set(pods.keys()),
       ...this.#claimsOf(name),

@@ -11,6 +11,7 @@ export type NodeSettingsFlags = Pick<
   | 'enableStaticIp'
   | 'enableSecurityGroups'
   | 'securityGroups'
+  | 'onlyNominatedEniSubnets'
   | 'enableNodeCondition'
   | 'enableNodeTaint'
   | 'nodeReleaseGraceMs'

@@ -90,6 +90,16 @@ const USED = address('10.0.1.9');
 const FULL = ['10.0.1.10', '10.0.1.11', '10.0.1.12'].map((ip) => address(ip));
 const EXACT = 'AssignPrivateIpAddresses eni-1 10.0.1.50 ns/web-0';
 
+/** For Pods that name its subnet alone. */
+const RESERVED = { reservedSubnets: new Set(['subnet-r']) };
+const RESERVED_ENI = eni([address('10.0.9.9', { claim: { namespace: 'ns', name: 'other', uid: 'uid-9' } })], {
+  subnetID: 'subnet-r',
+  subnetCIDR: '10.0.9.0/24',
+  primaryIP: '10.0.9.2',
+  gateway: '10.0.9.1',
+});
+const NAMED_BY_ANOTHER = { subnetId: 'subnet-r', cidr: '10.0.9.0/24', freeIps: 5_000, isBlocked: false };
+
 const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
   'gives the very address on an ENI of its subnet': [viewOf([eni([])], [HERE]), EXACT],
   'gives any where any will do': [
@@ -109,6 +119,22 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
   'makes an ENI in a subnet that the Pod accepts, with an address for it': [
     viewOf([], [{ want: 'here', podUid: 'uid-1', subnetIds: ['subnet-b'] }]),
     'CreateNetworkInterface subnet-b 1 ns/web-0',
+  ],
+  'takes no place in a subnet that has to be named for a Pod that names none': [
+    viewOf([RESERVED_ENI], [{ want: 'here', podUid: 'uid-1' }], RESERVED),
+    'CreateNetworkInterface subnet-a 1 ns/web-0',
+  ],
+  'takes a place in a subnet that has to be named for the Pod that names it, and for a kept address of it': [
+    viewOf([RESERVED_ENI], [{ want: 'here', podUid: 'uid-1', subnetIds: ['subnet-r'] }], RESERVED),
+    'AssignPrivateIpAddresses eni-1 1 ns/web-0',
+  ],
+  'makes no ENI in a subnet that another Pod names': [
+    viewOf([], [{ want: 'here', podUid: 'uid-1' }], { claimSubnets: [NAMED_BY_ANOTHER] }),
+    'CreateNetworkInterface subnet-a 1 ns/web-0',
+  ],
+  'takes no place for the pool in a subnet that has to be named': [
+    viewOf([RESERVED_ENI], [], { ...RESERVED, spec: { desiredRouteENIIP: 2 } }),
+    'CreateNetworkInterface subnet-a 2',
   ],
   'makes an ENI when the others are full': [
     viewOf([eni(FULL)], [HERE], { spec: { desiredRouteENIIP: 3 } }),

@@ -44,6 +44,7 @@ export const FLAGS: NodeSettingsFlags = {
   enableStaticIp: 'auto',
   enableSecurityGroups: false,
   securityGroups: [],
+  onlyNominatedEniSubnets: [],
   enableNodeCondition: false,
   enableNodeTaint: false,
   nodeReleaseGraceMs: 300_000,

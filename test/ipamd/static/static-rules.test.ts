@@ -119,6 +119,9 @@ test('startIpamd: uses a subnet that has to be named for the Pods that name it, 
   await cluster.until(() => cluster.ipOf(second) !== undefined, 'no address of the subnet that it names');
   t.regex(cluster.ipOf(first) ?? '', /^10\.1\./);
   t.regex(cluster.ipOf(second) ?? '', /^10\.0\.0\./);
+  const third = await cluster.createPod('web-3', 'a');
+  await cluster.until(() => cluster.ipOf(third) !== undefined, 'no other address');
+  t.regex(cluster.ipOf(third) ?? '', /^10\.1\./);
   await cluster.createPod('web-2', 'a', { 'tke.cloud.tencent.com/nominated-eni-subnets': 'subnet-pods0002' });
   await cluster.until(() => cluster.why('web-2').startsWith('AddressElsewhere'), 'not said');
   t.is(
