@@ -1,22 +1,56 @@
 import type { IncomingMessage } from 'node:http';
 import { RequestError } from './request-error.ts';
 
+/** How much of bodies may be held: of one, and of all that are being read. */
+export class BodyRoom {
+  readonly mostOfOne: number;
+  readonly #mostOfAll: number;
+  #held = 0;
+
+  constructor(mostOfOne: number, mostOfAll: number) {
+    this.mostOfOne = mostOfOne;
+    this.#mostOfAll = mostOfAll;
+  }
+
+  /** Takes room for `bytes` more; false when there is none. */
+  take(bytes: number): boolean {
+    if (this.#held + bytes > this.#mostOfAll) return false;
+    this.#held += bytes;
+    return true;
+  }
+
+  /** Gives room back. */
+  give(bytes: number): void {
+    this.#held -= bytes;
+  }
+}
+
 /**
  * Reads the body of a request as JSON.
- * @throws RequestError TOO_LARGE as soon as it is known to be over `mostBytes`; BAD_JSON; whatever a connection that breaks
- * throws
+ * @throws RequestError TOO_LARGE as soon as it is known to be over the limit; BUSY when too much is being read; BAD_JSON;
+ * whatever a connection that breaks throws
  */
-export async function readJson(request: IncomingMessage, mostBytes: number): Promise<unknown> {
+export async function readJson(request: IncomingMessage, room: BodyRoom): Promise<unknown> {
   const announced = Number(request.headers['content-length'] ?? 0);
-  if (announced > mostBytes) throw tooLarge(mostBytes);
+  if (announced > room.mostOfOne) throw tooLarge(room.mostOfOne);
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > mostBytes) throw tooLarge(mostBytes);
-    chunks.push(chunk);
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      if (bytes + chunk.length > room.mostOfOne) throw tooLarge(room.mostOfOne);
+      if (!room.take(chunk.length)) throw new RequestError('BUSY', 'too many large bodies are being read');
+      bytes += chunk.length;
+      chunks.push(chunk);
+    }
+    return parse(chunks);
+  } finally {
+    room.give(bytes);
   }
-  if (bytes === 0) throw new RequestError('BAD_JSON', 'the request has no body; it has to be JSON of extender/v1');
+}
+
+function parse(chunks: readonly Buffer[]): unknown {
+  if (chunks.length === 0)
+    throw new RequestError('BAD_JSON', 'the request has no body; it has to be JSON of extender/v1');
   try {
     return JSON.parse(Buffer.concat(chunks).toString('utf8'));
   } catch (error) {

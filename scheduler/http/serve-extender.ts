@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { TlsPair } from '../../runtime/tls-files.ts';
-import { readJson } from './read-json.ts';
+import { BodyRoom, readJson } from './read-json.ts';
 import { RenderedJson } from './rendered-json.ts';
 import { RequestError, type RequestErrorCode } from './request-error.ts';
 
@@ -28,6 +28,12 @@ export type ExtenderServerOptions = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly onAnswer?: (verb: string, outcome: RequestOutcome, ms: number) => void;
+  /** How long a head, and a whole request, may take, and how often that is looked at; milliseconds. Defaults serve all but tests. */
+  readonly timeouts?: {
+    readonly headersTimeout: number;
+    readonly requestTimeout: number;
+    readonly connectionsCheckingInterval: number;
+  };
 };
 
 /** A server that listens. */
@@ -43,9 +49,16 @@ export type ExtenderServer = {
 const MOST_AT_ONCE = 256;
 /** Longer than clients in Go keep a connection that rests (90 s): they must not write into one that we are closing. */
 const KEEP_ALIVE_MS = 120_000;
+/** For a handshake, and again for a head, to arrive. */
 const HEADERS_MS = 10_000;
 /** For a body to arrive: 64 MiB over a slow network. */
 const REQUEST_MS = 30_000;
+/** How often Node.js looks for requests that are late. */
+const LOOK_MS = 5_000;
+/** A handful of schedulers have a few each; more is no use to anybody, and each costs a descriptor. */
+const MOST_CONNECTIONS = 1_000;
+/** So many bodies of the greatest size may be held at once; small ones count as what they are. */
+const MOST_GREAT_BODIES = 4;
 
 const NO_HTTP = `${JSON.stringify({ Error: 'this is no request of HTTP, or it was cut off' })}\n`;
 const NO_REQUEST = [
@@ -60,17 +73,32 @@ const NO_REQUEST = [
 /** Serves the verbs of an extender. @throws ConfigError when the address cannot be listened on */
 export async function serveExtender(options: ExtenderServerOptions): Promise<ExtenderServer> {
   const { certificates } = options;
-  const limits = { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
+  const limits = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    connectionsCheckingInterval: LOOK_MS,
+    ...options.timeouts,
+  };
   const front = new Front(options);
   const answer = (request: IncomingMessage, response: ServerResponse): void => void front.answer(request, response);
   const tls =
     certificates === undefined
       ? undefined
-      : createTlsServer({ ...limits, ...certificates, requestCert: certificates.ca !== undefined }, answer);
+      : createTlsServer(
+          {
+            ...limits,
+            ...certificates,
+            requestCert: certificates.ca !== undefined,
+            handshakeTimeout: limits.headersTimeout,
+          },
+          answer,
+        );
   const server: Server | TlsServer = tls ?? createPlainServer(limits, answer);
-  // A handshake or a head that is nonsense: the client hears of it where it can, and the server goes on.
+  server.maxConnections = MOST_CONNECTIONS;
+  // A head that is nonsense, or late: the client hears of it where it can, and is gone even if it would rather stay.
   server.on('clientError', (_error, socket) => {
-    if (socket.writable) socket.end(NO_REQUEST);
+    if (socket.writable) socket.end(NO_REQUEST, () => socket.destroy());
     else socket.destroy();
   });
   const bound = await listen(server, options.address);
@@ -93,10 +121,12 @@ export async function serveExtender(options: ExtenderServerOptions): Promise<Ext
 class Front {
   isClosing = false;
   readonly #options: ExtenderServerOptions;
+  readonly #bodies: BodyRoom;
   #underWay = 0;
 
   constructor(options: ExtenderServerOptions) {
     this.#options = options;
+    this.#bodies = new BodyRoom(options.bodyLimitBytes, MOST_GREAT_BODIES * options.bodyLimitBytes);
   }
 
   /** Answers one request, whatever is in it. Never throws. */
@@ -123,7 +153,7 @@ class Front {
   }
 
   async #serve(verb: string, request: IncomingMessage, signal: AbortSignal): Promise<unknown> {
-    const { verbs, gate, bodyLimitBytes } = this.#options;
+    const { verbs, gate } = this.#options;
     const handler = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
     if (handler === undefined) {
       const known = Object.keys(verbs).map((name) => `/${name}`);
@@ -133,14 +163,16 @@ class Front {
     if (this.#underWay > MOST_AT_ONCE) throw new RequestError('BUSY', `more than ${MOST_AT_ONCE} requests at once`);
     const closed = this.isClosing ? 'this replica is ending' : gate();
     if (closed !== undefined) throw new RequestError('STANDBY', closed);
-    return await handler(await readJson(request, bodyLimitBytes), signal);
+    return await handler(await readJson(request, this.#bodies), signal);
   }
 
   #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
     if (response.headersSent || response.destroyed) return;
     const isKnown = error instanceof RequestError;
-    // What is left of a body is not read: the connection is of no use after that.
-    if (!request.complete) response.setHeader('connection', 'close');
+    // What is left of a body is not read: the connection is of no use after that. Nor is one to a replica that does not
+    // lead: a client that keeps it would never come to the one that does.
+    const isStandby = isKnown && error.code === 'STANDBY';
+    if (!request.complete || isStandby) response.setHeader('connection', 'close');
     this.#send(response, isKnown ? error.status : 500, {
       Error: isKnown ? error.message : 'a fault of ours, see the log',
     });

@@ -1,4 +1,5 @@
 import { copyFileSync } from 'node:fs';
+import { Agent as PlainAgent, request as plainRequest } from 'node:http';
 import { Agent, request } from 'node:https';
 import { connect } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
@@ -13,6 +14,7 @@ import { preempt } from '../../scheduler/verbs/preempt.ts';
 import { prioritize } from '../../scheduler/verbs/prioritize.ts';
 import { makeKeyPair } from '../kube-api/pki.ts';
 import { createTempDir } from '../support/temp-dir.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { rebuilt } from './index-scene.ts';
 import { necOf, podOf } from './scheduler-scene.ts';
 
@@ -129,6 +131,79 @@ test('serveExtender: refuses while another leads, and says so', async (t) => {
   const { status, text } = await post(server, '/prioritize', GOOD);
   t.is(status, 503);
   t.deepEqual(JSON.parse(text), { Error: 'another replica leads' });
+});
+
+test('serveExtender: keeps no connection while another leads, so that its client comes to that one', async (t) => {
+  const gate = { why: '' as string };
+  const server = await serve(t, { gate: () => (gate.why === '' ? undefined : gate.why) });
+  const [host = '', port = ''] = server.address.split(':');
+  const agent = new PlainAgent({ keepAlive: true });
+  t.teardown(() => agent.destroy());
+  const ask = (body: string) =>
+    new Promise<{ status: number; connection: string; isReused: boolean }>((resolve, reject) => {
+      const sent = plainRequest(
+        { host, port: Number(port), path: '/prioritize', method: 'POST', agent },
+        (response) => {
+          const { statusCode: status = 0, headers } = response;
+          const answer = { status, connection: String(headers.connection), isReused: sent.reusedSocket };
+          response.resume().once('end', () => resolve(answer));
+        },
+      );
+      sent.once('error', reject);
+      sent.end(body);
+    });
+  t.deepEqual(await ask(GOOD), { status: 200, connection: 'keep-alive', isReused: false });
+  gate.why = 'another replica leads';
+  t.deepEqual(await ask(GOOD), { status: 503, connection: 'close', isReused: true });
+});
+
+test('serveExtender: is rid of a client whose head is late and who will not go', async (t) => {
+  const timeouts = { headersTimeout: 50, requestTimeout: 100, connectionsCheckingInterval: 20 };
+  const server = await serve(t, { timeouts });
+  const [host = '', port = ''] = server.address.split(':');
+  const socket = connect({ host, port: Number(port), allowHalfOpen: true });
+  t.teardown(() => socket.destroy());
+  const isGone = { value: false };
+  // A write to a connection that is no more is an error.
+  socket.on('error', () => {
+    isGone.value = true;
+  });
+  socket.resume().write('POST /prioritize HTTP/1.1\r\nhost: a\r\n');
+  const drip = async () => {
+    socket.write('x');
+    await systemClock.sleep(20);
+    return isGone.value;
+  };
+  await waitUntil(drip, { what: 'the end of the connection' });
+  t.is((await post(server, '/prioritize', GOOD)).status, 200);
+});
+
+test('serveExtender: reads only so many great bodies at once', async (t) => {
+  const server = await serve(t);
+  const [host = '', port = ''] = server.address.split(':');
+  const body = GOOD.padEnd(LIMIT, ' ');
+  const begin = () => {
+    const socket = connect(Number(port), host);
+    t.teardown(() => socket.destroy());
+    const seen = { text: '' };
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      seen.text += chunk;
+    });
+    socket.on('error', () => {});
+    socket.write(`POST /prioritize HTTP/1.1\r\nhost: a\r\ncontent-length: ${LIMIT}\r\n\r\n`);
+    socket.write(body.slice(0, -1));
+    return { socket, seen };
+  };
+  const all = Array.from({ length: 6 }, begin);
+  const refused = () => all.filter(({ seen }) => seen.text.startsWith('HTTP/1.1 503'));
+  await waitUntil(() => refused().length > 0, { what: 'a refusal' });
+  t.regex(refused()[0]?.seen.text ?? '', /too many large bodies/);
+  t.true(refused().length <= 2);
+  t.is((await post(server, '/prioritize', '', 'GET')).status, 405);
+  const taken = all.filter((one) => !refused().includes(one));
+  for (const { socket } of taken) socket.write(' ');
+  await waitUntil(() => taken.every(({ seen }) => seen.text.startsWith('HTTP/1.1 200')), { what: 'the answers' });
+  t.is((await post(server, '/prioritize', body)).status, 200);
 });
 
 test('serveExtender: answers 500, and goes on, when a verb fails', async (t) => {
