@@ -164,7 +164,10 @@ function directViolations(scope: InvariantScope, journal: JournalFacts, kernel: 
     return [
       ...(link.isUp ? [`${where}: ${link.ifname} is up`] : []),
       ...(link.alias === '' ? [] : [`${where}: ${link.ifname} has the alias ${link.alias}`]),
-      ...(link.ifname.startsWith('eth') ? [] : [`${where}: it is called ${link.ifname}`]),
+      // Its name may be another's by the time that it comes back; then it has the predictable one.
+      ...(link.ifname.startsWith('eth') || link.ifname === `enx${eni.mac.replaceAll(':', '')}`
+        ? []
+        : [`${where}: it is called ${link.ifname}`]),
       ...kernel.addresses.filter((line) => line.startsWith(`${link.ifname} `)).map((line) => `${where}: has ${line}`),
       ...[...kernel.routes, ...kernel.rules]
         .filter((line) => line.endsWith(` dev ${link.ifname}`) || line.includes(` ${eni.primaryIp} `))

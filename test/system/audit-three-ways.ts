@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import { RECORD_LABEL } from '../../ipamd/records/record-facts.ts';
@@ -56,6 +57,7 @@ export async function auditOnce(system: Audited, options: AuditOptions = {}): Pr
   const { state } = system.cloud.host.model;
   const enis = [...state.enis.values()].filter((eni) => !eni.isPrimary);
   const necs = system.cluster.server.objects(NECS.plural, NECS.group) as readonly SeenNec[];
+  const vpcEnis = system.cluster.server.objects(VPC_ENI_KIND.plural, NECS.group).map(seenVpcEni);
   const { withoutAgent = [], records = true } = options;
   const audited = system.nodes.filter((node) => !withoutAgent.includes(node.name));
   const ofKernels = await Promise.all(audited.map(violationsOf));
@@ -63,7 +65,8 @@ export async function auditOnce(system: Audited, options: AuditOptions = {}): Pr
     ...[...state.tasks.values()]
       .filter((task) => task.status === 'RUNNING')
       .map((task) => `cloud: task ${task.taskId} runs`),
-    ...enis.flatMap((eni) => eniFindings(system, eni, necs)),
+    ...enis.flatMap((eni) => (isOnItsOwn(eni, vpcEnis) ? [] : eniFindings(system, eni, necs))),
+    ...vpcEniFindings(system, vpcEnis, necs),
     ...necs.flatMap((nec) => necFindings(system, nec, state.enis)),
     ...doubles(enis),
     ...podFindings(system, necs),
@@ -99,6 +102,66 @@ function eniFindings(system: Audited, eni: ModelEni, necs: readonly SeenNec[]): 
       ? []
       : [`cloud: ENI ${eni.eniId} of ${holder.metadata.name} is on ${eni.attachment?.instanceId ?? 'nothing'}`]),
     ...[...eni.ips.values()].flatMap(({ ip, state }) => (state === 'AVAILABLE' ? [] : [`cloud: ${ip} is ${state}`])),
+  ];
+}
+
+/** What a VpcENI says, as the store has it. */
+type SeenVpcEni = {
+  readonly name: string;
+  readonly nodeName: string | undefined;
+  readonly claim: string | undefined;
+  readonly status: Readonly<Record<string, unknown>>;
+};
+
+function seenVpcEni({ metadata, spec, status }: KubeObject): SeenVpcEni {
+  const { nodeName, claimRef } = isObject(spec) ? spec : {};
+  return {
+    name: metadata.name,
+    nodeName: typeof nodeName === 'string' ? nodeName : undefined,
+    claim: isObject(claimRef) ? `${String(claimRef['namespace'])}/${String(claimRef['name'])}` : undefined,
+    status: isObject(status) ? status : {},
+  };
+}
+
+/** Kept for a name of which no Pod runs: on no instance, and in no node's object. */
+function isOnItsOwn(eni: ModelEni, vpcEnis: readonly SeenVpcEni[]): boolean {
+  const isKept = vpcEnis.some(({ status }) => status['eniID'] === eni.eniId && status['phase'] === 'Available');
+  return isKept && eni.attachment === undefined && eni.state === 'AVAILABLE';
+}
+
+/** Each exclusive ENI has one VpcENI that says where it is and whose, and no VpcENI is without its ENI. */
+function vpcEniFindings(system: Audited, vpcEnis: readonly SeenVpcEni[], necs: readonly SeenNec[]): readonly string[] {
+  const whole = necs.flatMap((nec) => {
+    const infos = (nec.status?.eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni');
+    return infos.map((info) => ({ info, node: nec.metadata.name }));
+  });
+  const { enis } = system.cloud.host.model.state;
+  return [
+    ...whole.flatMap(({ info, node }) => {
+      const { eniID, claim, primaryIP = '' } = info;
+      const [own, ...more] = vpcEnis.filter(({ status }) => status['eniID'] === eniID);
+      if (own === undefined || more.length > 0)
+        return [`ENI ${eniID} of ${node}: ${more.length} VpcENIs too many, or none`];
+      const key = claim === undefined ? undefined : `${claim.namespace}/${claim.name}`;
+      const wanted = [
+        ['node', own.nodeName, node],
+        ['phase', own.status['phase'], 'Attached'],
+        ['claim', own.claim, key],
+        ['MAC', own.status['mac'], info.mac],
+        ['primary address', own.status['primaryIP'], primaryIP],
+        ['way of packets', system.cloud.vpc.eniOf(primaryIP), eniID],
+      ] as const;
+      return wanted
+        .filter(([, has, wants]) => has !== wants)
+        .map(([what, has, wants]) => `VpcENI ${own.name}: ${what} is ${String(has)}, not ${String(wants)}`);
+    }),
+    ...vpcEnis
+      .filter(({ status }) => !whole.some(({ info }) => info.eniID === status['eniID']))
+      .filter(({ status }) => status['phase'] !== 'Available' || !enis.has(String(status['eniID'])))
+      .map(
+        ({ name, status }) =>
+          `VpcENI ${name}: no node has ${String(status['eniID'])}, it is ${String(status['phase'])}`,
+      ),
   ];
 }
 
@@ -154,7 +217,9 @@ function podFindings(system: Audited, necs: readonly SeenNec[]): readonly string
   );
   return pods.flatMap(({ node, name, ip }) => {
     const nec = necs.find((one) => one.metadata.name === node);
-    const addresses = (nec?.status?.eniInfos ?? []).flatMap((info) => info.addresses ?? []);
+    const infos = nec?.status?.eniInfos ?? [];
+    const whole = infos.filter((info) => info.mode === 'direct-eni').map((info) => ({ ip: info.primaryIP }));
+    const addresses = [...whole, ...infos.flatMap((info) => info.addresses ?? [])];
     const others = pods.filter((other) => other.ip === ip && other.name !== name);
     return [
       ...(addresses.some((address) => address.ip === ip) ? [] : [`Pod ${name}: ${ip} is no address of ${node}`]),

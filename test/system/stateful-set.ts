@@ -7,7 +7,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { POD_NAMESPACE } from './cluster.ts';
 import { explainClaim } from './explain-claim.ts';
 import type { System } from './system.ts';
-import type { SystemPod } from './system-node.ts';
+import type { RunPodOptions, SystemPod } from './system-node.ts';
 
 const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
@@ -16,6 +16,10 @@ export type StatefulSetSpec = {
   readonly name: string;
   /** Further annotations of its Pods. */
   readonly annotations?: Readonly<Record<string, string>>;
+  /** What their network comes by; default tke-route-eni. */
+  readonly plugin?: RunPodOptions['plugin'];
+  /** Extended resources that they ask for; default an address of a shared ENI. */
+  readonly resources?: readonly string[];
 };
 
 /** What a claim is, as tests read it. */
@@ -35,9 +39,13 @@ export class StatefulSet {
   readonly name: string;
   readonly #system: System;
   readonly #annotations: Readonly<Record<string, string>>;
+  readonly #plugin: RunPodOptions['plugin'];
+  readonly #resources: readonly string[] | undefined;
   readonly #nodes = new Map<string, string>();
 
-  constructor(system: System, { name, annotations = {} }: StatefulSetSpec) {
+  constructor(system: System, { name, annotations = {}, plugin, resources }: StatefulSetSpec) {
+    this.#plugin = plugin;
+    this.#resources = resources;
     this.#system = system;
     this.name = name;
     this.#annotations = { [POD_ANNOTATION.deletePolicy]: 'Never', ...annotations };
@@ -60,9 +68,13 @@ export class StatefulSet {
     const ownerReferences = [
       { apiVersion: 'apps/v1', kind: 'StatefulSet', name: this.name, uid: `set-${this.name}`, controller: true },
     ];
-    const marks = { annotations: this.#annotations, labels: { app: this.name }, ownerReferences };
+    const marks = {
+      ...{ annotations: this.#annotations, labels: { app: this.name }, ownerReferences },
+      ...(this.#resources === undefined ? {} : { resources: this.#resources }),
+    };
+    const options = { waitMs, marks, ...(this.#plugin === undefined ? {} : { plugin: this.#plugin }) };
     try {
-      return await this.#system.node(nodeName).runPod(name, { waitMs, marks });
+      return await this.#system.node(nodeName).runPod(name, options);
     } catch (error) {
       throw new Error(`${explainClaim(this.#system, name)}\n${String(error)}`, { cause: error });
     }

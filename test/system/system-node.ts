@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { PODS } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIG_KIND, type NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { type CallOptions, SceneNode, type ScenePod } from '../e2e/support/scene-node.ts';
 import { type CriServer, startCriServer } from '../support/cri-server.ts';
 import { kubernetesArgs } from '../support/exec-cni.ts';
@@ -32,6 +33,7 @@ export type RunPodOptions = {
   readonly plugin?: CallOptions['plugin'];
 };
 
+const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 /** Milliseconds that a Pod may wait for its network, sandbox after sandbox, as a kubelet tries. */
 const POD_WAIT_MS = 40_000;
 
@@ -175,11 +177,15 @@ export class SystemNode implements SystemMember {
   async violations(): Promise<readonly string[]> {
     if (!this.#hasAgent) return [];
     const { vpc } = this.#cloud;
-    const enis = await Promise.all(vpc.enisOf(this.name).map((eniId) => vpc.eni(eniId)));
+    const whole = new Set(await this.#wholeEnis());
+    const ids = vpc.enisOf(this.name);
+    const enis = await Promise.all(ids.filter((eniId) => !whole.has(eniId)).map((eniId) => vpc.eni(eniId)));
+    const directEnis = ids.filter((eniId) => whole.has(eniId)).map((eniId) => vpc.directEni(eniId));
     const found = await findViolations({
       netns: this.scene.netns,
       ruleMode: 'compact',
       enis,
+      directEnis,
       stateDir: this.scene.agent.stateDir,
       sandboxes: this.pods.map(({ sandbox, ip }) => ({
         id: sandbox.containerId,
@@ -188,6 +194,14 @@ export class SystemNode implements SystemMember {
       })),
     });
     return found.map((line) => `${this.name}: ${line}`);
+  }
+
+  /** ENIs that Pods get as a whole. */
+  async #wholeEnis(): Promise<readonly string[]> {
+    const nec = await this.#cluster.admin.get(NECS, { name: this.name });
+    // As the store has it: what our decoder would refuse, the schema has refused.
+    const status = nec?.['status'] as NodeEniConfigStatus | undefined;
+    return (status?.eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni').map(({ eniID }) => eniID);
   }
 
   /** Where the agent keeps its journal. */

@@ -230,6 +230,11 @@ export class TestVpc {
     return describeNic(nic, await this.#ifnameOf(nic));
   }
 
+  /** As `eni`, of one that a Pod may have as a whole: its interface has no name in the node then. */
+  directEni(eniId: string): AttachedEni {
+    return describeNic(this.#book.get(eniId), '');
+  }
+
   /** The ENI that an address is led to, primary NICs included; undefined when none. */
   eniOf(ip: string): string | undefined {
     return this.#book.ownerOf(ip)?.eniId;

@@ -103,7 +103,7 @@ export class SceneNode {
   #wrap: readonly string[];
   #places: Pick<AgentOptions, 'supplyFile' | 'criSocket'>;
   #agent: AgentProcess | undefined;
-  #attached = new Map<string, ScenePod>();
+  #attached = new Map<string, { readonly pod: ScenePod; readonly plugin: CallOptions['plugin'] }>();
 
   constructor(parts: SceneNodeParts) {
     this.vpc = parts.vpc;
@@ -179,7 +179,7 @@ export class SceneNode {
     return execCni({
       binary: join(DIST_BIN_DIR, options.plugin ?? 'tke-route-eni'),
       command,
-      conf: options.conf ?? this.conf(),
+      conf: options.conf ?? this.#confFor(options.plugin),
       netns: this.netns.path,
       env: { ...(pod === undefined ? {} : envOf(pod)), CNI_PATH: DIST_BIN_DIR, ...options.env },
     });
@@ -204,15 +204,15 @@ export class SceneNode {
   /** Gives a sandbox its network. @throws Error with the answer when ADD fails */
   async add(pod: ScenePod, options: CallOptions = {}): Promise<AttachedPod> {
     const answer = await this.call('ADD', pod, options);
-    this.#attached.set(keyOf(pod), pod);
+    this.#attached.set(keyOf(pod), { pod, plugin: options.plugin });
     if (answer.exitCode !== 0 || answer.result === undefined) throw new Error(`ADD failed: ${answer.stdout}`);
     const ips = ipsOf(answer.result);
     return { ...pod, result: answer.result, ips, ip: ips[0] ?? '' };
   }
 
-  /** Takes sandboxes' networks away. @throws Error with the answer when a DEL fails */
+  /** Takes sandboxes' networks away by the plugin that gave them. @throws Error with the answer when a DEL fails */
   async delete(...pods: readonly ScenePod[]): Promise<void> {
-    const answers = await Promise.all(pods.map((pod) => this.call('DEL', pod)));
+    const answers = await Promise.all(pods.map((pod) => this.call('DEL', pod, this.#pluginOf(pod))));
     const failed = answers.find((answer) => answer.exitCode !== 0);
     if (failed !== undefined) throw new Error(`DEL failed: ${failed.stdout}`);
     for (const pod of pods) this.#attached.delete(keyOf(pod));
@@ -220,7 +220,17 @@ export class SceneNode {
 
   /** Takes away the networks of all sandboxes that `add` was called for and `delete` was not. */
   async deleteAll(): Promise<void> {
-    await this.delete(...this.#attached.values());
+    await this.delete(...[...this.#attached.values()].map(({ pod }) => pod));
+  }
+
+  /** As a runtime that chains by Pod: whoever was asked for the network is asked to take it away. */
+  #pluginOf(pod: ScenePod): CallOptions {
+    const plugin = this.#attached.get(keyOf(pod))?.plugin;
+    return plugin === 'tke-direct-eni' ? { plugin } : {};
+  }
+
+  #confFor(plugin: CallOptions['plugin']): JsonObject {
+    return this.conf(plugin === 'tke-direct-eni' ? { name: plugin, type: plugin } : {});
   }
 
   /** Files that executables left for an agent that did not answer. */

@@ -1,0 +1,221 @@
+import test, { type ExecutionContext } from 'ava';
+import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
+import { NODES } from '../../kube/resource-types.ts';
+import { startTraffic } from '../support/traffic.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { auditThreeWays } from '../system/audit-three-ways.ts';
+import type { PodMarks } from '../system/cluster.ts';
+import { eventsOf, StatefulSet } from '../system/stateful-set.ts';
+import { countAssigned, createSystem, type SeenNec, type System } from '../system/system.ts';
+import type { RunPodOptions, SystemPod } from '../system/system-node.ts';
+
+const NETWORKS = 'tke.cloud.tencent.com/networks';
+const GROUPS = 'tke.cloud.tencent.com/pod-security-groups';
+const DIRECT = 'tke.cloud.tencent.com/direct-eni';
+
+let system: System;
+let db: StatefulSet;
+
+test.before(async () => {
+  system = await createSystem({
+    nodes: [{ name: 'n1' }, { name: 'n2' }],
+    ipamds: 1,
+    ipamdFlags: {
+      'enable-direct-eni': 'true',
+      'enable-static-ip': 'true',
+      'enable-security-groups': 'true',
+      'sync-interval': '10s',
+    },
+  });
+  for (const { name } of system.nodes) {
+    await system.awaitNec(name, 'warm', (nec) => countAssigned(nec) >= 5 && spare(nec).length > 0, 60_000);
+    await system.node(name).awaitReady(60_000);
+  }
+  db = new StatefulSet(system, {
+    name: 'db',
+    annotations: { [NETWORKS]: 'tke-direct-eni' },
+    plugin: 'tke-direct-eni',
+    resources: [DIRECT],
+  });
+});
+test.after.always(() => system?.close());
+
+/** Exclusive ENIs of a node. */
+function whole(nec: SeenNec | undefined): readonly NodeEniInfo[] {
+  return (nec?.status?.eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni');
+}
+
+function spare(nec: SeenNec): readonly NodeEniInfo[] {
+  return whole(nec).filter(({ state, claim }) => state === 'Attached' && claim === undefined);
+}
+
+const MARKS: PodMarks = { annotations: { [NETWORKS]: 'tke-direct-eni' }, resources: [DIRECT] };
+
+/** Runs a Pod with an ENI of its own, as its annotation asks. */
+function runDirect(node: string, name: string, options: RunPodOptions = {}): Promise<SystemPod> {
+  return system.node(node).runPod(name, { plugin: 'tke-direct-eni', marks: MARKS, ...options });
+}
+
+/** Packets flow in both directions between a Pod, its node, other Pods and the outside. */
+async function assertReaches(t: ExecutionContext, pod: SystemPod, others: readonly SystemPod[]): Promise<void> {
+  const { vpc } = system.cloud;
+  const { netns } = pod.sandbox;
+  for (const { name } of system.nodes) {
+    t.true(await netns.ping(vpc.node(name).primary.primaryIp), `${pod.name} -> node ${name}`);
+    t.true(await vpc.node(name).netns.ping(pod.ip), `node ${name} -> ${pod.name}`);
+  }
+  for (const other of others) {
+    t.true(await netns.ping(other.ip), `${pod.name} -> ${other.name}`);
+    t.true(await other.sandbox.netns.ping(pod.ip), `${other.name} -> ${pod.name}`);
+  }
+  t.true(await netns.ping(vpc.outside.ip), `${pod.name} -> outside`);
+  t.true(await vpc.outside.netns.ping(pod.ip), `outside -> ${pod.name}`);
+}
+
+/** The address and the MAC of a Pod's eth0, as its kernel has them. */
+async function faceOf({ sandbox, ip }: SystemPod): Promise<readonly [ip: string, mac: unknown]> {
+  const [link] = await sandbox.netns.ipJson('link', 'show', 'eth0');
+  return [ip, link?.['address']];
+}
+
+test.serial('a spare ENI is there by itself, a Pod gets it whole, and packets flow every way', async (t) => {
+  const before = spare((await system.nec('n1')) as SeenNec);
+  t.is(before.length, 1);
+  const near = await system.node('n1').runPod('near');
+  const far = await system.node('n2').runPod('far');
+  const pod = await runDirect('n1', 'whole');
+  t.is(pod.ip, before[0]?.primaryIP ?? '');
+  t.deepEqual(await faceOf(pod), [before[0]?.primaryIP ?? '', before[0]?.mac]);
+  await assertReaches(t, pod, [near, far]);
+  t.true(await near.sandbox.netns.ping(far.ip));
+  // The warm pool of shared addresses goes on beside it.
+  await system.node('n1').runPod('near-too');
+  t.deepEqual(await auditThreeWays(system), []);
+});
+
+test.serial('the agent is killed and started anew: a Pod with a whole ENI loses no packet', async (t) => {
+  const node = system.node('n1');
+  const pod = node.pods.find(({ name }) => name === 'whole') as SystemPod;
+  const near = node.pods.find(({ name }) => name === 'near') as SystemPod;
+  const streams = [
+    await startTraffic(
+      { netns: pod.sandbox.netns, ip: pod.ip },
+      { netns: system.cloud.vpc.outside.netns, ip: system.cloud.vpc.outside.ip },
+      { rate: 200 },
+    ),
+    await startTraffic(
+      { netns: pod.sandbox.netns, ip: pod.ip },
+      { netns: near.sandbox.netns, ip: near.ip },
+      { rate: 200, port: 7_100 },
+    ),
+  ];
+  await node.killAgent();
+  await node.startAgent('ready');
+  for (const stream of streams) {
+    const { aToB, bToA } = await stream.finish();
+    t.deepEqual([aToB.lost, bToA.lost, aToB.sendErrors, bToA.sendErrors], [0, 0, 0, 0]);
+  }
+});
+
+test.serial('DEL gives the ENI back, and the next Pod gets one', async (t) => {
+  const node = system.node('n1');
+  await node.removePod('whole');
+  const links = await node.scene.netns.ipJson('link');
+  const [eni] = whole(await system.nec('n1'));
+  t.true(links.some(({ address }) => address === eni?.mac));
+  t.deepEqual(await auditThreeWays(system), []);
+  const pod = await runDirect('n1', 'whole-again');
+  t.true(await pod.sandbox.netns.ping(system.cloud.vpc.outside.ip));
+  await node.removePod('whole-again');
+});
+
+test.serial('a StatefulSet moves to another node and keeps its address and its MAC', async (t) => {
+  const first = await faceOf(await db.start(0, 'n1'));
+  await db.stop(0);
+  const pod = await db.start(0, 'n2', 90_000);
+  t.deepEqual(await faceOf(pod), first);
+  await assertReaches(
+    t,
+    pod,
+    system.nodes.flatMap((node) => node.pods).filter((other) => other !== pod),
+  );
+  t.deepEqual(await auditThreeWays(system), []);
+});
+
+test.serial('ipamd and the agents are killed in the midst of a move: address and MAC come all the same', async (t) => {
+  const pod = system.node('n2').pods.find(({ name }) => name === 'db-0') as SystemPod;
+  const first = await faceOf(pod);
+  await db.stop(0);
+  const started = db.start(0, 'n1', 120_000);
+  const [ipamd] = system.ipamds;
+  for (const node of system.nodes) {
+    await ipamd?.kill();
+    await node.killAgent();
+    ipamd?.start();
+    await node.startAgent('started');
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+  }
+  t.deepEqual(await faceOf(await started), first);
+  t.deepEqual(await auditThreeWays(system), []);
+});
+
+test.serial('a Pod with security groups: they are in force in the cloud before it starts', async (t) => {
+  const annotations = { [NETWORKS]: 'tke-direct-eni', [GROUPS]: 'sg-special1,sg-special2' };
+  const pod = await runDirect('n2', 'guarded', { marks: { annotations, resources: [DIRECT] } });
+  const eni = system.cloud.host.model.state.enis.get(system.cloud.vpc.eniOf(pod.ip) ?? '');
+  t.deepEqual(eni?.securityGroupIds, ['sg-special1', 'sg-special2']);
+  await assertReaches(t, pod, []);
+  await system.node('n2').removePod('guarded');
+  t.deepEqual(await auditThreeWays(system), []);
+});
+
+test.serial(
+  'more Pods than the node has places: it says why, with numbers, and the next fits once one goes',
+  async (t) => {
+    const { maxDirectENI = 0 } = (await system.nec('n2'))?.spec ?? {};
+    t.true(maxDirectENI > 0);
+    const names: string[] = [];
+    const places = 4;
+    let refused = '';
+    for (let n = 0; n < places && refused === ''; n++) {
+      await runDirect('n2', `full-${n}`, { waitMs: 12_000 }).then(
+        () => names.push(`full-${n}`),
+        (error: unknown) => (refused = String(error)),
+      );
+    }
+    t.regex(refused, /no exclusive ENI left: free 0/);
+    await waitUntil(() => eventsOf(system, 'Node').some((line) => line.startsWith('DirectENILimit n2')), {
+      what: 'the node says why',
+      explain: () => eventsOf(system, 'Node').join('\n'),
+    });
+    t.true((await system.nec('n2'))?.status?.conditions?.some(({ reason }) => reason === 'DirectENILimit'));
+    await system.cluster.removePod(`full-${names.length}`);
+    for (const name of names) await system.node('n2').removePod(name);
+    t.deepEqual(await auditThreeWays(system), []);
+  },
+);
+
+test.serial('a node goes: its ENIs are given back, and a kept one waits for the next Pod of its name', async (t) => {
+  const pod = system.node('n1').pods.find(({ name }) => name === 'db-0') as SystemPod;
+  const first = await faceOf(pod);
+  for (const { name } of system.node('n1').pods) {
+    if (name === 'db-0') await db.stop(0);
+    else await system.node('n1').removePod(name);
+  }
+  await system.cluster.admin.delete(NODES, { name: 'n1' });
+  await system.awaitGone('n1', 60_000);
+  const enis = [...system.cloud.host.model.state.enis.values()].filter(
+    ({ isPrimary, attachment }) => !isPrimary && attachment?.instanceId !== system.cloud.instanceOf('n2'),
+  );
+  t.deepEqual(
+    enis.map(({ mac }) => mac),
+    [String(first[1])],
+    'nothing is left of it but the kept one',
+  );
+  t.deepEqual(await faceOf(await db.start(0, 'n2', 90_000)), first);
+  await db.stop(0);
+  await db.giveUp(0);
+  await waitUntil(() => system.cloud.vpc.eniOf(first[0]) === undefined, { what: 'it is deleted', timeoutMs: 30_000 });
+  t.is(system.cluster.server.objects(VPC_ENI_KIND.plural, 'networking.tke.cloud.tencent.com').length, 1);
+});
