@@ -60,7 +60,7 @@ const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, 
 
 /** Reads a Go duration of at least five minutes, or 0s, in milliseconds. */
 export function readClaimExpiry(text: string, path: string, faults: Faults): number | undefined {
-  const parts = /^(\d+(ms|s|m|h))+$/.test(text) && text.length <= 32 ? [...text.matchAll(/(\d+)(ms|s|m|h)/g)] : [];
+  const parts = text.length <= 32 && /^(\d+(ms|s|m|h))+$/.test(text) ? [...text.matchAll(/(\d+)(ms|s|m|h)/g)] : [];
   const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * (UNIT_MS[unit ?? ''] ?? 0), 0);
   if (parts.length > 0 && Number.isSafeInteger(ms) && (ms === 0 || ms >= LEAST_CLAIM_EXPIRY_MS)) return ms;
   faults.add(path, 'a duration of at least 5m such as 30m or 1h30m, or 0s for ever', text);

@@ -15,7 +15,7 @@ export type PodFacts = {
   readonly phase: PodPhase;
   /** Somebody asked for its deletion: its containers may run for as long as they like. */
   readonly isLeaving: boolean;
-  /** Those of the product, by their full names; what a CNI meta plugin writes back is left out. */
+  /** Those that say what a Pod asks for, by their full names; one that is far too long is cut, and then a fault. */
   readonly annotations: Readonly<Record<string, string>>;
   /** Of Pods alone that ask for what outlives them or is prepared for them: a kept address, an EIP, security groups. */
   readonly lasting?: LastingFacts;
@@ -57,9 +57,11 @@ const PHASES: readonly PodPhase[] = ['Pending', 'Running', 'Unknown'];
 const NO_ANNOTATIONS: Readonly<Record<string, string>> = Object.freeze({});
 /** On the mirror of a Pod that its kubelet has from a manifest: the uid of that Pod. */
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
-const PREFIX = 'tke.cloud.tencent.com/';
-/** Hundreds of bytes a Pod that nobody here reads. */
-const SKIPPED: readonly string[] = [`${PREFIX}networks-status`];
+/** Anybody may write hundreds of kilobytes under other names of the product, which nobody here reads. */
+const READ: readonly string[] = Object.values(POD_ANNOTATION);
+/** What is longer is no value: the longest list of ids is half of it. */
+const MOST_CHARS = 8_192;
+const SHOWN_CHARS = 64;
 /** More values are not remembered: a cluster has some thousands of nodes and namespaces. */
 const MOST_SHARED = 20_000;
 
@@ -167,10 +169,17 @@ function oursOf(
   annotations: Readonly<Record<string, string>> | undefined,
   shared: (key: string, made: PodFacts['annotations']) => PodFacts['annotations'],
 ): PodFacts['annotations'] {
-  const names = Object.keys(annotations ?? {}).filter((one) => one.startsWith(PREFIX) && !SKIPPED.includes(one));
+  const names = READ.filter((one) => annotations?.[one] !== undefined);
   if (names.length === 0) return NO_ANNOTATIONS;
-  const pairs = names.map((one) => [one, textOf(annotations?.[one])] as const);
+  const pairs = names.map((one) => [one, boundedOf(textOf(annotations?.[one]))] as const);
   return shared(JSON.stringify(pairs), Object.fromEntries(pairs));
+}
+
+/** It is a fault in any form, and is told as one. */
+function boundedOf(text: string): string {
+  if (text.length <= MOST_CHARS) return text;
+  // A copy: a slice would hold the whole text.
+  return JSON.parse(JSON.stringify(`${text.slice(0, SHOWN_CHARS)}… (${text.length} characters)`)) as string;
 }
 
 /** Makes what returns the first of all values that come with the same key. */

@@ -91,3 +91,13 @@ for (const [text, mode] of [
     t.is(readPodWishes({ [NAME.networks]: text }).wishes.mode, mode);
   });
 }
+
+test('readPodWishes: is done at once with a quarter of a megabyte in each annotation', (t) => {
+  const size = 250_000;
+  const texts = [`${'@'.repeat(size)}\nx`, '1m'.repeat(size / 2), `[${'['.repeat(size)}`, ','.repeat(size)];
+  for (const text of texts) {
+    const { faults } = readPodWishes(Object.fromEntries(Object.values(NAME).map((name) => [name, text])));
+    t.true(faults.length > 0);
+    t.true(faults.every(({ got }) => got.length < 200));
+  }
+});

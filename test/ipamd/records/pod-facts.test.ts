@@ -1,7 +1,7 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import test from 'ava';
-import { createPodDecoder, POD_INDEXES, PODS_BY_NODE, podKeyOf } from '../../../ipamd/records/pod-facts.ts';
+import { createPodDecoder, POD_INDEXES, PODS_BY_NODE, podKeyOf, wishesOf } from '../../../ipamd/records/pod-facts.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 
 /** A Pod as an API server sends it, with what fills most of it: managed fields, volumes, conditions. */
@@ -96,6 +96,23 @@ test('createPodDecoder: tells by the annotation, else by the resources, who want
   t.is(annotated({ 'vpc-ip-claim-delete-policy': 'Never' }, asking)?.lasting?.mode, 'direct-eni');
   const both = { 'vpc-ip-claim-delete-policy': 'Never', networks: 'tke-route-eni' };
   t.is(annotated(both, asking)?.lasting?.mode, 'route-eni');
+});
+
+test('createPodDecoder: keeps nothing of annotations that nobody reads, and little of one that is too long', (t) => {
+  const long = 'x'.repeat(250_000);
+  const texts = { 'nominated-eni-subnets': long, 'whatever-else': long, 'vpc-ip-claim-delete-policy': 'Never' };
+  const kept = annotated(texts);
+  t.deepEqual(Object.keys(kept?.annotations ?? {}), [
+    `${OURS}vpc-ip-claim-delete-policy`,
+    `${OURS}nominated-eni-subnets`,
+  ]);
+  t.true(JSON.stringify(kept).length < 1_000);
+  const { wishes, faults } = wishesOf(kept ?? { annotations: {} });
+  t.true(wishes.isStatic);
+  t.deepEqual(
+    faults.map(({ path }) => path),
+    [`${OURS}nominated-eni-subnets`],
+  );
 });
 
 test('createPodDecoder: reads both families, and the single address of an old kubelet', (t) => {
