@@ -211,7 +211,7 @@ test("model: the packets' side that plays its events has exactly what the cloud 
         if (event.kind === 'attach') ports.set(event.eniId, new Set());
         else if (event.kind === 'detach') ports.delete(event.eniId);
         else if (event.kind === 'assign') ports.get(event.eniId)?.add(event.ip);
-        else if (ports.get(event.eniId)?.delete(event.ip) !== true) return false;
+        else if (event.kind === 'unassign' && ports.get(event.eniId)?.delete(event.ip) !== true) return false;
       }
       const wanted = [...state.enis.values()].filter((eni) => !eni.isPrimary && eni.attachment !== undefined);
       return (
