@@ -98,7 +98,7 @@ export type ClaimView = {
   readonly taken: TakenIp | undefined;
   /** An exclusive ENI of the claim is still there, on a node or not. */
   readonly hasEni: boolean;
-  /** Milliseconds since its address became Releasing somewhere; 0 when it is not. */
+  /** Milliseconds that its address is Releasing somewhere and the Pod's node is free to fetch it; 0 when it is not. */
   readonly releasingForMs: number;
   readonly defaultExpiredMs: number;
   readonly takeOverAfterMs: number;

@@ -49,7 +49,7 @@ export type ClaimEyesDeps = {
 export class ClaimEyes {
   readonly #deps: ClaimEyesDeps;
   readonly #unreachableSinceMs = new Map<string, number>();
-  readonly #releasingSinceMs = new Map<string, number>();
+  readonly #releasing = new Map<string, { readonly sinceMs: number; readonly idleSinceMs: number }>();
 
   constructor(deps: ClaimEyesDeps) {
     this.#deps = deps;
@@ -97,11 +97,13 @@ export class ClaimEyes {
     const places = named.flatMap(({ name, decoded }) => findPlaces(name, decoded?.status, key));
     const all = subnets.all();
     const nowMs = clock.nowMs();
+    const pod = this.podOf(key);
+    const isReleasing = places.some((place) => place.isReleasing);
     return {
       key,
       claim,
       vips: vips.byIndex(VIPS_BY_CLAIM, key).flatMap(({ kept }): VpcIp | readonly VpcIp[] => kept?.decoded ?? []),
-      pod: this.podOf(key),
+      pod,
       places,
       calls: named.flatMap(({ name, decoded }) => findCalls(name, decoded?.status, key)),
       nodeOf: (name) => this.#nodeOf(name),
@@ -111,10 +113,7 @@ export class ClaimEyes {
       wait: this.#deps.waits.of(key),
       taken,
       hasEni: hasEni(key),
-      releasingForMs: this.#releasingForMs(
-        key,
-        places.some(({ isReleasing }) => isReleasing),
-      ),
+      releasingForMs: isReleasing ? this.#releasingForMs(key, pod?.nodeName ?? '') : this.#endReleasing(key),
       defaultExpiredMs,
       takeOverAfterMs,
       nowMs,
@@ -147,17 +146,31 @@ export class ClaimEyes {
     return undefined;
   }
 
-  #releasingForMs(key: string, isReleasing: boolean): number {
+  /** Time in which the other node brings others' addresses does not count, up to a bound: it comes to this one. */
+  #releasingForMs(key: string, target: string): number {
     const nowMs = this.#deps.clock.monotonicMs();
-    if (!isReleasing) {
-      this.#releasingSinceMs.delete(key);
-      return 0;
-    }
-    const since = this.#releasingSinceMs.get(key) ?? nowMs;
-    this.#releasingSinceMs.set(key, since);
-    return nowMs - since;
+    const { sinceMs, idleSinceMs } = this.#releasing.get(key) ?? { sinceMs: nowMs, idleSinceMs: nowMs };
+    const isBusy = isBringing(this.#deps.necs.get(target)?.decoded?.status) && nowMs - sinceMs < LONGEST_QUEUE_MS;
+    const since = { sinceMs, idleSinceMs: isBusy ? nowMs : idleSinceMs };
+    this.#releasing.set(key, since);
+    return nowMs - since.idleSinceMs;
+  }
+
+  #endReleasing(key: string): number {
+    this.#releasing.delete(key);
+    return 0;
   }
 }
+
+/** A node whose addresses all move at once has no more than these on one ENI, a few seconds each. */
+const LONGEST_QUEUE_MS = 300_000;
+
+/** Tells whether calls that bring addresses are under way: each waits for the one before on its ENI. */
+function isBringing(status: NodeEniConfigStatus | undefined): boolean {
+  return (status?.intents ?? []).some(({ action }) => BRINGING.includes(action));
+}
+
+const BRINGING: readonly string[] = ['AssignPrivateIpAddresses', 'MigratePrivateIpAddress'];
 
 function* entriesOf<T>(cache: Pick<Cache<T>, 'keys' | 'get'>): Iterable<readonly [string, T]> {
   for (const key of cache.keys()) {

@@ -169,7 +169,7 @@ class StaticLives {
     const sinceMs = Date.now();
     const timer = setInterval(() => {
       const calmSinceMs = Math.max(sinceMs, leadingSince(this.#system));
-      if (Date.now() - calmSinceMs < STALL_MS) return;
+      if (this.#killing || Date.now() - calmSinceMs < STALL_MS) return;
       clearInterval(timer);
       this.violations.push(`${podName} stalls on ${nodeName}\n${explainClaim(this.#system, podName)}`);
     }, 1_000);
