@@ -13,6 +13,7 @@ import type { ClaimBook } from './claim-book.ts';
 import type { ClaimView } from './claim-view.ts';
 import { decideClaim } from './decide-claim.ts';
 import type { ClaimDecision, ClaimReason } from './decision.ts';
+import { findReservedIps } from './find-reserved.ts';
 import { renderInvalid } from './render-claim.ts';
 import type { ClaimEyes } from './see-claim.ts';
 import type { TakenBook } from './taken-book.ts';
@@ -81,7 +82,7 @@ export class ClaimKeeper {
     }
     this.#tell(view, decision);
     if (isOver(view, decision)) taken.forget(key);
-    for (const node of book.set(key, decision.wishes, ipsOf(view, decision))) this.#deps.wakeNode(node);
+    for (const node of book.set(key, decision.wishes, findReservedIps(view, decision))) this.#deps.wakeNode(node);
     return decision.againMs === undefined ? DONE : { kind: 'again', afterMs: Math.max(1, decision.againMs) };
   }
 
@@ -177,15 +178,6 @@ function keptOf(facts: ClaimFacts | undefined): Kept<VpcIpClaim> {
 function isOver({ places, claim }: ClaimView, decision: ClaimDecision): boolean {
   const isGone = claim === undefined && decision.claim === undefined;
   return isGone || decision.claim?.kind === 'finish' || places.some(({ isReleasing }) => !isReleasing);
-}
-
-/** Addresses that are the claim's, on an ENI or on none. */
-function ipsOf({ vips, places }: ClaimView, decision: ClaimDecision): readonly string[] {
-  const written = decision.vips.flatMap((write) => (write.kind === 'put' ? [write.wanted.ip] : []));
-  const ended = new Set(decision.vips.flatMap((write) => (write.kind === 'end' ? [write.vip.spec.ip] : [])));
-  const kept = vips.map(({ spec }) => spec.ip).filter((ip) => !ended.has(ip));
-  const placed = places.flatMap(({ ip, mode }) => (ip === undefined || mode === 'direct-eni' ? [] : [ip]));
-  return [...new Set([...written, ...kept, ...placed])].sort();
 }
 
 function eventOf(reason: ClaimReason): IpamdEventReason | undefined {

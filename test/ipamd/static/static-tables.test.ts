@@ -9,6 +9,7 @@ import { decodeClaim } from '../../../ipamd/records/record-facts.ts';
 import { ClaimBook } from '../../../ipamd/static/claim-book.ts';
 import { decideExpiry } from '../../../ipamd/static/decide-expiry.ts';
 import { type AuditedCluster, findDifferences } from '../../../ipamd/static/find-differences.ts';
+import { findReservedIps } from '../../../ipamd/static/find-reserved.ts';
 import { findClaimPod, renderDurationMs } from '../../../ipamd/static/find-rule.ts';
 import { decodeDeployment, findWorkload } from '../../../ipamd/static/find-workload.ts';
 import { ClaimKeeper } from '../../../ipamd/static/keep-claims.ts';
@@ -196,6 +197,32 @@ test('ClaimBook: has what was put in last, of each claim, after any changes', (t
     }),
   );
 });
+
+const PLACE = {
+  nodeName: 'a',
+  eniId: 'eni-1',
+  mode: 'route-eni',
+  subnetId: undefined,
+  isAttached: true,
+  ip: '10.1.0.8',
+  assignmentId: undefined,
+  isReleasing: false,
+  podUid: undefined,
+} as const;
+
+const reserves = test.macro((t, want: ClaimWish['want'], phase: 'Retained' | 'Releasing', ips: readonly string[]) => {
+  const view = { vips: [vipOf({})], places: [PLACE] };
+  const none = { spec: {} as never, reason: 'AddressRetained', taken: undefined } as const;
+  const claim = { kind: 'put', wanted: { ...none, status: { phase } as never } } as const;
+  const wishes = new Map([['a', { key: 'default/web-0', mode: 'route-eni', want } as const]]);
+  t.deepEqual(findReservedIps(view, { claim, vips: [], wishes }), ips);
+  t.deepEqual(findReservedIps(view, { claim: undefined, vips: [], wishes }), ips);
+});
+test('findReservedIps: of a claim that is kept all that it has', reserves, 'keep', 'Retained', [
+  '10.1.0.8',
+  '10.1.0.9',
+]);
+test('findReservedIps: of a claim that ends nothing, while it goes off its ENI too', reserves, 'free', 'Releasing', []);
 
 test('TakenBook: asks once who has an address, waits longer each time, and forgets', async (t) => {
   const clock = new VirtualClock();
