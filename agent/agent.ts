@@ -117,7 +117,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   if (cluster !== undefined && config.egress === 'node') {
     const { pods } = cluster;
     const { conntrack } = useCases;
-    void followEgressExempt({ state, pods, conntrack, log, kick: () => loop.kick('EIP') }, down.signal);
+    void followEgressExempt({ state, pods, conntrack, log, loop }, down.signal);
   }
 
   return {

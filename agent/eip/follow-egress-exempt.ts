@@ -5,6 +5,7 @@ import { NODE_RECORD_FILE } from '../journal/node-record.ts';
 import type { NodeState } from '../node-state.ts';
 import type { PodView } from '../pods/pod-view.ts';
 import type { Conntrack } from '../ports.ts';
+import type { RepairLoop } from '../repair/repair-loop.ts';
 import { findEgressExempt } from './find-egress-exempt.ts';
 
 /** What following the Pods with EIPs needs. */
@@ -13,8 +14,7 @@ export type EgressExemptDeps = {
   readonly pods: Pick<PodView, 'find'>;
   readonly conntrack: Conntrack;
   readonly log: Logger;
-  /** Has the kernel made as it should be. */
-  readonly kick: () => void;
+  readonly loop: Pick<RepairLoop, 'pass' | 'kick'>;
 };
 
 /** Pods and leases tell of themselves; this is for what nobody told. */
@@ -38,19 +38,37 @@ export function restoreEgressExempt(state: NodeState, stateDir: string, bootId: 
  * when they change, and only then. Never rejects.
  */
 export async function followEgressExempt(deps: EgressExemptDeps, signal: AbortSignal): Promise<void> {
-  const { state, pods, conntrack, log, kick } = deps;
+  const { state, pods, log } = deps;
   while (!signal.aborted) {
+    // Begun before the look, so that what changes while the kernel follows is looked at again.
+    const woken = state.demandChanged.wait(LOOK_EACH_MS, signal);
     const before = new Set(state.egressExempt);
     const podOf = (namespace: string, name: string) => pods.find(namespace, name);
     const exempt = findEgressExempt({ leases: state.leases.values(), podOf, before });
     if (exempt.join() !== state.egressExempt.join()) {
       state.egressExempt = exempt;
       log.info('addresses that leave by their ENI for they have an EIP', { exempt });
-      kick();
-      // A connection that began with the node's address would go on with it, by an ENI that lets no such packet out.
-      const added = exempt.filter((ip) => !before.has(ip));
-      if (added.length > 0) void conntrack.flush(added);
+      await apply(
+        deps,
+        exempt.filter((ip) => !before.has(ip)),
+      );
     }
-    await state.demandChanged.wait(LOOK_EACH_MS, signal);
+    await woken;
   }
 }
+
+/**
+ * A connection that began with the node's address would go on with it, by an ENI that lets no such packet out: it is
+ * forgotten, but only once the kernel begins no other like it.
+ */
+async function apply({ conntrack, log, loop }: EgressExemptDeps, added: readonly string[]): Promise<void> {
+  try {
+    if ((await loop.pass(CAUSE)).isStale) loop.kick(CAUSE);
+  } catch (error) {
+    log.error('the kernel does not follow the Pods with EIPs yet', { error });
+    loop.kick(CAUSE);
+  }
+  if (added.length > 0) await conntrack.flush(added);
+}
+
+const CAUSE = 'EIP';

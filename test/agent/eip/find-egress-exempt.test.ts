@@ -9,6 +9,7 @@ import { writeNodeRecord } from '../../../agent/journal/node-file.ts';
 import { NodeState } from '../../../agent/node-state.ts';
 import { type PodRecord, podRecordOf } from '../../../agent/pods/pod-record.ts';
 import { silentLogger } from '../../../runtime/log.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 function lease(name: string, ip: string, change: Partial<Lease> = {}): Lease {
   return {
@@ -57,24 +58,39 @@ for (const [title, leases, before, wanted] of [
   });
 }
 
-test('followEgressExempt: has the kernel changed and old connections forgotten once for each change', async (t) => {
+function openEgress(pass: (exempt: string) => Promise<{ isStale: boolean }>) {
   const state = new NodeState();
-  const kicks: string[] = [];
   const flushed: string[] = [];
+  const kicks: string[] = [];
   const end = new AbortController();
   const conntrack = {
     flush: async (ips: readonly string[]) => void flushed.push(...ips),
     flushSurely: async () => undefined,
   };
-  const kick = (): void => void kicks.push(state.egressExempt.join());
-  const following = followEgressExempt(
-    { state, pods: { find: podOf }, conntrack, log: silentLogger, kick },
-    end.signal,
-  );
+  const report = { done: [], failed: [], held: [], conflicts: [] };
+  const loop = {
+    pass: async () => ({ ...report, ...(await pass(state.egressExempt.join())) }),
+    kick: (cause: string) => void kicks.push(cause),
+  };
+  const deps = { state, pods: { find: podOf }, conntrack, log: silentLogger, loop };
+  const following = followEgressExempt(deps, end.signal);
   const turn = async (): Promise<void> => {
     state.demandChanged.notify();
     await new Promise((resolve) => setImmediate(resolve));
   };
+  const close = async (): Promise<void> => {
+    end.abort();
+    await following;
+  };
+  return { state, flushed, kicks, turn, close };
+}
+
+test('followEgressExempt: has the kernel changed and old connections forgotten once for each change', async (t) => {
+  const passes: string[] = [];
+  const { state, flushed, kicks, turn, close } = openEgress(async (exempt) => {
+    passes.push(exempt);
+    return { isStale: false };
+  });
   state.leases.set('a', lease('with', '10.0.0.1'));
   await turn();
   await turn();
@@ -82,10 +98,34 @@ test('followEgressExempt: has the kernel changed and old connections forgotten o
   await turn();
   state.leases.delete('a');
   await turn();
-  end.abort();
-  await following;
-  t.deepEqual(kicks, ['10.0.0.1', '']);
+  await close();
+  t.deepEqual(passes, ['10.0.0.1', '']);
   t.deepEqual(flushed, ['10.0.0.1']);
+  t.deepEqual(kicks, []);
+});
+
+test('followEgressExempt: forgets connections only once the kernel begins no other like them, and sees what came meanwhile', async (t) => {
+  const passed = Promise.withResolvers<{ isStale: boolean }>();
+  const { state, flushed, turn, close } = openEgress(() => passed.promise);
+  state.leases.set('a', lease('with', '10.0.0.1'));
+  await turn();
+  t.deepEqual(flushed, []);
+  state.leases.set('b', lease('with', '10.0.0.9'));
+  await turn();
+  passed.resolve({ isStale: false });
+  await waitUntil(() => flushed.length === 2, { what: 'both' });
+  t.deepEqual(flushed, ['10.0.0.1', '10.0.0.9']);
+  await close();
+});
+
+test('followEgressExempt: has the kernel looked at again when it did not follow', async (t) => {
+  const { state, flushed, kicks, turn, close } = openEgress(async () => {
+    throw new Error('nft is busy');
+  });
+  state.leases.set('a', lease('with', '10.0.0.1'));
+  await turn();
+  await close();
+  t.deepEqual([kicks, flushed], [['EIP'], ['10.0.0.1']]);
 });
 
 test('restoreEgressExempt: takes up what held in this boot, and nothing of another', (t) => {
