@@ -1,10 +1,11 @@
 import { NODE_ENI_CONFIG_KIND } from '../crd/node-eni-config-fields.ts';
+import { SUBNETS_CONFIG_MAP, type SubnetSupply } from '../crd/subnet-supply.ts';
 import { VPC_IP_KIND } from '../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../crd/vpc-ip-claim.ts';
 import { type Informer, type InformerObserver, type InformerOptions, openInformer } from '../kube/informer.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { ObjectChange } from '../kube/object-cache.ts';
-import { NODES, PODS, resourceTypeOf } from '../kube/resource-types.ts';
+import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../kube/resource-types.ts';
 import type { ChangeSignal } from '../runtime/change-signal.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -20,6 +21,7 @@ import {
   type VipFacts,
 } from './index/facts.ts';
 import { type PodDemand, readPodDemand } from './index/pod-demand.ts';
+import { readSubnets } from './index/read-subnets.ts';
 import type { SchedulerIndex } from './index/scheduler-index.ts';
 
 /** What is followed, by resource. */
@@ -29,6 +31,8 @@ export type Followed = {
   readonly vpcipclaims: Informer<ClaimFacts>;
   readonly vpcips: Informer<VipFacts>;
   readonly pods: Informer<PodDemand>;
+  /** Of the one that tells what subnets have left. */
+  readonly configmaps: Informer<ReadonlyMap<string, SubnetSupply>>;
 };
 
 /** What informers are opened with. */
@@ -38,6 +42,8 @@ export type FollowDeps = {
   readonly log: Logger;
   readonly random: () => number;
   readonly observer?: InformerObserver;
+  /** Of ipamd, where it tells what subnets have left. */
+  readonly namespace: string;
 };
 
 /** Opens informers that keep the index up to date and wake who waits; nothing is read before they are started. */
@@ -45,12 +51,14 @@ export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: 
   const open = <T>(own: Pick<InformerOptions<T>, 'type' | 'decode' | 'query'>): Informer<T> =>
     openInformer<T>({ ...deps, ...own });
   const kept = { query: { labelSelector: `!${RECORD_LABEL}` } };
+  const told = { namespace: deps.namespace, fieldSelector: `metadata.name=${SUBNETS_CONFIG_MAP}` };
   const followed: Followed = {
     nodes: open({ type: NODES, decode: readNode }),
     nodeeniconfigs: open({ type: resourceTypeOf(NODE_ENI_CONFIG_KIND), decode: readNec }),
     vpcipclaims: open({ type: resourceTypeOf(VPC_IP_CLAIM_KIND), decode: readClaim, ...kept }),
     vpcips: open({ type: resourceTypeOf(VPC_IP_KIND), decode: readVip, ...kept }),
     pods: open({ type: PODS, decode: readPodDemand }),
+    configmaps: open({ type: CONFIG_MAPS, decode: readSubnets, query: told }),
   };
   followed.nodes.subscribe(({ key, after }) => index.setNode(key, after));
   followed.nodeeniconfigs.subscribe(({ key, after }) => index.setNec(key, after));
@@ -62,6 +70,7 @@ export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: 
     if (after !== undefined) index.setVip(after.ip, after);
   });
   followed.pods.subscribe((change) => takePod(index, change));
+  followed.configmaps.subscribe(({ after }) => index.setSubnets(after));
   for (const informer of Object.values(followed)) informer.subscribe(() => changes.notify());
   return followed;
 }

@@ -91,7 +91,11 @@ class Scheduler implements RunningScheduler {
     this.#metrics = given.metrics ?? createSchedulerMetrics(clock, { release });
     this.#changes = new ChangeSignal(clock);
     this.index = new SchedulerIndex(config.reservationTtlMs);
-    this.#followed = followCluster({ ...this.#runtime, client: this.#runtime.kube }, this.index, this.#changes);
+    this.#followed = followCluster(
+      { ...this.#runtime, client: this.#runtime.kube, namespace: config.namespace },
+      this.index,
+      this.#changes,
+    );
     this.#metrics.show({ sizes: () => this.index.sizes, isLeading: () => this.#term !== undefined });
   }
 

@@ -30,6 +30,7 @@ import { keepPodEips } from './keep-pod-eips.ts';
 import { followRecords, keepPodRecords, openRecords } from './keep-pod-records.ts';
 import { closeQueues, makeQueues, type Queues } from './queues.ts';
 import { runAudit } from './run-audit.ts';
+import { tellSubnets } from './tell-subnets.ts';
 import { wakeNodes } from './wake-ups.ts';
 
 /** What leading works with: of the process, and the same in each term. */
@@ -101,6 +102,7 @@ export async function lead(deps: LeadDeps, term: Term, drain: AbortSignal): Prom
     if (!(await areSynced(deps.informers, signal))) return;
     background.push(subnets.run(signal), instances.run(parts.instanceIds, signal), runAudit(deps, parts, signal));
     background.push(keepPodEips(deps, parts, term, signal), keepDirectEnis(deps, parts, signal));
+    background.push(tellSubnets(deps, parts, signal));
     background.push(followRecords(records, signal), keepPodClaims(deps, parts, records, signal));
     if (deps.config.recordPods) background.push(keepPodRecords(deps, records, signal));
     const stopWaking = wakeNodes({ ...deps.informers, machines: deps.machines(), instances, subnets }, queues);

@@ -1,6 +1,6 @@
 import type { PodDemand } from '../index/pod-demand.ts';
 import type { SchedulerIndex } from '../index/scheduler-index.ts';
-import { type FitQuestion, subnetsOf } from './decide-fit.ts';
+import { type FitQuestion, subnetsOf } from './fit-question.ts';
 
 /** Looks up, once for all nodes, what a Pod is judged by. */
 export function questionOf(index: SchedulerIndex, demand: PodDemand): FitQuestion {
@@ -18,5 +18,6 @@ export function questionOf(index: SchedulerIndex, demand: PodDemand): FitQuestio
     holders: index.holdersOf(demand.key),
     ofZones: new Map(),
     promise: index.reservationOf(demand.uid),
+    ledger: index.ledger(),
   };
 }

@@ -1,5 +1,6 @@
 import type { NodeView } from '../index/scheduler-index.ts';
-import { decideFit, type FitQuestion } from './decide-fit.ts';
+import { decideFit } from './decide-fit.ts';
+import type { FitQuestion } from './fit-question.ts';
 
 /** A node that does not take a Pod, and why. */
 export type RefusedNode = { readonly name: string; readonly reason: string };

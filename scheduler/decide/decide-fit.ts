@@ -2,53 +2,28 @@ import type { EniFacts } from '../index/facts.ts';
 import type { NodeRoom, Room } from '../index/node-room.ts';
 import type { PodDemand } from '../index/pod-demand.ts';
 import type { Reservation } from '../index/reservation.ts';
-import type { KeptAddress, NodeView } from '../index/scheduler-index.ts';
-import type { Names } from '../index/subnet-book.ts';
-
-/** Everything about one Pod that a node is judged by. */
-export type FitQuestion = {
-  readonly demand: PodDemand;
-  /** Of a Pod that keeps its address: which, and where it is. */
-  readonly kept: KeptAddress | undefined;
-  /** The subnets that the Pod, or its claim, accepts, with their zones where they are known; undefined: any. */
-  readonly nominated: readonly NominatedSubnet[] | undefined;
-  /** What it is promised already: that place is its own. */
-  readonly promise: Reservation | undefined;
-  /** For each subnet that an address of it must be of: the nodes with an ENI there; undefined: any subnet will do. */
-  readonly inSubnet: readonly Names[] | undefined;
-  /** Nodes on which its kept address, or its exclusive ENI, is already. */
-  readonly holders: ReadonlySet<string>;
-  /** Refusals of whole zones, made once: there may be thousands of nodes in a zone. Begins empty. */
-  readonly ofZones: Map<string, Refusal>;
-  /** Asks for places on shared ENIs and for nothing else: so do most Pods, and most nodes have some. */
-  readonly isPlain: boolean;
-};
-
-/** A subnet that a Pod accepts. */
-export type NominatedSubnet = { readonly subnetId: string; readonly zone: string | undefined };
-
-/** Why a node does not take a Pod. */
-export type Refusal = {
-  /** For the Pod's events; equal for nodes that refuse for the same reason with the same numbers. */
-  readonly reason: string;
-  /** No Pod that is taken off the node would change it. */
-  readonly isUnresolvable: boolean;
-  /** The cloud is at work on this very node: in a moment the answer may be another. */
-  readonly isPassing: boolean;
-};
+import type { NodeView } from '../index/scheduler-index.ts';
+import { subnetRefusal } from './decide-subnets.ts';
+import { type FitQuestion, isHolding, type NominatedSubnet, type Refusal, subnetsOf } from './fit-question.ts';
 
 /** Judges a node for a Pod: undefined when it fits. The answer is of this moment alone. Pure. */
 export function decideFit(question: FitQuestion, view: NodeView | undefined): Refusal | undefined {
   const { demand } = question;
-  if (question.isPlain && view !== undefined && view.routeFree >= demand.routeIps) return undefined;
+  const isRoomy = question.isPlain && view !== undefined && view.routeFree >= demand.routeIps;
+  if (isRoomy && (question.ledger === undefined || hasSpare(view, demand.routeIps))) return undefined;
   if (view?.node?.isSuper === true) return undefined;
   if (view?.nec === undefined || view.room === undefined) return NO_NEC;
   return (
     placeRefusal(question, view) ??
     routeRefusal(question, view, view.room) ??
+    subnetRefusal(question, view, isAtWork(view)) ??
     directRefusal(demand, question.promise, view, view.room) ??
     eipRefusal(demand, question.promise, view, view.room)
   );
+}
+
+function hasSpare({ supply }: NodeView, need: number): boolean {
+  return supply === undefined || supply.spare >= need;
 }
 
 const NO_NEC: Refusal = {
@@ -118,16 +93,6 @@ function routeRefusal(question: FitQuestion, view: NodeView, room: NodeRoom): Re
   return { reason, isUnresolvable: false, isPassing: isAtWork(view) };
 }
 
-/** Returns the subnets one of which an ENI must be of; undefined: any of the node's. Pure. */
-export function subnetsOf(
-  { isStatic }: PodDemand,
-  kept: KeptAddress | undefined,
-  nominated: readonly NominatedSubnet[] | undefined,
-): readonly string[] | undefined {
-  if (isStatic && kept?.subnetId !== undefined) return [kept.subnetId];
-  return nominated?.map(({ subnetId }) => subnetId);
-}
-
 function directRefusal(
   demand: PodDemand,
   promise: Reservation | undefined,
@@ -175,11 +140,6 @@ function shortage(
   if (most === undefined) return undefined;
   const free = most - (taken - own);
   return free >= need ? undefined : `${word} (need ${need}, free ${Math.max(0, free)} of ${most}${unit})`;
-}
-
-/** Tells whether the address, or the exclusive ENI, that is kept for a Pod is on a node already. Pure. */
-export function isHolding({ demand, holders }: FitQuestion, { name }: NodeView): boolean {
-  return demand.isStatic && holders.size > 0 && holders.has(name);
 }
 
 function isAtWork({ nec }: NodeView): boolean {

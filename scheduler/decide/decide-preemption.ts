@@ -1,6 +1,7 @@
 import type { PodDemand } from '../index/pod-demand.ts';
 import type { NodeView } from '../index/scheduler-index.ts';
-import { decideFit, type FitQuestion } from './decide-fit.ts';
+import { decideFit } from './decide-fit.ts';
+import type { FitQuestion } from './fit-question.ts';
 
 /** Who would have to go from a node, by uid. */
 export type Victims = { readonly uids: readonly string[]; readonly pdbViolations: number };
@@ -42,6 +43,7 @@ function without(view: NodeView, gone: readonly PodDemand[]): NodeView {
     eip: { ...room.eip, taken: room.eip.taken - freed.eip },
   };
   const { name, node, nec, eniRooms } = view;
+  const supply = view.supply && { ...view.supply, spare: view.supply.spare + freed.route };
   const routeFree = (after.route.most ?? 0) - after.route.taken;
-  return { name, node, nec, eniRooms, room: after, routeFree };
+  return { name, node, nec, eniRooms, room: after, routeFree, supply };
 }

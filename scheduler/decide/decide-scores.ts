@@ -1,5 +1,5 @@
 import type { NodeView } from '../index/scheduler-index.ts';
-import { type FitQuestion, isHolding } from './decide-fit.ts';
+import { type FitQuestion, isHolding } from './fit-question.ts';
 
 /** The highest score that an extender may give. @see extender/v1 MaxExtenderPriority */
 export const MOST_SCORE = 10;
@@ -39,9 +39,15 @@ function scoreOf(question: FitQuestion, view: NodeView | undefined, share: numbe
   return Math.round(isIn ? IN_SUBNET + SPREAD_IN_SUBNET * share : SPREAD_ELSEWHERE * share);
 }
 
-function freeOf({ demand }: FitQuestion, view: NodeView | undefined): number {
+function freeOf({ demand, ledger }: FitQuestion, view: NodeView | undefined): number {
   if (view === undefined) return 0;
-  if (demand.directEnis === 0) return Math.max(0, view.routeFree);
+  if (demand.directEnis === 0) return Math.max(0, Math.min(view.routeFree, addressesOf(ledger, view)));
   const { most = 0, taken = 0 } = view.room?.direct ?? {};
   return Math.max(0, most - taken);
+}
+
+/** What the node has free, and what the fullest of its subnets would give it: nodes of a subnet that runs out come last. */
+function addressesOf(ledger: FitQuestion['ledger'], { supply, routeFree }: NodeView): number {
+  if (ledger === undefined || supply === undefined || supply.spare >= routeFree) return routeFree;
+  return Math.max(0, supply.spare) + ledger.mostFor(supply);
 }

@@ -1,5 +1,7 @@
-import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { NODE_SUBNETS_LABEL } from '../../crd/names.ts';
+import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
+import { askedFor, type Held, heldIn, unseenCreationsOf } from '../../crd/subnet-supply.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
 /** What is kept of a Node. */
@@ -7,6 +9,8 @@ export type NodeFacts = {
   readonly name: string;
   /** A super node has neither instance nor ENIs: its Pods get addresses in another way. */
   readonly isSuper: boolean;
+  /** The subnets of its new ENIs by its label; empty: it names none. */
+  readonly subnetIds: readonly string[];
 };
 
 /** One ENI of a node, as far as places on it are counted. */
@@ -23,7 +27,14 @@ export type EniFacts = {
   readonly ips: readonly string[];
   /** Keys of the claims that addresses on it, or it as a whole, are kept for. */
   readonly claims: readonly string[];
+  /** Of the addresses those that are for any Pod, and such that are asked for. */
+  readonly plain: number;
+  /** Addresses that are asked for, kept ones too: so much less room. */
+  readonly asked: number;
 };
+
+/** A shared ENI that is asked for, with its first addresses. */
+export type ComingEni = { readonly subnetId: string; readonly ips: number };
 
 /** What is kept of a NodeENIConfig. A limit that is absent is not known. */
 export type NecFacts = {
@@ -40,6 +51,10 @@ export type NecFacts = {
   /** The only subnets that new ENIs are made in; empty: the cluster's. */
   readonly subnetIds: readonly string[];
   readonly enis: readonly EniFacts[];
+  /** Not among `enis` yet. */
+  readonly comingEnis: readonly ComingEni[];
+  /** What it takes of each subnet. */
+  readonly held: readonly Held[];
   /** The cloud is being asked for an ENI or addresses. */
   readonly isBinding: boolean;
 };
@@ -76,7 +91,13 @@ type Shape = Readonly<Record<string, unknown>>;
 export function readNode(object: Shape): NodeFacts {
   const metadata = recordOf(object['metadata']);
   const labels = recordOf(metadata['labels']);
-  return { name: textOf(metadata['name']), isSuper: labels[SUPER_NODE.label] === SUPER_NODE.value };
+  return {
+    name: textOf(metadata['name']),
+    isSuper: labels[SUPER_NODE.label] === SUPER_NODE.value,
+    subnetIds: textOf(labels[NODE_SUBNETS_LABEL])
+      .split(/[_.]/)
+      .filter((id) => id !== ''),
+  };
 }
 
 const BINDING = ['CreateNetworkInterface', 'AttachNetworkInterface', 'AssignPrivateIpAddresses'];
@@ -99,16 +120,26 @@ export function readNec(object: Shape): NecFacts | undefined {
     ...some('mostDirectEnis', settings.directMaxAttach ?? spec.maxDirectENI),
     ...some('mostEips', status.maxEIPs),
     subnetIds: spec.subnetIDs ?? [],
-    enis: (status.eniInfos ?? []).map(readEni),
+    enis: (status.eniInfos ?? []).map((eni) => readEni(eni, status)),
+    comingEnis: comingOf(status),
+    held: heldIn(status),
     isBinding: actions.some((action) => action === MIGRATION || BINDING.includes(action)),
   };
 }
 
-function readEni(eni: NodeEniInfo): EniFacts {
+function comingOf(status: NodeEniConfigStatus): readonly ComingEni[] {
+  // An exclusive ENI is asked for without addresses.
+  return unseenCreationsOf(status).flatMap(({ subnetID, ipCount }) => {
+    return subnetID === undefined || ipCount === undefined ? [] : [{ subnetId: subnetID, ips: ipCount }];
+  });
+}
+
+function readEni(eni: NodeEniInfo, status: NodeEniConfigStatus): EniFacts {
   const isShared = eni.mode !== 'direct-eni';
   const all = eni.addresses ?? [];
   const first = all.some(({ ip }) => !ip.includes(':')) ? all.filter(({ ip }) => !ip.includes(':')) : all;
   const marks = isShared ? all.map(({ claim }) => claim) : [eni.claim];
+  const plain = first.filter(({ claim, state }) => claim === undefined && state === 'Assigned').length;
   return {
     eniId: eni.eniID,
     isShared,
@@ -118,6 +149,8 @@ function readEni(eni: NodeEniInfo): EniFacts {
     isChanging: eni.state !== 'Attached',
     ips: first.map(({ ip }) => ip),
     claims: [...new Set(marks.flatMap((mark) => (mark === undefined ? [] : [`${mark.namespace}/${mark.name}`])))],
+    plain: isShared ? plain + askedFor(status, eni, ({ claim }) => claim === undefined) : 0,
+    asked: isShared ? askedFor(status, eni) : 0,
   };
 }
 

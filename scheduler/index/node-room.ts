@@ -22,6 +22,8 @@ export type NodeRoom = {
   /** Shared ENIs on the instance, those that come and go included. */
   readonly enis: number;
   readonly mostEnis: number | undefined;
+  /** Of the places taken on shared ENIs those of Pods that any address will do for. */
+  readonly plainTaken: number;
 };
 
 /** Who is on a node, or is promised a place there. */
@@ -59,6 +61,7 @@ export function roomOf(nec: NecFacts, { pods, reservations }: Tenants): NodeRoom
     eip: { most: nec.mostEips, taken: counted.eip, keys: NO_KEYS },
     enis: shared.length,
     mostEnis: nec.mostEnis,
+    plainTaken: counted.route,
   };
 }
 

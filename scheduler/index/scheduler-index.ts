@@ -1,9 +1,12 @@
+import type { SubnetSupply } from '../../crd/subnet-supply.ts';
 import type { ClaimFacts, NecFacts, NodeFacts, VipFacts } from './facts.ts';
 import { NameRun } from './name-run.ts';
 import { type EniRoom, eniRoomsOf, type NodeRoom, roomOf } from './node-room.ts';
+import { type Keepers, type NodeSupply, supplyOf } from './node-supply.ts';
 import type { PodDemand } from './pod-demand.ts';
 import { expiryOf, type Moment, type Reservation } from './reservation.ts';
 import { type Names, SubnetBook } from './subnet-book.ts';
+import { SubnetLedger } from './subnet-ledger.ts';
 
 /** What is known of one node. */
 export type NodeView = {
@@ -16,6 +19,8 @@ export type NodeView = {
   readonly eniRooms: readonly EniRoom[];
   /** Places on shared ENIs that are free; minus infinity without a NodeENIConfig. Said here, for most Pods ask no more. */
   readonly routeFree: number;
+  /** Its addresses, and where more may come from; undefined where its limits are not known. */
+  readonly supply: NodeSupply | undefined;
 };
 
 /** What is known of a kept address, or of the wish for one. */
@@ -49,6 +54,12 @@ export class SchedulerIndex {
   /** By `claim/<key>` and `pod/<uid>`. */
   readonly #reservations = new Map<string, Reservation>();
   readonly #subnets = new SubnetBook();
+  readonly #ledger = new SubnetLedger();
+  /** Nodes that may owe another number of addresses than is taken out of their subnets. */
+  readonly #stale = new Set<string>();
+  /** Nodes that owe addresses, and of these such that cannot have them all. */
+  readonly #owing = new Set<string>();
+  readonly #short = new Set<string>();
   readonly #run = new NameRun((name: string) => this.#nodes.get(name));
 
   /** @param ttlMs how long a reservation holds */
@@ -121,17 +132,37 @@ export class SchedulerIndex {
     return this.#subnets.nodesIn(subnetId);
   }
 
+  /** Returns what subnets have left; undefined while ipamd told nothing of them. What nodes owe by now is taken off. */
+  ledger(): SubnetLedger | undefined {
+    if (!this.#ledger.isKnown) return undefined;
+    if (this.#stale.size > 0) this.#settle();
+    return this.#ledger;
+  }
+
+  /** Takes in what ipamd tells of subnets; undefined: nothing. */
+  setSubnets(supplies: ReadonlyMap<string, SubnetSupply> | undefined): void {
+    this.#ledger.tell(supplies);
+    for (const name of this.#owing) this.#stale.add(name);
+  }
+
   setNode(name: string, facts: NodeFacts | undefined): void {
     this.#at(name).node = facts;
+    this.#touch(name);
     this.#drop(name);
   }
 
   setNec(name: string, facts: NecFacts | undefined): void {
     const at = this.#at(name);
     this.#subnets.change(at.nec, facts);
-    for (const { claims } of at.nec?.enis ?? []) for (const key of claims) removeFrom(this.#holders, key, name);
-    for (const { claims } of facts?.enis ?? []) for (const key of claims) addTo(this.#holders, key, name);
+    this.#ledger.hold(at.nec?.held ?? [], facts?.held ?? []);
+    const before = new Set(at.nec?.enis.flatMap(({ claims }) => claims));
+    const after = new Set(facts?.enis.flatMap(({ claims }) => claims));
+    for (const key of before) removeFrom(this.#holders, key, name);
+    for (const key of after) addTo(this.#holders, key, name);
+    for (const key of before) if (!after.has(key)) this.#touchKeeper(key);
+    for (const key of after) if (!before.has(key)) this.#touchKeeper(key);
     at.setNec(facts);
+    this.#touch(name);
     this.#drop(name);
   }
 
@@ -218,6 +249,25 @@ export class SchedulerIndex {
     this.#drop(pod.nodeName);
   }
 
+  /** First those that could not have all they owe: nobody else gets what comes back before. */
+  #settle(): void {
+    const names = new Set([...this.#short, ...this.#stale]);
+    this.#stale.clear();
+    for (const name of names) this.#ledger.release(name);
+    for (const name of names) {
+      const supply = this.#nodes.get(name)?.supply;
+      const isCovered = this.#ledger.charge(name, supply);
+      mark(this.#short, name, !isCovered);
+      mark(this.#owing, name, supply !== undefined && supply.owed.length > 0);
+    }
+  }
+
+  /** Where the address of a claim is decides what the node owes on which its Pod is, or is to be. */
+  #touchKeeper(key: string): void {
+    for (const uid of this.#boundUids.get(key) ?? []) this.#touch(this.#pods.get(uid)?.nodeName ?? '');
+    this.#touchReserved(key);
+  }
+
   /** A claim's reservation counts only while no Pod of its name is bound. */
   #touchReserved(key: string): void {
     const reserved = this.#reservations.get(`claim/${key}`);
@@ -226,13 +276,19 @@ export class SchedulerIndex {
 
   #touch(name: string): void {
     this.#nodes.get(name)?.touch();
+    this.#stale.add(name);
   }
 
   #at(name: string): IndexedNode {
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
     const isBound = (key: string): boolean => this.#boundUids.has(key);
-    const made = new IndexedNode(name, isBound);
+    const keptOf = (claim: string) => {
+      const { subnetId } = this.keptOf({ key: claim });
+      const ids = subnetId === undefined ? this.#claims.get(claim)?.nominatedSubnetIds : [subnetId];
+      return { isThere: this.#holders.has(claim), subnetIds: ids };
+    };
+    const made = new IndexedNode(name, isBound, keptOf);
     this.#nodes.set(name, made);
     this.#run.forget();
     return made;
@@ -254,14 +310,18 @@ class IndexedNode implements NodeView {
   readonly pods = new Map<string, PodDemand>();
   readonly reservations = new Map<string, Reservation>();
   readonly #isBound: (key: string) => boolean;
+  readonly #keptOf: Keepers['keptOf'];
+  #supply: NodeSupply | undefined;
+  #isCounted = false;
   #nec: NecFacts | undefined;
   #room: NodeRoom | undefined;
   #routeFree: number | undefined;
   #eniRooms: readonly EniRoom[] | undefined;
 
-  constructor(name: string, isBound: (key: string) => boolean) {
+  constructor(name: string, isBound: (key: string) => boolean, keptOf: Keepers['keptOf']) {
     this.name = name;
     this.#isBound = isBound;
+    this.#keptOf = keptOf;
   }
 
   get nec(): NecFacts | undefined {
@@ -286,6 +346,16 @@ class IndexedNode implements NodeView {
     return this.#eniRooms;
   }
 
+  get supply(): NodeSupply | undefined {
+    if (this.#isCounted) return this.#supply;
+    const { room } = this;
+    const promised = this.#inForce().map(({ demand }) => demand);
+    const keepers = { pods: this.pods.values(), promised, keptOf: this.#keptOf };
+    this.#supply = this.#nec && room && supplyOf(this.#nec, this.node, room, keepers);
+    this.#isCounted = true;
+    return this.#supply;
+  }
+
   get isEmpty(): boolean {
     const has = this.node !== undefined || this.#nec !== undefined;
     return !has && this.pods.size === 0 && this.reservations.size === 0;
@@ -300,6 +370,7 @@ class IndexedNode implements NodeView {
     this.#room = undefined;
     this.#routeFree = undefined;
     this.#eniRooms = undefined;
+    this.#isCounted = false;
   }
 
   #inForce(): readonly Reservation[] {
@@ -308,6 +379,11 @@ class IndexedNode implements NodeView {
       return isOver ? [] : [one];
     });
   }
+}
+
+function mark(names: Set<string>, name: string, isIn: boolean): void {
+  if (isIn) names.add(name);
+  else names.delete(name);
 }
 
 function addTo(map: Map<string, Set<string>>, key: string, value: string): void {

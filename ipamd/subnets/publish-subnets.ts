@@ -1,0 +1,68 @@
+import { isDeepStrictEqual } from 'node:util';
+import { SUBNETS_CONFIG_MAP } from '../../crd/subnet-supply.ts';
+import { updateGuarded } from '../../kube/guarded-update.ts';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { CONFIG_MAPS } from '../../kube/resource-types.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { decidePublished, type PublishedFacts } from './decide-published.ts';
+
+/** What publishing needs. */
+export type PublishDeps = {
+  readonly kube: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Where the ConfigMap is. */
+  readonly namespace: string;
+  /** Returns what is true now; undefined while nothing is known. */
+  readonly facts: () => PublishedFacts | undefined;
+};
+
+/** The most often that it is written. */
+const EACH_MS = 5_000;
+/** Somebody may have changed or deleted what we wrote: so long after the last look it is looked at again. */
+const LOOK_EACH_MS = 60_000;
+
+/**
+ * Keeps the ConfigMap that tells what subnets have left, until aborted: written when something in it is another, at most
+ * every 5 s. A failure is logged once, and tried again at the same pace. Never rejects but with a fault of ours.
+ */
+export async function publishSubnets(deps: PublishDeps, signal: AbortSignal): Promise<void> {
+  const { clock, log, facts } = deps;
+  let written: Readonly<Record<string, string>> | undefined;
+  let lookedMs = Number.NEGATIVE_INFINITY;
+  let failed = '';
+  while (!signal.aborted) {
+    const known = facts();
+    const wanted = known === undefined ? undefined : decidePublished(known);
+    const isDue = clock.monotonicMs() - lookedMs >= LOOK_EACH_MS;
+    if (wanted !== undefined && (isDue || !isDeepStrictEqual(wanted, written))) {
+      try {
+        await write(deps, wanted, signal);
+        written = wanted;
+        lookedMs = clock.monotonicMs();
+        failed = '';
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isKubeError(error)) throw error;
+        if (error.message !== failed)
+          log.warn('what subnets have left is not published, will be tried again', { error });
+        failed = error.message;
+      }
+    }
+    await clock.sleep(EACH_MS, signal).catch(() => {});
+  }
+}
+
+async function write(
+  { kube, namespace }: PublishDeps,
+  data: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<void> {
+  const ref = { namespace, name: SUBNETS_CONFIG_MAP };
+  const change = (current: KubeObject): KubeObject | undefined =>
+    isDeepStrictEqual(current['data'] ?? {}, data) ? undefined : { ...current, data };
+  if ((await updateGuarded(kube, CONFIG_MAPS, ref, change, { signal })) !== undefined) return;
+  await kube.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref, data }, signal);
+}

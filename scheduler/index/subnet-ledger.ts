@@ -1,0 +1,162 @@
+import type { Held, SubnetSupply } from '../../crd/subnet-supply.ts';
+import type { Ask, NodeSupply } from './node-supply.ts';
+
+/** What a node's debt takes of subnets, and how much of the debt that covers. */
+type Charge = { readonly costs: ReadonlyMap<string, number>; readonly placed: number };
+
+/** A new ENI is made where there is an address for itself and one for a Pod. */
+const LEAST_FOR_ENI = 2;
+
+/**
+ * Knows what subnets have left for Pods that are not bound yet: what ipamd told, less what nodes took since, less what nodes
+ * owe Pods that are bound or promised a place. Both are counted from what is there now and not from what happened: nothing
+ * depends on whether the word of ipamd or the node's object came first.
+ */
+export class SubnetLedger {
+  #supplies: ReadonlyMap<string, SubnetSupply> | undefined;
+  readonly #held = new Map<string, number>();
+  readonly #charged = new Map<string, number>();
+  readonly #charges = new Map<string, Charge>();
+  /** Zone -> the subnets of new ENIs of nodes that name none. */
+  readonly #common = new Map<string, readonly string[]>();
+
+  /** False while ipamd told nothing: then nothing is limited here. */
+  get isKnown(): boolean {
+    return this.#supplies !== undefined;
+  }
+
+  /** Takes in what ipamd told; undefined: it tells nothing any more. */
+  tell(supplies: ReadonlyMap<string, SubnetSupply> | undefined): void {
+    this.#supplies = supplies;
+    this.#common.clear();
+  }
+
+  /** Takes in what a node takes of subnets now, and forgets what it took before. */
+  hold(before: readonly Held[], after: readonly Held[]): void {
+    for (const { subnetId, count } of before) this.#held.set(subnetId, (this.#held.get(subnetId) ?? 0) - count);
+    for (const { subnetId, count } of after) this.#held.set(subnetId, (this.#held.get(subnetId) ?? 0) + count);
+  }
+
+  /** Returns what was told of a subnet. */
+  supplyOf(subnetId: string): SubnetSupply | undefined {
+    return this.#supplies?.get(subnetId);
+  }
+
+  /** Returns how many addresses a subnet has left; infinite where nothing was told of it. */
+  leftIn(subnetId: string): number {
+    return Math.max(0, this.#balanceOf(subnetId));
+  }
+
+  /** Lists the subnets that addresses of a node may come from: first of its ENIs with room, then of new ones. */
+  sourcesOf(supply: NodeSupply): readonly string[] {
+    const ofEnis = supply.enis.map(({ subnetId }) => subnetId);
+    return [...new Set(supply.moreEnis > 0 ? [...ofEnis, ...this.#choicesOf(supply)] : ofEnis)];
+  }
+
+  /** Returns how many addresses more the fullest source of a node would still give it. */
+  mostFor(supply: NodeSupply): number {
+    let most = 0;
+    for (const { subnetId } of supply.enis) most = Math.max(most, this.leftIn(subnetId));
+    if (supply.moreEnis > 0) for (const id of this.#choicesOf(supply)) most = Math.max(most, this.leftIn(id) - 1);
+    return most;
+  }
+
+  /** Tells whether a node can have what is asked for, and still what it owes; of that no more than it could have before. */
+  canGive(supply: NodeSupply, ask: Ask): boolean {
+    const { costs, placed } = this.#charges.get(supply.name) ?? NO_CHARGE;
+    const leftIn = (id: string): number => Math.max(0, this.#balanceOf(id) + (costs.get(id) ?? 0));
+    return this.#place(supply, [ask, ...supply.owed], leftIn).placed >= ask.count + placed;
+  }
+
+  /** Takes what a node owes out of its subnets; undefined: it owes nothing. Returns whether all of it is covered. */
+  charge(name: string, supply: NodeSupply | undefined): boolean {
+    this.release(name);
+    if (supply === undefined || supply.owed.length === 0) return true;
+    const made = this.#place(supply, supply.owed, (id) => this.leftIn(id));
+    this.#charges.set(name, made);
+    for (const [id, cost] of made.costs) this.#charged.set(id, (this.#charged.get(id) ?? 0) + cost);
+    return made.placed >= supply.owed.reduce((sum, { count }) => sum + count, 0);
+  }
+
+  /** Gives back what was taken for a node. */
+  release(name: string): void {
+    for (const [id, cost] of this.#charges.get(name)?.costs ?? [])
+      this.#charged.set(id, (this.#charged.get(id) ?? 0) - cost);
+    this.#charges.delete(name);
+  }
+
+  #balanceOf(subnetId: string): number {
+    const supply = this.#supplies?.get(subnetId);
+    if (supply === undefined) return Number.POSITIVE_INFINITY;
+    if (supply.blocked === true) return 0;
+    const taken = Math.max(0, (this.#held.get(subnetId) ?? 0) - supply.held);
+    return supply.free - taken - (this.#charged.get(subnetId) ?? 0);
+  }
+
+  /** Those that are named for the node, else the cluster's; of its zone. */
+  #choicesOf({ zone, subnetIds }: NodeSupply): readonly string[] {
+    if (subnetIds.length > 0) return subnetIds.filter((id) => isIn(zone, this.#supplies?.get(id)));
+    const known = this.#common.get(zone);
+    if (known !== undefined) return known;
+    const all = [...(this.#supplies ?? [])].filter(([, one]) => one.common === true && one.onlyNominated !== true);
+    const made = all.filter(([, one]) => isIn(zone, one)).map(([id]) => id);
+    this.#common.set(zone, made);
+    return made;
+  }
+
+  /** Fills ENIs that are there, then new ones, each of the subnet with most left; the same as ipamd does. */
+  #place(supply: NodeSupply, asks: readonly Ask[], leftIn: (subnetId: string) => number): Charge {
+    const costs = new Map<string, number>();
+    const left = (id: string): number => leftIn(id) - (costs.get(id) ?? 0);
+    const take = (id: string, count: number): void => void costs.set(id, (costs.get(id) ?? 0) + count);
+    const enis = supply.enis.map(({ subnetId, room }) => ({ subnetId, room }));
+    let more = supply.moreEnis;
+    let placed = 0;
+    for (const { count, subnetIds } of asks) {
+      let open = count;
+      for (const eni of enis) {
+        if (open === 0) break;
+        if (!this.#mayServe(supply, eni.subnetId, subnetIds)) continue;
+        const given = Math.min(open, eni.room, Math.max(0, left(eni.subnetId)));
+        eni.room -= given;
+        open -= given;
+        take(eni.subnetId, given);
+      }
+      const choices = open > 0 && more > 0 ? this.#choicesFor(supply, subnetIds) : NO_CHOICE;
+      while (open > 0 && more > 0) {
+        const best = mostOf(choices, left);
+        if (best === undefined || left(best) < LEAST_FOR_ENI) break;
+        const given = Math.min(open, supply.ipsPerEni, left(best) - 1);
+        if (given <= 0) break;
+        more -= 1;
+        open -= given;
+        take(best, given + 1);
+        enis.push({ subnetId: best, room: supply.ipsPerEni - given });
+      }
+      placed += count - open;
+    }
+    return { costs, placed };
+  }
+
+  #choicesFor(supply: NodeSupply, wanted: readonly string[] | undefined): readonly string[] {
+    return wanted?.filter((id) => isIn(supply.zone, this.#supplies?.get(id))) ?? this.#choicesOf(supply);
+  }
+
+  #mayServe(supply: NodeSupply, subnetId: string, wanted: readonly string[] | undefined): boolean {
+    if (wanted !== undefined) return wanted.includes(subnetId);
+    return this.#supplies?.get(subnetId)?.onlyNominated !== true || supply.subnetIds.includes(subnetId);
+  }
+}
+
+const NO_CHARGE: Charge = { costs: new Map(), placed: 0 };
+const NO_CHOICE: readonly string[] = [];
+
+function isIn(zone: string, supply: SubnetSupply | undefined): boolean {
+  return supply === undefined || zone === '' || supply.zone === zone;
+}
+
+function mostOf(ids: readonly string[], left: (id: string) => number): string | undefined {
+  let best: string | undefined;
+  for (const id of ids) if (best === undefined || left(id) > left(best)) best = id;
+  return best;
+}
