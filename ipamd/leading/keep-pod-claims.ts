@@ -45,11 +45,11 @@ export async function keepPodClaims(
     defaultExpiredMs: config.claimExpiredDurationMs,
     takeOverAfterMs: config.staticTakeoverAfterMs,
   });
-  const others = [configs, ...(deployments === undefined ? [] : [deployments])];
-  const following = others.map((informer) => informer.start(signal));
+  const following = [configs, deployments].map((informer) => informer?.start(signal));
   const wakeNode = (name: string): void => queues.supply.add(name);
   const kept = { kube, eyes, ...claims, wakeNode, clock, log, events, queue: queues.claims, subnets };
-  const all = { ...kept, ...informers, ...records, others, observer: metrics.controller, observe: metrics.claims };
+  const rules = { configs, deployments, namespace: config.namespace };
+  const all = { ...kept, ...informers, ...records, ...rules, observer: metrics.controller, observe: metrics.claims };
   const wake = (key: string): void => queues.claims.add(key);
   const audit = { ...informers, ...records, taken: claims.taken, cloud: deps.runtime.cloud, wake, clock, log, events };
   const audited = { ...audit, intervalMs: config.claimAuditIntervalMs, observe: metrics.claims };

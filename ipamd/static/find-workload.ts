@@ -7,6 +7,8 @@ export type DeploymentFacts = {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
+  /** As it was written. */
+  readonly selector: Readonly<Record<string, unknown>>;
   readonly matches: (labels: Readonly<Record<string, string>>) => boolean;
 };
 
@@ -14,7 +16,7 @@ export type DeploymentFacts = {
 export function decodeDeployment({ metadata, spec }: KubeObject): DeploymentFacts {
   const { namespace = '', name, uid = '' } = metadata;
   const selector = recordOf(recordOf(spec)['selector']);
-  return { namespace, name, uid, matches: (labels) => matches(selector, labels) };
+  return { namespace, name, uid, selector, matches: (labels) => matches(selector, labels) };
 }
 
 /**

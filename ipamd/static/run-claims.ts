@@ -7,21 +7,21 @@ import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../records/pod-facts.ts';
 import type { ClaimFacts, VipFacts } from '../records/record-facts.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
 import { findClaimKeys } from './find-places.ts';
+import { followRules, type RulesDeps } from './follow-rules.ts';
 import { ClaimKeeper, type ClaimKeeperDeps } from './keep-claims.ts';
 
 /** What claims are kept with, once informers are there. */
-export type RunClaimsDeps = Omit<ClaimKeeperDeps, 'claims' | 'vips'> & {
-  readonly queue: WorkQueue;
-  readonly pods: Informer<PodFacts>;
-  readonly nodes: Informer<NodeEntry>;
-  readonly necs: Informer<NecEntry>;
-  readonly vips: Informer<VipFacts>;
-  readonly claims: Informer<ClaimFacts>;
-  /** Whatever else decisions depend on: all claims are looked at again when it changes. */
-  readonly others: readonly Pick<Informer<unknown>, 'synced' | 'subscribe'>[];
-  readonly subnets: Pick<Subnets, 'isReady' | 'subscribe'>;
-  readonly observer?: ControllerObserver;
-};
+export type RunClaimsDeps = Omit<ClaimKeeperDeps, 'claims' | 'vips'> &
+  Omit<RulesDeps, 'pods'> & {
+    readonly queue: WorkQueue;
+    readonly pods: Informer<PodFacts>;
+    readonly nodes: Informer<NodeEntry>;
+    readonly necs: Informer<NecEntry>;
+    readonly vips: Informer<VipFacts>;
+    readonly claims: Informer<ClaimFacts>;
+    readonly subnets: Pick<Subnets, 'isReady' | 'subscribe'>;
+    readonly observer?: ControllerObserver;
+  };
 
 /** A claim's turn is a write or two; the rate of calls is what bounds them. */
 const WORKERS = 8;
@@ -33,12 +33,12 @@ const STARTING_MS = 500;
  * is complete when each claim that there was at the start had its first turn.
  */
 export async function runClaims(deps: RunClaimsDeps, signal: AbortSignal): Promise<void> {
-  const { clock, log, queue, pods, nodes, necs, vips, claims, others, observer } = deps;
-  await Promise.all([pods, nodes, necs, vips, claims, ...others].map((informer) => informer.synced(signal)));
+  const { clock, log, queue, pods, nodes, necs, vips, claims, configs, deployments, observer } = deps;
+  await Promise.all([pods, nodes, necs, vips, claims, configs, deployments].map((one) => one?.synced(signal)));
   while (!deps.subnets.isReady) await clock.sleep(STARTING_MS, signal);
   for (const name of nodes.keys()) deps.eyes.noteNode(name);
   const keeper = new ClaimKeeper(deps);
-  const unsubscribe = followChanges(deps, (key) => queue.add(key));
+  const unsubscribe = followChanges(deps, (key) => queue.add(key), signal);
   const first = deps.eyes.keys();
   const left = new Set(first);
   const pass = (key: string): void => {
@@ -79,8 +79,8 @@ function nodesOf({ pods }: RunClaimsDeps, keys: ReadonlySet<string>): ReadonlySe
 }
 
 /** Tells of each claim whose decision may be another. */
-function followChanges(deps: RunClaimsDeps, touch: (key: string) => void): () => void {
-  const { pods, nodes, necs, vips, claims, others, subnets, eyes } = deps;
+function followChanges(deps: RunClaimsDeps, touch: (key: string) => void, signal: AbortSignal): () => void {
+  const { pods, nodes, necs, vips, claims, subnets, eyes } = deps;
   const everybody = (): void => {
     for (const key of eyes.keys()) touch(key);
   };
@@ -118,7 +118,7 @@ function followChanges(deps: RunClaimsDeps, touch: (key: string) => void): () =>
     subnets.subscribe(({ mayGoOn }) => {
       if (mayGoOn) everybody();
     }),
-    ...others.map((informer) => informer.subscribe(everybody)),
+    followRules(deps, touch, signal),
   ];
   return () => {
     for (const end of ends) end();

@@ -1,13 +1,40 @@
 import test from 'ava';
+import type { StaticIpConfig } from '../../../crd/static-ip-config.ts';
 import { VPC_ENI_KIND } from '../../../crd/vpc-eni.ts';
 import { VPC_IP_KIND } from '../../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../../crd/vpc-ip-claim.ts';
 import { decodeVpcEni } from '../../../ipamd/direct/vpc-eni-entry.ts';
 import { decodeEipClaim } from '../../../ipamd/eip/claim-book.ts';
 import { withClaims } from '../../../ipamd/nec/with-claims.ts';
-import { decodeClaim, decodeVip } from '../../../ipamd/records/record-facts.ts';
+import type { PodFacts } from '../../../ipamd/records/pod-facts.ts';
+import { decodeClaim, decodeVip, type Kept } from '../../../ipamd/records/record-facts.ts';
 import { ClaimBook } from '../../../ipamd/static/claim-book.ts';
+import { type DeploymentFacts, decodeDeployment } from '../../../ipamd/static/find-workload.ts';
+import { followRules } from '../../../ipamd/static/follow-rules.ts';
+import type { ObjectChange } from '../../../kube/object-cache.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { NecWorld } from '../support/nec-world.ts';
+
+/** What is subscribed to by a test's own hand. */
+function told<T>() {
+  const listeners = new Set<(change: ObjectChange<T>) => void>();
+  return {
+    synced: async () => {},
+    subscribe: (listener: (change: ObjectChange<T>) => void) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    tell: (change: ObjectChange<T>) => {
+      for (const listener of listeners) listener(change);
+    },
+  };
+}
+
+function podOf(namespace: string, name: string, isLasting = true): PodFacts {
+  const lasting = { labels: {}, mode: 'route-eni' as const };
+  const facts = { namespace, name, uid: name, nodeName: '', ips: [], phase: 'Pending' as const, isLeaving: false };
+  return { ...facts, annotations: {}, ...(isLasting ? { lasting } : {}) };
+}
 
 const API = { apiVersion: 'networking.tke.cloud.tencent.com/v1' };
 
@@ -73,4 +100,42 @@ test('decoders of what is kept: hold no managedFields, which would be half of th
     kept.map((object) => object?.['metadata']),
     [rest, rest, rest, rest],
   );
+});
+
+test('followRules: has those looked at whose rule is another, once a second, and nobody else', async (t) => {
+  const clock = new VirtualClock();
+  const [configs, deployments] = [told<Kept<StaticIpConfig>>(), told<DeploymentFacts>()];
+  const pods = [podOf('a', 'web-0'), podOf('a', 'plain', false), podOf('b', 'web-0')];
+  const touched: string[] = [];
+  const rules = { pods: { values: () => pods }, configs, deployments, namespace: 'kube-system', clock };
+  const stop = followRules(rules, (key) => touched.push(key), new AbortController().signal);
+  const take = async () => {
+    await clock.run(clock.sleep(2_000));
+    return touched.splice(0);
+  };
+  const config = (namespace: string, app: string): Kept<StaticIpConfig> => {
+    const metadata = { name: 'web', namespace };
+    return { decoded: { metadata, spec: { podLabels: { app } }, object: {} }, faults: [] };
+  };
+  for (let index = 0; index < 100; index++) {
+    configs.tell({ key: 'a/web', before: config('a', `web-${index}`), after: config('a', `web-${index + 1}`) });
+  }
+  t.deepEqual(await take(), ['a/web-0']);
+  configs.tell({ key: 'a/web', before: config('a', 'web'), after: config('a', 'web') });
+  const selector = { matchLabels: { app: 'web' } };
+  const deployment = (status: object) =>
+    decodeDeployment({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { namespace: 'b', name: 'web', uid: 'u' },
+      spec: { selector },
+      status,
+    });
+  deployments.tell({ key: 'b/web', before: deployment({ replicas: 1 }), after: deployment({ replicas: 2 }) });
+  t.deepEqual(await take(), []);
+  deployments.tell({ key: 'b/web', after: deployment({}) });
+  t.deepEqual(await take(), ['b/web-0']);
+  configs.tell({ key: 'kube-system/all', after: config('kube-system', 'web') });
+  t.deepEqual(await take(), ['a/web-0', 'b/web-0']);
+  stop();
 });

@@ -1,0 +1,53 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { type PodFacts, podKeyOf } from '../records/pod-facts.ts';
+import type { Kept } from '../records/record-facts.ts';
+import type { DeploymentFacts } from './find-workload.ts';
+
+/** What claims depend on beside their own objects. */
+export type RulesDeps = {
+  readonly pods: Pick<Informer<PodFacts>, 'values'>;
+  readonly configs: Pick<Informer<Kept<StaticIpConfig>>, 'synced' | 'subscribe'>;
+  /** Only with --enable-ownerref. */
+  readonly deployments: Pick<Informer<DeploymentFacts>, 'synced' | 'subscribe'> | undefined;
+  /** Of ipamd: there a StaticIPConfig is for the whole cluster. */
+  readonly namespace: string;
+  readonly clock: Clock;
+};
+
+/** However often somebody writes his rules, Pods are gone through once in this time. */
+const GATHER_MS = 1_000;
+
+/**
+ * Tells of the claims of Pods whose StaticIPConfig or Deployment may be another one: those of its namespace alone, and not
+ * when something else of it changed. A Deployment's status does all the time, and anybody may write in his namespace.
+ */
+export function followRules(deps: RulesDeps, touch: (key: string) => void, signal: AbortSignal): () => void {
+  const { pods, configs, deployments, namespace: own, clock } = deps;
+  const changed = new Set<string>();
+  const tell = (): void => {
+    for (const pod of pods.values()) {
+      const isMeant = pod.lasting !== undefined && (changed.has(pod.namespace) || changed.has(own));
+      if (isMeant) touch(podKeyOf(pod));
+    }
+    changed.clear();
+  };
+  const note = (key: string): void => {
+    const isFirst = changed.size === 0;
+    changed.add(key.slice(0, key.indexOf('/')));
+    if (isFirst) clock.sleep(GATHER_MS, signal).then(tell, () => {});
+  };
+  const ends = [
+    configs.subscribe(({ key, before, after }) => {
+      if (!isDeepStrictEqual(before?.decoded?.spec, after?.decoded?.spec)) note(key);
+    }),
+    deployments?.subscribe(({ key, before, after }) => {
+      if (before?.uid !== after?.uid || !isDeepStrictEqual(before?.selector, after?.selector)) note(key);
+    }),
+  ];
+  return () => {
+    for (const end of ends) end?.();
+  };
+}
