@@ -23,6 +23,9 @@ export const EIP_CHARGE_TYPES = [
   'BANDWIDTH_PREPAID_BY_MONTH',
 ] as const;
 
+/** What a Pod may ask for: what is paid for a month in advance cannot be given back with the Pod. */
+const CHARGED_AS_USED = EIP_CHARGE_TYPES.filter((one) => one !== 'BANDWIDTH_PREPAID_BY_MONTH');
+
 /** What an EIP has that nobody described. The product's. */
 const DEFAULTS = { bandwidthMbps: 100, isp: 'BGP', chargeType: 'TRAFFIC_POSTPAID_BY_HOUR' } as const;
 const MOST_MBPS = 10_000;
@@ -73,13 +76,13 @@ function readAttributes(text: string, faults: Faults): Attributes {
   const chargeType = given['InternetChargeType'] ?? DEFAULTS.chargeType;
   const packageId = given['BandwidthPackageId'];
   const knownIsp = EIP_ISPS.find((one) => one === isp);
-  const knownCharge = EIP_CHARGE_TYPES.find((one) => one === chargeType);
+  const knownCharge = CHARGED_AS_USED.find((one) => one === chargeType);
   if (!Number.isInteger(bandwidth) || bandwidth < 1 || bandwidth > MOST_MBPS) {
     faults.add(`${path}.InternetMaxBandwidthOut`, `a whole number of Mbps from 1 to ${MOST_MBPS}`, bandwidth);
   }
   if (knownIsp === undefined) faults.add(`${path}.InternetServiceProvider`, `one of ${EIP_ISPS.join(', ')}`, isp);
   if (knownCharge === undefined) {
-    faults.add(`${path}.InternetChargeType`, `one of ${EIP_CHARGE_TYPES.join(', ')}`, chargeType);
+    faults.add(`${path}.InternetChargeType`, `one of ${CHARGED_AS_USED.join(', ')}`, chargeType);
   }
   if (packageId !== undefined && (typeof packageId !== 'string' || !/^bwp-[a-z0-9]{1,32}$/.test(packageId))) {
     faults.add(`${path}.BandwidthPackageId`, 'an id such as bwp-1a2b3c4d', packageId);

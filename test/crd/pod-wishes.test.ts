@@ -68,6 +68,16 @@ test('readPodWishes: reads old and new keys of EIP attributes side by side', (t)
   });
 });
 
+test('readPodWishes: wants no EIP that is paid for a month, and gone with its Pod in a minute', (t) => {
+  const text = '{"InternetChargeType":"BANDWIDTH_PREPAID_BY_MONTH"}';
+  const { wishes, faults } = readPodWishes({ [NAME.eipAttributes]: text });
+  t.is(wishes.eip, undefined);
+  t.deepEqual(
+    faults.map(({ path }) => path),
+    [`${NAME.eipAttributes}.InternetChargeType`],
+  );
+});
+
 test('readPodWishes: takes the defaults for empty EIP attributes, and lists existing EIPs once each', (t) => {
   const { wishes } = readPodWishes({ [NAME.eipAttributes]: '', [NAME.eipIdList]: 'eip-a, eip-b,eip-a' });
   t.deepEqual(wishes.eip, {
