@@ -89,9 +89,22 @@ const COUNTS: Readonly<Record<string, readonly [number, (index: number) => KubeO
   nodes: [WORLD.nodes, (i) => versioned({ apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName(i) } }, i + 1)],
   nodeeniconfigs: [WORLD.nodes, (i) => necAt(i)],
   pods: [WORLD.nodes * WORLD.podsPerNode, boundPodAt],
+  configmaps: [1, subnetsMap],
   vpcipclaims: [WORLD.claims, (i) => versioned(claimAt(i), i + 1)],
   vpcips: [WORLD.claims, (i) => versioned(vipOf(keptAddress(i), `web-${i}`, subnetAt(i >> 1)), i + 1)],
 };
+
+/** What ipamd tells of the subnets of all zones, in one ConfigMap. */
+function subnetsMap(): KubeObject {
+  const ids = Array.from({ length: WORLD.zones * WORLD.subnetsPerZone }, (_, index) => subnetAt(index));
+  const perSubnet = Math.ceil(WORLD.nodes / ids.length) * (WORLD.addressesPerNode + WORLD.enisPerNode);
+  const texts = ids.map((id, index) => {
+    const supply = { zone: zoneOf(index), cidr: '10.1.0.0/20', free: 500, total: 4_093, held: perSubnet, common: true };
+    return [id, JSON.stringify(supply)] as const;
+  });
+  const metadata = { name: 'tke-eni-subnets', namespace: 'kube-system' };
+  return versioned({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: Object.fromEntries(texts) }, 1);
+}
 
 function claimAt(index: number): KubeObject {
   return claimOf({ name: `web-${index}`, ip: keptAddress(index), nodeName: nodeName(index >> 1) });

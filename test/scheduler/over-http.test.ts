@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { NODES, PODS } from '../../kube/resource-types.ts';
+import { CONFIG_MAPS, NODES, PODS } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { type RunningScheduler, startScheduler } from '../../scheduler/scheduler.ts';
@@ -63,6 +63,54 @@ test('filter, bind: give each place once, and say what is missing to the others'
   const page = await client.listPage(PODS, {});
   const placed = page.items.filter((pod) => (pod['spec'] as { nodeName?: string }).nodeName !== undefined);
   t.is(placed.length, 4);
+});
+
+test('filter, bind: bind exactly as many of 60 Pods as there are addresses in the subnet that five nodes share', async (t) => {
+  const { client, start } = await open(t);
+  const names = ['n1', 'n2', 'n3', 'n4', 'n5'];
+  for (const name of names) {
+    await client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
+    // Each is told that it can have all.
+    await client.create(NECS, necOf({ name, allocatable: 20, maxIPPerENI: 30, enis: [{ eniID: `eni-${name}` }] }));
+  }
+  const supply = { zone: 'ap-guangzhou-3', cidr: '10.1.0.0/27', free: 20, total: 29, held: 5, common: true };
+  const metadata = { name: 'tke-eni-subnets', namespace: 'kube-system' };
+  const data = { 'subnet-a': JSON.stringify(supply) };
+  await client.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+  const scheduler = await start();
+  await waitUntil(() => scheduler.index.node('n5')?.nec !== undefined, { what: 'all nodes' });
+  const bound: string[] = [];
+  const refused: string[] = [];
+  await Promise.all(
+    Array.from({ length: 60 }, async (_, index) => {
+      const pod = podOf({ name: `p${index}` });
+      // There is no kubelet that would end it.
+      const spec = { ...(pod['spec'] as object), terminationGracePeriodSeconds: 0 };
+      const made = await client.create(PODS, { ...pod, spec });
+      await ask(scheduler, 'filter', { Pod: made, NodeNames: names });
+      const { name, uid } = made.metadata;
+      const Node = names[index % names.length];
+      const { body } = await ask(scheduler, 'bind', { PodName: name, PodNamespace: 'default', PodUID: uid, Node });
+      if (body['Error'] === '') bound.push(name);
+      else refused.push(String(body['Error']));
+    }),
+  );
+  t.is(bound.length, 20);
+  t.true(
+    refused.every((text) => text.includes('InsufficientIPorENI (subnet-a has 0 of 29 addresses left)')),
+    refused.join('\n'),
+  );
+  // Nobody owes the one that is deleted an address any more.
+  const [first = ''] = bound;
+  await client.delete(PODS, { name: first, namespace: 'default' });
+  const freed = await waitUntil(
+    async () => {
+      const { body } = await ask(scheduler, 'filter', { Pod: podOf({ name: 'next' }), NodeNames: names });
+      return (body['NodeNames'] as string[]).length > 0 ? body['NodeNames'] : undefined;
+    },
+    { what: 'a place that is free again' },
+  );
+  t.deepEqual(freed, names);
 });
 
 test('filter: waits for the claim of a Pod that keeps its address, and bind reserves it', async (t) => {
