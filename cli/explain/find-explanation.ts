@@ -10,6 +10,7 @@ import type { Explanation, Hop, Path } from './explanation.ts';
 import { gravest, hopOf } from './find-hop.ts';
 import { leadsFromPrimary } from './find-leads.ts';
 import { eniHop } from './find-link-hops.ts';
+import { ownEniText } from './find-own-eni.ts';
 import { looksLikeAddress, packetAddress } from './find-packet-address.ts';
 import { type End, endOf, endText, pathFromPod, pathToPod, targetOf } from './find-paths.ts';
 import { findRouting } from './find-routing-hops.ts';
@@ -72,7 +73,7 @@ function oneFamily(named: readonly (string | undefined)[]): void {
 
 /** @param asked the address that the Pod was named by; else each of its addresses */
 function explainPod(situation: Situation, view: PodView, asked: string | undefined, ends: Ends): Explanation {
-  const eni = view.eni === undefined ? 'an unknown ENI' : view.eni.title;
+  const eni = view.hasOwnEni ? ownEniText(view) : (view.eni?.title ?? 'an unknown ENI');
   const wanted = [ends.to, ends.from].find((ip) => ip !== undefined);
   const named = [asked, ends.to, ends.from].filter((ip) => ip !== undefined);
   oneFamily(named);

@@ -4,6 +4,7 @@ import { NUD_FAILED, NUD_PERMANENT } from '../../netlink/uapi/neighbour.ts';
 import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
 import { eniId, linkId, podId } from '../node/element-id.ts';
+import { ifKnown } from '../node/known.ts';
 import type { Hop } from './explanation.ts';
 import { gravest, hopOf, unknownHop } from './find-hop.ts';
 import { eniDetached, eniDown, eniWithoutAddress, vethDown, vethMissing } from './find-routing-fault.ts';
@@ -32,7 +33,7 @@ export function vethHop(situation: Situation, view: PodView, isLedByGroup: boole
   const state = (veth.flags & IFF_UP) === 0 ? 'down' : veth.carrier === 0 ? 'up, no carrier' : 'up';
   const details = [
     `${state}, mtu ${veth.mtu}, mac ${veth.address ?? 'none'}, link group ${veth.group}${view.eni === undefined ? '' : ` (${view.eni.title} has ${view.eni.table})`}`,
-    view.link === undefined ? undefined : `other end: ${view.ifName} in the Pod, ifindex ${view.link.ifindex}`,
+    pairText(view),
   ];
   const fault = gravest(
     (veth.flags & IFF_UP) === 0 ? vethDown(view) : undefined,
@@ -43,9 +44,14 @@ export function vethHop(situation: Situation, view: PodView, isLedByGroup: boole
   return hopOf({ kind: 'veth', element, title: `host interface ${veth.ifname}`, details }, fault);
 }
 
+function pairText(view: PodView): string | undefined {
+  if (view.hasOwnEni) return 'beside the ENI that the Pod has as its own: for this node, its Pods, probes and Services';
+  return view.link === undefined ? undefined : `other end: ${view.ifName} in the Pod, ifindex ${view.link.ifindex}`;
+}
+
 function peerFault(view: PodView): Finding | undefined {
-  const { veth, link, pod } = view;
-  const isPair = link === undefined || veth?.link === undefined || veth.link === link.ifindex;
+  const { veth, link, pod, hasOwnEni } = view;
+  const isPair = hasOwnEni || link === undefined || veth?.link === undefined || veth.link === link.ifindex;
   if (isPair) return undefined;
   return finding('veth-missing', {
     what: `${veth.ifname} is not the other end of ${view.ifName} in ${view.title}: it leads to ifindex ${veth.link}`,
@@ -66,8 +72,8 @@ function groupFault({ ruleMode }: Situation, view: PodView, isLedByGroup: boolea
   });
 }
 
-function mtuFault({ veth, link, lease, ifName, title, isOurs }: PodView): Finding | undefined {
-  if (veth === undefined) return undefined;
+function mtuFault({ veth, link, lease, ifName, title, isOurs, hasOwnEni }: PodView): Finding | undefined {
+  if (veth === undefined || hasOwnEni) return undefined;
   const recorded = isOurs ? lease?.mtu : undefined;
   const ends = [
     `${veth.ifname} ${veth.mtu}`,
@@ -87,7 +93,7 @@ function mtuFault({ veth, link, lease, ifName, title, isOurs }: PodView): Findin
 export function podNeighHop({ facts }: Situation, view: PodView, ip: string): Hop {
   const ifindex = view.veth?.ifindex;
   const neigh = facts.host.neighs.find((each) => each.ifindex === ifindex && each.dst === ip);
-  const expected = view.link?.address ?? view.lease?.podMac;
+  const expected = view.hasOwnEni ? sideMac(view) : (view.link?.address ?? view.lease?.podMac);
   const element = `neigh:${ifindex ?? 0}:${ip}`;
   const isFailed = neigh !== undefined && (neigh.state & NUD_FAILED) !== 0;
   const parts = {
@@ -97,7 +103,9 @@ export function podNeighHop({ facts }: Situation, view: PodView, ip: string): Ho
       neigh?.lladdr === undefined
         ? `neighbour ${ip} is asked for when a packet comes`
         : `neighbour ${ip} is ${neigh.lladdr}`,
-    details: [expected === undefined ? undefined : `${view.ifName} in the Pod: ${expected}`],
+    details: [
+      expected === undefined ? undefined : `${view.hasOwnEni ? 'its link' : view.ifName} in the Pod: ${expected}`,
+    ],
   };
   const fix = [`ip neigh del ${ip} dev ${view.veth?.ifname}`];
   if (neigh?.lladdr !== undefined && expected !== undefined && neigh.lladdr !== expected) {
@@ -117,6 +125,11 @@ export function podNeighHop({ facts }: Situation, view: PodView, ip: string): Ho
   if (!isFailed) return hopOf(parts);
   const what = `the Pod did not answer the last question for ${ip}`;
   return hopOf(parts, finding('neigh-missing', { what, fix, subjects: [element], severity: 'warning', isOurs: false }));
+}
+
+/** MAC of the Pod's end of the pair beside its own ENI. */
+function sideMac({ veth, inside }: PodView): string | undefined {
+  return ifKnown(inside)?.links.find(({ ifindex }) => ifindex === veth?.link)?.address;
 }
 
 /** The ENI: on the node, up, with carrier, its MAC and its own address, wide enough for the Pod's packets. */

@@ -8,6 +8,7 @@ import { hopOf } from './find-hop.ts';
 import { leadsByEni, leadsToNode, leadsToPod } from './find-leads.ts';
 import { eniHop, gatewayHop, podNeighHop, vethHop } from './find-link-hops.ts';
 import { findMark } from './find-mark-hop.ts';
+import { ownEniHop, ownExitHop } from './find-own-eni.ts';
 import { findSending, receivingHop } from './find-pod-hops.ts';
 import { findRoute } from './find-route.ts';
 import type { Leads } from './find-routing-fault.ts';
@@ -68,6 +69,7 @@ export function pathFromPod(situation: Situation, view: PodView, src: string, { 
     to: service?.isKubeProxy === true ? `${named} (Service)` : endText(to),
   };
   if (sending.staysInside) return { ...path, hops: sending.hops };
+  if (view.hasOwnEni) return { ...path, hops: [...sending.hops, ownExitHop(view, sending.oif)] };
   const hops: Hop[] = [...sending.hops, vethHop(situation, view, to.kind === 'outside')];
   const { veth } = view;
   if (veth !== undefined) hops.push(...routedFromPod(situation, view, { src, to, service, link: veth }));
@@ -192,11 +194,17 @@ function arriving(situation: Situation, view: PodView, src: string, dst: string)
 
 /** Walks a packet to a Pod, from wherever it comes. @param dst an address of the Pod */
 export function pathToPod(situation: Situation, view: PodView, dst: string, from: End): Path {
-  const hops = [...towardsPod(situation, view, dst, from), ...arriving(situation, view, from.ip, dst)];
+  // What a Pod sends by an ENI of its own comes to others from the VPC.
+  const sender: End = from.kind === 'pod' && from.pod.hasOwnEni ? { kind: 'outside', ip: from.ip } : from;
+  const towards = towardsPod(situation, view, dst, sender);
+  const isByOwn = view.hasOwnEni && sender.kind === 'outside';
+  const last = isByOwn ? [receivingHop(situation, view, from.ip, dst)] : arriving(situation, view, from.ip, dst);
+  const hops = [...towards, ...last];
   return { direction: 'to-pod', from: endText(from), to: `${dst} (Pod ${view.title})`, hops };
 }
 
 function towardsPod(situation: Situation, view: PodView, dst: string, from: End): readonly Hop[] {
+  if (view.hasOwnEni && from.kind === 'outside') return [ownEniHop(view, 'arrives')];
   const family = familyOf(dst);
   const leads = leadsToPod(situation, view, dst);
   const { eni } = view;

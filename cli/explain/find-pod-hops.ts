@@ -25,6 +25,8 @@ export type Sending = {
   readonly hops: readonly Hop[];
   /** Whether the destination is an address inside the Pod: then the packet never leaves it. */
   readonly staysInside: boolean;
+  /** The Pod's interface that it leaves by; undefined where that is not known. */
+  readonly oif?: number;
 };
 
 /** Walks the Pod's side of a packet that it sends: its interface and address, its own route, its neighbour. */
@@ -44,9 +46,10 @@ export function findSending(situation: Situation, view: PodView, src: string, ds
   );
   const pod0 = hopOf({ ...parts, details: linkLines(netns, link) }, fault);
   const flow: Flow = { family: familyOf(src), dst, mark: 0, ...(owns ? { src } : {}) };
-  const { hop, gateway, isLocal } = insideRoute(situation, view, netns, flow);
+  const { hop, gateway, isLocal, oif } = insideRoute(situation, view, netns, flow);
   if (isLocal) return { hops: [pod0, hop], staysInside: true };
-  return leaving(pod0, hop, ...(gateway === undefined ? [] : [neighHop(view, netns, link, gateway)]));
+  const sent = leaving(pod0, hop, ...(gateway === undefined ? [] : [neighHop(view, netns, link, gateway)]));
+  return oif === undefined ? sent : { ...sent, oif };
 }
 
 function leaving(...hops: readonly Hop[]): Sending {
@@ -60,6 +63,12 @@ export function receivingHop(situation: Situation, view: PodView, src: string, d
   if (inside.kind === 'unknown') return unknownHop(parts, inside.why, inside.next);
   const netns = inside.value;
   if (link === undefined) return hopOf(parts, podLinkFault(view, undefined));
+  const lines = linkLines(netns, link);
+  // By which of its two interfaces it comes in is not known here.
+  if (view.hasOwnEni) {
+    const lacks = addressesOf(netns, link).includes(dst) ? undefined : addressMissing(view, dst);
+    return hopOf({ ...parts, details: lines }, gravest(podLinkFault(view, link), lacks));
+  }
   const flow: Flow = { family: familyOf(dst), dst, src, iif: link.ifindex, mark: 0 };
   const reading = findRoute(netns, flow);
   const isTaken = reading.kind === 'route' && reading.route.type === RTN_LOCAL;
@@ -71,7 +80,7 @@ export function receivingHop(situation: Situation, view: PodView, src: string, d
     isMissing || !isTaken ? addressMissing(view, dst) : undefined,
     taken.finding,
   );
-  return hopOf({ ...parts, details: [...linkLines(netns, link), ...taken.lines] }, fault);
+  return hopOf({ ...parts, details: [...lines, ...taken.lines] }, fault);
 }
 
 function podHopTitle(view: PodView, ip: string): string {
@@ -137,7 +146,7 @@ function insideRoute(
   view: PodView,
   netns: NetnsFacts,
   flow: Flow,
-): { readonly hop: Hop; readonly isLocal: boolean; readonly gateway?: string } {
+): { readonly hop: Hop; readonly isLocal: boolean; readonly gateway?: string; readonly oif?: number } {
   const reading = findRoute(netns, flow);
   const element = `route:${view.pod.key}:${reading.route?.dst ?? 'default'}`;
   const question = { ask: situation.ask, place: view.pod.key, links: netns.links, flow };
@@ -151,14 +160,15 @@ function insideRoute(
     (isLocal ? insiderFault(view, flow.dst) : sourceFault(situation, view, flow)) ??
     insideFault(view, reading.kind === 'refused' ? reading.code : undefined, {
       hasRefusal: reading.kind === 'refused' && reading.route !== undefined,
-      isOurs: oif === view.link?.ifindex && (gateway === gatewayIp || !view.isOurs),
+      isOurs: view.hasOwnEni || (oif === view.link?.ifindex && (gateway === gatewayIp || !view.isOurs)),
       isLocal,
       title,
     });
   const hop = hopOf({ kind: 'route', element, title, details: taken.lines }, gravest(fault, taken.finding));
-  // Another plugin's gateway is an address that answers.
-  const isByGateway = view.isOurs && oif === view.link?.ifindex && gateway !== undefined;
-  return isByGateway ? { hop, isLocal, gateway } : { hop, isLocal };
+  const way = { hop, isLocal, ...(oif === undefined ? {} : { oif }) };
+  // Another plugin's gateway, and the VPC's, is an address that answers.
+  const isByGateway = view.isOurs && !view.hasOwnEni && oif === view.link?.ifindex && gateway !== undefined;
+  return isByGateway ? { ...way, gateway } : way;
 }
 
 /** Somebody else's address inside the Pod: the Pod answers itself. */

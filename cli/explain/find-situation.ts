@@ -2,7 +2,13 @@ import { familyOf, type Lease } from '../../agent/journal/lease.ts';
 import type { Supply } from '../../agent/journal/supply.ts';
 import { eniMark } from '../../dataplane/eni-mark.ts';
 import type { EniNetwork, NodeNetwork, RuleMode } from '../../dataplane/network.ts';
-import { DEFAULT_ENI_MARK_MASK, PRIORITY, RTPROT_TKE_ENI, TABLE_POD_ROUTES } from '../../dataplane/numbers.ts';
+import {
+  DEFAULT_ENI_MARK_MASK,
+  DIRECT_LINK_GROUP,
+  PRIORITY,
+  RTPROT_TKE_ENI,
+  TABLE_POD_ROUTES,
+} from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { type EniFacts, findEnis } from '../node/find-enis.ts';
 import { podAddresses, podTitle } from '../node/find-pod.ts';
@@ -21,10 +27,12 @@ export type PodView = {
   readonly lease: Lease | undefined;
   /** False when another main plugin wired the Pod and asked us for an address only. */
   readonly isOurs: boolean;
+  /** True when an ENI as a whole is inside of it: its veth pair is beside that, for the node and for Services. */
+  readonly hasOwnEni: boolean;
   /** Host end of its veth pair. */
   readonly veth: LinkMessage | undefined;
   readonly inside: Known<NetnsFacts>;
-  /** Its end of the pair. */
+  /** Its interface: its end of the pair, or its own ENI. */
   readonly link: LinkMessage | undefined;
   readonly eni: EniView | undefined;
 };
@@ -98,7 +106,8 @@ function podView(facts: NodeFacts, enis: readonly EniView[], pod: PodFacts): Pod
   const ips = podAddresses(facts, pod);
   const table = veth?.group === 0 || veth === undefined ? tableOfRules(facts, ips) : veth.group;
   const eni = enis.find((each) => (lease === undefined ? each.table === table : each.eniId === lease.eniId));
-  return { pod, title: podTitle(pod), ifName, ips, lease, isOurs, veth, inside: pod.inside, link, eni };
+  const hasOwnEni = lease === undefined ? veth?.group === DIRECT_LINK_GROUP : lease.plugin === 'direct-eni';
+  return { pod, title: podTitle(pod), ifName, ips, lease, isOurs, hasOwnEni, veth, inside: pod.inside, link, eni };
 }
 
 function tableOfRules({ host }: NodeFacts, ips: readonly string[]): number | undefined {

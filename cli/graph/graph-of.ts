@@ -136,8 +136,17 @@ function groupsOf(enis: readonly EniFacts[], views: readonly PodView[], facts: N
     }),
     ...(others.length === 0
       ? []
-      : [{ id: OTHER_GROUP, kind: 'other', title: 'Without an ENI', subtitle: count(others.length, 'Pod') } as const]),
+      : [
+          { id: OTHER_GROUP, kind: 'other', title: otherTitle(others), subtitle: count(others.length, 'Pod') } as const,
+        ]),
   ];
+}
+
+/** Pods whose ENI is inside of them, or is not known. */
+function otherTitle(views: readonly PodView[]): string {
+  const own = views.filter(({ pod }) => ifKnown(pod.lease)?.plugin === 'direct-eni').length;
+  if (own === 0) return 'Without an ENI';
+  return own === views.length ? 'ENIs inside of Pods' : 'ENIs inside of Pods, or none';
 }
 
 /** What leads where, boxes of one band to each other. */
