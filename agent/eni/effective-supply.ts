@@ -19,7 +19,7 @@ export function keepEnisInUse(next: Supply, previous: Supply | undefined, leases
 }
 
 /**
- * A kept address that leaves the supply under a sandbox went to the next Pod of its name, on another node; nobody but its
+ * A kept address, or that of a kept ENI, that leaves the supply under a sandbox went to the next Pod of its name, on another node; nobody but its
  * own Pod brings it back. An address of the pool never does.
  */
 function findTakenOver(next: Supply, previous: Supply | undefined, leases: readonly Lease[]): readonly TakenOver[] {
@@ -36,7 +36,10 @@ function findTakenOver(next: Supply, previous: Supply | undefined, leases: reado
   });
 }
 
-/** Every address of a supply with its mark; undefined where it has none. */
+/** Every address of a supply with its mark, those of whole ENIs too; undefined where it has none. */
 function marksOf(supply: Supply | undefined): ReadonlyMap<string, ClaimMark | undefined> {
-  return new Map(supply?.enis.flatMap(({ addresses }) => addresses.map(({ ip, claim }) => [ip, claim] as const)));
+  const shared = supply?.enis.flatMap(({ addresses }) => addresses.map(({ ip, claim }) => [ip, claim] as const)) ?? [];
+  const whole =
+    supply?.direct?.enis.flatMap(({ primary, claim }) => primary.map(({ ip }) => [ip, claim] as const)) ?? [];
+  return new Map([...shared, ...whole]);
 }

@@ -2,7 +2,6 @@ import type { HostState } from '../../dataplane/desired.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
-import type { Lease } from '../journal/lease.ts';
 import { withoutTakenOver } from '../journal/taken-over.ts';
 import type { NodeState } from '../node-state.ts';
 
@@ -32,14 +31,8 @@ function activePods(state: NodeState, links: readonly HostLink[]): readonly PodN
     const isWanted = lease.state === 'active' || (lease.state === 'pending' && state.wired.has(key));
     const whole = isWanted ? state.podNetwork(lease) : undefined;
     const pod = whole === undefined ? undefined : withoutTakenOver(state.supply, key, whole);
-    if (pod === undefined || hasGoneElsewhere(state, lease)) return [];
+    if (pod === undefined) return [];
     const isWired = pod.kind === 'ipam' || there.has(pod.hostVeth.ifindex ?? 0);
     return isWired ? [pod] : [];
   });
-}
-
-/** A kept ENI that left the supply under a sandbox is the next Pod's of its name, on another node. */
-function hasGoneElsewhere({ direct }: NodeState, { plugin, eniId }: Lease): boolean {
-  const eni = plugin === 'direct-eni' ? direct.state.get(eniId) : undefined;
-  return eni?.standing === 'missing' && eni.claim !== undefined;
 }

@@ -63,6 +63,23 @@ test(
   false,
 );
 
+/** A supply with one whole ENI, marked or not; without mark argument: without the ENI. */
+function listingWhole(mark?: ClaimMark | 'unmarked'): Supply {
+  const { mac, primary } = sampleEni('eni-d', []);
+  const claim = mark === undefined || mark === 'unmarked' ? {} : { claim: mark };
+  const own = primary.map((one) => ({ ...one, ip: IP }));
+  const eni = { eniId: 'eni-d', mac, primary: own, assignmentId: 'as-d', state: 'attached', draining: false } as const;
+  const enis = mark === undefined ? [] : [{ ...eni, ...claim }];
+  return { ...sampleSupply([], 2), direct: { enis, warm: { min: 0, max: 0 } } };
+}
+
+const direct = sampleLease('c1', 'eni-d', [IP], { podUid: 'u1', plugin: 'direct-eni' });
+const gone: Supply = { ...listingWhole(), takenOver: TAKEN };
+test('keepEnisInUse: so is that of a kept ENI', row, listingWhole(mine), listingWhole(), [direct], true);
+test('keepEnisInUse: for good, also after a restart', row, gone, listingWhole(), [direct], true);
+test('keepEnisInUse: until that ENI is back', row, gone, listingWhole(mine), [direct], false);
+test('keepEnisInUse: but of no ENI of the pool', row, listingWhole('unmarked'), listingWhole(), [direct], false);
+
 test('keepEnisInUse: keeps the ENI of a sandbox whose address was taken over with it', (t) => {
   const next = keepEnisInUse(sampleSupply([], 3), listing(mine), [lease()]);
   t.deepEqual(next.takenOver, TAKEN);
