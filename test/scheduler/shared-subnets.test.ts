@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { type SubnetSupply } from '../../crd/subnet-supply.ts';
+import type { SubnetSupply } from '../../crd/subnet-supply.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { questionOf } from '../../scheduler/decide/ask-index.ts';
 import { decideFilter } from '../../scheduler/decide/decide-filter.ts';
@@ -52,7 +52,6 @@ const eni = (name: string, count: number, subnetID = 'subnet-a') => ({
   ips: ips(count),
 });
 const NONE_LEFT = 'InsufficientIPorENI (subnet-a has 0 of 253 addresses left)';
-const NOMINATE_N = { 'tke.cloud.tencent.com/vpc-ip-claim-nominated-subnet-ids': 'subnet-n' };
 
 const ROWS: readonly Row[] = [
   {
