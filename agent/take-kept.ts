@@ -3,6 +3,7 @@ import { CniFailureError } from './cni-failure.ts';
 import type { LeaseKey } from './journal/lease.ts';
 import { claimKey } from './journal/supply.ts';
 import type { KeptLeaseResult, PodIdentity } from './pool/lease-kept.ts';
+import type { PoolAddress } from './pool/pool-state.ts';
 import type { UseCaseDeps } from './ports.ts';
 import type { Taker } from './taker.ts';
 
@@ -22,17 +23,27 @@ export function keptTaker(deps: UseCaseDeps, key: LeaseKey, pod: PodIdentity): T
     prepare: async () => {
       if (last?.kind !== 'leased' || !last.isNew) return;
       const ips = last.addresses.map(({ ip }) => ip);
+      const giveBack = (): void => {
+        state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: 0 });
+        state.changed.notify();
+      };
       try {
         await deps.conntrack.flushSurely(ips);
       } catch (error) {
-        state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: 0 });
-        state.changed.notify();
+        giveBack();
         throw new CniFailureError(
           CNI_CODE.kernel,
           `connections of the last Pod with ${ips.join(', ')} cannot be ended`,
           error instanceof Error ? error.message : String(error),
         );
       }
+      // By force it may have gone to the next Pod of the name meanwhile, and no lease on record says that it was here.
+      if (ips.every((ip) => isStillFor(state.pool.state.addresses.get(ip), pod))) return;
+      giveBack();
+      throw new CniFailureError(
+        CNI_CODE.poolExhausted,
+        `the address kept for ${claimKey(pod)} was taken off this node meanwhile`,
+      );
     },
     failure: (waitedMs) => {
       const reason =
@@ -51,4 +62,9 @@ export function keptTaker(deps: UseCaseDeps, key: LeaseKey, pod: PodIdentity): T
       );
     },
   };
+}
+
+/** The flush took a moment, in which another supply may have come into force. */
+function isStillFor(address: PoolAddress | undefined, { uid }: PodIdentity): boolean {
+  return address?.standing === 'assigned' && address.next === undefined && address.claim?.uid === uid;
 }

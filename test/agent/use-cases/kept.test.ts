@@ -103,6 +103,15 @@ test('attach: leases no kept address while its last connections cannot be ended'
   t.is(ipOf(await attach(node.deps, ofWeb0(1, 'u1'), PATIENT)), '10.0.0.10');
 });
 
+test('attach: leases no kept address that goes to another node while its last connections end', async (t) => {
+  const node = nodeWith([{ ...WEB_0, uid: 'u1' }]);
+  t.teardown(node.close);
+  const flushSurely = async (): Promise<void> => put(node, marked([], 3));
+  const deps = { ...node.deps, conntrack: { ...node.deps.conntrack, flushSurely } };
+  t.like(ipOf(await attach(deps, ofWeb0(1, 'u1'), PATIENT)), { code: 101 });
+  t.deepEqual([node.state.leases.size, node.state.pool.state.addresses.size], [0, 0]);
+});
+
 test('attach: tells the runtime to try again while nobody can say whether a Pod keeps its address', async (t) => {
   const node = nodeWith([undefined]);
   t.teardown(node.close);
