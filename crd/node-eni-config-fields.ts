@@ -185,6 +185,10 @@ export const STATUS = {
     eniCount,
     'How many exclusive ENIs are kept for Pods of one name, or are about to be: the pool of the agent has the rest of maxDirectENI.',
   ),
+  allocatableDirectENIs: ipamd.optional(
+    eniCount,
+    'Most exclusive ENIs that the node can have now, kept ones included, where its shared ENIs leave it fewer places than maxDirectENI. Absent: maxDirectENI.',
+  ),
   directENIs: ipamd.optional(eniCount, 'How many exclusive ENIs are attached; for kubectl get.'),
   maxEIPs: ipamd.optional(
     wholeNumber(0, 1_000),

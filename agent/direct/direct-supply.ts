@@ -15,11 +15,13 @@ export function directSupplyOf(
   settings: NodeSettings,
 ): DirectSupply | undefined {
   const enis = (status?.eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni').map(eniOf);
-  const limit = settings.directMaxAttach ?? spec?.maxDirectENI;
+  const most = settings.directMaxAttach ?? spec?.maxDirectENI;
+  const places = status?.allocatableDirectENIs;
+  const limit = most === undefined || places === undefined ? most : Math.min(most, places);
   const marked = enis.filter(({ claim, state }) => claim !== undefined && state !== 'detaching').length;
   // Places for Pods that wait for an ENI of their own are none of the pool's, though nothing is there yet.
   const awaited = Math.max(0, (status?.staticDirectENIs ?? 0) - marked);
-  if (enis.length === 0 && (limit ?? 0) === 0) return undefined;
+  if (enis.length === 0 && (most ?? 0) === 0) return undefined;
   const given = settings.directWarm ?? { min: spec?.directENIMinWarmTarget, max: spec?.directENIMaxWarmTarget };
   const min = given.min ?? Math.min(DEFAULT_WARM, given.max ?? DEFAULT_WARM);
   const max = Math.max(min, given.max ?? DEFAULT_WARM);

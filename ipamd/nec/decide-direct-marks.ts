@@ -25,13 +25,19 @@ export function decideDirectMarks(view: NodeView, status: NodeEniConfigStatus): 
   return withStaticPlaces(view, withArrivals(view, withRevived(view, marked, busy), busy));
 }
 
-/** The count is there while there is something to count. */
+/** Says what the pool of the agent may not have: each number is there while there is something to say. */
 function withStaticPlaces(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
-  const { kept, awaited } = directSupplyOf(view, status);
-  const { staticDirectENIs: held, ...rest } = status;
+  const { kept, awaited, most } = directSupplyOf(view, status);
+  const { staticDirectENIs: heldKept, allocatableDirectENIs: heldMost, ...rest } = status;
   const count = Math.min(kept + awaited, MOST_ENIS);
-  if ((held ?? 0) === count) return status;
-  return count === 0 ? rest : { ...rest, staticDirectENIs: count };
+  // Else the pool would keep a spare ENI on a place that a Pod waits for.
+  const places = view.instance !== undefined && most < (view.maxDirectENI ?? 0) ? most : undefined;
+  if ((heldKept ?? 0) === count && heldMost === places) return status;
+  return {
+    ...rest,
+    ...(count === 0 ? {} : { staticDirectENIs: count }),
+    ...(places === undefined ? {} : { allocatableDirectENIs: places }),
+  };
 }
 
 /** The bound of the schema. */

@@ -27,7 +27,7 @@ function eni(eniID: string, last: number, claim?: typeof CLAIM): NonNullable<Nod
   };
 }
 
-for (const { title, status, awaited, surplus, desired } of [
+for (const { title, status, awaited, surplus, desired, limit = 2 } of [
   {
     title: 'offers what Pods of claims wait for the place of',
     status: { staticDirectENIs: 2, eniInfos: [eni('eni-1', 1)] },
@@ -38,11 +38,16 @@ for (const { title, status, awaited, surplus, desired } of [
     status: { staticDirectENIs: 1, eniInfos: [eni('eni-1', 1), eni('eni-2', 2, CLAIM)] },
     ...{ awaited: undefined, surplus: [], desired: 1 },
   },
+  {
+    title: 'counts on no place that a shared ENI has',
+    status: { allocatableDirectENIs: 1, staticDirectENIs: 1, eniInfos: [eni('eni-1', 1)] },
+    ...{ awaited: 1, surplus: ['eni-1'], desired: 0, limit: 1 },
+  },
 ]) {
   test(`directDemand: ${title}`, (t) => {
     const supply = supplyOf(status);
     t.is(supply?.warm.awaited, awaited);
-    t.is(supply?.warm.limit, 2, 'kubelet is told of as many as before');
+    t.is(supply?.warm.limit, limit, 'kubelet is told of as many as before');
     if (supply === undefined) return;
     const demand = directDemand(applyDirectSupply(new Map(), supply.enis), supply.warm, 0);
     t.deepEqual(

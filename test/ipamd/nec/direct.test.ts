@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { NodeEniConfigSpec, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
 import type { ClaimWish } from '../../../ipamd/nec/claim-wish.ts';
+import { decideDirectMarks } from '../../../ipamd/nec/decide-direct-marks.ts';
 import { decideNode } from '../../../ipamd/nec/decide-node.ts';
 import type { CloudSight, Ids, Leader, SeenEni } from '../../../ipamd/nec/decision.ts';
 import { keepInUse, takenBy } from '../../../ipamd/nec/keep-in-use.ts';
@@ -238,4 +239,17 @@ test('keepInUse: puts an exclusive ENI back whose own address a live Pod has', (
   const intent = { id: 'i', phase: 'Recorded', leaderEpoch: 1, requestTimeoutSeconds: 60, eniID: 'eni-1' } as const;
   const call = { ...intent, action: 'DetachNetworkInterface', recordedAt: IDS.now() } as const;
   t.deepEqual(takenBy(call, { eniInfos: [eni()] }, { inUse, leaving: 'no' }), ['10.0.1.9']);
+});
+
+test('decideDirectMarks: tells of fewer places where shared ENIs have some, and of none where they do not', (t) => {
+  const shared = eni({ eniID: 'eni-9', mode: 'route-eni', claim: undefined });
+  const told = (enis: readonly NodeEniInfo[], change: Partial<NodeView> = {}) => {
+    const seen = view(enis, change);
+    return decideDirectMarks(seen, seen.status).allocatableDirectENIs;
+  };
+  t.is(told([eni()]), undefined);
+  t.is(told([eni(), shared]), 1);
+  t.is(told([eni(), shared], { maxDirectENI: 1 }), undefined, 'not more than it may have anyhow');
+  t.is(told([shared], { maxDirectENI: 0 }), undefined);
+  t.is(told([eni(), shared], { instance: undefined }), undefined, 'its places are not known');
 });
