@@ -79,8 +79,15 @@ function assign(scene: Scene, wish: ClaimWish, eni: NodeEniInfo): Step {
   for (const intent of scene.status.intents ?? []) for (const ip of intent.ips ?? []) taken.add(ip);
   const fitting = wanted.filter((ip) => subnetCIDR !== undefined && isInCidr(ip, subnetCIDR));
   const ip = fitting.find((one) => !taken.has(one));
-  if (ip === undefined) return waiting(`${fitting.join(', ')} is in use on this node`);
+  if (ip === undefined) return waiting(inUseWords(scene, fitting), CALL_UNDER_WAY.afterMs);
   return begin(scene, 'AssignPrivateIpAddresses', { eniID, ips: [ip], claim: wish.key });
+}
+
+function inUseWords({ status }: Scene, ips: readonly string[]): string {
+  const own = (status.eniInfos ?? []).find(({ primaryIP = '' }) => ips.includes(primaryIP));
+  if (own === undefined) return `${ips.join(', ')} is in use on this node`;
+  const rest = own.draining === true ? 'which is given back for it' : 'which serves Pods';
+  return `${own.primaryIP} is the own address of ENI ${own.eniID} of this node, ${rest}`;
 }
 
 /** The address is on an ENI of another node: taken from there once that node's agent has let go of it. */

@@ -1,18 +1,20 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { NodeView } from './node-view.ts';
 import { supplyOf } from './supply.ts';
+import { hasTakenKept } from './took-kept.ts';
 import { ipv4CountOf, isShared, withEnis } from './with-enis.ts';
 
 /**
- * Marks the ENIs that are to go and unmarks those that may stay: all of a node that leaves, else as many as there are
- * above the limit, those that drain already first and then the emptiest. Returns the same status when nothing changes. Pure.
+ * Marks the ENIs that are to go and unmarks those that may stay: all of a node that leaves, else new ones that took a kept
+ * address, and as many as there are above the limit, those that drain already first and then the emptiest. Returns the same status when nothing changes. Pure.
  */
 export function decideDraining(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const enis = status.eniInfos ?? [];
   const staying = enis.filter((eni) => isShared(eni) && eni.state !== 'Detaching');
   const surplus = view.leaving === 'no' ? staying.length - supplyOf(view, status).mostEnis : staying.length;
   const going = new Set([...staying].sort(compareToGo).slice(0, Math.max(0, surplus)));
-  const isGoing = (eni: NodeEniInfo) => (isShared(eni) ? going.has(eni) : view.leaving !== 'no');
+  const isGoing = (eni: NodeEniInfo) =>
+    isShared(eni) ? going.has(eni) || hasTakenKept(view, eni) : view.leaving !== 'no';
   const marked = enis.map((eni) => (eni.state === 'Detaching' ? eni : marking(eni, isGoing(eni))));
   return withEnis(status, marked);
 }

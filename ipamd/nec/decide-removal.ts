@@ -1,6 +1,8 @@
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { offersOf } from './offers.ts';
 import { begin, CALL_UNDER_WAY, holdIfBlocked, type Scene, type Step } from './scene.ts';
+import { unseenCreations } from './supply.ts';
+import { hasTakenKept } from './took-kept.ts';
 import { detachingEni, ipv4CountOf, isShared, pooledIpv4Of, withEni } from './with-enis.ts';
 
 /**
@@ -13,11 +15,17 @@ export function decideRemoval(scene: Scene): Step {
   const vacant = removableEnis(scene).filter((eni) => !scene.busy.has(eni.eniID));
   let hold: Step;
   for (const eni of [...leaving, ...vacant]) {
-    const step = removeEni(scene, eni);
+    const step = isReplacementComing(scene, eni) ? CALL_UNDER_WAY : removeEni(scene, eni);
     if (step?.kind === 'begin') return step;
     hold ??= step;
   }
   return hold;
+}
+
+/** As long as an ENI has the kept address that it took, the ENI that is made in its place cannot be given the same. */
+function isReplacementComing({ view, status, isInstanceBusy }: Scene, eni: NodeEniInfo): boolean {
+  if (view.leaving !== 'no' || !hasTakenKept(view, eni)) return false;
+  return isInstanceBusy && unseenCreations(status).length > 0;
 }
 
 /** Lists the ENIs that are vacant and not needed, those to go first in front: no address of theirs is taken one by one. */

@@ -1,4 +1,4 @@
-import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { isDirectCreation } from './direct-creation.ts';
 import type { NodeView } from './node-view.ts';
 import { isUsable, type Supply, unseenCreations } from './supply.ts';
@@ -25,11 +25,17 @@ export function eniPlacesOf({ instance }: NodeView, status: NodeEniConfigStatus)
   const shared = creations.filter((intent) => !isDirectCreation(intent)).length;
   return {
     serving: enis.filter((eni) => eni.state !== 'Detaching' && isUsable(eni)).length + shared,
-    // One that was detached takes no place on the instance, though it is still there.
-    placed: enis.filter((eni) => eni.state !== 'Detaching' || eni.deviceIndex !== undefined).length + coming,
+    // One that was detached takes no place on the instance, nor one that goes before it was attached, though it is there.
+    placed: enis.filter((eni) => !isOff(eni, status)).length + coming,
     places: instance?.secondaryEnis ?? 0,
     entries: enis.length + coming,
   };
+}
+
+function isOff({ eniID, state, draining, deviceIndex }: NodeEniInfo, { intents = [] }: NodeEniConfigStatus): boolean {
+  if (deviceIndex !== undefined) return false;
+  const isComing = intents.some((intent) => intent.action === 'AttachNetworkInterface' && intent.eniID === eniID);
+  return state === 'Detaching' || (state === 'Attaching' && draining === true && !isComing);
 }
 
 /** Counts the shared ENIs that a node may still get now; not below 0. Pure. */

@@ -263,6 +263,45 @@ test('decideNode: counts the places of kept addresses, those that are to come in
   t.is(growth.kind === 'begin' ? growth.intent.ipCount : undefined, 1, 'one place is left on the ENI');
 });
 
+test('decideNode: gives a new ENI back that took a kept address as its own, after another is there in its place', (t) => {
+  const { assignmentID: _never, deviceIndex: _none, ...bare } = eni([], { primaryIP: IP, state: 'Attaching' });
+  const more = { reservedIps: new Map([[IP, KEY]]) };
+  const first = viewOf([bare], [HERE], more);
+  t.is(decided(first), 'CreateNetworkInterface subnet-a ns/web-0');
+  const begun = decideNode(first, LEADER, ids());
+  const status = 'status' in begun ? begun.status : first.status;
+  t.is(status.eniInfos?.[0]?.draining, true);
+  const second = decideNode({ ...first, status }, LEADER, ids());
+  t.true(second.kind === 'hold' || second.kind === 'write', second.kind);
+  const other = eni([], { eniID: 'eni-2', mac: '20:90:6f:00:00:02', primaryIP: '10.0.1.3' });
+  const third = viewOf([bare, other], [HERE], more);
+  t.is(decided(third), 'DeleteNetworkInterface eni-1');
+  t.is(
+    claimWaitsOf({ ...third, status: { ...third.status, eniInfos: [{ ...bare, draining: true }, other] } }, LEADER).get(
+      KEY,
+    ),
+    '10.0.1.50 is the own address of ENI eni-1 of this node, which is given back for it',
+  );
+  t.is(decided(viewOf([other], [HERE], more)), 'AssignPrivateIpAddresses eni-2 10.0.1.50 ns/web-0');
+});
+
+test('decideNode: leaves an ENI that serves alone when a Pod asks for its own address', (t) => {
+  const serving = eni([USED], { primaryIP: IP });
+  const view = viewOf([serving], [HERE], { reservedIps: new Map([[IP, KEY]]) });
+  t.is(decided(view), 'no call');
+  t.is(
+    claimWaitsOf(view, LEADER).get(KEY),
+    '10.0.1.50 is the own address of ENI eni-1 of this node, which serves Pods',
+  );
+});
+
+test('decideNode: gives an ENI of the pool back that took a kept address, on a node with one place for ENIs', (t) => {
+  const { assignmentID: _never, deviceIndex: _none, ...bare } = eni([USED], { primaryIP: IP, state: 'Attaching' });
+  const spec = { desiredRouteENIIP: 1 };
+  const view = viewOf([bare], [], { reservedIps: new Map([[IP, KEY]]), spec, maxRouteENI: 1 });
+  t.is(decided(view), 'CreateNetworkInterface subnet-a 1');
+});
+
 test('claimWaitsOf: says of each claim what it waits for', (t) => {
   const wishes = [
     { ...HERE, source: { ...OTHERS, isReleased: false } },

@@ -135,6 +135,22 @@ test('startIpamd: gives the address that a Pod asks for, and says when another c
   await cluster.stopIpamd();
 });
 
+test('startIpamd: gives the address that a Pod asks for, though the cloud gave it to the ENI that was made for it', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 });
+  await cluster.startIpamd();
+  const first = '10.1.0.2';
+  const uid = await cluster.createPod('web-0', 'a', { 'tke.cloud.tencent.com/nominated-vpc-ip': first });
+  const enis = () => cluster.statusOf('a')?.eniInfos ?? [];
+  await cluster.until(() => enis().some(({ primaryIP }) => primaryIP === first), 'the cloud gives another one first');
+  await cluster.until(() => cluster.ipOf(uid) !== undefined, 'not given back');
+  t.is(cluster.ipOf(uid), first);
+  await cluster.pass(60_000);
+  t.is(enis().length, 1);
+  const own = [...cluster.scene.host.model.state.enis.values()].filter(({ name }) => name.startsWith('tke-'));
+  t.is(own.length, 1);
+  await cluster.stopIpamd();
+});
+
 test('startIpamd: gives nothing on a node that keeps no addresses, and says so', async (t) => {
   const cluster = await StaticCluster.make({ a: 3 }, ['--enable-static-ip=false']);
   await cluster.startIpamd();
