@@ -126,7 +126,9 @@ function podOf(args: Shape, faults: Faults): Shape {
   const metadata = isRecord(pod['metadata']) ? pod['metadata'] : NOTHING;
   for (const name of ['namespace', 'name', 'uid']) {
     const value = metadata[name];
-    if (typeof value !== 'string' || value === '') faults.add(`Pod.metadata.${name}`, 'a text', value);
+    // Its uid is remembered, and without a bound it could be as large as a request.
+    const isGood = typeof value === 'string' && NAME.test(value);
+    if (!isGood) faults.add(`Pod.metadata.${name}`, 'the name of an object', value);
   }
   return pod;
 }

@@ -83,6 +83,13 @@ const WRONG: readonly Row[] = [
     400,
     /Nodes\.items/,
   ],
+  [
+    'a uid of a hundred thousand letters',
+    '/prioritize',
+    JSON.stringify({ Pod: podOf({ name: 'a', uid: 'x'.repeat(100_000) }), NodeNames: ['n1'] }),
+    400,
+    /metadata\.uid: expected the name of an object/,
+  ],
   ['no nodes', '/prioritize', JSON.stringify({ Pod: podOf({ name: 'a' }) }), 400, /NodeNames: expected names/],
   [
     'victims of another shape',
