@@ -36,7 +36,7 @@ test.serial(
     const spec = { seed: SEED, steps: STEPS, sets: ['web', 'api'], replicas: 4, nodes: NODES };
     const { counts, violations, longestCalmMs } = await leadStaticLives(system, spec);
     const done = [...counts].map(([what, count]) => `${what} ${count}`).join(', ');
-    t.log(`seed ${SEED}: ${done}; longest start without a change of leaders ${longestCalmMs} ms`);
+    t.log(`seed ${SEED}: ${done}; longest start under a leader of old ${longestCalmMs} ms`);
     t.deepEqual(violations, [], `seed ${SEED}\n${violations.length === 0 ? '' : system.logs().slice(-8_000)}`);
     t.deepEqual(await auditThreeWays(system), [], `seed ${SEED}`);
   },

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { seededRandom } from '../support/seeded-random.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { POD_NAMESPACE } from './cluster.ts';
 import { explainClaim } from './explain-claim.ts';
 import { StatefulSet } from './stateful-set.ts';
@@ -23,7 +24,7 @@ export type StaticLivesSpec = {
 export type StaticLivesResult = {
   readonly counts: ReadonlyMap<string, number>;
   readonly violations: readonly string[];
-  /** Milliseconds of the longest start during which ipamd's leader was the same. */
+  /** Milliseconds of the longest start under a leader that has led for a while. */
   readonly longestCalmMs: number;
 };
 
@@ -39,7 +40,7 @@ type Life = {
 };
 
 const POD_WAIT_MS = 150_000;
-const IPAMD_REST_MS = 20_000;
+const IPAMD_REST_MS = 30_000;
 /** A Pod that waits for so long under one leader that leads for as long waits for nothing that there is. */
 const STALL_MS = 40_000;
 /** At once: more would only queue at the agents. */
@@ -59,7 +60,7 @@ export async function leadStaticLives(system: System, spec: StaticLivesSpec): Pr
 class StaticLives {
   readonly counts = new Map<string, number>();
   readonly violations: string[] = [];
-  /** Of a start during which the leader was the same. */
+  /** Of a start during which nobody waited for what a leader before had asked. */
   longestCalmMs = 0;
   readonly #system: System;
   readonly #spec: StaticLivesSpec;
@@ -132,9 +133,15 @@ class StaticLives {
   async #killIpamd(): Promise<void> {
     const leader = await this.#system.leader();
     await leader.kill();
+    const killedMs = Date.now();
     await sleep(this.#random() * 500);
     leader.start();
-    await this.#system.leader();
+    // The lock names the dead one until the heir has it.
+    await waitUntil(() => leadingSince(this.#system) > killedMs, {
+      what: 'a leader after the kill',
+      timeoutMs: 90_000,
+      everyMs: 200,
+    });
     this.#ipamdRestsUntilMs = performance.now() + IPAMD_REST_MS;
   }
 
