@@ -5,7 +5,7 @@ import { ChangeSignal } from '../runtime/change-signal.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
-import { followTlsFiles, readTlsFiles, type TlsFiles, type TlsPair } from '../runtime/tls-files.ts';
+import { followTlsFiles, readTlsFiles, type TlsFiles, type TlsFollower, type TlsPair } from '../runtime/tls-files.ts';
 import type { SchedulerConfig } from './config/options.ts';
 import { type Followed, followCluster } from './follow-cluster.ts';
 import { type ExtenderServer, serveExtender, type VerbHandler } from './http/serve-extender.ts';
@@ -77,6 +77,7 @@ class Scheduler implements RunningScheduler {
   #server: ExtenderServer | undefined;
   #endpoints: HttpEndpoints | undefined;
   #certificates: TlsPair | undefined;
+  #tls: TlsFollower | undefined;
   /** Aborted when another may lead; undefined while we do not. */
   #term: AbortSignal | undefined;
 
@@ -96,7 +97,14 @@ class Scheduler implements RunningScheduler {
       this.index,
       this.#changes,
     );
-    this.#metrics.show({ sizes: () => this.index.sizes, isLeading: () => this.#term !== undefined });
+    this.#metrics.show({
+      sizes: () => this.index.sizes,
+      isLeading: () => this.#term !== undefined,
+      certificate: () => {
+        const expiresMs = (this.#tls?.pair ?? this.#certificates)?.expiresMs;
+        return expiresMs === undefined ? undefined : { expiresMs, hasProblem: this.#tls?.problem !== undefined };
+      },
+    });
   }
 
   get address(): string {
@@ -173,7 +181,8 @@ class Scheduler implements RunningScheduler {
     const following = Object.values(this.#followed).map((informer) => informer.start(this.#life.signal));
     const [files, pair, server] = [this.#files(), this.#certificates, this.#server];
     if (files !== undefined && pair !== undefined && server !== undefined) {
-      following.push(followTlsFiles({ server, files, pair, clock, log }).run(this.#life.signal));
+      this.#tls = followTlsFiles({ server, files, pair, clock, log });
+      following.push(this.#tls.run(this.#life.signal));
     }
     try {
       const synced = Promise.all(Object.values(this.#followed).map((informer) => informer.synced(this.#drain.signal)));

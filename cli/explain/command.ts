@@ -40,7 +40,10 @@ right namespace, with the mark and interface that the packet has). Where they di
 believed. No packet is sent and nothing is changed.
 
 The first broken hop is marked, with its cause and cure; hops after it are what would come next. An address that no Pod of
-this node has is explained too: what the node would do with packets to it.`,
+this node has is explained too: what the node would do with packets to it.
+
+A Pod with an ENI of its own sends inside its namespace: there the walk ends at that ENI, for no rule or table of the node leads
+its packets. What it sends by its link to the node, to Services and the node itself, is followed to that link.`,
   positionals: POSITIONALS,
   options: OPTIONS,
   examples: [

@@ -10,6 +10,8 @@ export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes:
 export type StateSources = {
   readonly sizes: () => Readonly<Record<string, number>>;
   readonly isLeading: () => boolean;
+  /** Undefined while it serves without one. */
+  readonly certificate: () => { readonly expiresMs: number; readonly hasProblem: boolean } | undefined;
 };
 
 /** Everything that the scheduler extender counts. */
@@ -73,6 +75,14 @@ export function createSchedulerMetrics(
       for (const [kind, size] of Object.entries(sources?.sizes() ?? {})) one.set({ kind }, size);
     },
     ['kind'],
+  );
+  gauge('certificate_expiry_seconds', 'When the certificate ends, seconds since 1970; none without TLS.', (one) => {
+    const expiresMs = sources?.certificate()?.expiresMs;
+    one.reset();
+    if (expiresMs !== undefined) one.set(expiresMs / MS_PER_S);
+  });
+  gauge('certificate_problem', '1 while the files of the certificate cannot be used as they are.', (one) =>
+    one.set(sources?.certificate()?.hasProblem === true ? 1 : 0),
   );
   gauge('build_info', 'Always 1; the release is in the label.', (one) => one.set({ release }, 1), ['release']);
   if (usage !== undefined) {

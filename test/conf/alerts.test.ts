@@ -339,7 +339,7 @@ const CASES: readonly Case[] = [
     fires: 0,
   },
   {
-    alert: 'TkeEniWebhookCertificate',
+    alert: 'TkeEniCertificate',
     when: 'the certificate of one of two replicas ends in six days',
     series: {
       'tke_eni_ip_webhook_certificate_expiry_seconds{node="a"}': '518400x60',
@@ -350,7 +350,7 @@ const CASES: readonly Case[] = [
     fires: 1,
   },
   {
-    alert: 'TkeEniWebhookCertificate',
+    alert: 'TkeEniCertificate',
     when: 'the files are replaced one after the other',
     series: {
       'tke_eni_ip_webhook_certificate_expiry_seconds{node="a"}': '31536000x60',
@@ -358,6 +358,16 @@ const CASES: readonly Case[] = [
     },
     atMinutes: 20,
     fires: 0,
+  },
+  {
+    alert: 'TkeEniCertificate',
+    when: 'that of the extender has ended, and that of the webhook has not',
+    series: {
+      'tke_eni_ip_scheduler_certificate_expiry_seconds{job="tke-eni-ip-scheduler",node="a"}': '60x60',
+      'tke_eni_ip_webhook_certificate_expiry_seconds{job="tke-eni-ip-webhook",node="a"}': '31536000x60',
+    },
+    atMinutes: 20,
+    fires: 1,
   },
   {
     alert: 'TkeEniWebhookRules',

@@ -100,7 +100,7 @@ test('docs/runbooks: has one page for each alert, and no other', (t) => {
   );
 });
 
-const SOURCES = globSync('{agent,ipamd,scheduler,webhook,kube,cloud}/**/*.ts', { cwd: ROOT })
+const SOURCES = globSync('{agent,ipamd,scheduler,webhook,kube,cloud,runtime}/**/*.ts', { cwd: ROOT })
   .map((path) => read(path))
   .join('\n');
 const FLAGS = new Set(

@@ -83,12 +83,17 @@ export const STATIC_ROWS: readonly PanelRow[] = [
     title: 'Webhook',
     panels: [
       {
-        title: 'Its certificate ends in',
+        title: 'The first certificate ends in',
         kind: 'number',
         unit: 's',
         width: 4,
-        help: 'Of the replica whose certificate ends first.',
-        lines: [['min(tke_eni_ip_webhook_certificate_expiry_seconds) - time()', '']],
+        help: "Of the webhook's and the extender's replicas.",
+        lines: [
+          [
+            'min(tke_eni_ip_webhook_certificate_expiry_seconds or tke_eni_ip_scheduler_certificate_expiry_seconds) - time()',
+            '',
+          ],
+        ],
       },
       {
         title: 'Reviews by outcome',
