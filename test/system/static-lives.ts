@@ -42,7 +42,7 @@ type Life = {
 const POD_WAIT_MS = 150_000;
 const IPAMD_REST_MS = 30_000;
 /** A Pod that waits for so long under one leader that leads for as long waits for nothing that there is. */
-const STALL_MS = 40_000;
+const STALL_MS = 60_000;
 /** At once: more would only queue at the agents. */
 const MOST_BUSY = 6;
 
