@@ -150,7 +150,8 @@ export class ClaimEyes {
   #releasingForMs(key: string, target: string): number {
     const nowMs = this.#deps.clock.monotonicMs();
     const { sinceMs, idleSinceMs } = this.#releasing.get(key) ?? { sinceMs: nowMs, idleSinceMs: nowMs };
-    const isBusy = isBringing(this.#deps.necs.get(target)?.decoded?.status) && nowMs - sinceMs < LONGEST_QUEUE_MS;
+    const status = this.#deps.necs.get(target)?.decoded?.status;
+    const isBusy = isBringingOthers(status, key) && nowMs - sinceMs < LONGEST_QUEUE_MS;
     const since = { sinceMs, idleSinceMs: isBusy ? nowMs : idleSinceMs };
     this.#releasing.set(key, since);
     return nowMs - since.idleSinceMs;
@@ -165,9 +166,9 @@ export class ClaimEyes {
 /** A node whose addresses all move at once has no more than these on one ENI, a few seconds each. */
 const LONGEST_QUEUE_MS = 300_000;
 
-/** Tells whether calls that bring addresses are under way: each waits for the one before on its ENI. */
-function isBringing(status: NodeEniConfigStatus | undefined): boolean {
-  return (status?.intents ?? []).some(({ action }) => BRINGING.includes(action));
+/** Tells whether calls that bring addresses of others are under way: each waits for the one before on its ENI. */
+function isBringingOthers(status: NodeEniConfigStatus | undefined, key: string): boolean {
+  return (status?.intents ?? []).some(({ action, claim }) => BRINGING.includes(action) && claim !== key);
 }
 
 const BRINGING: readonly string[] = ['AssignPrivateIpAddresses', 'MigratePrivateIpAddress'];
