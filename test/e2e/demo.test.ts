@@ -7,9 +7,10 @@ import { listNetnsNames } from '../support/run-names.ts';
 
 const DEMO = join(import.meta.dirname, 'demo.ts');
 /** Every Pod of the beginning once, and all of them once more after the acts. */
-const PODS_LOOKED_AT = 5 + 13;
+const PODS_LOOKED_AT = 5 + 14;
 
-test('demo: the whole system runs, starves, is throttled, loses its leader, recovers, and leaves nothing', async (t) => {
+test('demo: the whole system runs, starves, is throttled, loses its leader, moves an address, and leaves nothing', async (t) => {
+  t.timeout(330_000);
   const hadCniFolder = existsSync('/etc/cni');
   const { code, stdout, stderr } = await tryRun([process.execPath, DEMO], { timeoutMs: 300_000 });
   t.is(code, 0, stderr);
@@ -26,7 +27,10 @@ test('demo: the whole system runs, starves, is throttled, loses its leader, reco
   t.regex(stdout, /ENIs that came of it: 1$/m);
   t.regex(stdout, /rule-missing/, 'tke-eni explain names the rule that was deleted');
   t.regex(stdout, /refused as spoofed: 0$/m);
-  t.regex(stdout, /13 Pods running: 0$/m);
+  t.regex(stdout, /^ {2}mq-0 +10\.0\.\d+\.\d+ +n1 +Retained/m, 'kubectl get vipc');
+  t.regex(stdout, /Recovery: the same address, (10\.0\.\d+\.\d+), moved/);
+  t.regex(stdout, /reach it\s+there:\s+yes\./);
+  t.regex(stdout, /14 Pods running: 0$/m);
   t.regex(stdout, /when they were gone: 0$/m);
   t.regex(stdout, /when the Nodes were gone: 0$/m);
   const tooWide = `${stdout}\n${stderr}`.split('\n').filter((line) => line.length > 80);

@@ -1,14 +1,16 @@
 /**
  * `make demo`: the whole system on one machine. A small VPC with its cloud API, a Kubernetes API server, two replicas of
  * ipamd, and two nodes with containerd and agent, all but the servers packaged and in network namespaces. Nodes join, Pods
- * are created in the API server and run; then a subnet runs out, the cloud throttles, ipamd's leader is killed, and a rule is lost.
- * Progress goes to standard error, results to standard output. Exit code 1 when anything is not as it should be.
+ * are created in the API server and run; then a subnet runs out, the cloud throttles, ipamd's leader is killed, a rule is
+ * lost, and a Pod goes to another node with its address. Progress goes to standard error, results to standard output. Exit
+ * code 1 when anything is not as it should be.
  */
 import { NODES as NODE_OBJECTS, PODS as POD_OBJECTS } from '../../kube/resource-types.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { POD_NAMESPACE } from '../system/cluster.ts';
 import { filesOf } from '../system/system.ts';
+import { moveKeptAddress } from './demo/act-kept.ts';
 import { killLeader } from './demo/act-leader.ts';
 import { loseRule } from './demo/act-rule.ts';
 import { starveSubnet } from './demo/act-subnet.ts';
@@ -183,6 +185,10 @@ async function main(): Promise<void> {
   await throttleCloud(stage);
   await killLeader(stage);
   await loseRule(stage, pods);
+  await moveKeptAddress(
+    stage,
+    pods.filter(({ name }) => ['web-1', 'db-1'].includes(name)),
+  );
   await conclude(stage);
   if (faults.length > 0) throw new Error(`not as it should be:\n  ${faults.join('\n  ')}`);
 }

@@ -27,7 +27,7 @@ export type Cluster = {
   /** Asks for a Pod's removal as a person or a controller does: its kubelet sees it, takes its time, and removes it. */
   askRemoval(name: string): Promise<void>;
   /** Removes a Pod at once, as a kubelet does when the sandbox is gone. */
-  removePod(name: string): Promise<void>;
+  removePod(name: string, uid?: string): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -101,7 +101,7 @@ export async function startCluster(settings: Readonly<Record<string, string>>): 
       await admin.patch(PODS, { namespace: POD_NAMESPACE, name }, patch);
     },
     askRemoval: async (name) => void (await admin.delete(PODS, { namespace: POD_NAMESPACE, name })),
-    removePod: (name) => removeNow(server.url, token, `/api/v1/namespaces/${POD_NAMESPACE}/pods/${name}`),
+    removePod: (name, uid) => removeNow(server.url, token, `/api/v1/namespaces/${POD_NAMESPACE}/pods/${name}`, uid),
     close: () => server.close(),
   };
 }
@@ -154,11 +154,13 @@ function nodeObject({ name, instanceId, ip, cores, zone, labels, annotations }: 
   };
 }
 
-async function removeNow(url: string, token: string, path: string): Promise<void> {
+/** With a uid a namesake that came meanwhile stays. */
+async function removeNow(url: string, token: string, path: string, uid?: string): Promise<void> {
   const answer = await fetch(`${url}${path}`, {
     method: 'DELETE',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-    body: JSON.stringify({ gracePeriodSeconds: 0 }),
+    body: JSON.stringify({ gracePeriodSeconds: 0, ...(uid === undefined ? {} : { preconditions: { uid } }) }),
   });
-  if (!answer.ok && answer.status !== 404) throw new Error(`DELETE ${path}: ${answer.status} ${await answer.text()}`);
+  const isGone = answer.status === 404 || (answer.status === 409 && uid !== undefined);
+  if (!answer.ok && !isGone) throw new Error(`DELETE ${path}: ${answer.status} ${await answer.text()}`);
 }

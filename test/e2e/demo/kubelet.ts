@@ -72,7 +72,7 @@ export class Kubelet {
       const isWanted = object !== undefined && object.metadata.deletionTimestamp === undefined;
       if (isWanted === (running !== undefined)) {
         // Told once more: what came while this was under way.
-        if (object !== undefined && !isWanted) await this.#cluster.removePod(object.metadata.name);
+        if (object !== undefined && !isWanted) await this.#cluster.removePod(object.metadata.name, object.metadata.uid);
         return;
       }
       if (running !== undefined) await this.#remove(key, running);

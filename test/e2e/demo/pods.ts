@@ -1,4 +1,4 @@
-import { EXTENDED_RESOURCES } from '../../../crd/names.ts';
+import { EXTENDED_RESOURCES, POD_ANNOTATION } from '../../../crd/names.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import type { PodSpec } from '../../support/containerd-node.ts';
 import { isObject } from '../../support/netns.ts';
@@ -35,6 +35,12 @@ export function podObject(name: string, nodeName: string): KubeObject {
     metadata: { name, namespace: POD_NAMESPACE, ...(isWeb ? { annotations } : {}) },
     spec: { nodeName, containers: [container] },
   };
+}
+
+/** Makes the object of a Pod whose address is kept for its name. Nobody plays its controller, so it names none. */
+export function keptPodObject(name: string, nodeName: string): KubeObject {
+  const pod = podObject(name, nodeName);
+  return { ...pod, metadata: { ...pod.metadata, annotations: { [POD_ANNOTATION.deletePolicy]: 'Never' } } };
 }
 
 /** Reads from a Pod's object what the runtime is asked to run. */

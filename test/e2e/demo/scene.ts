@@ -35,6 +35,7 @@ const IPAMD_FLAGS = {
   'leader-elect-lease': '5s',
   'leader-elect-renew': '1s',
   'cloud-timeout': '5s',
+  'enable-static-ip': 'true',
 } as const;
 const AGENT_FLAGS = { 'add-wait': '2s', 'ip-cooldown': '1s' } as const;
 
