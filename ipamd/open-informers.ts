@@ -31,7 +31,7 @@ import {
 } from './records/record-facts.ts';
 import { findClaimKeys, findMarkedIps } from './static/find-places.ts';
 import { type DeploymentFacts, decodeDeployment } from './static/find-workload.ts';
-import { NECS_BY_CLAIM, NECS_BY_MARKED_IP } from './static/see-claim.ts';
+import { CONFIGS_BY_NAMESPACE, NECS_BY_CLAIM, NECS_BY_MARKED_IP } from './static/see-claim.ts';
 import { type ConfigMapEntry, decodeConfigMap } from './subnets/config-map-entry.ts';
 
 /** What informers are opened with. */
@@ -106,7 +106,10 @@ export type StaticInformers = {
 /** Opens what kept addresses depend on besides. */
 export function openStaticInformers(deps: InformerDeps, { enableOwnerref }: IpamdConfig): StaticInformers {
   return {
-    configs: open<Kept<StaticIpConfig>>(deps, resourceTypeOf(STATIC_IP_CONFIG_KIND), { decode: decodeStaticIpConfig }),
+    configs: open<Kept<StaticIpConfig>>(deps, resourceTypeOf(STATIC_IP_CONFIG_KIND), {
+      decode: decodeStaticIpConfig,
+      indexes: { [CONFIGS_BY_NAMESPACE]: ({ decoded }) => listOf(decoded?.metadata.namespace) },
+    }),
     deployments: enableOwnerref ? open<DeploymentFacts>(deps, DEPLOYMENTS, { decode: decodeDeployment }) : undefined,
   };
 }

@@ -78,11 +78,16 @@ function nodesOf({ pods }: RunClaimsDeps, keys: ReadonlySet<string>): ReadonlySe
   return new Set(names.filter((name) => name !== ''));
 }
 
+const AT_REST: readonly (string | undefined)[] = ['Bound', 'Retained'];
+
 /** Tells of each claim whose decision may be another. */
 function followChanges(deps: RunClaimsDeps, touch: (key: string) => void, signal: AbortSignal): () => void {
   const { pods, nodes, necs, vips, claims, subnets, eyes } = deps;
-  const everybody = (): void => {
-    for (const key of eyes.keys()) touch(key);
+  // Where a subnet is matters to whoever has no address yet; of those who have one there are many more.
+  const whoWaits = (): void => {
+    for (const { key, kept } of claims.values()) {
+      if (kept !== undefined && !AT_REST.includes(kept.decoded?.status?.phase)) touch(key);
+    }
   };
   const onNode = (name: string): void => {
     for (const key of findClaimKeys(necs.get(name)?.decoded?.status)) touch(key);
@@ -116,7 +121,7 @@ function followChanges(deps: RunClaimsDeps, touch: (key: string) => void, signal
       if (before?.isReady !== after?.isReady) onNode(key);
     }),
     subnets.subscribe(({ mayGoOn }) => {
-      if (mayGoOn) everybody();
+      if (mayGoOn) whoWaits();
     }),
     followRules(deps, touch, signal),
   ];

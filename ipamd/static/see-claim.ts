@@ -1,4 +1,3 @@
-import { BlockList, isIP } from 'node:net';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { selectStaticIpConfig } from '../../crd/select-static-ip-config.ts';
 import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
@@ -14,11 +13,15 @@ import type { SubnetState } from '../subnets/subnet-book.ts';
 import type { ClaimPod, ClaimView, IpHolder, NodeSight, TakenIp } from './claim-view.ts';
 import { findCalls, findPlaces, findSubnetsWithRoom, markKey } from './find-places.ts';
 import { findClaimPod } from './find-rule.ts';
+import { findSubnet } from './find-subnet.ts';
 
 /** Indexes of NodeENIConfigs: by the key of a claim that they name, and by a marked address. */
 export const NECS_BY_CLAIM = 'claim';
 /** See {@link NECS_BY_CLAIM}. */
 export const NECS_BY_MARKED_IP = 'marked-ip';
+
+/** The index of StaticIPConfigs by namespace: each namespace may have thousands of its own. */
+export const CONFIGS_BY_NAMESPACE = 'namespace';
 
 type Cache<T> = Pick<Informer<T>, 'get' | 'values' | 'byIndex' | 'keys'>;
 
@@ -31,7 +34,8 @@ export type ClaimEyesDeps = {
   /** With {@link VIPS_BY_CLAIM} as an index. */
   readonly vips: Cache<VipFacts>;
   readonly claims: Cache<ClaimFacts>;
-  readonly configs: { values(): Iterable<Kept<StaticIpConfig>> };
+  /** With {@link CONFIGS_BY_NAMESPACE} as an index. */
+  readonly configs: Pick<Informer<Kept<StaticIpConfig>>, 'byIndex'>;
   /** The workload that a Pod's claim goes with; undefined: none. */
   readonly workloadOf: (pod: PodFacts) => PodOwner | undefined;
   readonly subnets: { all(): readonly SubnetState[] };
@@ -85,7 +89,9 @@ export class ClaimEyes {
     const pod = pods.get(key);
     if (pod?.lasting === undefined) return undefined;
     const { labels } = pod.lasting;
-    const rules = [...configs.values()].flatMap(({ decoded }) => decoded ?? []);
+    const rules = [...new Set([pod.namespace, namespace])].flatMap((one) =>
+      configs.byIndex(CONFIGS_BY_NAMESPACE, one).flatMap(({ decoded }) => decoded ?? []),
+    );
     const config = selectStaticIpConfig(rules, { namespace: pod.namespace, labels }, namespace);
     return findClaimPod(pod, config, workloadOf(pod));
   }
@@ -108,7 +114,7 @@ export class ClaimEyes {
       calls: named.flatMap(({ name, decoded }) => findCalls(name, decoded?.status, key)),
       nodeOf: (name) => this.#nodeOf(name),
       zoneOf: (subnetId) => all.find((one) => one.subnetId === subnetId)?.zone,
-      subnetOf: (ip) => all.find(({ cidr }) => isWithin(ip, cidr))?.subnetId,
+      subnetOf: (ip) => findSubnet(ip, all),
       holderOf: (ip) => this.#holderOf(ip, key),
       wait: this.#deps.waits.of(key),
       taken,
@@ -185,13 +191,4 @@ function keysOf(status: NodeEniConfigStatus | undefined): readonly string[] {
     ...(claim === undefined ? [] : [markKey(claim)]),
     ...addresses.flatMap((one) => (one.claim === undefined ? [] : [markKey(one.claim)])),
   ]);
-}
-
-function isWithin(ip: string, cidr: string): boolean {
-  const [network = '', prefix = ''] = cidr.split('/');
-  const family = isIP(ip) === 6 ? 'ipv6' : 'ipv4';
-  if (isIP(network) !== isIP(ip) || isIP(ip) === 0) return false;
-  const list = new BlockList();
-  list.addSubnet(network, Number(prefix), family);
-  return list.check(ip, family);
 }

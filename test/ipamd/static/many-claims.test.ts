@@ -1,4 +1,7 @@
 import test from 'ava';
+import fc from 'fast-check';
+import { isInCidr } from '../../../crd/ip-text.ts';
+import { POD_ANNOTATION } from '../../../crd/names.ts';
 import type { StaticIpConfig } from '../../../crd/static-ip-config.ts';
 import { VPC_ENI_KIND } from '../../../crd/vpc-eni.ts';
 import { VPC_IP_KIND } from '../../../crd/vpc-ip.ts';
@@ -9,8 +12,10 @@ import { withClaims } from '../../../ipamd/nec/with-claims.ts';
 import type { PodFacts } from '../../../ipamd/records/pod-facts.ts';
 import { decodeClaim, decodeVip, type Kept } from '../../../ipamd/records/record-facts.ts';
 import { ClaimBook } from '../../../ipamd/static/claim-book.ts';
+import { findSubnet } from '../../../ipamd/static/find-subnet.ts';
 import { type DeploymentFacts, decodeDeployment } from '../../../ipamd/static/find-workload.ts';
 import { followRules } from '../../../ipamd/static/follow-rules.ts';
+import { ClaimEyes } from '../../../ipamd/static/see-claim.ts';
 import type { ObjectChange } from '../../../kube/object-cache.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { NecWorld } from '../support/nec-world.ts';
@@ -35,6 +40,8 @@ function podOf(namespace: string, name: string, isLasting = true): PodFacts {
   const facts = { namespace, name, uid: name, nodeName: '', ips: [], phase: 'Pending' as const, isLeaving: false };
   return { ...facts, annotations: {}, ...(isLasting ? { lasting } : {}) };
 }
+
+const SUBNET = { subnetId: '', vpcId: 'vpc', zone: 'z', cidr: '', freeIps: 1, totalIps: 1 };
 
 const API = { apiVersion: 'networking.tke.cloud.tencent.com/v1' };
 
@@ -138,4 +145,58 @@ test('followRules: has those looked at whose rule is another, once a second, and
   configs.tell({ key: 'kube-system/all', after: config('kube-system', 'web') });
   t.deepEqual(await take(), ['a/web-0', 'b/web-0']);
   stop();
+});
+
+test('ClaimEyes: reads the rules of the Pod’s namespace and of ipamd’s, however many others there are', (t) => {
+  const rule = (namespace: string): Kept<StaticIpConfig> => {
+    const spec = { podLabels: { app: 'web' }, subnetIDs: [`subnet-${namespace}`] };
+    return { decoded: { metadata: { name: 'web', namespace }, spec, object: {} }, faults: [] };
+  };
+  const asked: string[] = [];
+  const byIndex = (name: string, namespace: string) => {
+    asked.push(`${name} ${namespace}`);
+    return [rule(namespace)];
+  };
+  const pod = podOf('a', 'web-0');
+  const lasting = { labels: { app: 'web' }, mode: 'route-eni' as const };
+  const annotations = { [POD_ANNOTATION.deletePolicy]: 'Never' };
+  const nothing = { get: () => undefined, values: () => [], keys: () => [], byIndex: () => [] };
+  const eyes = new ClaimEyes({
+    pods: { ...nothing, get: () => ({ ...pod, annotations, lasting }) },
+    nodes: nothing,
+    necs: nothing,
+    vips: nothing,
+    claims: nothing,
+    configs: { byIndex },
+    workloadOf: () => undefined,
+    subnets: { all: () => [] },
+    hasEni: () => false,
+    waits: { of: () => undefined },
+    clock: new VirtualClock(),
+    namespace: 'kube-system',
+    defaultExpiredMs: 0,
+    takeOverAfterMs: 0,
+  });
+  t.deepEqual(eyes.podOf('a/web-0')?.rule.subnetIds, ['subnet-a']);
+  t.deepEqual(asked, ['namespace a', 'namespace kube-system']);
+});
+
+test('findSubnet: finds what isInCidr says, of both families, and nothing for what is no network', (t) => {
+  const cidrs = ['10.0.0.0/24', '10.0.1.0/25', '10.0.1.128/25', '0.0.0.0/1', 'fd00::/64', 'nonsense'];
+  const subnets = cidrs.map((cidr) => ({ ...SUBNET, cidr, subnetId: cidr }));
+  const octet = fc.integer({ min: 0, max: 255 });
+  const ips = fc.oneof(
+    fc
+      .tuple(fc.constantFrom(10, 200, 255), fc.constant(0), fc.constantFrom(0, 1, 2), octet)
+      .map((one) => one.join('.')),
+    fc.constantFrom('fd00::7', 'fd01::7'),
+  );
+  fc.assert(
+    fc.property(ips, (ip) => {
+      t.is(
+        findSubnet(ip, subnets),
+        cidrs.find((cidr) => isInCidr(ip, cidr)),
+      );
+    }),
+  );
 });

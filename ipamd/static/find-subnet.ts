@@ -1,0 +1,33 @@
+import { isInCidr, parseCidr } from '../../crd/ip-text.ts';
+import type { SubnetState } from '../subnets/subnet-book.ts';
+
+type Range = { readonly first: number; readonly last: number };
+
+/** Networks are few, and addresses of a pool thousands: each is read once. */
+const RANGES = new Map<string, Range | undefined>();
+const MOST_RANGES = 4_096;
+
+/** Finds the subnet that an address is of; undefined for none that is known. Pure. */
+export function findSubnet(ip: string, subnets: readonly SubnetState[]): string | undefined {
+  const bits = ip.includes(':') ? undefined : numberOf(ip);
+  if (bits === undefined) return subnets.find(({ cidr }) => isInCidr(ip, cidr))?.subnetId;
+  return subnets.find(({ cidr }) => {
+    const range = rangeOf(cidr);
+    return range !== undefined && bits >= range.first && bits <= range.last;
+  })?.subnetId;
+}
+
+function rangeOf(cidr: string): Range | undefined {
+  if (RANGES.has(cidr)) return RANGES.get(cidr);
+  if (RANGES.size >= MOST_RANGES) RANGES.clear();
+  const parsed = parseCidr(cidr);
+  const first = parsed?.family === 4 ? numberOf(parsed.address) : undefined;
+  const hosts = 2 ** (32 - (parsed?.prefixLength ?? 0));
+  const range = first === undefined ? undefined : { first, last: first + hosts - 1 };
+  RANGES.set(cidr, range);
+  return range;
+}
+
+function numberOf(ip: string): number {
+  return ip.split('.').reduce((bits, octet) => bits * 256 + Number(octet), 0);
+}
