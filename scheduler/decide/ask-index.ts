@@ -19,5 +19,6 @@ export function questionOf(index: SchedulerIndex, demand: PodDemand): FitQuestio
     ofZones: new Map(),
     promise: index.reservationOf(demand.uid),
     ledger: index.ledger(),
+    ofSubnets: new Map(),
   };
 }

@@ -14,7 +14,9 @@ export function subnetRefusal(question: FitQuestion, view: NodeView, isPassing: 
   if (ledger === undefined || supply === undefined) return undefined;
   const ask = askOf(question, view, supply);
   if (ask.count <= 0 || ledger.canGive(supply, ask)) return undefined;
-  const reason = `InsufficientIPorENI (${renderSources(ledger, supply, ask)})`;
+  const known = question.ofSubnets.get(supply.sources);
+  const reason = known ?? `InsufficientIPorENI (${renderSources(ledger, supply, ask)})`;
+  if (known === undefined) question.ofSubnets.set(supply.sources, reason);
   return { reason, isUnresolvable: false, isPassing };
 }
 

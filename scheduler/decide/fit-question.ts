@@ -23,6 +23,8 @@ export type FitQuestion = {
   readonly isPlain: boolean;
   /** What subnets have left; undefined while nobody told. */
   readonly ledger: SubnetLedger | undefined;
+  /** Reasons by where addresses of nodes come from, made once. Begins empty. */
+  readonly ofSubnets: Map<string, string>;
 };
 
 /** A subnet that a Pod accepts. */

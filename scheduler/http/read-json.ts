@@ -1,29 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import type { BodyRoom } from '../../runtime/body-room.ts';
 import { RequestError } from './request-error.ts';
-
-/** How much of bodies may be held: of one, and of all that are being read. */
-export class BodyRoom {
-  readonly mostOfOne: number;
-  readonly #mostOfAll: number;
-  #held = 0;
-
-  constructor(mostOfOne: number, mostOfAll: number) {
-    this.mostOfOne = mostOfOne;
-    this.#mostOfAll = mostOfAll;
-  }
-
-  /** Takes room for `bytes` more; false when there is none. */
-  take(bytes: number): boolean {
-    if (this.#held + bytes > this.#mostOfAll) return false;
-    this.#held += bytes;
-    return true;
-  }
-
-  /** Gives room back. */
-  give(bytes: number): void {
-    this.#held -= bytes;
-  }
-}
 
 /**
  * Reads the body of a request as JSON.

@@ -1,10 +1,11 @@
 import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import { BodyRoom } from '../../runtime/body-room.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { TlsPair } from '../../runtime/tls-files.ts';
-import { BodyRoom, readJson } from './read-json.ts';
+import { readJson } from './read-json.ts';
 import { RenderedJson } from './rendered-json.ts';
 import { RequestError, type RequestErrorCode } from './request-error.ts';
 

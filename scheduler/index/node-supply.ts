@@ -22,6 +22,8 @@ export type NodeSupply = {
   readonly zone: string;
   /** The only subnets of its new ENIs; empty: the cluster's. */
   readonly subnetIds: readonly string[];
+  /** Equal for nodes whose addresses come from the same subnets in the same way. */
+  readonly sources: string;
 };
 
 /** Who on the node keeps an address, or is to. */
@@ -52,22 +54,27 @@ export function supplyOf(
   for (const { key, isStatic, routeIps } of [...pods, ...keepers.promised])
     if (isStatic && routeIps > 0 && !marked.has(key)) keys.add(key);
   const kept = [...keys].map(keepers.keptOf).filter(({ isThere }) => !isThere);
+  const enis = [
+    ...serving.map(({ subnetId, ips, asked }) => ({ subnetId, room: ipsPerEni - ips.length - asked })),
+    ...nec.comingEnis.map(({ subnetId, ips }) => ({ subnetId, room: ipsPerEni - ips })),
+  ].filter((eni) => eni.room > 0);
+  const moreEnis = Math.max(0, mostEnis - shared.length - nec.comingEnis.length);
+  const subnetIds = nec.subnetIds.length > 0 ? nec.subnetIds : (node?.subnetIds ?? NONE);
+  const ofEnis = enis.map(({ subnetId }) => subnetId).join();
   return {
     name: nec.name,
     spare,
     debt: Math.max(0, -spare),
     owed: [
-      ...kept.map(({ subnetIds }) => ({ count: 1, subnetIds })),
+      ...kept.map((one) => ({ count: 1, subnetIds: one.subnetIds })),
       ...(spare < 0 ? [{ count: -spare, subnetIds: undefined }] : []),
     ],
-    enis: [
-      ...serving.map(({ subnetId, ips, asked }) => ({ subnetId, room: ipsPerEni - ips.length - asked })),
-      ...nec.comingEnis.map(({ subnetId, ips }) => ({ subnetId, room: ipsPerEni - ips })),
-    ].filter((eni) => eni.room > 0),
-    moreEnis: Math.max(0, mostEnis - shared.length - nec.comingEnis.length),
+    enis,
+    moreEnis,
     ipsPerEni,
     zone: nec.zone,
-    subnetIds: nec.subnetIds.length > 0 ? nec.subnetIds : (node?.subnetIds ?? NONE),
+    subnetIds,
+    sources: moreEnis > 0 ? `${ofEnis} ${nec.zone} ${subnetIds.join()}` : ofEnis,
   };
 }
 

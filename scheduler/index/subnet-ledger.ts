@@ -19,6 +19,9 @@ export class SubnetLedger {
   readonly #charges = new Map<string, Charge>();
   /** Zone -> the subnets of new ENIs of nodes that name none. */
   readonly #common = new Map<string, readonly string[]>();
+  /** What is asked for each of thousands of nodes, and is the same for all until something changes. */
+  readonly #left = new Map<string, number>();
+  readonly #fullest = new Map<string, number>();
 
   /** False while ipamd told nothing: then nothing is limited here. */
   get isKnown(): boolean {
@@ -29,10 +32,12 @@ export class SubnetLedger {
   tell(supplies: ReadonlyMap<string, SubnetSupply> | undefined): void {
     this.#supplies = supplies;
     this.#common.clear();
+    this.#forget();
   }
 
   /** Takes in what a node takes of subnets now, and forgets what it took before. */
   hold(before: readonly Held[], after: readonly Held[]): void {
+    if (before.length + after.length > 0) this.#forget();
     for (const { subnetId, count } of before) this.#held.set(subnetId, (this.#held.get(subnetId) ?? 0) - count);
     for (const { subnetId, count } of after) this.#held.set(subnetId, (this.#held.get(subnetId) ?? 0) + count);
   }
@@ -44,27 +49,42 @@ export class SubnetLedger {
 
   /** Returns how many addresses a subnet has left; infinite where nothing was told of it. */
   leftIn(subnetId: string): number {
-    return Math.max(0, this.#balanceOf(subnetId));
+    const known = this.#left.get(subnetId);
+    if (known !== undefined) return known;
+    const left = Math.max(0, this.#balanceOf(subnetId));
+    this.#left.set(subnetId, left);
+    return left;
   }
 
   /** Lists the subnets that addresses of a node may come from: first of its ENIs with room, then of new ones. */
   sourcesOf(supply: NodeSupply): readonly string[] {
-    const ofEnis = supply.enis.map(({ subnetId }) => subnetId);
+    const ofEnis = supply.enis.map(({ subnetId }) => subnetId).filter((id) => this.#mayServe(supply, id, undefined));
     return [...new Set(supply.moreEnis > 0 ? [...ofEnis, ...this.#choicesOf(supply)] : ofEnis)];
   }
 
   /** Returns how many addresses more the fullest source of a node would still give it. */
   mostFor(supply: NodeSupply): number {
-    let most = 0;
-    for (const { subnetId } of supply.enis) most = Math.max(most, this.leftIn(subnetId));
-    if (supply.moreEnis > 0) for (const id of this.#choicesOf(supply)) most = Math.max(most, this.leftIn(id) - 1);
+    let most = supply.moreEnis > 0 ? Math.max(0, this.#mostInChoices(supply) - 1) : 0;
+    for (const { subnetId } of supply.enis) {
+      const left = this.leftIn(subnetId);
+      if (left > most && this.#mayServe(supply, subnetId, undefined)) most = left;
+    }
     return most;
   }
 
   /** Tells whether a node can have what is asked for, and still what it owes; of that no more than it could have before. */
   canGive(supply: NodeSupply, ask: Ask): boolean {
+    if (ask.subnetIds === undefined) {
+      const most = this.mostFor(supply);
+      if (most === 0) return false;
+      // What it owes has its addresses already: of a node without debts one look is enough.
+      if (supply.owed.length === 0 && ask.count === 1 && most > 0) return true;
+    }
     const { costs, placed } = this.#charges.get(supply.name) ?? NO_CHARGE;
-    const leftIn = (id: string): number => Math.max(0, this.#balanceOf(id) + (costs.get(id) ?? 0));
+    const leftIn = (id: string): number => {
+      const cost = costs.get(id);
+      return cost === undefined ? this.leftIn(id) : Math.max(0, this.#balanceOf(id) + cost);
+    };
     return this.#place(supply, [ask, ...supply.owed], leftIn).placed >= ask.count + placed;
   }
 
@@ -74,15 +94,32 @@ export class SubnetLedger {
     if (supply === undefined || supply.owed.length === 0) return true;
     const made = this.#place(supply, supply.owed, (id) => this.leftIn(id));
     this.#charges.set(name, made);
+    this.#forget();
     for (const [id, cost] of made.costs) this.#charged.set(id, (this.#charged.get(id) ?? 0) + cost);
     return made.placed >= supply.owed.reduce((sum, { count }) => sum + count, 0);
   }
 
   /** Gives back what was taken for a node. */
   release(name: string): void {
+    if (!this.#charges.has(name)) return;
+    this.#forget();
     for (const [id, cost] of this.#charges.get(name)?.costs ?? [])
       this.#charged.set(id, (this.#charged.get(id) ?? 0) - cost);
     this.#charges.delete(name);
+  }
+
+  #forget(): void {
+    this.#left.clear();
+    this.#fullest.clear();
+  }
+
+  #mostInChoices(supply: NodeSupply): number {
+    const isCommon = supply.subnetIds.length === 0;
+    const known = isCommon ? this.#fullest.get(supply.zone) : undefined;
+    if (known !== undefined) return known;
+    const most = this.#choicesOf(supply).reduce((before, id) => Math.max(before, this.leftIn(id)), 0);
+    if (isCommon) this.#fullest.set(supply.zone, most);
+    return most;
   }
 
   #balanceOf(subnetId: string): number {

@@ -165,7 +165,7 @@ test('serveExtender: keeps no connection while another leads, so that its client
 });
 
 test('serveExtender: is rid of a client whose head is late and who will not go', async (t) => {
-  const timeouts = { headersTimeout: 50, requestTimeout: 100, connectionsCheckingInterval: 20 };
+  const timeouts = { headersTimeout: 50, requestTimeout: 30_000, connectionsCheckingInterval: 20 };
   const server = await serve(t, { timeouts });
   const [host = '', port = ''] = server.address.split(':');
   const socket = connect({ host, port: Number(port), allowHalfOpen: true });
@@ -182,10 +182,10 @@ test('serveExtender: is rid of a client whose head is late and who will not go',
     return isGone.value;
   };
   await waitUntil(drip, { what: 'the end of the connection' });
-  t.is((await post(server, '/prioritize', GOOD)).status, 200);
+  t.true(isGone.value);
 });
 
-test('serveExtender: reads only so many great bodies at once', async (t) => {
+test.serial('serveExtender: reads only so many great bodies at once', async (t) => {
   const server = await serve(t);
   const [host = '', port = ''] = server.address.split(':');
   const body = GOOD.padEnd(LIMIT, ' ');
