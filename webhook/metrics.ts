@@ -14,7 +14,14 @@ export type WebhookState = {
 };
 
 /** How a request ended: as its review did, or without one. */
-export type RequestOutcome = ReviewOutcome | 'no-review' | 'too-large' | 'cut-off' | 'wrong-request' | 'failed';
+export type RequestOutcome =
+  | ReviewOutcome
+  | 'no-review'
+  | 'too-large'
+  | 'busy'
+  | 'cut-off'
+  | 'wrong-request'
+  | 'failed';
 
 /** Everything that the webhook counts. */
 export type WebhookMetrics = {

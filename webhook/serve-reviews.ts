@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
+import { BodyRoom } from '../runtime/body-room.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -12,6 +13,9 @@ export const REVIEW_PATH = '/add-pod-eni-ip-limit';
 
 /** An API server takes objects of at most 1.5 MiB from etcd and requests of at most 3 MiB. */
 export const MOST_BODY_BYTES = 3 * 1024 * 1024;
+
+/** So many of them may be read at once; small ones count as what they are. */
+const MOST_GREAT_BODIES = 4;
 
 /** What the server works with. */
 export type ReviewServerDeps = {
@@ -31,9 +35,10 @@ const MOST_CONNECTIONS = 1_000;
 
 /** Creates the HTTPS server; it does not listen yet. */
 export function createReviewServer(pair: TlsPair, deps: ReviewServerDeps): Server {
+  const room = new BodyRoom(MOST_BODY_BYTES, MOST_GREAT_BODIES * MOST_BODY_BYTES);
   const server = createServer(
     { ...pair, requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS, keepAliveTimeout: IDLE_MS },
-    (request, response) => void serve(request, response, deps),
+    (request, response) => void serve(request, response, deps, room),
   );
   server.maxConnections = MOST_CONNECTIONS;
   // Whoever speaks no TLS, or no HTTP, is gone by then: there is nobody to answer to.
@@ -60,9 +65,14 @@ export async function listenOn(server: Server, address: string): Promise<string>
   return typeof bound === 'object' && bound !== null ? `${host}:${bound.port}` : address;
 }
 
-async function serve(request: IncomingMessage, response: ServerResponse, deps: ReviewServerDeps): Promise<void> {
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  deps: ReviewServerDeps,
+  room: BodyRoom,
+): Promise<void> {
   const startedMs = deps.clock.monotonicMs();
-  const outcome = await answerRequest(request, response, deps).catch((error: unknown): RequestOutcome => {
+  const outcome = await answerRequest(request, response, deps, room).catch((error: unknown): RequestOutcome => {
     deps.log.error('a review could not be answered', { error });
     if (!response.headersSent) refuse(response, 500, 'this is a fault of tke-eni-ip-webhook; its log says more');
     return 'failed';
@@ -74,17 +84,22 @@ async function answerRequest(
   request: IncomingMessage,
   response: ServerResponse,
   { answer, metrics, log }: ReviewServerDeps,
+  room: BodyRoom,
 ): Promise<RequestOutcome> {
   const wrong = wrongnessOf(request);
   if (wrong !== undefined) {
     refuse(response, wrong.status, wrong.why);
     return 'wrong-request';
   }
-  const body = await readBody(request);
+  const body = await readBody(request, room);
   if (body === 'cut-off') return 'cut-off';
   if (body === 'too-large') {
     refuse(response, 413, `expected at most ${MOST_BODY_BYTES} bytes`);
     return 'too-large';
+  }
+  if (body === 'busy') {
+    refuse(response, 503, 'too many large bodies are being read');
+    return 'busy';
   }
   const sent = parse(body);
   const reply = sent === undefined ? ({ kind: 'no-review', why: 'expected JSON' } as const) : answer(sent.value);
@@ -113,19 +128,22 @@ function wrongnessOf({ url, method, headers }: IncomingMessage): Wrongness | und
   return undefined;
 }
 
-async function readBody(request: IncomingMessage): Promise<Buffer | 'too-large' | 'cut-off'> {
+async function readBody(request: IncomingMessage, room: BodyRoom): Promise<Buffer | 'too-large' | 'busy' | 'cut-off'> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const chunk of request) {
       if (!Buffer.isBuffer(chunk)) continue;
+      if (bytes + chunk.length > room.mostOfOne) return 'too-large';
+      if (!room.take(chunk.length)) return 'busy';
       bytes += chunk.length;
-      if (bytes > MOST_BODY_BYTES) return 'too-large';
       chunks.push(chunk);
     }
   } catch {
     // The sender is gone, or too slow: nobody waits for an answer.
     return 'cut-off';
+  } finally {
+    room.give(bytes);
   }
   return Buffer.concat(chunks);
 }

@@ -115,6 +115,30 @@ test('serve: stops reading a body without a length once it is too large', async 
   t.regex(answer, /^HTTP\/1\.1 413 /);
 });
 
+test.serial('serve: reads only so many great bodies at once', async (t) => {
+  const crowded = await openWebhook();
+  const sockets = await Promise.all(Array.from({ length: 6 }, () => openRaw(crowded)));
+  const answers = sockets.map((socket) => {
+    const seen = { text: '' };
+    socket.on('data', (chunk: Buffer) => {
+      seen.text += chunk.toString();
+    });
+    socket.on('error', () => {});
+    const head = 'POST /add-pod-eni-ip-limit HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n';
+    socket.write(`${head}content-length: ${MOST_BODY_BYTES}\r\n\r\n`);
+    socket.write(' '.repeat(MOST_BODY_BYTES - 1));
+    return seen;
+  });
+  const refused = () => answers.filter(({ text }) => text.startsWith('HTTP/1.1 503'));
+  await waitUntil(() => refused().length > 0, { what: 'a refusal' });
+  t.regex(refused()[0]?.text ?? '', /too many large bodies/);
+  for (const socket of sockets) socket.destroy();
+  const body = JSON.stringify(reviewOf(POD)).padEnd(MOST_BODY_BYTES, ' ');
+  // What was held is given back as soon as the connections are seen to be gone.
+  await waitUntil(async () => (await post(crowded, body)).status === 200, { what: 'room' });
+  await crowded.close();
+});
+
 test('serve: outlives requests that are cut off', async (t) => {
   const countOf = async () => Number(/requests_total\{outcome="cut-off"\} (\d+)/.exec(await metricsText())?.[1] ?? 0);
   const before = await countOf();
@@ -157,7 +181,7 @@ test.serial('serve: takes a new certificate while it runs, and shows when it end
 });
 
 test('close: answers what is under way, then is gone', async (t) => {
-  const own = await openWebhook({ shutdownDelayMs: 200 });
+  const own = await openWebhook({ shutdownDelayMs: 1_000 });
   const { webhook, port } = own;
   const health = async (path: string) => (await fetch(`http://${webhook.metricsAddress}${path}`)).status;
   t.is(await health('/readyz'), 200);
