@@ -41,20 +41,27 @@ export class StaticCluster {
   /** Pods that a kubelet was told of, by uid; it starts and stops them. */
   readonly #started = new Map<string, { readonly pod: string; readonly node: string }>();
   readonly deadNodes = new Set<string>();
+  /** Of the instances of nodes: one core has a single ENI with room for five addresses. */
+  readonly #cores: number;
   #ipamd: RunningIpamd | undefined;
   #flags: readonly string[];
   #uids = 0;
   #lives = 0;
   #name = '';
 
-  private constructor(scene: ShellScene, flags: readonly string[]) {
+  private constructor(scene: ShellScene, flags: readonly string[], cores: number) {
     this.scene = scene;
+    this.#cores = cores;
     this.#flags = ['--enable-static-ip=true', '--leader-elect=false', '--shutdown-grace=0s', ...flags];
   }
 
-  static async make(nodes: Readonly<Record<string, 3 | 4>>, flags: readonly string[] = []): Promise<StaticCluster> {
+  static async make(
+    nodes: Readonly<Record<string, 3 | 4>>,
+    flags: readonly string[] = [],
+    cores = 8,
+  ): Promise<StaticCluster> {
     const scene = await shellScene(CLOUD);
-    const cluster = new StaticCluster(scene, flags);
+    const cluster = new StaticCluster(scene, flags, cores);
     const map = await scene.clock.run(
       scene.kube.get(
         { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', isNamespaced: true },
@@ -79,7 +86,7 @@ export class StaticCluster {
   async #join(name: string, zone: 3 | 4): Promise<void> {
     const instanceId = `ins-static${name}`;
     const subnetId = zone === 3 ? 'subnet-node0001' : 'subnet-node0002';
-    this.scene.host.model.state.addInstance({ instanceId, cores: 8, subnetId });
+    this.scene.host.model.state.addInstance({ instanceId, cores: this.#cores, subnetId });
     await this.run(
       this.scene.kube.create(NODES, {
         apiVersion: 'v1',
@@ -172,6 +179,12 @@ export class StaticCluster {
   stopSandbox(uid: string): void {
     this.#started.delete(uid);
     this.sandboxes.delete(uid);
+  }
+
+  /** The node is no more, and nothing on it answers. */
+  async deleteNode(node: string): Promise<void> {
+    this.deadNodes.add(node);
+    await this.run(this.scene.kube.delete(NODES, { name: node }));
   }
 
   async labelNode(node: string, label: string, value: string): Promise<void> {
