@@ -117,14 +117,15 @@ export const IPAMD_EVENTS = {
   },
   AnnotationInvalid: {
     type: 'Warning',
-    objects: [NEC, 'Node'],
+    objects: [NEC, 'Node', 'Pod'],
     cause: 'an annotation is malformed, half given, or below what is in use; it is ignored, the others hold',
     cure: 'mend it; [annotations.md](annotations.md) has the forms',
   },
   ObjectInvalid: {
     type: 'Warning',
-    objects: [NEC],
-    cause: 'somebody edited the object into nonsense; a wrong field is ignored, a status is made anew from the cloud',
+    objects: [NEC, 'VpcIP', 'StaticIPConfig'],
+    cause:
+      'somebody edited the object into nonsense; of a NodeENIConfig a wrong field is ignored and a status is made anew from the cloud, a VpcIP or StaticIPConfig is left alone',
     cure: 'mend the spec; leave the status',
   },
   ObjectMended: {
@@ -276,6 +277,12 @@ export const IPAMD_EVENTS = {
     objects: ['VpcIPClaim'],
     cause: 'a kept address is given back: it expired, its Pod or workload is gone, or its VpcIP was deleted',
     cure: '',
+  },
+  NominationIgnored: {
+    type: 'Warning',
+    objects: ['Pod'],
+    cause: 'a Pod asks for an address by annotation, and its claim keeps another one, which stays',
+    cure: 'delete the VpcIPClaim, then the Pod; or take the annotation back',
   },
   ClaimDiffers: {
     type: 'Warning',

@@ -51,7 +51,17 @@ export async function keepPodClaims(
   const rules = { configs, deployments, namespace: config.namespace };
   const all = { ...kept, ...informers, ...records, ...rules, observer: metrics.controller, observe: metrics.claims };
   const wake = (key: string): void => queues.claims.add(key);
-  const audit = { ...informers, ...records, taken: claims.taken, cloud: deps.runtime.cloud, wake, clock, log, events };
+  const audit = {
+    ...informers,
+    ...records,
+    configs,
+    taken: claims.taken,
+    cloud: deps.runtime.cloud,
+    wake,
+    clock,
+    log,
+    events,
+  };
   const audited = { ...audit, intervalMs: config.claimAuditIntervalMs, observe: metrics.claims };
   const stop = informers.vpcEnis.subscribe(({ before, after }) => {
     for (const { claim } of [before, after].filter((one) => one !== undefined)) if (claim !== '') wake(claim);

@@ -1,14 +1,17 @@
 import type { Cloud, IpUser } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
+import { API_VERSION } from '../../crd/names.ts';
+import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { NecEntry } from '../nec-cache.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
 import { type PodFacts, podKeyOf, wishesOf } from '../records/pod-facts.ts';
-import type { ClaimFacts, VipFacts } from '../records/record-facts.ts';
+import type { ClaimFacts, Kept, VipFacts } from '../records/record-facts.ts';
 import { type ClaimDifference, findDifferences } from './find-differences.ts';
 import { findClaimKeys } from './find-places.ts';
+import { findUnreadable } from './find-unreadable.ts';
 import type { TakenBook } from './taken-book.ts';
 import { involvedClaim } from './write-claim.ts';
 
@@ -19,6 +22,7 @@ export type ClaimAuditDeps = {
   readonly necs: Informer<NecEntry>;
   readonly vips: Informer<VipFacts>;
   readonly claims: Informer<ClaimFacts>;
+  readonly configs: Informer<Kept<StaticIpConfig>>;
   readonly taken: TakenBook;
   /** Has a claim looked at. */
   readonly wake: (key: string) => void;
@@ -56,18 +60,20 @@ export async function runClaimAudit(deps: ClaimAuditDeps, signal: AbortSignal): 
     });
     deps.observe?.onClaimAudit?.(isAsked ? 'done' : 'unasked', found, deps.taken.size);
     for (const one of found) {
-      if (before.has(identityOf(one))) tell(deps, one);
-      deps.wake(one.key);
+      // What cannot be read does not come to agree by itself: it is told once, the rest when it lasts.
+      if (before.has(identityOf(one)) === (one.object === undefined)) tell(deps, one);
+      if (one.key !== '') deps.wake(one.key);
     }
     before.clear();
     for (const one of found) before.add(identityOf(one));
   }
 }
 
-function lookAt({ pods, necs, vips, claims }: ClaimAuditDeps): readonly ClaimDifference[] {
+function lookAt({ pods, necs, vips, claims, configs }: ClaimAuditDeps): readonly ClaimDifference[] {
   // What is not read says nothing of what there is.
   if (![pods, necs, vips, claims].every(({ isSynced }) => isSynced)) return [];
-  return findDifferences({
+  const unreadable = findUnreadable({ vips: vips.values(), configs: entriesOf(configs) });
+  const differing = findDifferences({
     pods: [...pods.values()].filter((pod) => pod.lasting !== undefined && wishesOf(pod).wishes.isStatic).map(podKeyOf),
     claims: [...claims.values()]
       .filter(({ isRecord }) => !isRecord)
@@ -91,6 +97,14 @@ function lookAt({ pods, necs, vips, claims }: ClaimAuditDeps): readonly ClaimDif
         : new Set((entry.decoded?.status?.eniInfos ?? []).map(({ eniID }) => eniID));
     },
   });
+  return [...differing, ...unreadable];
+}
+
+function* entriesOf<T>(informer: Pick<Informer<T>, 'keys' | 'get'>): Iterable<readonly [string, T]> {
+  for (const key of informer.keys()) {
+    const value = informer.get(key);
+    if (value !== undefined) yield [key, value];
+  }
 }
 
 /** Returns whether the cloud answered for every address that is on no ENI. */
@@ -124,12 +138,18 @@ function wordsOf({ ip, resourceType, resourceId }: IpUser): string {
   return `${ip} is of ${resourceType} ${resourceId}`.trim();
 }
 
-function identityOf({ kind, key, message }: ClaimDifference): string {
-  return `${kind} ${key} ${message}`;
+function identityOf({ kind, key, object, message }: ClaimDifference): string {
+  return `${kind} ${key} ${object?.namespace ?? ''}/${object?.name ?? ''} ${message}`;
 }
 
-function tell({ claims, events, log }: ClaimAuditDeps, { kind, key, message }: ClaimDifference): void {
-  log.warn('a kept address is not as it should be', { claim: key, kind, detail: message });
-  const involved = involvedClaim(key, claims.get(key)?.uid);
-  events.record({ involved, type: 'Warning', reason: 'ClaimDiffers', message });
+function tell({ claims, events, log }: ClaimAuditDeps, { kind, key, object, message }: ClaimDifference): void {
+  log.warn('a kept address is not as it should be', { claim: key, kind, detail: message, ...object });
+  const involved =
+    object === undefined ? involvedClaim(key, claims.get(key)?.uid) : { apiVersion: API_VERSION, ...object };
+  events.record({
+    involved,
+    type: 'Warning',
+    reason: object === undefined ? 'ClaimDiffers' : 'ObjectInvalid',
+    message,
+  });
 }

@@ -148,9 +148,20 @@ function decideServed(view: ClaimView, claim: VpcIpClaim, pod: ClaimPod): ClaimD
     claim: { kind: 'put', wanted: told ? withReason(wanted, 'ClaimInUse', inUse) : wanted },
     vips: decideVips(view, chosen, pod, false),
     wishes,
-    news: pod.rule.faults.map((message) => ({ reason: 'AnnotationInvalid', message })),
+    news: [
+      ...pod.rule.faults.map((message) => ({ reason: 'AnnotationInvalid', message }) as const),
+      ...(known === undefined ? [] : passedOver(pod, known)),
+    ],
     againMs: againOf(view, state),
   };
+}
+
+/** The address that a claim has stays, whatever its Pod asks for later. */
+function passedOver({ rule }: ClaimPod, { ip }: KnownAddress): ClaimDecision['news'] {
+  const { nominatedIp, mode } = rule;
+  if (nominatedIp === undefined || nominatedIp === ip || mode !== 'route-eni') return [];
+  const message = `the Pod asks for ${nominatedIp}, and its claim keeps ${ip}: delete the VpcIPClaim and the Pod to change it`;
+  return [{ reason: 'NominationIgnored', message }];
 }
 
 function againOf({ taken, nowMs }: ClaimView, { reason }: Obstacle): number | undefined {

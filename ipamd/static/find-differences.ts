@@ -5,8 +5,17 @@ export type ClaimDifference = {
     | 'claim-without-vip'
     | 'vip-without-claim'
     | 'vip-of-vanished-node'
-    | 'mark-without-claim';
+    | 'mark-without-claim'
+    | 'vip-unreadable'
+    | 'config-unreadable';
+  /** The claim's; '' where it is about none. */
   readonly key: string;
+  /** What it is told of; absent: the claim. */
+  readonly object?: {
+    readonly kind: 'VpcIP' | 'StaticIPConfig';
+    readonly namespace?: string;
+    readonly name: string;
+  };
   readonly message: string;
 };
 

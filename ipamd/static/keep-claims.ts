@@ -54,6 +54,8 @@ export class ClaimKeeper {
   readonly #deps: ClaimKeeperDeps;
   /** Faults of claims that were told. */
   readonly #told = new Map<string, string>();
+  /** What was told of Pods, by claim. */
+  readonly #toldNews = new Map<string, string>();
 
   constructor(deps: ClaimKeeperDeps) {
     this.#deps = deps;
@@ -82,6 +84,7 @@ export class ClaimKeeper {
     }
     this.#tell(view, decision);
     if (isOver(view, decision)) taken.forget(key);
+    if (decision.claim?.kind === 'finish') this.#toldNews.delete(key);
     for (const node of book.set(key, decision.wishes, findReservedIps(view, decision))) this.#deps.wakeNode(node);
     return decision.againMs === undefined ? DONE : { kind: 'again', afterMs: Math.max(1, decision.againMs) };
   }
@@ -145,12 +148,22 @@ export class ClaimKeeper {
       observe?.onClaim?.(view.key, reason);
       const event = eventOf(reason);
       if (event !== undefined && before?.reason !== reason) this.#about(view, event, status.message ?? '');
-      for (const { reason: why, message } of claim.kind === 'create' ? news : []) this.#about(view, why, message);
+      this.#tellNews(view, news);
     } else if (claim?.kind === 'delete') {
       this.#record(view.key, uid, 'ClaimEnded', `the address is given back: ${claim.why}`);
     } else if (claim?.kind === 'finish' || view.claim === undefined) {
       observe?.onClaim?.(view.key, undefined);
     }
+  }
+
+  /** What is another than before, of this Pod or the former one. */
+  #tellNews(view: ClaimView, news: ClaimDecision['news']): void {
+    const { key, pod } = view;
+    const said = news.length === 0 ? '' : JSON.stringify([pod?.uid, news]);
+    if ((this.#toldNews.get(key) ?? '') === said) return;
+    if (said === '') this.#toldNews.delete(key);
+    else this.#toldNews.set(key, said);
+    for (const { reason, message } of news) this.#about(view, reason, message);
   }
 
   /** Of the Pod that waits for it, where there is one: that is where people look. */

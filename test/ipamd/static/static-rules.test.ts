@@ -130,3 +130,26 @@ test('startIpamd: uses a subnet that has to be named for the Pods that name it, 
   );
   await cluster.stopIpamd();
 });
+
+test('startIpamd: tells of annotations that are malformed or passed over, and again when they are other ones', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 });
+  await cluster.startIpamd();
+  const expired = 'tke.cloud.tencent.com/claim-expired-duration';
+  const told = (reason: string) => cluster.events().filter((one) => one.startsWith(`${reason} `));
+  const first = await cluster.createPod('web-0', 'a', { [expired]: 'soon' });
+  await cluster.until(() => cluster.ipOf(first) !== undefined, 'no address');
+  const ip = cluster.ipOf(first);
+  await cluster.pass(30_000);
+  t.is(told('AnnotationInvalid').length, 1);
+  t.regex(told('AnnotationInvalid')[0] ?? '', /got "soon"/);
+  await cluster.deletePod('web-0');
+  const asking = { [expired]: 'later', 'tke.cloud.tencent.com/nominated-vpc-ip': '10.1.7.7' };
+  const second = await cluster.createPod('web-0', 'a', asking);
+  await cluster.until(() => cluster.ipOf(second) !== undefined, 'not given again');
+  t.is(cluster.ipOf(second), ip);
+  await cluster.until(() => told('AnnotationInvalid').length === 2, 'not said again');
+  t.deepEqual(told('NominationIgnored'), [
+    `NominationIgnored the Pod asks for 10.1.7.7, and its claim keeps ${ip}: delete the VpcIPClaim and the Pod to change it`,
+  ]);
+  await cluster.stopIpamd();
+});
