@@ -41,7 +41,7 @@ function podOf(namespace: string, name: string, isLasting = true): PodFacts {
   return { ...facts, annotations: {}, ...(isLasting ? { lasting } : {}) };
 }
 
-const SUBNET = { subnetId: '', vpcId: 'vpc', zone: 'z', cidr: '', freeIps: 1, totalIps: 1 };
+const SUBNET = { subnetId: '', vpcId: 'vpc', zone: 'z', cidr: '', freeIps: 1, totalIps: 1, isBlocked: false };
 
 const API = { apiVersion: 'networking.tke.cloud.tencent.com/v1' };
 
