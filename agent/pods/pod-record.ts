@@ -1,5 +1,5 @@
 import { readEipWish } from '../../crd/eip-wish.ts';
-import { POD_ANNOTATION } from '../../crd/names.ts';
+import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
 import { readNetworks } from '../../crd/pod-networks.ts';
 import { isStaticPod } from '../../crd/pod-wishes.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
@@ -43,7 +43,8 @@ export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undef
   if (spec['hostNetwork'] === true || phase === 'Succeeded' || phase === 'Failed') return undefined;
   const asked = metadata.annotations?.[POD_ANNOTATION.networks] ?? '';
   const networks = readNetworks(asked);
-  const isDirect = networks.includes(WHOLE_ENI);
+  // As ipamd reads it: without that annotation its resources say.
+  const isDirect = networks.includes(WHOLE_ENI) || (asked.trim() === '' && asksForEni(spec));
   if (asked.trim() !== '' && !networks.includes(SHARED_ENI) && !isDirect) return undefined;
   return {
     namespace: metadata.namespace ?? '',
@@ -56,6 +57,13 @@ export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undef
     ...(isDirect ? { direct: needsOwnEni(metadata.annotations) ? 'own' : 'pool' } : {}),
     ips: ipsOf(status),
   };
+}
+
+function asksForEni({ containers }: Readonly<Record<string, unknown>>): boolean {
+  return (Array.isArray(containers) ? containers : []).some((container: unknown) => {
+    const { limits, requests } = recordOf(recordOf(container)['resources']);
+    return [limits, requests].some((one) => recordOf(one)[DIRECT_ENI_RESOURCE] !== undefined);
+  });
 }
 
 /** Its address is kept, or it has security groups that only an ENI of its own can have. */

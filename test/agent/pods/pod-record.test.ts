@@ -1,6 +1,6 @@
 import test from 'ava';
 import { podRecordOf } from '../../../agent/pods/pod-record.ts';
-import { POD_ANNOTATION } from '../../../crd/names.ts';
+import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../../crd/names.ts';
 import type { KubeObject, ObjectMeta } from '../../../kube/kube-client.ts';
 
 function podOf(parts: { metadata?: Partial<ObjectMeta>; spec?: object; status?: object } = {}): KubeObject {
@@ -68,6 +68,16 @@ test('podRecordOf: tells a Pod that has an ENI as a whole, and whether it has to
   t.is(directOf({ [POD_ANNOTATION.deletePolicy]: 'Never' }), 'own');
   t.is(directOf({ [POD_ANNOTATION.securityGroups]: 'sg-12345678' }), 'own');
   t.is(podRecordOf(podOf({}))?.direct, undefined);
+});
+
+test('podRecordOf: without the annotation the resource says that a Pod has an ENI as a whole', (t) => {
+  const directOf = (annotations: Record<string, string>) => {
+    const containers = [{ name: 'c' }, { name: 'd', resources: { limits: { [DIRECT_ENI_RESOURCE]: '1' } } }];
+    return podRecordOf(podOf({ metadata: { annotations }, spec: { containers } }))?.direct;
+  };
+  t.is(directOf({}), 'pool');
+  t.is(directOf({ [POD_ANNOTATION.securityGroups]: 'sg-12345678' }), 'own');
+  t.is(directOf({ [POD_ANNOTATION.networks]: 'tke-route-eni' }), undefined, 'the annotation goes before');
 });
 
 test('podRecordOf: bears a Pod without spec and status', (t) => {
