@@ -18,7 +18,7 @@ async function start(cluster: StaticCluster, pods: readonly (readonly [name: str
 async function begunMove(ms: number, flags: readonly string[] = []) {
   const cluster = await StaticCluster.make({ a: 3, b: 3, c: 3 }, flags);
   await cluster.startIpamd();
-  const [ip] = await start(cluster, [
+  const [ip = 'none'] = await start(cluster, [
     ['web-0', 'a'],
     ['other', 'b'],
   ]);

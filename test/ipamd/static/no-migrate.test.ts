@@ -11,7 +11,7 @@ for (const code of ['UnauthorizedOperation', 'UnsupportedOperation.InvalidState'
     const first = await cluster.createPod('web-0', 'a');
     const other = await cluster.createPod('web-1', 'b');
     await cluster.until(() => [first, other].every((uid) => cluster.ipOf(uid) !== undefined), 'no addresses');
-    const ip = cluster.ipOf(first);
+    const ip = cluster.ipOf(first) ?? 'none';
     const { faults } = cluster.scene.host;
     faults.add({ fault: { kind: 'error', code }, actions: ['MigratePrivateIpAddress'], times: 1_000 });
     await cluster.deletePod('web-0');
