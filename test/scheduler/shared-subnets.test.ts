@@ -210,10 +210,13 @@ class World {
     return this.#told;
   }
 
-  /** ipamd asks for what Pods of a node are bound for, and some more. */
+  /** ipamd asks for what Pods of a node are bound for, and for some more of what nobody is owed. */
   supply(name: string, warm: number): void {
-    const wanted = Math.max(0, (this.bound.get(name) ?? 0) + warm - (this.has.get(name) ?? 0));
-    const given = Math.min(wanted, this.free);
+    const owedTo = (one: string): number => Math.max(0, (this.bound.get(one) ?? 0) - (this.has.get(one) ?? 0));
+    const owed = NODES.reduce((sum, one) => sum + owedTo(one), 0);
+    const has = (this.has.get(name) ?? 0) - (this.bound.get(name) ?? 0);
+    const more = has >= warm ? 0 : Math.max(0, Math.min(warm - Math.max(0, has), this.free - owed));
+    const given = Math.min(owedTo(name) + more, this.free);
     this.free -= given;
     this.has.set(name, (this.has.get(name) ?? 0) + given);
   }
@@ -225,7 +228,7 @@ class World {
   }
 
   nec(name: string): KubeObject {
-    const at = NODES.findIndex((one) => one === name);
+    const at = NODES.findIndex((one) => name === one);
     const addresses = Array.from({ length: this.has.get(name) ?? 0 }, (_, index) => `10.1.${at}.${index + 10}`);
     const one = { eniID: `eni-${name}`, ips: addresses };
     return necOf({ name, maxRouteENI: 1, maxIPPerENI: 60, enis: [one] });
@@ -235,6 +238,7 @@ class World {
 const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('bind' as const), node: fc.constantFrom(...NODES) }) },
   fc.record({ kind: fc.constant('supply' as const), node: fc.constantFrom(...NODES) }),
+  fc.record({ kind: fc.constant('warm' as const), node: fc.constantFrom(...NODES) }),
   fc.record({ kind: fc.constant('tell-node' as const), node: fc.constantFrom(...NODES) }),
   fc.record({ kind: fc.constant('look' as const), node: fc.constantFrom(...NODES) }),
   fc.record({ kind: fc.constant('tell-subnets' as const), node: fc.constantFrom(...NODES) }),
@@ -258,6 +262,11 @@ test('SchedulerIndex: nodes that share a subnet are never given more Pods than i
       for (const { kind, node } of steps) {
         if (kind === 'bind') tryOn(node);
         else if (kind === 'supply') world.supply(node, 0);
+        else if (kind === 'warm') {
+          // What a node takes for nobody is known at once by its object, and by ipamd's word later.
+          world.supply(node, 2);
+          index.setNec(node, readNec(world.nec(node)));
+        }
         else if (kind === 'tell-node') index.setNec(node, readNec(world.nec(node)));
         else if (kind === 'look') world.look();
         else index.setSubnets(new Map([['subnet-a', world.told]]));
