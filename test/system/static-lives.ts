@@ -182,8 +182,11 @@ class StaticLives {
     }, 1_000);
     return () => {
       const waitedMs = Date.now() - sinceMs;
-      if (Date.now() - waitedMs > leadingSince(this.#system))
-        this.longestCalmMs = Math.max(this.longestCalmMs, waitedMs);
+      const isCalm = !this.#killing && sinceMs > leadingSince(this.#system) + IPAMD_REST_MS;
+      if (isCalm) this.longestCalmMs = Math.max(this.longestCalmMs, waitedMs);
+      this.#spec.tell?.(
+        `${podName} on ${nodeName} waited ${waitedMs} ms${isCalm ? '' : ', not under a leader of old'}`,
+      );
       clearInterval(timer);
     };
   }
