@@ -15,7 +15,9 @@ export async function starveSubnet(stage: Stage): Promise<void> {
   const pids = pidsOf(stage);
   await createPods(system, 'n2', PODS);
   const told = await awaitEvent(system, 'SubnetExhausted');
-  const failed = await awaitEvent(system, 'FailedCreatePodSandBox');
+  // On a slow machine one of the first Pods may have had to wait, too.
+  const waiters = PODS.map((name) => `pod/${name}`);
+  const failed = await awaitEvent(system, 'FailedCreatePodSandBox', waiters);
   print(await kubectl.get('pods', { names: PODS }));
   print(`\n${await kubectl.get('nec')}\n`);
   print(await conditionText(system, 'n2'));

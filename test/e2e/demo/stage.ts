@@ -31,9 +31,10 @@ export function eventsOf(system: DemoSystem, reason: string): readonly SeenEvent
   });
 }
 
-/** Waits for the first event of a reason. */
-export function awaitEvent(system: DemoSystem, reason: string): Promise<SeenEvent> {
-  return waitUntil(() => eventsOf(system, reason)[0], {
+/** Waits for the first event of a reason, of certain objects where they are named. */
+export function awaitEvent(system: DemoSystem, reason: string, among?: readonly string[]): Promise<SeenEvent> {
+  const isWanted = ({ about }: SeenEvent): boolean => among === undefined || among.includes(about);
+  return waitUntil(() => eventsOf(system, reason).find(isWanted), {
     what: `event ${reason}`,
     timeoutMs: 30_000,
     everyMs: 50,
