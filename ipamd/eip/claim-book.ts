@@ -64,24 +64,34 @@ export class ClaimBook {
 
   /** All claims. */
   values(): readonly EipClaimEntry[] {
-    const all = new Map([...this.#cache.values()].map((entry) => [entry.key, entry]));
-    for (const [key, written] of this.#written) {
-      const cached = all.get(key);
-      if (cached !== undefined && !isOlder(cached, written)) this.#written.delete(key);
-      else all.set(key, written);
-    }
-    return [...all.values()];
+    return [...this.#each()];
   }
 
   /** EIPs that other claims than this one have, by id. */
   rivalsOf(key: string): ReadonlyMap<string, string> {
-    const others = this.values().filter((entry) => entry.key !== key);
-    return new Map(others.flatMap((entry) => entry.eipIds.map((eipId) => [eipId, entry.key] as const)));
+    const rivals = new Map<string, string>();
+    for (const entry of this.#each()) {
+      if (entry.key !== key) for (const eipId of entry.eipIds) rivals.set(eipId, entry.key);
+    }
+    return rivals;
   }
 
   /** How many other claims have, or are getting, an EIP on a node. */
   usedOn(nodeName: string, exceptKey: string): number {
-    return this.values().filter((entry) => entry.nodeName === nodeName && entry.key !== exceptKey).length;
+    let count = 0;
+    for (const entry of this.#each()) if (entry.nodeName === nodeName && entry.key !== exceptKey) count++;
+    return count;
+  }
+
+  /** Each step of each claim asks: nothing is copied for it. */
+  *#each(): Iterable<EipClaimEntry> {
+    for (const cached of this.#cache.values()) {
+      const written = this.#written.get(cached.key);
+      const isBehind = written !== undefined && isOlder(cached, written);
+      if (written !== undefined && !isBehind) this.#written.delete(cached.key);
+      yield isBehind ? written : cached;
+    }
+    for (const [key, written] of this.#written) if (this.#cache.get(key) === undefined) yield written;
   }
 }
 
