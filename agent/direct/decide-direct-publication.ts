@@ -92,12 +92,15 @@ export function decideDirectPublication(input: DirectPublicationInput): DirectPu
   };
 }
 
-/** Those of the pool as far as more is wanted; those that are marked for a Pod, for it waits for that very one. */
+/** Those of the pool as far as more is wanted; those that are marked for a Pod, for it waits for that very one; those that a Pod has. */
 function chooseBack(pool: DirectPoolState, open: readonly Offer[], shortage: number): readonly Offer[] {
   const claimOf = ({ eniId }: Offer) => pool.get(eniId)?.claim;
-  const awaited = open.filter((offer) => claimOf(offer)?.uid !== undefined);
-  const ofPool = open.filter((offer) => claimOf(offer) === undefined && pool.get(offer.eniId)?.draining !== true);
-  return [...awaited, ...ofPool.slice(0, Math.max(0, shortage))];
+  const isLeased = ({ eniId }: Offer): boolean => pool.get(eniId)?.use === 'leased';
+  const misplaced = open.filter(isLeased);
+  const rest = open.filter((offer) => !isLeased(offer));
+  const awaited = rest.filter((offer) => claimOf(offer)?.uid !== undefined);
+  const ofPool = rest.filter((offer) => claimOf(offer) === undefined && pool.get(offer.eniId)?.draining !== true);
+  return [...misplaced, ...awaited, ...ofPool.slice(0, Math.max(0, shortage))];
 }
 
 /** Free, and nobody here may have it: it drains, or its name has no Pod that may use it, and the next one may be elsewhere. */

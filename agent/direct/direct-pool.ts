@@ -164,7 +164,8 @@ export function adoptDirectCooldowns(state: DirectPoolState, cooldowns: readonly
   return next;
 }
 
-/** Marks ENIs as offered, or as offered no more; only those of the same assignment that nobody has. Pure. */
+/** Marks ENIs as offered, or as offered no more; only those of the same assignment that nobody has; one that cools
+ * may be: the end of its cooldown could not be recorded. Pure. */
 export function setOffered(
   state: DirectPoolState,
   offers: readonly Pick<Offer, 'eniId' | 'assignmentId'>[],
@@ -173,7 +174,7 @@ export function setOffered(
   const next = new Map(state);
   for (const { eniId, assignmentId } of offers) {
     const known = next.get(eniId);
-    if (known === undefined || known.assignmentId !== assignmentId || (offered && known.use !== 'free')) continue;
+    if (known === undefined || known.assignmentId !== assignmentId || (offered && known.use === 'leased')) continue;
     next.set(eniId, { ...known, offered });
   }
   return next;

@@ -3,6 +3,7 @@ import {
   type DirectPublicationInput,
   decideDirectPublication,
 } from '../../../agent/direct/decide-direct-publication.ts';
+import { DirectEniPool } from '../../../agent/direct/direct-eni-pool.ts';
 import type { DirectEni } from '../../../agent/direct/direct-pool.ts';
 import type { Offer } from '../../../agent/journal/journal-content.ts';
 
@@ -72,6 +73,33 @@ test('decideDirectPublication: offers at once what drains, is beyond the limit, 
   t.deepEqual(idsOf([draining, orphan]), ['1', '2']);
   t.deepEqual(idsOf([eniOf('3'), eniOf('4')], { warm: { min: 1, max: 5, limit: 1 } }), ['3']);
   t.deepEqual(idsOf([{ ...draining, use: 'leased', leaseKey: 'k' }]), []);
+});
+
+test('decideDirectPublication: takes out an offer of an ENI that a Pod has', (t) => {
+  const enis = [eniOf('1', { use: 'leased', leaseKey: 'k' })];
+  const seen = {
+    desired: 2,
+    releasable: [{ eniId: '1', assignmentId: 'att-1' }],
+    enis: new Map([['1', { assignmentId: 'att-1', isLeaving: false }]]),
+  };
+  const warm = { min: 0, max: 0 };
+  const { spec, isDue, toRestore } = decide(enis, { offers: [offerOf('1')], seen, warm });
+  t.deepEqual(spec?.releasable, []);
+  t.true(isDue);
+  t.deepEqual(toRestore, [offerOf('1')]);
+});
+
+test('setOffered: holds of an ENI whose cooldown is on record still, and gives it to nobody', (t) => {
+  const supply = { eniId: '1', mac: '02:00:00:00:00:01', primary: eniOf('1').primary, assignmentId: 'att-1' };
+  const pool = new DirectEniPool();
+  pool.applySupply([{ ...supply, state: 'attached', draining: false }]);
+  const rest = { freedAtMs: 0, coolUntilMs: 10, cooldownMs: 10 };
+  pool.adoptCooldowns([{ ...offerOf('1'), ...rest, isWholeEni: true }]);
+  pool.setOffered([offerOf('1')], true);
+  pool.tick(20);
+  const pod = { podNamespace: 'd', podName: 'a', podUid: 'u' };
+  const request = { key: 'c/eth0', ...pod, needsMark: false, present: new Set(['1']), nowMs: 20, mayForce: true };
+  t.is(pool.lease(request).kind, 'exhausted');
 });
 
 test('decideDirectPublication: takes offers back when more is wanted, or their mark names a Pod', (t) => {
