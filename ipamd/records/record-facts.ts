@@ -7,7 +7,7 @@ import { type Decoder, type Fault, Faults, isRecord } from '../../runtime/decode
 
 /**
  * Marks VpcIPs and VpcIPClaims that are records of Pods: ipamd writes and deletes those that carry it, and no others.
- * Who takes the label off an object keeps it.
+ * Those without it are of kept addresses: `ipamd/static/`.
  */
 export const RECORD_LABEL = { key: 'tke.cloud.tencent.com/record', value: 'pod' } as const;
 

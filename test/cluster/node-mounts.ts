@@ -22,7 +22,8 @@ export function diskLines(dir: string): readonly string[] {
     `mkdir -p ${dir}/var/log/pods ${dir}/var/log/containers ${dir}/var/cache`,
     `mkdir -m 1777 ${dir}/var/tmp`,
     `ln -s /run ${dir}/var/run`,
-    `cp -a /etc/. ${dir}/etc`,
+    // Others may make and remove mount points there meanwhile: what vanishes is not missed.
+    `tar -C /etc --ignore-failed-read -cf - . | tar -C ${dir}/etc -xf -`,
     `rm -rf ${dir}/etc/cni ${dir}/etc/containerd ${dir}/etc/kubernetes ${dir}/etc/tke-eni`,
     `mkdir -p ${dir}/etc/cni/net.d ${dir}/etc/containerd ${dir}/etc/kubernetes/manifests`,
   ];
