@@ -86,7 +86,9 @@ export class ClaimKeeper {
     if (isOver(view, decision)) taken.forget(key);
     if (decision.claim?.kind === 'finish') this.#toldNews.delete(key);
     for (const node of book.set(key, decision.wishes, findReservedIps(view, decision))) this.#deps.wakeNode(node);
-    return decision.againMs === undefined ? DONE : { kind: 'again', afterMs: Math.max(1, decision.againMs) };
+    // A look that came a little early would be the last one otherwise, and the claim would never say why it waits.
+    const dueMs = [decision.againMs, eyes.waitDueInMs(key)].filter((ms) => ms !== undefined);
+    return dueMs.length === 0 ? DONE : { kind: 'again', afterMs: Math.max(1, Math.min(...dueMs)) };
   }
 
   #counting() {

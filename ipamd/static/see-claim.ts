@@ -14,6 +14,7 @@ import type { ClaimPod, ClaimView, IpHolder, NodeSight, TakenIp } from './claim-
 import { findCalls, findPlaces, findSubnetsWithRoom, markKey } from './find-places.ts';
 import { findClaimPod } from './find-rule.ts';
 import { findSubnet } from './find-subnet.ts';
+import type { WaitBook } from './wait-book.ts';
 
 /** Indexes of NodeENIConfigs: by the key of a claim that they name, and by a marked address. */
 export const NECS_BY_CLAIM = 'claim';
@@ -41,7 +42,7 @@ export type ClaimEyesDeps = {
   readonly subnets: { all(): readonly SubnetState[] };
   /** Whether an exclusive ENI of the claim is still there, on a node or not. */
   readonly hasEni: (key: string) => boolean;
-  readonly waits: { of(key: string): string | undefined };
+  readonly waits: Pick<WaitBook, 'of' | 'dueInMs'>;
   readonly clock: Clock;
   /** Of ipamd: there a StaticIPConfig is for the whole cluster. */
   readonly namespace: string;
@@ -81,6 +82,11 @@ export class ClaimEyes {
     this.#unreachableSinceMs.set(name, since);
     // Just seen: not ready, for no time.
     return Math.max(1, nowMs - since);
+  }
+
+  /** Milliseconds until `viewOf` says why its node does not get on; undefined: nothing more is to be said. */
+  waitDueInMs(key: string): number | undefined {
+    return this.#deps.waits.dueInMs(key);
   }
 
   /** The Pod of a name, when a claim is for it. */

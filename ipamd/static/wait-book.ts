@@ -29,4 +29,11 @@ export class WaitBook {
     const wait = this.#waits.get(key);
     return wait !== undefined && this.#clock.monotonicMs() - wait.sinceMs >= LEAST_WAIT_MS ? wait.message : undefined;
   }
+
+  /** Milliseconds until `of` tells what is noted; undefined when it does already, or nothing is. */
+  dueInMs(key: string): number | undefined {
+    const wait = this.#waits.get(key);
+    const leftMs = wait === undefined ? 0 : wait.sinceMs + LEAST_WAIT_MS - this.#clock.monotonicMs();
+    return leftMs > 0 ? leftMs : undefined;
+  }
 }

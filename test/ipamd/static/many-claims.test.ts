@@ -171,7 +171,7 @@ test('ClaimEyes: reads the rules of the Pod’s namespace and of ipamd’s, howe
     workloadOf: () => undefined,
     subnets: { all: () => [] },
     hasEni: () => false,
-    waits: { of: () => undefined },
+    waits: { of: () => undefined, dueInMs: () => undefined },
     clock: new VirtualClock(),
     namespace: 'kube-system',
     defaultExpiredMs: 0,
