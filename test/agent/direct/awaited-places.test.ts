@@ -27,16 +27,16 @@ function eni(eniID: string, last: number, claim?: typeof CLAIM): NonNullable<Nod
   };
 }
 
-for (const { title, status, awaited, surplus, desired, limit = 2 } of [
+for (const { title, status, awaited, surplus, desired, limit } of [
   {
     title: 'offers what Pods of claims wait for the place of',
     status: { staticDirectENIs: 2, eniInfos: [eni('eni-1', 1)] },
-    ...{ awaited: 2, surplus: ['eni-1'], desired: 0 },
+    ...{ awaited: 2, surplus: ['eni-1'], desired: 0, limit: 2 },
   },
   {
     title: 'counts no claim twice whose ENI is there',
     status: { staticDirectENIs: 1, eniInfos: [eni('eni-1', 1), eni('eni-2', 2, CLAIM)] },
-    ...{ awaited: undefined, surplus: [], desired: 1 },
+    ...{ awaited: undefined, surplus: [], desired: 1, limit: 2 },
   },
   {
     title: 'counts on no place that a shared ENI has',

@@ -242,7 +242,7 @@ test('keepInUse: puts an exclusive ENI back whose own address a live Pod has', (
 });
 
 test('decideDirectMarks: tells of fewer places where shared ENIs have some, and of none where they do not', (t) => {
-  const shared = eni({ eniID: 'eni-9', mode: 'route-eni', claim: undefined });
+  const shared = eni({ eniID: 'eni-9', mode: 'route-eni' });
   const told = (enis: readonly NodeEniInfo[], change: Partial<NodeView> = {}) => {
     const seen = view(enis, change);
     return decideDirectMarks(seen, seen.status).allocatableDirectENIs;
