@@ -242,11 +242,15 @@ function recordFindings(system: Audited): readonly string[] {
     const ref = isObject(claimRef) ? claimRef : {};
     return { ip: String(ip), key: `${String(ref['namespace'])}/${String(ref['name'])}` };
   });
+  // A kept ENI is on record as a whole.
+  const ofEnis = server.objects(VPC_ENI_KIND.plural, NECS.group).map(seenVpcEni);
+  const hasEni = ({ key, ip }: { readonly key: string; readonly ip: string }): boolean =>
+    ofEnis.some(({ claim, status }) => claim === key && status['primaryIP'] === ip);
   // What is kept outlives its Pod, as long as its claim is there.
   const kept = new Set(claims.filter((claim) => claim.isKept).map((claim) => claim.key));
   return [
     ...pods
-      .filter(({ ip }) => !vips.some((vip) => vip.ip === ip))
+      .filter((pod) => !vips.some((vip) => vip.ip === pod.ip) && !hasEni(pod))
       .map(({ key, ip }) => `Pod ${key}: no VpcIP for ${ip}`),
     ...vips
       .filter((vip) => !kept.has(vip.key) && !pods.some((pod) => pod.ip === vip.ip))
