@@ -12,7 +12,10 @@ const SPEC = {
     listOf(word(/^([*]|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$/, "a namespace, or '*' for all", 63), { maxItems: 256 }),
     "Namespaces of the Pods that it is for; only in the namespace of ipamd, as a rule of the whole cluster. Absent: the object's own.",
   ),
-  podLabels: people.optional(textsByName(32), 'The Pods that it is for: those with all of these labels. Absent or empty: none.'),
+  podLabels: people.optional(
+    textsByName(32),
+    'The Pods that it is for: those with all of these labels. Absent or empty: none.',
+  ),
   deletePolicy: people.optional(
     deletePolicy,
     'What becomes of the address with the Pod; a Pod annotation goes before.',

@@ -64,6 +64,7 @@ function wishOf(record: PodRecord | undefined): NetworkWish {
   if (record === undefined) return AS_CONFIGURED;
   return {
     isDirect: record.direct === undefined ? undefined : true,
-    isOwn: record.direct === 'own' || record.keepsAddress === true,
+    // Where the configuration makes the ENI a whole one, an unprepared one would have the node's security groups.
+    isOwn: record.direct === 'own' || record.keepsAddress === true || record.asksForGroups === true,
   };
 }

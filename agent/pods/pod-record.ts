@@ -20,6 +20,8 @@ export type PodRecord = {
   readonly asksForEip?: true;
   /** It has an ENI as a whole: any of the pool, or one that is kept or prepared for it. Absent: it shares one. */
   readonly direct?: 'pool' | 'own';
+  /** It asks for security groups, which an ENI that others share, or that nobody prepared for it, has not. */
+  readonly asksForGroups?: true;
   /** As its status says. */
   readonly ips: readonly string[];
 };
@@ -54,6 +56,7 @@ export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undef
     isRunning: phase === 'Running',
     ...(isStaticPod(metadata.annotations) ? { keepsAddress: true } : {}),
     ...(isAskingForEip(metadata.annotations) ? { asksForEip: true } : {}),
+    ...(asksForGroups(metadata.annotations) ? { asksForGroups: true } : {}),
     ...(isDirect ? { direct: needsOwnEni(metadata.annotations) ? 'own' : 'pool' } : {}),
     ips: ipsOf(status),
   };
@@ -68,7 +71,11 @@ function asksForEni({ containers }: Readonly<Record<string, unknown>>): boolean 
 
 /** Its address is kept, or it has security groups that only an ENI of its own can have. */
 function needsOwnEni(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
-  return isStaticPod(annotations) || (annotations[POD_ANNOTATION.securityGroups] ?? '').trim() !== '';
+  return isStaticPod(annotations) || asksForGroups(annotations);
+}
+
+function asksForGroups(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
+  return (annotations[POD_ANNOTATION.securityGroups] ?? '').trim() !== '';
 }
 
 /** One whose wish cannot be read gets no EIP, and the node's address serves it. */

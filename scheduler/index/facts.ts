@@ -117,7 +117,7 @@ export function readNec(object: Shape): NecFacts | undefined {
     ...some('ipsPerEni', settings.maxIpPerEni ?? spec.maxIPPerENI),
     ...some('allocatable', status.allocatableRouteENIIPs),
     staticPlaces: status.staticRouteENIIPs ?? 0,
-    ...some('mostDirectEnis', settings.directMaxAttach ?? spec.maxDirectENI),
+    ...some('mostDirectEnis', mostDirectEnis(settings.directMaxAttach ?? spec.maxDirectENI, status)),
     ...some('mostEips', status.maxEIPs),
     subnetIds: spec.subnetIDs ?? [],
     enis: (status.eniInfos ?? []).map((eni) => readEni(eni, status)),
@@ -199,6 +199,12 @@ function recordOf(value: unknown): Shape {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
+}
+
+/** Shared ENIs may leave fewer places than the limit. */
+function mostDirectEnis(limit: number | undefined, status: NodeEniConfigStatus): number | undefined {
+  const { allocatableDirectENIs: left } = status;
+  return limit === undefined || left === undefined ? limit : Math.min(limit, left);
 }
 
 function textsOf(value: unknown): readonly string[] {

@@ -266,8 +266,7 @@ test('SchedulerIndex: nodes that share a subnet are never given more Pods than i
           // What a node takes for nobody is known at once by its object, and by ipamd's word later.
           world.supply(node, 2);
           index.setNec(node, readNec(world.nec(node)));
-        }
-        else if (kind === 'tell-node') index.setNec(node, readNec(world.nec(node)));
+        } else if (kind === 'tell-node') index.setNec(node, readNec(world.nec(node)));
         else if (kind === 'look') world.look();
         else index.setSubnets(new Map([['subnet-a', world.told]]));
         t.true(total() <= addresses, `${total()} of ${addresses} after ${kind}`);

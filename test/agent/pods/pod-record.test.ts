@@ -1,6 +1,6 @@
 import test from 'ava';
 import { podRecordOf } from '../../../agent/pods/pod-record.ts';
-import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../../crd/names.ts';
+import { DIRECT_ENI_RESOURCE, POD_ANNOTATION, POD_ANNOTATION } from '../../../crd/names.ts';
 import type { KubeObject, ObjectMeta } from '../../../kube/kube-client.ts';
 
 function podOf(parts: { metadata?: Partial<ObjectMeta>; spec?: object; status?: object } = {}): KubeObject {
@@ -92,4 +92,11 @@ test('podRecordOf: says when a Pod keeps its address', (t) => {
   t.true(podRecordOf(podOf(policy('Never')))?.keepsAddress);
   t.is(podRecordOf(podOf(policy('Immediate')))?.keepsAddress, undefined);
   t.true(podRecordOf(podOf(policy('never')))?.keepsAddress, 'what is neither word must not lose an address');
+});
+
+test('podRecordOf: tells that security groups are asked for, whatever network is', (t) => {
+  const annotations = { [POD_ANNOTATION.securityGroups]: 'sg-1' };
+  const metadata = { name: 'web', namespace: 'default', uid: 'u', annotations };
+  t.true(podRecordOf(podOf({ metadata }))?.asksForGroups);
+  t.is(podRecordOf(podOf({ metadata: { ...metadata, annotations: {} } }))?.asksForGroups, undefined);
 });
