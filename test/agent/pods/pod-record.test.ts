@@ -1,6 +1,6 @@
 import test from 'ava';
 import { podRecordOf } from '../../../agent/pods/pod-record.ts';
-import { DIRECT_ENI_RESOURCE, POD_ANNOTATION, POD_ANNOTATION } from '../../../crd/names.ts';
+import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../../crd/names.ts';
 import type { KubeObject, ObjectMeta } from '../../../kube/kube-client.ts';
 
 function podOf(parts: { metadata?: Partial<ObjectMeta>; spec?: object; status?: object } = {}): KubeObject {
