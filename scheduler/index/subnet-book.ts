@@ -24,7 +24,8 @@ export class SubnetBook {
     for (const { subnetId, cidr } of after.enis) {
       if (subnetId === '') continue;
       const byNode = this.#told.get(subnetId) ?? new Map<string, SubnetFacts>();
-      byNode.set(after.name, { subnetId, zone: after.zone, cidr });
+      // One ENI of a node may lack what another says of the same subnet.
+      byNode.set(after.name, { subnetId, zone: after.zone, cidr: cidr || (byNode.get(after.name)?.cidr ?? '') });
       this.#told.set(subnetId, byNode);
     }
   }
@@ -33,12 +34,12 @@ export class SubnetBook {
   get(subnetId: string): SubnetFacts | undefined {
     const told = [...(this.#told.get(subnetId)?.values() ?? [])];
     const first = told[0];
-    if (first === undefined || told.every(({ zone }) => zone === first.zone)) return first;
+    if (first === undefined || told.every(({ zone }) => zone === first.zone)) return fullest(told);
     const votes = Map.groupBy(told, ({ zone }) => zone);
     const ranked = [...votes.values()].sort(
       ([a], [b]) => (votes.get(b?.zone ?? '')?.length ?? 0) - (votes.get(a?.zone ?? '')?.length ?? 0) || order(a, b),
     );
-    return ranked[0]?.[0];
+    return fullest(ranked[0] ?? []);
   }
 
   /** Tells which nodes have an ENI in a subnet. */
@@ -60,6 +61,13 @@ export class SubnetBook {
     byNode?.delete(nodeName);
     if (byNode?.size === 0) this.#told.delete(subnetId);
   }
+}
+
+/** Who says the network too, whoever came first; of several networks the first in the alphabet. */
+function fullest(told: readonly SubnetFacts[]): SubnetFacts | undefined {
+  let best = told[0];
+  for (const one of told) if (one.cidr !== '' && (best?.cidr === '' || one.cidr < (best?.cidr ?? ''))) best = one;
+  return best;
 }
 
 function order(a: SubnetFacts | undefined, b: SubnetFacts | undefined): number {
