@@ -17,11 +17,6 @@ test('protocol: holds when each address that is spare goes back, whatever two cr
   ...NO_SPARE,
   budget: { ...NOTHING, crashes: 2, faults: 1 },
 });
-test('protocol: holds with a spare address, whatever two crashes and a message fault do', holds, {
-  ...NO_SPARE,
-  warm: { min: 1, max: 1 },
-  budget: { ...NOTHING, crashes: 2, faults: 1 },
-});
 test('protocol: holds when another node takes an address that was given back', holds, {
   ...NO_SPARE,
   budget: { ...NOTHING, crashes: 1, faults: 1, tenants: 1 },
