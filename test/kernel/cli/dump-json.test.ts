@@ -8,6 +8,7 @@ import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
 import { openLinkNames } from '../../../netlink/link-names.ts';
 import { warmThreadPool, withNetns } from '../../../netlink/netns.ts';
 import { AF_INET, AF_INET6 } from '../../../netlink/uapi/netlink.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 import type { TestNetns } from '../netlink/support/test-netns.ts';
 import { openRichNetns } from './rich-netns.ts';
 
@@ -26,6 +27,9 @@ let netns: TestNetns;
 test.before(async (t) => {
   await warmThreadPool();
   netns = openRichNetns((line) => t.log(line));
+  // An address that is still being tried brings routes and groups in a moment: between our reading and ip's, perhaps.
+  const isTried = (one: IpObject): boolean => JSON.stringify(one).includes('"tentative":true');
+  await waitUntil(() => !netns.ipJson('address').some(isTried), { what: 'every address is tried', timeoutMs: 20_000 });
 });
 test.after.always(() => netns[Symbol.dispose]());
 
