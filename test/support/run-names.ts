@@ -32,7 +32,9 @@ export async function cleanupStale(
   const names = (await listNetnsNames()).filter((name) => stale.some((note) => name.startsWith(note.prefix)));
   for (const name of names) {
     await removeExtras(name);
-    for (const pid of (await run(['ip', 'netns', 'pids', name])).split('\n').filter(Boolean)) killQuietly(Number(pid));
+    // Another run may clean up the same leftovers at the same time.
+    const pids = await run(['ip', 'netns', 'pids', name]).catch(() => '');
+    for (const pid of pids.split('\n').filter(Boolean)) killQuietly(Number(pid));
   }
   await deleteNetnsNames(names);
   for (const note of stale) rmSync(join(NOTES_DIR, note.prefix), { force: true });

@@ -104,7 +104,19 @@ export function spread<T>(points: readonly T[]): readonly T[] {
     .map(({ point }) => point);
 }
 
+/** A thread that ends between the list and strace's look ends strace with it: then once more. */
 async function attach(pid: number, args: readonly string[]): Promise<Child> {
+  const tried = await attachOnce(pid, args);
+  if (tried.isAttached) return tried.strace;
+  const again = await attachOnce(pid, args);
+  if (!again.isAttached) throw new Error(`strace cannot attach to ${pid}: ${again.strace.stderr}`);
+  return again.strace;
+}
+
+async function attachOnce(
+  pid: number,
+  args: readonly string[],
+): Promise<{ readonly strace: Child; readonly isAttached: boolean }> {
   // Thread by thread and without -f, which would follow child processes (nft) too, and kill these.
   const threads = readdirSync(`/proc/${pid}/task`);
   const strace = new Child(['strace', ...threads.flatMap((thread) => ['-p', thread]), ...args]);
@@ -114,8 +126,7 @@ async function attach(pid: number, args: readonly string[]): Promise<Child> {
     explain: () => strace.stderr,
   });
   // A point may come at once, in what the process does by itself; strace ends with it.
-  if (attached() === 0) throw new Error(`strace cannot attach to ${pid}: ${strace.stderr}`);
-  return strace;
+  return { strace, isAttached: attached() > 0 };
 }
 
 /** `1234 write(5</run/x>, "…", 3) = 3`, or the same `<unfinished ...>`; a `resumed` line is the end of one that was counted. */
