@@ -74,7 +74,7 @@ export function supplyOf(
     ipsPerEni,
     zone: nec.zone,
     subnetIds,
-    sources: moreEnis > 0 ? `${ofEnis} ${nec.zone} ${subnetIds.join()}` : ofEnis,
+    sources: [ofEnis, nec.zone, subnetIds.join(), moreEnis > 0 ? '+' : ''].join(' '),
   };
 }
 

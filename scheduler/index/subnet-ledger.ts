@@ -22,6 +22,7 @@ export class SubnetLedger {
   /** What is asked for each of thousands of nodes, and is the same for all until something changes. */
   readonly #left = new Map<string, number>();
   readonly #fullest = new Map<string, number>();
+  readonly #mostOfSources = new Map<string, number>();
 
   /** False while ipamd told nothing: then nothing is limited here. */
   get isKnown(): boolean {
@@ -64,6 +65,14 @@ export class SubnetLedger {
 
   /** Returns how many addresses more the fullest source of a node would still give it. */
   mostFor(supply: NodeSupply): number {
+    const known = this.#mostOfSources.get(supply.sources);
+    if (known !== undefined) return known;
+    const most = this.#mostOf(supply);
+    this.#mostOfSources.set(supply.sources, most);
+    return most;
+  }
+
+  #mostOf(supply: NodeSupply): number {
     let most = supply.moreEnis > 0 ? Math.max(0, this.#mostInChoices(supply) - 1) : 0;
     for (const { subnetId } of supply.enis) {
       const left = this.leftIn(subnetId);
@@ -111,6 +120,7 @@ export class SubnetLedger {
   #forget(): void {
     this.#left.clear();
     this.#fullest.clear();
+    this.#mostOfSources.clear();
   }
 
   #mostInChoices(supply: NodeSupply): number {
