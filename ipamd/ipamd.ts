@@ -1,7 +1,8 @@
 import type { Cloud } from '../cloud/cloud.ts';
+import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/event-recorder.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { runAsLeader, type Term } from '../kube/leader-election.ts';
+import type { Term } from '../kube/leader-election.ts';
 import { noteRights } from '../kube/note-rights.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
@@ -182,28 +183,8 @@ class Ipamd implements RunningIpamd {
     const config = this.#config;
     const drain = this.#drain.signal;
     if (!config.leaderElect) return await lead(this.#leadDeps, termWithoutLock(clock, this.#life.signal), drain);
-    const contend = new AbortController();
-    // Leading, there is something to drain first, with the lock still held.
-    const stopContending = (): void => {
-      if (drain.aborted && !this.isLeading) contend.abort(drain.reason);
-    };
-    const office = (term: Term): Promise<void> => lead(this.#leadDeps, term, drain).finally(stopContending);
-    drain.addEventListener('abort', stopContending, { once: true });
-    await runAsLeader(
-      {
-        client: kube.urgent ?? kube,
-        lock: { kind: config.leaderElectLock, namespace: config.namespace, name: config.leaderElectName },
-        identity,
-        leaseMs: config.leaderElectLeaseMs,
-        renewMs: config.leaderElectRenewMs,
-        retryMs: config.leaderElectRetryMs,
-        clock,
-        log,
-        random,
-      },
-      office,
-      contend.signal,
-    );
+    const parts = { client: kube.urgent ?? kube, identity, clock, log, random };
+    await leadUntilDrained(config, parts, (term) => lead(this.#leadDeps, term, drain), drain);
   }
 
   #stateSources() {

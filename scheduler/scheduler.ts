@@ -1,5 +1,5 @@
+import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { runAsLeader, type Term } from '../kube/leader-election.ts';
 import { noteRights, rightCure } from '../kube/note-rights.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -204,28 +204,8 @@ class Scheduler implements RunningScheduler {
     const config = this.#config;
     const drain = this.#drain.signal;
     if (!config.leaderElect) return await this.#lead(this.#life.signal);
-    const contend = new AbortController();
-    // Leading, there is something to drain first, with the lock still held.
-    const stopContending = (): void => {
-      if (drain.aborted && this.#term === undefined) contend.abort(drain.reason);
-    };
-    const office = (term: Term): Promise<void> => this.#lead(term.signal).finally(stopContending);
-    drain.addEventListener('abort', stopContending, { once: true });
-    await runAsLeader(
-      {
-        client: kube.urgent ?? kube,
-        lock: { kind: config.leaderElectLock, namespace: config.namespace, name: config.leaderElectName },
-        identity,
-        leaseMs: config.leaderElectLeaseMs,
-        renewMs: config.leaderElectRenewMs,
-        retryMs: config.leaderElectRetryMs,
-        clock,
-        log,
-        random,
-      },
-      office,
-      contend.signal,
-    );
+    const parts = { client: kube.urgent ?? kube, identity, clock, log, random };
+    await leadUntilDrained(config, parts, (term) => this.#lead(term.signal), drain);
   }
 
   /** Answers until another may lead, or until we are to end and what is under way has ended. */
