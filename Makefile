@@ -33,9 +33,9 @@ e2e-cluster: packages-cluster build ## a real cluster of kubelets, deployed into
 dev-cluster: packages-cluster build ## the same cluster, kept until Ctrl-C, to look around in with kubectl
 	@node test/cluster/main.ts
 
-soak: packages build ## 20,000 Pods come and go amid faults and kills, then the audit, then the longest tests: a quarter of an hour; SOAK="--seed 1" repeats
+soak: packages build ## 20,000 Pods come and go amid faults and kills, then the audit, the longest tests, and all laws with ten times the runs on a new seed; SEED=1 or SOAK="--seed 1" repeats
 	@node test/soak/main.ts $(SOAK)
-	@node tools/run-tests.ts long
+	@SEED=$${SEED:-random} node tools/run-tests.ts long laws
 
 bench: packages build ## ours and the peers side by side; tables and bench/results.json
 	@node bench/main.ts
