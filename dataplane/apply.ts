@@ -3,19 +3,25 @@ import type { Kernel } from './kernel.ts';
 import { inverseOf, type Operation, renderOperation } from './operation.ts';
 import { toRequest } from './to-request.ts';
 
-/** What was done. `skipped` were done already when their turn came: a race with the world that ended as wanted. */
+/**
+ * The result of applying operations. `skipped`: the kernel was in the wanted state already, because it changed since it
+ * was observed.
+ */
 export type ApplyResult = { readonly done: readonly Operation[]; readonly skipped: readonly Operation[] };
 
-/** Told of each change of the kernel, also of each that takes one back. `line` is the change as a person would type it. */
+/** Called for each change of the kernel, also for each that is undone. `line` is the change as a shell command. */
 export type OnOperation = (operation: Operation, line: string) => void;
 
-/** Reports the operation that failed, what had been done, what was left, and what could be taken back. `code` is that of the cause. */
+/**
+ * The failure of an operation, with the operations done before, the rest, and those that were undone. `code` is that of
+ * the cause.
+ */
 export class ApplyError extends Error {
   readonly code: string;
   readonly operation: Operation;
   readonly done: readonly Operation[];
   readonly pending: readonly Operation[];
-  /** Those of `done` that were taken back. */
+  /** Those of `done` that were undone. */
   readonly undone: readonly Operation[];
 
   constructor(fields: Omit<ApplyError, keyof Error | 'code'>, cause: unknown) {
@@ -33,7 +39,7 @@ export class ApplyError extends Error {
 }
 
 /**
- * Applies operations in their order. When one fails, those done are taken back, newest first, as far as that goes.
+ * Applies operations in their order. When one fails, those done are undone, newest first, as far as possible.
  * @throws ApplyError
  */
 export async function applyOperations(
@@ -69,7 +75,8 @@ async function undo(
       undone.push(operation);
       onOperation?.(inverse, renderOperation(inverse));
     } catch {
-      // Best effort: the first error is the one to tell, and repair finds what is left. `undone` says what is missing.
+      // Best effort: the first error is the one to report, and a later repair corrects the rest. `undone` lists what
+      // was undone.
     }
   }
   return undone;
@@ -90,7 +97,8 @@ async function applyOne(kernel: Kernel, operation: Operation): Promise<'done' | 
   throw outcome.error;
 }
 
-// Between observing and applying the world goes on: a route dies with its link, a rule was added by a Pod's own wiring.
+// The kernel may change between observing and applying: a route is deleted with its link, a Pod's own wiring adds a
+// rule.
 function isAsWanted(operation: Operation, error: unknown): boolean {
   if (operation.kind.startsWith('delete-')) return isNetlinkError(error, 'ENOENT', 'ESRCH', 'ENODEV', 'EADDRNOTAVAIL');
   return (operation.kind === 'add-rule' || operation.kind === 'add-address') && isNetlinkError(error, 'EEXIST');

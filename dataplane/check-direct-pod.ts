@@ -9,8 +9,8 @@ import type { NodeNetwork, PodNetwork } from './network.ts';
 import { planDirectPod } from './plan-direct-pod.ts';
 
 /**
- * Compares a Pod that has an ENI as a whole with what it should be, on both sides: the interface by its MAC, its name,
- * address and routes, the link beside it, the host's route. Changes nothing. @returns every difference, for people
+ * Compares a Pod with an exclusive ENI with its plan, on both sides: the interface by its MAC, its name, address and
+ * routes, the side link, the host's route. Changes nothing. @returns every difference, for people
  * @throws NetlinkError, SysctlError, NftError when the kernel cannot be read
  */
 export async function checkDirectPod(

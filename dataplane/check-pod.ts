@@ -12,15 +12,15 @@ import { observeNetns, observeNft } from './observe.ts';
 import { type Operation, renderOperation, renderRoute, renderRule } from './operation.ts';
 import { planSharedEniPod } from './plan-shared-eni-pod.ts';
 
-/** What a Pod is compared with; `nft` is the node's table, absent where there is none. */
+/** What a Pod is compared with; `nft` is the node's table, absent when there is none. */
 export type PodCheck = { readonly node: NodeNetwork; readonly pod: PodNetwork; readonly nft?: NftTable };
 
-/** Conflicts that concern one Pod; the others are the node's business. */
+/** Conflicts that concern one Pod; all others concern the node. */
 const POD_CONFLICTS: ReadonlySet<Conflict['kind']> = new Set(['link', 'sysctl', 'route', 'address']);
 
 /**
- * Compares a Pod's links, addresses, routes, rules or group and map, neighbours, MTU and settings with what they should be, on both sides.
- * Changes nothing. @returns every difference, for people; empty when all is well
+ * Compares a Pod's links, addresses, routes, rules or group and map, neighbours, MTU and settings with its plan, on
+ * both sides. Changes nothing. @returns every difference, for people; empty when there is none
  * @throws NetlinkError, SysctlError, NftError when the kernel cannot be read
  */
 export async function checkPod(
@@ -52,7 +52,10 @@ export function checkHostLink({ rtnetlink }: Kernel, pod: PodNetwork): readonly 
   ];
 }
 
-/** Compares our nftables table with the wanted one, with a word on this Pod's group. */
+/**
+ * Compares the project's nftables table with the wanted one; the text names this Pod's group when its map element is
+ * missing.
+ */
 export async function checkNft(kernel: Kernel, pod: PodNetwork, nft: NftTable | undefined): Promise<readonly string[]> {
   if (nft === undefined) return [];
   const found = await observeNft(kernel, nft.text);
@@ -76,7 +79,7 @@ function checkInPod(podNetns: Netns, node: NodeNetwork, pod: PodNetwork): readon
   ];
 }
 
-/** As `POD_CONFLICTS`, where the interface has its subnet's own prefix. */
+/** As `POD_CONFLICTS`, for interfaces that have the prefix of their subnet. */
 export const DIRECT_POD_CONFLICTS: ReadonlySet<Conflict['kind']> = new Set(['link', 'sysctl', 'route']);
 
 /** Compares one side with a plan; `side` begins each line. Changes nothing. @returns every difference, for people */
@@ -94,7 +97,7 @@ export function differences(
   ].map((text) => `${side}: ${text}`);
 }
 
-/** Says what an operation would mend. Deletions are left out: what else is there belongs to other Pods. */
+/** Describes what an operation would repair. Deletions are left out: other objects belong to other Pods. */
 function describe(operation: Operation): readonly string[] {
   switch (operation.kind) {
     case 'set-sysctl':
@@ -126,7 +129,7 @@ function describe(operation: Operation): readonly string[] {
   }
 }
 
-/** Says that two texts differ; nothing when they do not. */
+/** Describes the difference of two texts; empty when they are equal. */
 export function unequal(what: string, found: string | undefined, wanted: string): readonly string[] {
   return found === wanted ? [] : [`${what} is ${found ?? 'missing'}, should be ${wanted}`];
 }

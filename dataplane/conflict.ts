@@ -5,14 +5,20 @@ import { familyOf, prefixLength } from './ip-prefix.ts';
 import { isOurTable, OUR_PRIORITIES, RTPROT_TKE_ENI, TABLE_POD_ROUTES } from './numbers.ts';
 import type { ObservedHost, ObservedRoute, ObservedRule } from './observed.ts';
 
-/** Something that is not ours stands where ours should, or something ours needs is not there. We report it and leave it alone. */
+/**
+ * A foreign object in the place of one of ours, or a missing object that ours depend on. Conflicts are reported and not
+ * changed.
+ */
 export type Conflict = {
   readonly kind: 'rule' | 'route' | 'table' | 'priority' | 'mark' | 'address' | 'link' | 'sysctl';
   /** Names the thing, the place and the next step. */
   readonly message: string;
 };
 
-/** Finds foreign rules that equal one of ours, look up a table of ours, use bits of our marks, or stand at our priorities. */
+/**
+ * Finds foreign rules that equal one of ours, look up one of our tables, use bits of our marks, or have one of our
+ * priorities.
+ */
 export function ruleConflicts(desired: HostState, observed: ObservedHost): readonly Conflict[] {
   const wanted = new Set(desired.rules.map(ruleKey));
   const tables = ourTables(desired);
@@ -25,7 +31,7 @@ export function ruleConflicts(desired: HostState, observed: ObservedHost): reado
     });
 }
 
-/** Finds foreign routes in our tables, and in main at the very place of one of ours. */
+/** Finds foreign routes in our tables, and in main those with the same key as one of ours. */
 export function routeConflicts(desired: HostState, observed: ObservedHost): readonly Conflict[] {
   const wanted = new Set(desired.routes.map(routeKey));
   const tables = ourTables(desired);
@@ -45,7 +51,7 @@ export function routeConflicts(desired: HostState, observed: ObservedHost): read
     });
 }
 
-/** Finds IPv4 addresses where they do harm: on a Pod's host veth, and with a connected route on an ENI. */
+/** Finds IPv4 addresses with harmful effects: on a Pod's host veth, and with a connected route on an ENI. */
 export function addressConflicts(desired: HostState, observed: ObservedHost): readonly Conflict[] {
   const eniIfindexes = new Set(desired.addresses.map((address) => address.ifindex));
   const vethIfindexes = new Set(desired.links.filter((link) => link.group !== undefined).map((link) => link.ifindex));
@@ -56,17 +62,17 @@ export function addressConflicts(desired: HostState, observed: ObservedHost): re
   });
 }
 
-/** Tells whether a route or rule is one that we wrote and may delete. */
+/** Tells whether a route or rule was written by this project, so that it may be deleted. */
 export function isOurs(object: ObservedRoute | ObservedRule): boolean {
   return object.protocol === RTPROT_TKE_ENI && !object.isExotic;
 }
 
-/** Tells whether a rule of ours that nobody wants may be deleted: only at our priorities. */
+/** Tells whether an unwanted rule of ours may be deleted: only at our priorities. */
 export function isPrunableRule(rule: ObservedRule): boolean {
   return isOurs(rule) && OUR_PRIORITIES.includes(rule.priority);
 }
 
-/** Tells whether a route of ours that nobody wants may be deleted: only in our tables and in main. */
+/** Tells whether an unwanted route of ours may be deleted: only in our tables and in main. */
 export function isPrunableRoute(route: ObservedRoute, mainTable: number): boolean {
   return isOurs(route) && (route.table === mainTable || isOurTable(route.table));
 }

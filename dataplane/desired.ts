@@ -2,7 +2,10 @@ import type { SysctlKey } from '../sysctl/sysctl-key.ts';
 import { sysctlName } from '../sysctl/sysctl-key.ts';
 import type { Family } from './ip-prefix.ts';
 
-/** What an existing link should be like. Host state never makes links: wirePod makes a Pod's, the cloud brings an ENI's. */
+/**
+ * The wanted state of an existing link. Host state never creates links: wirePod creates a Pod's, the cloud attaches an
+ * ENI's.
+ */
 export type LinkState = {
   readonly ifindex: number;
   /** For people; the ifindex is the identity. */
@@ -21,17 +24,20 @@ export type RouteState = {
   /** `0.0.0.0/0` or `::/0` for a default route; the text carries the family. */
   readonly dst: string;
   readonly oif: number;
-  /** For people; the ifindex is what counts. */
+  /** For people; the ifindex identifies the interface. */
   readonly oifname: string;
   readonly gateway?: string;
   /** IPv4 only. Absent: global. */
   readonly scope?: 'link';
   readonly prefsrc?: string;
-  /** Only in what is observed: our own routes have the family's default metric. */
+  /** Only in observed routes: ours have the default metric of the family. */
   readonly metric?: number;
 };
 
-/** A policy rule that looks up a table. The protocol is always ours. The kernel cannot change a rule: each field is identity. */
+/**
+ * A policy rule that looks up a table. The protocol is always ours. The kernel cannot change a rule: all its fields are
+ * its identity.
+ */
 export type RuleState = {
   readonly family: Family;
   readonly priority: number;
@@ -54,16 +60,22 @@ export type NeighState = {
 export type SysctlState = {
   readonly key: SysctlKey;
   readonly value: string;
-  /** Only this value is replaced; any other is the owner's choice and stays. Absent: every other value is replaced. */
+  /**
+   * Only this value is replaced; any other was set by the node's owner and stays. Absent: every other value is
+   * replaced.
+   */
   readonly replaces?: string;
-  /** True for a key that a kernel may lack (one booted without IPv6); then nothing is wanted of it. */
+  /** True for a key that a kernel may lack (one booted without IPv6); a missing key is then no difference. */
   readonly isOptional?: true;
 };
 
 /** Our nftables table as the text that defines it. */
 export type NftTable = { readonly text: string };
 
-/** All that one plan wants of one network namespace. Plain data; later items of a list may depend on earlier ones. */
+/**
+ * The whole wanted state of one network namespace by one plan. Plain data; later items of a list may depend on earlier
+ * ones.
+ */
 export type NetState = {
   readonly links: readonly LinkState[];
   readonly addresses: readonly AddressState[];
@@ -73,16 +85,16 @@ export type NetState = {
   readonly sysctls: readonly SysctlState[];
 };
 
-/** The node's side. `nft` is there in a plan of the whole node only: the table holds all ENIs or none. */
+/** The node's side. `nft` is present only in a plan of the whole node: the table contains all ENIs or none. */
 export type HostState = NetState & { readonly nft?: NftTable };
 
 /** The Pod's side; interface indexes are those of its namespace. */
 export type PodState = NetState;
 
-/** Wants nothing. */
+/** A state without any item. */
 export const EMPTY_STATE: HostState = { links: [], addresses: [], routes: [], rules: [], neighs: [], sysctls: [] };
 
-/** Joins plans. What two plans want alike is kept once; the last nft table wins. */
+/** Joins plans. Items that two plans have in common are kept once; the last nft table is used. */
 export function mergeHostState(...states: readonly HostState[]): HostState {
   const nft = states.findLast((state) => state.nft !== undefined)?.nft;
   return {
@@ -124,7 +136,7 @@ export function addressKey(address: Pick<AddressState, 'ifindex' | 'prefix'>): s
   return `${address.ifindex} ${address.prefix}`;
 }
 
-/** Identity of a route as `replace` sees it: what stands there is overwritten. */
+/** Identity of a route for `replace`: a route with the same identity is overwritten. */
 export function routeKey(route: Pick<RouteState, 'table' | 'dst' | 'metric'>): string {
   return `${route.table} ${route.dst} ${route.metric ?? ''}`;
 }
@@ -140,7 +152,7 @@ export function neighKey(neigh: Pick<NeighState, 'ifindex' | 'dst'>): string {
   return `${neigh.ifindex} ${neigh.dst}`;
 }
 
-/** Tells whether two routes of one identity lead the same way. */
+/** Tells whether two routes of one identity have the same target. */
 export function isSameRoute(a: RouteState, b: RouteState): boolean {
   return a.oif === b.oif && a.gateway === b.gateway && a.scope === b.scope && a.prefsrc === b.prefsrc;
 }

@@ -24,15 +24,16 @@ import { TABLE_MAIN } from './numbers.ts';
 import type { ObservedHost, ObservedLink } from './observed.ts';
 import type { LinkProperties, Operation } from './operation.ts';
 
-/** What to do, in an order that leaves no hole, and what must not be done because somebody else is there. */
+/** The operations, in an order that never leaves packets without a route, and the conflicts with foreign objects. */
 export type Diff = { readonly operations: readonly Operation[]; readonly conflicts: readonly Conflict[] };
 
 /**
- * Compares what is wanted with what is there.
+ * Compares the wanted state with the observed one.
  *
- * The order of operations is the safe one in both directions of a rule-mode change as well: all that a packet may need is added
- * before what it used until now goes. Settings, links, addresses, routes, rules; then the nftables table, which moves packets from
- * the old rules to the new; then link groups, whose map entries must be loaded first; then old rules, old routes.
+ * The order of operations is safe in both directions of a rule-mode change: everything that a packet may need is added
+ * before what it used until now is deleted. First settings, links, addresses, routes and rules. Then the nftables
+ * table, which moves packets from the old rules to the new ones. Then link groups, whose map entries must be loaded
+ * first. Then old rules and old routes are deleted.
  */
 export function diffHost(desired: HostState, observed: ObservedHost): Diff {
   const missing = missingLinks(desired, observed);

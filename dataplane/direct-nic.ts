@@ -5,10 +5,10 @@ import { nicAlias, parseHostVethAlias, parseNicAlias } from './host-veth-name.ts
 import type { DirectNic, PodNetwork } from './network.ts';
 import { WireError } from './wire-error.ts';
 
-/** Which interface, of which attachment. */
+/** The interface of an ENI, with the attachment that it belongs to. */
 export type OwnedNic = { readonly key: PodNetwork['key']; readonly nic: DirectNic };
 
-/** A link, as far as telling an ENI's interface from others needs it. */
+/** A link, with the fields that identify an ENI's interface. */
 export type NicLink = {
   readonly ifindex: number;
   readonly address?: string | undefined;
@@ -17,8 +17,8 @@ export type NicLink = {
 };
 
 /**
- * Finds the interface of an ENI by its MAC: not a link of ours to a Pod, one that bears our alias first, hardware before
- * what was built on it (a bridge or VLAN takes over the MAC), then the one that was there first.
+ * Finds the interface of an ENI by its MAC. Links to Pods are excluded. Preferred is one with our alias, then hardware
+ * before links on top of it (a bridge or VLAN inherits the MAC), then the lowest index.
  */
 export function findNic<T extends NicLink>(links: readonly T[], mac: string): T | undefined {
   const rank = ({ ifalias = '', kind }: NicLink): number =>
@@ -29,8 +29,8 @@ export function findNic<T extends NicLink>(links: readonly T[], mac: string): T 
 }
 
 /**
- * Moves an ENI's interface from the host's namespace into a Pod's, under the attachment's name. It says whose it is before
- * it goes, and goes in one request. @throws WireError IFNAME_TAKEN, NIC_MISSING; NetlinkError
+ * Moves an ENI's interface from the host's namespace into a Pod's, under the attachment's name. The alias with the
+ * owner is set before the move, and the move is one request. @throws WireError IFNAME_TAKEN, NIC_MISSING; NetlinkError
  * @returns its index in the Pod's namespace
  */
 export function lendNic(host: Rtnetlink, inPod: Rtnetlink, podNetns: NetnsRef, { key, nic }: OwnedNic): number {
@@ -52,16 +52,17 @@ export function lendNic(host: Rtnetlink, inPod: Rtnetlink, podNetns: NetnsRef, {
   flush(host, ifindex);
   host.link.set({ ifindex, ifalias: nicAlias(key, nic.hostName) });
   host.link.set({ ifindex, netns: podNetns, ifname });
-  // The index may be another: it was taken there.
+  // The index may differ: the old one may be in use there.
   const moved = inPod.link.get({ ifname });
   if (moved?.address === nic.mac) return moved.ifindex;
   throw new WireError('LINK_GONE', `${ifname} vanished from sandbox ${key.containerId} as soon as it was there`);
 }
 
 /**
- * Brings an ENI's interface back into the host's namespace and to rest: down, without addresses, under its own name, nobody's.
- * Idempotent; a cut-short one goes on. `missing`: it is in neither namespace; one whose Pod's namespace is dying comes by itself.
- * @param podNetns absent: it is gone. @throws NetlinkError
+ * Returns an ENI's interface to the host's namespace and releases it: down, without addresses and alias, under its own
+ * name. Idempotent; a second call completes an interrupted one. `missing`: it is in neither namespace. When the Pod's
+ * namespace is being deleted, the kernel moves the interface back by itself.
+ * @param podNetns absent: the namespace is deleted. @throws NetlinkError
  */
 export function returnNic(
   host: Rtnetlink,
@@ -80,7 +81,7 @@ export function returnNic(
 }
 
 /**
- * Puts an interface to rest that lies in the host's namespace. The alias goes last: what is cut short is known by it.
+ * Releases an interface in the host's namespace. The alias is removed last: an interrupted release is recognized by it.
  * @throws NetlinkError
  */
 export function putToRest(
@@ -102,7 +103,7 @@ function flush(rtnetlink: Rtnetlink, ifindex: number): void {
     try {
       rtnetlink.address.delete({ ifindex, address: local ?? address, prefixlen });
     } catch (error) {
-      // It went with the link's going down, or with the address before it.
+      // It was removed when the link went down, or with the previous address.
       if (!isNetlinkError(error, 'EADDRNOTAVAIL', 'ENOENT', 'ENODEV')) throw error;
     }
   }
@@ -115,17 +116,19 @@ function moveBack(host: Rtnetlink, hostNetns: NetnsRef, podNetns: NetnsRef, nic:
   const { ifindex } = link;
   inPod.link.set({ ifindex, up: false });
   const ifname = freeName(host, named(link, nic), undefined);
-  // Renamed where it is first: its name of here may be taken there, and then it would not go.
+  // Rename before the move: if the present name is in use in the target namespace, the move would fail.
   if (link.ifname !== ifname) inPod.link.set({ ifindex, ifname: rested(nic.mac) });
   inPod.link.set({ ifindex, netns: hostNetns, ifname });
 }
 
-/** What it bears itself goes before what a lease says, which may be rebuilt from less. */
+/** Prefers the name in the interface's own alias to that of the lease, which may be rebuilt from less. */
 function named({ ifalias }: NicLink, { mac, hostName }: Pick<DirectNic, 'mac' | 'hostName'>) {
   return { mac, hostName: parseNicAlias(ifalias ?? '')?.hostName ?? hostName };
 }
 
-/** The name that it had; somebody else may have it by now, then one that is its own. */
+/**
+ * Returns the former name of the interface; when another interface has it by now, a name that is derived from the MAC.
+ */
 function freeName(
   host: Rtnetlink,
   { mac, hostName }: Pick<DirectNic, 'mac' | 'hostName'>,
@@ -135,7 +138,10 @@ function freeName(
   return hostName !== '' && (taken === undefined || taken.ifindex === own) ? hostName : rested(mac);
 }
 
-/** As systemd names by MAC: fifteen bytes, the most that a name may have. @see systemd.net-naming-scheme(7) */
+/**
+ * Names an interface by its MAC as systemd does: fifteen bytes, the longest possible name. @see
+ * systemd.net-naming-scheme(7)
+ */
 function rested(mac: string): string {
   return `enx${mac.replaceAll(':', '')}`;
 }

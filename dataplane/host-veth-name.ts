@@ -3,10 +3,12 @@ import { createHash } from 'node:crypto';
 /** Prefix of all our host veths. */
 const PREFIX = 'eni';
 
-/** 3 + 11 = 14 bytes, one less than IFNAMSIZ allows: the product's length. */
+/** 3 + 11 = 14 bytes, one less than IFNAMSIZ allows: the length in Tencent's product. */
 const HASH_DIGITS = 11;
 
-/** What a host veth is named after. The Pod's name is missing when the runtime gives no K8S_* arguments. */
+/**
+ * The sandbox that a host veth is named after. The Pod's name is missing when the runtime passes no K8S_* arguments.
+ */
 export type HostVethOwner = {
   readonly containerId: string;
   readonly ifName: string;
@@ -15,8 +17,8 @@ export type HostVethOwner = {
 };
 
 /**
- * Returns the name a host veth should have: the product's (from "namespace.pod") for the eth0 of a named Pod,
- * else the one from "containerid.ifname".
+ * Returns the name of a host veth: that of Tencent's product (from "namespace.pod") for the eth0 of a named Pod, else
+ * one from "containerid.ifname".
  */
 export function hostVethName(owner: HostVethOwner): string {
   const { podNamespace, podName } = owner;
@@ -24,17 +26,17 @@ export function hostVethName(owner: HostVethOwner): string {
   return named(`${podNamespace}.${podName}`);
 }
 
-/** Returns the name that no other sandbox can want: for a Pod whose old sandbox still lives under the product's name. */
+/** Returns a name that is unique to the sandbox: for a Pod whose old sandbox still has a veth with the first name. */
 export function hostVethFallbackName(owner: HostVethOwner): string {
   return named(`${owner.containerId}.${owner.ifName}`);
 }
 
-/** Returns the IFLA_IFALIAS of a host veth. With it a lease can be rebuilt from the kernel alone. */
+/** Returns the IFLA_IFALIAS of a host veth. It allows to rebuild a lease from the kernel alone. */
 export function hostVethAlias(owner: Pick<HostVethOwner, 'containerId' | 'ifName'>): string {
   return `tke-eni/${owner.containerId}/${owner.ifName}`;
 }
 
-/** Reads an alias back; undefined for one that is not ours. */
+/** Parses an alias; undefined for one that is not ours. */
 export function parseHostVethAlias(
   alias: string,
 ): { readonly containerId: string; readonly ifName: string } | undefined {
@@ -43,20 +45,20 @@ export function parseHostVethAlias(
   return containerId === undefined || ifName === undefined ? undefined : { containerId, ifName };
 }
 
-/** Returns the name of the Pod's end of the link beside a whole ENI. */
+/** Returns the name of the Pod's end of the side link, which a Pod with an exclusive ENI has. */
 export function sideName(ifName: string): string {
   return ifName === 'eth0' ? 'veth0' : `v${createHash('sha1').update(ifName).digest('hex').slice(0, HASH_DIGITS)}`;
 }
 
 /**
- * Returns the IFLA_IFALIAS of an ENI's interface while a Pod has it. It survives the way between namespaces, so that an
- * interface which came back by itself, when its Pod's namespace died, still says what it was called.
+ * Returns the IFLA_IFALIAS of an ENI's interface while a Pod has it. It survives moves between namespaces. So an
+ * interface that the kernel moved back, when its Pod's namespace was deleted, still has its former name in the alias.
  */
 export function nicAlias(owner: Pick<HostVethOwner, 'containerId' | 'ifName'>, hostName: string): string {
   return `tke-eni-nic/${owner.containerId}/${owner.ifName}/${hostName}`;
 }
 
-/** Reads the alias of an ENI's interface back; undefined for one that is not ours. */
+/** Parses the alias of an ENI's interface; undefined for one that is not ours. */
 export function parseNicAlias(
   alias: string,
 ): { readonly containerId: string; readonly ifName: string; readonly hostName: string } | undefined {
@@ -65,12 +67,12 @@ export function parseNicAlias(
   return { containerId, ifName, hostName };
 }
 
-/** What is found under the wanted name in the host's namespace. */
+/** The link that has the wanted name in the host's namespace. */
 export type FoundLink = { readonly ifalias?: string; readonly mac?: string; readonly kind?: string };
 
 /**
- * Decides what a name that is taken means. Only a leftover of the very same attachment may be replaced: it bears our alias, or,
- * when the agent died before it could write one, no alias and the MAC that this attachment's lease had chosen.
+ * Decides what to do about a name that is in use. Only a leftover of the same attachment may be replaced: it has our
+ * alias or, when the agent ended before it could write one, no alias and the MAC of this attachment's lease.
  */
 export function decideTakenName(
   found: FoundLink,

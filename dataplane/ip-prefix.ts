@@ -1,7 +1,7 @@
 import { BlockList } from 'node:net';
 import { formatIp, parseIp } from '../netlink/ip-text.ts';
 
-/** An IP family, as people number it. */
+/** An IP family by its version number. */
 export type Family = 4 | 6;
 
 /**
@@ -24,24 +24,27 @@ export function isPrefix(text: string): boolean {
   );
 }
 
-/** Writes an address the way the kernel's tools print it (IPv6 lower case and shortened), so that text compares. Other text is returned as it is. */
+/**
+ * Renders an address the way the kernel's tools print it (IPv6 lower case and shortened), so that texts can be
+ * compared. Other text is returned unchanged.
+ */
 export function canonicalAddress(address: string): string {
   const bytes = parseIp(address);
   return bytes === undefined ? address : formatIp(bytes, 0, bytes.length);
 }
 
-/** Writes a prefix with a canonical address; its host bits are kept. */
+/** Renders a prefix with a canonical address; its host bits are kept. */
 export function canonicalPrefix(prefix: string): string {
   const [address = '', length = ''] = prefix.split('/');
   return `${canonicalAddress(address)}/${length}`;
 }
 
-/** Returns the prefix that holds this address alone: /32 or /128. The one place where the data plane's families differ. */
+/** Returns the prefix of this one address: /32 or /128. The only place where the families differ in the data plane. */
 export function hostPrefix(address: string): string {
   return `${canonicalAddress(address)}/${bits(familyOf(address))}`;
 }
 
-/** The whole family: the destination of a default route. */
+/** Returns the prefix of the whole family: the destination of a default route. */
 export function anyPrefix(family: Family): string {
   return family === 4 ? '0.0.0.0/0' : '::/0';
 }

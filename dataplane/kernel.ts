@@ -2,5 +2,5 @@ import type { Rtnetlink } from '../netlink/rtnetlink.ts';
 import type { Sysctl } from '../sysctl/sysctl.ts';
 import type { Nft } from './nft.ts';
 
-/** The kernel of one network namespace: all that plans are applied to. */
+/** Access to the kernel in one network namespace: everything that plans are applied to. */
 export type Kernel = { readonly rtnetlink: Rtnetlink; readonly sysctl: Sysctl; readonly nft: Nft };

@@ -4,19 +4,19 @@ import { decideTakenName } from './host-veth-name.ts';
 import type { PodNetwork } from './network.ts';
 import { WireError } from './wire-error.ts';
 
-/** The host end as it was made. */
+/** The host end of a new veth pair. */
 export type HostVeth = { readonly ifindex: number; readonly name: string };
 
-/** What one veth pair needs; `fallbackName` is taken when another sandbox holds the wanted host name. */
+/** What one veth pair needs; `fallbackName` is used when another sandbox has the wanted host name. */
 export type VethPlan = { readonly pod: PodNetwork; readonly fallbackName: string };
 
-/** A leftover is deleted, then a name is given up; a third refusal is a fault that no retry cures. */
+/** First a leftover is deleted, then the fallback name is used; a third failure cannot be corrected by a retry. */
 const MAX_ATTEMPTS = 3;
 
 /**
- * Makes the pair in one request, both ends in their final namespaces: moving an end later costs seconds when many Pods start.
- * The host end is born up and in its ENI's group, so it is never up in a wrong group; a veth's peer cannot be born up.
- * A leftover of the very same attachment is deleted first; no other link is ever touched.
+ * Makes the pair in one request, both ends in their final namespaces: moving an end later costs seconds when many Pods
+ * start. The host end is created up and in its ENI's group, so it is never up in a wrong group; a veth's peer cannot be
+ * created up. A leftover of the same attachment is deleted first; no other link is changed.
  * @throws WireError IFNAME_TAKEN, NetlinkError
  */
 export function makeVeth(
@@ -37,7 +37,7 @@ export function makeVeth(
   }
 }
 
-/** Finds links of this very attachment: by our alias, or, where none was written yet, by the MAC that its lease chose. */
+/** Finds the links of one attachment: by our alias or, when none was written yet, by the MAC of its lease. */
 export function findHostVeths(host: Rtnetlink, pod: Pick<PodNetwork, 'alias' | 'hostVeth'>): readonly HostVeth[] {
   const wanted = { alias: pod.alias, mac: pod.hostVeth.mac };
   return host.link
@@ -60,7 +60,7 @@ function addPair(host: Rtnetlink, podNetns: { readonly fd: number }, pod: PodNet
     up: true,
     peer: { ifname: podVeth.name, address: podVeth.mac, mtu, netns: podNetns },
   });
-  // Old kernels do not echo what they made.
+  // Old kernels do not echo the new link.
   return ifindex > 0 ? ifindex : indexOf(host, name);
 }
 
@@ -71,7 +71,7 @@ function indexOf(host: Rtnetlink, name: string): number {
   return link.ifindex;
 }
 
-// The kernel says EEXIST for either end and not for which.
+// EEXIST may concern either end; the kernel does not tell which.
 function resolveTakenName(
   host: Rtnetlink,
   inPod: Rtnetlink,

@@ -24,11 +24,13 @@ const STAGES: readonly { readonly what: string; readonly holds: (operation: Oper
 ];
 
 /**
- * Plans the way from what is there to `desired` as stages that can be told to a person. Meant for a change of the rule mode;
- * it is the very diff that repair would do, whose order is lossless in both directions:
- * - per-pod to compact: routes into table 3999, rules 512 and 1536, then the table that marks, and only then the per-pod rules and
- *   main's routes go. Until the marks come, the per-pod rules lead.
- * - compact to per-pod: main's routes, per-pod rules, then the table without marks, then rules 512 and 1536 and table 3999 go.
+ * Plans the way from the observed state to `desired` as named stages. It is made for a change of the rule mode, and
+ * equals the diff of a repair, whose order loses no packets in either direction:
+ * - per-pod to compact: routes into table 3999, rules 512 and 1536, then the table that marks, and only then the
+ *   per-pod rules and main's routes are deleted. Until packets are marked, the per-pod rules apply.
+ * - compact to per-pod: main's routes, per-pod rules, then the table without marks, then rules 512 and 1536 and table
+ *   3999 are deleted.
+ *
  * The link groups stay loaded in both modes.
  */
 export function planMigration(desired: HostState, observed: ObservedHost): readonly MigrationStep[] {

@@ -1,32 +1,44 @@
 import type { Family } from './ip-prefix.ts';
 
-/** Which layout of rules leads a Pod's packets to its ENI. */
+/** The layout of the rules that route a Pod's packets to its ENI. */
 export type RuleMode = 'compact' | 'per-pod';
 
-/** What the plan must know of the node. All that varies between nodes comes in here. */
+/** What a plan needs of the node. Everything that differs between nodes is in here. */
 export type NodeNetwork = {
   readonly ruleMode: RuleMode;
   /** At least 8 bits in a row. */
   readonly eniMarkMask: number;
-  /** `loose`: 2 on the ENIs and the primary, `all` untouched. `product`: 0 on these and on `all`. Pod veths are strict in both. */
+  /**
+   * `loose`: 2 on the ENIs and the primary, `all` unchanged. `product`: 0 on these and on `all`. Pod veths are strict
+   * in both.
+   */
   readonly rpFilterMode: 'loose' | 'product';
-  /** Where packets for addresses beyond the VPC leave: by the Pod's ENI, or by the primary interface with the node's address. */
+  /**
+   * Where packets to addresses outside the VPC leave: by the Pod's ENI, or by the primary interface with the node's
+   * address.
+   */
   readonly egress: 'eni' | 'node';
   readonly primary: { readonly ifindex: number; readonly ifname: string; readonly addresses: readonly string[] };
-  /** CIDRs of the node's bridge Pods (GR); empty without. */
+  /** CIDRs of the node's bridge Pods (GR); empty without them. */
   readonly podCidrs: readonly string[];
   readonly families: readonly Family[];
-  /** Whether answers of NodePort connections are led back by the interface that they came in by. */
+  /** Whether replies of NodePort connections are routed back through the interface that the connection came in by. */
   readonly nodePort: boolean;
-  /** With `egress: 'node'`: what still leaves by the ENI. */
+  /** With `egress: 'node'`: destinations that still leave by the ENI. */
   readonly vpcCidrs: readonly string[];
   /** With `egress: 'node'`: addresses of Pods with an EIP of their own; these always leave by their ENI. */
   readonly egressExempt?: readonly string[];
-  /** Whether the node has ENIs that Pods get as a whole: then what these send by their side link is led. Default false. */
+  /**
+   * Whether the node has exclusive ENIs. Then packets that their Pods send over the side link are routed too. Default
+   * false.
+   */
   readonly hasDirect?: boolean;
-  /** Networks of Services, which Pods with a whole ENI reach through the node. Default none. */
+  /** CIDRs of Services, which Pods with an exclusive ENI reach through the node. Default none. */
   readonly serviceCidrs?: readonly string[];
-  /** False where nftables is missing: no table is planned, IPv6 spoofing is not stopped and NodePort answers are not led. Default true. */
+  /**
+   * False where nftables is missing: no table is planned, IPv6 spoofing is not blocked and NodePort replies are not
+   * routed. Default true.
+   */
   readonly nftables?: boolean;
 };
 
@@ -45,14 +57,14 @@ export type EniNetwork = {
   readonly addresses: readonly { readonly ip: string; readonly gateway: string }[];
 };
 
-/** The network interface of an ENI that one Pod has as a whole. */
+/** The network interface of an ENI that one Pod has exclusively. */
 export type DirectNic = {
   readonly mac: string;
-  /** What it is called in the host's namespace, and is called again when it comes back. */
+  /** Its name in the host's namespace, which it has again after its return. */
   readonly hostName: string;
-  /** What the cloud gave it, bytes; what it has again when it comes back. */
+  /** The MTU that the cloud set, bytes; the interface has it again after its return. */
   readonly mtu: number;
-  /** Its own addresses, which are the Pod's, each with the VPC's gateway in its subnet. */
+  /** Its own addresses, which the Pod uses, each with the VPC's gateway in its subnet. */
   readonly addresses: readonly { readonly ip: string; readonly gateway: string; readonly prefixLength: number }[];
 };
 
@@ -60,22 +72,24 @@ export type DirectNic = {
 export type PodNetwork = {
   readonly key: { readonly containerId: string; readonly ifName: string };
   /**
-   * `ipam`: tke-eni-ipamc under another main plugin. The links are not ours, and always have the two per-pod rules.
-   * `direct-eni`: the Pod has an ENI as a whole; `hostVeth` and `podVeth` are the ends of the link beside it.
+   * `ipam`: tke-eni-ipamc under another main plugin. Its links are foreign, and it always has the two per-pod rules.
+   * `direct-eni`: the Pod has an exclusive ENI; `hostVeth` and `podVeth` are the ends of the side link.
    */
   readonly kind: 'route-eni' | 'ipam' | 'direct-eni';
   readonly ips: readonly string[];
-  /** Table of the ENI whose addresses these are, and the group of the host link. Of a whole ENI: `DIRECT_LINK_GROUP`. */
+  /**
+   * Table of the ENI that has these addresses, and group of the host link. For an exclusive ENI: `DIRECT_LINK_GROUP`.
+   */
   readonly eniTable: number;
-  /** `ifindex` is known once the link is made. */
+  /** `ifindex` is known after the link was created. */
   readonly hostVeth: { readonly name: string; readonly mac: string; readonly ifindex?: number };
-  /** `name` is CNI's IFNAME; beside a whole ENI it is `sideName` of it. */
+  /** `name` is CNI's IFNAME; with an exclusive ENI it is `sideName` of that. */
   readonly podVeth: { readonly name: string; readonly mac: string };
   readonly mtu: number;
   /** IFLA_IFALIAS of the host veth. */
   readonly alias: string;
   /** Turns IPv6 off in the Pod (conf field `disableIPv6`). Default false. */
   readonly disableIpv6?: boolean;
-  /** The interface that the Pod has as a whole: of kind `direct-eni`, and of no other. */
+  /** The exclusive interface of the Pod: for kind `direct-eni` only. */
   readonly nic?: DirectNic;
 };

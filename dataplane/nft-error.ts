@@ -1,10 +1,10 @@
-/** What went wrong with nft(8): not installed, commands refused, or anything else. */
+/** The kind of a failure of nft(8): not installed, commands refused, or anything else. */
 export type NftErrorCode = 'NFT_MISSING' | 'NFT_REFUSED' | 'NFT_FAILED';
 
 /** Reports that nftables could not be read or changed. */
 export class NftError extends Error {
   readonly code: NftErrorCode;
-  /** What nft(8) said. */
+  /** The error output of nft(8). */
   readonly stderr: string;
 
   constructor(code: NftErrorCode, action: string, stderr: string, cause?: unknown) {

@@ -4,19 +4,24 @@ import { canonicalAddress, familyOf, withoutContained } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork } from './network.ts';
 import { DIRECT_LINK_GROUP, NFT_TABLE, NODEPORT_MARK } from './numbers.ts';
 
-/** Addresses that belong to the cloud whatever the VPC's CIDRs are: metadata, registries, the API server's address; multicast. */
+/**
+ * Addresses that belong to the cloud whatever the VPC's CIDRs are: metadata, registries, the API server's address;
+ * multicast.
+ */
 const ALWAYS_BY_ENI = { 4: ['169.254.0.0/16', '224.0.0.0/4'], 6: ['fe80::/10', 'ff00::/8'] } as const;
 
 const primaryBit = hex(NODEPORT_MARK);
 
 /**
- * Writes our nftables table: packets of Pods get the mark of their ENI (by the link group of their veth), answers go back by the
- * interface that the question came in by, IPv6 sources are checked.
+ * Renders the project's nftables table: packets of Pods get the mark of their ENI (by the link group of their veth),
+ * replies go back through the interface that the request came in by, IPv6 sources are checked.
  *
- * The table depends on the ENIs alone, never on Pods: a Pod ADD or DEL does not touch it. One text, loaded in one transaction.
- * - A map straight into the mark (`meta mark set iifgroup map`) would overwrite other programs' bits, and a mark cannot be OR-ed
- *   with a map: hence one small chain per ENI behind a verdict map.
- * - It runs at mangle priority (-150): before routing, after connection tracking, before kube-proxy's nat (-100) sets its own bits.
+ * The table depends only on the ENIs, never on Pods: a Pod ADD or DEL does not change it. One text, loaded in one
+ * transaction.
+ * - A map straight into the mark (`meta mark set iifgroup map`) would overwrite other programs' bits, and a mark cannot
+ *   be OR-ed with a map: hence one small chain per ENI behind a verdict map.
+ * - It runs at mangle priority (-150): before routing, after connection tracking, before kube-proxy's nat (-100) sets
+ *   its own bits.
  * - `ct direction original`, not `ct state new`: connections older than the table are marked as well.
  */
 export function nftTable(node: NodeNetwork, enis: readonly EniNetwork[]): NftTable {
@@ -30,13 +35,13 @@ export function nftTable(node: NodeNetwork, enis: readonly EniNetwork[]): NftTab
   return { text: `table inet ${NFT_TABLE} {\n${chains.join('\n')}\n}\n` };
 }
 
-/** Returns the commands that put `table` in the place of whatever is there, in one transaction. */
+/** Returns the commands that replace the present table by `table`, in one transaction. */
 export function nftReplaceCommands(table: NftTable): string {
   // Declaring first makes the delete succeed when there is none.
   return `table inet ${NFT_TABLE}\ndelete table inet ${NFT_TABLE}\n${table.text}`;
 }
 
-/** Returns the commands that take our table away. Idempotent. */
+/** Returns the commands that delete the table. Idempotent. */
 export function nftDeleteCommands(): string {
   return `table inet ${NFT_TABLE}\ndelete table inet ${NFT_TABLE}\n`;
 }
@@ -47,13 +52,13 @@ function viaChain(node: NodeNetwork, eni: EniNetwork): string {
 
 function eniChain(node: NodeNetwork, eni: EniNetwork, enis: readonly EniNetwork[]): string {
   return chain(`eni_${eni.table}`, [
-    // IPv6 has no rp_filter. IPv4 is checked by the veth's, so this line is spared it.
+    // IPv6 has no rp_filter. IPv4 is checked by the rp_filter of the veth, so this line needs no IPv4 part.
     'ip6 saddr != { ::, fe80::/10 } fib saddr . iif oif missing drop',
     ...(node.ruleMode === 'compact' ? [setEniMark(node, eni)] : []),
     ...(node.nodePort
       ? [`ct direction reply ct mark and ${primaryBit} == ${primaryBit} meta mark set meta mark or ${primaryBit}`]
       : []),
-    // A connection that came in by an ENI's own address (a NodePort on it) is answered by that ENI.
+    // A connection that came in by an ENI's own address (a NodePort on it) is answered through that ENI.
     ...(node.nodePort && node.ruleMode === 'compact'
       ? [
           `ct direction reply ct mark and ${hex(node.eniMarkMask)} vmap { ${enis.map((via) => viaElement(node, via)).join(', ')} }`,
@@ -66,7 +71,7 @@ function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[]): string
   const groups = enis.map((eni) => `${eni.table} : goto eni_${eni.table}`);
   return chain('prerouting', [
     'type filter hook prerouting priority mangle; policy accept;',
-    // First and without return: it is the way of most packets, and Pods come in by no other line.
+    // First and without return: most packets take this line, and Pods' packets match no other one.
     ...(groups.length > 0 ? [`iifgroup vmap { ${groups.join(', ')} }`] : []),
     ...(node.nodePort
       ? [
@@ -76,14 +81,14 @@ function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[]): string
           ),
         ]
       : []),
-    // Pods whose links are not ours (tke-eni-ipamc under ptp or bridge) have no group: their answers are led here.
+    // Pods with foreign links (tke-eni-ipamc under ptp or bridge) have no group: their replies are routed here.
     ...(node.nodePort
       ? [`ct direction reply ct mark and ${primaryBit} == ${primaryBit} meta mark set meta mark or ${primaryBit}`]
       : []),
   ]);
 }
 
-/** Chains that lead packets of Pods out by the primary interface, with the node's address. */
+/** Returns the chains for packets of Pods that leave by the primary interface with the node's address. */
 function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly string[] {
   const hasEgress = node.egress === 'node' && enis.length > 0;
   const hasDirect = node.hasDirect === true;
@@ -94,8 +99,9 @@ function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly
     chain('routed', [
       'type filter hook prerouting priority dstnat + 10; policy accept;',
       ...(hasEgress ? [`iifgroup { ${groups} } ct direction original fib daddr type != local jump egress`] : []),
-      // What a Pod with a whole ENI sends to the node is for Services and link-local addresses. Where the backend is not on this
-      // node the VPC would drop the Pod's address on the primary interface, and the answer would not come by here.
+      // What a Pod with an exclusive ENI sends to the node is for Services and link-local addresses. When the backend
+      // is on another node, the VPC would drop packets with the Pod's address on the primary interface, and the reply
+      // would not come back this way.
       ...(hasDirect
         ? [
             `iifgroup ${DIRECT_LINK_GROUP} ct direction original fib daddr type != local meta mark set meta mark or ${primaryBit}`,
@@ -104,7 +110,8 @@ function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly
     ]),
     chain('postrouting', [
       'type nat hook postrouting priority srcnat; policy accept;',
-      // In the original direction only the chains above set this bit: a NodePort question is marked on its connection, not itself.
+      // In the original direction only the chains above set this bit: a NodePort request has the mark on its
+      // connection, not on the packet.
       `oifname "${node.primary.ifname}" ct direction original meta mark and ${primaryBit} == ${primaryBit} masquerade`,
       ...(hasDirect ? eachFamily((family) => directBackLines(node, family)) : []),
     ]),
@@ -112,8 +119,9 @@ function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly
 }
 
 /**
- * A Pod with a whole ENI answers all but the node by its ENI. Where the question went through DNAT on the node, and came from
- * another such Pod or from beyond the node, the answer has to come by here: so it is asked with the node's address.
+ * Returns the lines that make replies come back through the node. A Pod with an exclusive ENI answers all but the node
+ * through its ENI. When a request went through DNAT on the node, and came from another such Pod or from outside the
+ * node, the reply must come back here. So the request gets the node's address as its source.
  */
 function directBackLines(node: NodeNetwork, family: 4 | 6): readonly string[] {
   const [own] = node.primary.addresses.filter((ip) => familyOf(ip) === family && !ip.toLowerCase().startsWith('fe80:'));
@@ -127,12 +135,13 @@ function directBackLines(node: NodeNetwork, family: 4 | 6): readonly string[] {
 }
 
 /**
- * `--egress=node`: what a Pod sends beyond the VPC leaves by the primary interface with the node's address.
+ * Renders the chain of `--egress=node`: packets of Pods to addresses outside the VPC leave by the primary interface
+ * with the node's address.
  *
- * The destination decides, and it must be the one after DNAT: a ClusterIP is in no VPC CIDR, yet its backend may be. So the mark is
- * set at dstnat + 10, behind kube-proxy and before routing. It is the NodePort bit, whose rule (1280, lookup main) stands before
- * the ENI's in both rule modes. Under IPVS the ClusterIP is a local address and is left alone here.
- * Only the original direction: answers to a client that came in by an ENI (CLB, EIP) must leave by that ENI.
+ * The destination decides, and it must be the one after DNAT: a ClusterIP is in no VPC CIDR, but its backend may be. So
+ * the mark is set at dstnat + 10, after kube-proxy and before routing. It is the NodePort bit, whose rule (1280, lookup
+ * main) precedes the ENI's in both rule modes. Under IPVS the ClusterIP is a local address and is not changed here.
+ * Only the original direction: replies to a client that came in by an ENI (CLB, EIP) must leave by that ENI.
  */
 function egressChain(node: NodeNetwork): string {
   const exempt = (node.egressExempt ?? []).map(canonicalAddress).sort();
@@ -176,7 +185,7 @@ function viaElement(node: NodeNetwork, eni: EniNetwork): string {
   return `${hex(eniMark(eni.slot, node.eniMarkMask))} : jump via_${eni.table}`;
 }
 
-// One statement a line and a line break before each closing brace: nft 1.0.6 wants it.
+// One statement a line and a line break before each closing brace: nft 1.0.6 requires it.
 function chain(name: string, lines: readonly string[]): string {
   return [` chain ${name} {`, ...lines.map((line) => `  ${line}`), ' }'].join('\n');
 }

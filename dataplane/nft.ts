@@ -2,11 +2,17 @@ import { execFile } from 'node:child_process';
 import { isNftError, NftError } from './nft-error.ts';
 import { NFT_TABLE } from './numbers.ts';
 
-/** Reads and loads our nftables table. nft(8) is the interface that nftables promises to keep; its netlink protocol is bytecode. */
+/**
+ * Reads and loads the project's nftables table. nft(8) is the interface that nftables keeps stable; its netlink
+ * protocol is bytecode.
+ */
 export type Nft = {
   /** Returns our table as nft lists it, undefined when there is none. @throws NftError NFT_MISSING, NFT_FAILED */
   read(): Promise<string | undefined>;
-  /** Returns how nft would list the table that `text` defines. Cached. @throws NftError NFT_REFUSED when the text is wrong */
+  /**
+   * Returns how nft would list the table that `text` defines. Cached. @throws NftError NFT_REFUSED when the text is
+   * wrong
+   */
   canonical(text: string): Promise<string>;
   /** Runs commands in one transaction: all of them or none. @throws NftError NFT_REFUSED */
   load(commands: string): Promise<void>;
@@ -16,28 +22,29 @@ export type Nft = {
 export type NftOptions = {
   /** Path of the namespace to work in; absent: the process's own. */
   readonly netnsPath?: string;
-  /** Bound of one run on a namespace that is there. */
+  /** Time limit of one run in an existing namespace. */
   readonly timeoutMs?: number;
 };
 
-/** An nft run takes 5 ms; a stuck one must not hold the agent. */
+/** An nft run takes 5 ms; a stuck one must not block the agent. */
 const DEFAULT_TIMEOUT_MS = 10_000;
 
-/** The kernel makes a namespace only when it is done with taking others down: seen to last 10 s and more on a busy machine. */
+/** The kernel creates a namespace only after it has finished deleting others: up to 10 s and more on a busy machine. */
 const TRY_TIMEOUT_MS = 60_000;
 
-/** Texts that stay cached: the wanted one, the one before, and some to spare. */
+/** Most cached texts: the wanted one, the previous one, and some more. */
 const CACHED_TEXTS = 8;
 
-/** Stateless and numeric: counters do not count as differences, and no name database is asked. */
+/** Stateless and numeric: counters do not count as differences, and no name database is read. */
 const LIST = ['-n', '-s', 'list', 'table', 'inet', NFT_TABLE];
 
 /**
  * Opens nftables of one network namespace.
  *
- * How to tell whether the kernel holds what we want? nft prints a rule in another form than it was written in, and each version in
- * another one. So the wanted text is loaded in a network namespace that lives for this one question, listed there, and the two
- * listings of the same nft are compared. Any altered, missing or added chain, rule or element shows, whatever the version.
+ * To compare the kernel's table with the wanted text, both must have the same form. nft prints a rule in another form
+ * than it was written in, and the form depends on the version. So the wanted text is loaded into a temporary network
+ * namespace and listed there, and the two listings of the same nft are compared. Any altered, missing or added chain,
+ * rule or element shows, in any version.
  */
 export function openNft(options: NftOptions = {}): Nft {
   const enter = options.netnsPath === undefined ? [] : ['nsenter', `--net=${options.netnsPath}`];
@@ -84,7 +91,7 @@ function run(action: string, command: readonly string[], input: string, timeoutM
         else reject(new NftError(codeOf(error.code, stderr), action, stderr || error.message, error));
       },
     );
-    // nft that fails at once closes its end before we have written; the exit code says all.
+    // An nft that fails at once closes its end before the write; the exit code is enough.
     child.stdin?.on('error', () => {});
     child.stdin?.end(input);
   });

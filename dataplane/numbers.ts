@@ -1,12 +1,19 @@
 /**
- * The numbers by which our kernel state is known: priorities, tables, marks, protocol, names.
- * One file, because two programs that disagree on one of them break each other's Pods.
+ * The numbers that identify the kernel state of this project: priorities, tables, marks, protocol, names. They are in
+ * one file because two programs that disagree on one of them would break each other's Pods.
  */
 
-/** rtm_protocol and FRA_PROTOCOL of all we write; free in iproute2's rt_protos. Only what carries it is ever pruned. @see rtnetlink(7) */
+/**
+ * rtm_protocol and FRA_PROTOCOL of everything this project writes; free in iproute2's rt_protos. Only objects with it
+ * are deleted.
+ * @see rtnetlink(7)
+ */
 export const RTPROT_TKE_ENI = 84;
 
-/** Policy rule priorities. 512, 1024 and 1536 are the product's; 1280 and 1537 lie where its map is free. @see ip-rule(8) */
+/**
+ * Priorities of policy rules. 512, 1024 and 1536 are those of Tencent's product; 1280 and 1537 are free in its scheme.
+ * @see ip-rule(8)
+ */
 export const PRIORITY = {
   /** compact: one rule that looks up the table of all Pod host routes; a miss falls through. */
   podHostRoutes: 512,
@@ -14,17 +21,17 @@ export const PRIORITY = {
   toPod: 512,
   /** GR: `to <podCIDR> lookup main`, so that route-eni and bridge Pods of one node reach each other. */
   podCidr: 1024,
-  /** `fwmark 0x80/0x80 lookup main`: answers leave by the primary interface that the question came in by. */
+  /** `fwmark 0x80/0x80 lookup main`: replies leave by the primary interface that the request came in by. */
   nodePort: 1280,
   /** compact: `fwmark <slot>/<mask> lookup T`, one per ENI. */
   eniMark: 1536,
   /** per-pod: `from <pod> lookup T`. */
   fromPod: 1536,
-  /** `from <ENI primary address> lookup T`: the node answers on an ENI's own address by that ENI. */
+  /** `from <ENI primary address> lookup T`: packets from an ENI's own address leave by that ENI. */
   fromEniPrimary: 1537,
 } as const;
 
-/** Every priority at which rules of ours may stand; nothing is pruned outside. */
+/** Every priority of our rules; rules with another priority are never deleted. */
 export const OUR_PRIORITIES: readonly number[] = [...new Set<number>(Object.values(PRIORITY))];
 
 /** RT_TABLE_MAIN. @see uapi/linux/rtnetlink.h */
@@ -33,10 +40,13 @@ export const TABLE_MAIN = 254;
 /** compact: the table of all Pod host routes. */
 export const TABLE_POD_ROUTES = 3999;
 
-/** Link group of the links beside whole ENIs. No ENI's table, and no ENI's mark. */
+/** Link group of the side links of exclusive ENIs. It is neither an ENI's table nor its mark. */
 export const DIRECT_LINK_GROUP = 3998;
 
-/** An ENI's table is this plus the interface index of its first set-up, kept for the ENI's life. Below 2006 tables are Cilium's. */
+/**
+ * An ENI's table is this plus the interface index of its first set-up; it stays the same for the ENI's lifetime. Tables
+ * below 2006 are Cilium's.
+ */
 export const TABLE_ENI_BASE = 4000;
 
 /** Connection and packet mark of what came in by the primary interface; one bit. */
@@ -45,19 +55,25 @@ export const NODEPORT_MARK = 0x80;
 /** The bits of the packet mark that hold an ENI's slot. */
 export const DEFAULT_ENI_MARK_MASK = 0x00ff0000;
 
-/** kube-proxy's mark bits (0x4000 masquerade, 0x8000 drop): an ENI mask must leave them alone. */
+/** kube-proxy's mark bits (0x4000 masquerade, 0x8000 drop): an ENI mask must not use them. */
 export const KUBE_PROXY_MARKS = 0xc000;
 
 /** Slots of ENIs on one node; 0 is "no ENI". More ENIs than this fit no instance type. */
 export const MAX_ENI_SLOT = 255;
 
-/** The Pod's IPv4 gateway: a permanent neighbour with the host veth's MAC; nobody owns the address, nobody is asked by ARP. */
+/**
+ * The Pod's IPv4 gateway: a permanent neighbour with the host veth's MAC. No interface has the address, and no ARP
+ * request is sent for it.
+ */
 export const POD_GATEWAY_IPV4 = '169.254.1.1';
 
 /** The Pod's IPv6 gateway, likewise. */
 export const POD_GATEWAY_IPV6 = 'fe80::1';
 
-/** Link-local IPv4: what the cloud serves there (metadata, registries, the API server) a Pod with a whole ENI reaches through the node. */
+/**
+ * Link-local IPv4: a Pod with an exclusive ENI reaches the cloud's services there (metadata, registries, the API
+ * server) through the node.
+ */
 export const LINK_LOCAL_IPV4 = '169.254.0.0/16';
 
 /** Name of our one nftables table, family inet. */

@@ -8,16 +8,17 @@ import type { ObservedHost, ObservedNft, ObservedRoute } from './observed.ts';
 import { toAddress, toLink, toRoute, toRule } from './to-state.ts';
 
 /**
- * Reads all that `desired` speaks of, all that is ours besides, and what is foreign in our tables. Changes nothing.
+ * Reads everything that `desired` mentions, everything else of ours, and foreign objects in our tables. Changes
+ * nothing.
  * @throws NetlinkError, SysctlError, NftError
  */
 export async function observeHost(kernel: Kernel, desired: HostState): Promise<ObservedHost> {
-  // nft first: it takes milliseconds, and the rest should be as fresh as it can be when operations follow.
+  // nft first: it takes milliseconds, and the rest should be as recent as possible when operations follow.
   const nft = desired.nft === undefined ? {} : await observeNft(kernel, desired.nft.text);
   return { ...observeNetns(kernel, desired), nft };
 }
 
-/** As `observeHost` without nftables, for a Pod's namespace or where only routing matters. Synchronous. */
+/** As `observeHost` without nftables, for a Pod's namespace or when only routing matters. Synchronous. */
 export function observeNetns(kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>, desired: NetState): ObservedHost {
   const { rtnetlink, sysctl } = kernel;
   const families = sysctl.find(disableIpv6('all')) === undefined ? [AF_INET] : [AF_INET, AF_INET6];
@@ -41,7 +42,7 @@ export function observeNetns(kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>, desir
   };
 }
 
-/** Compares our nftables table with the one that `text` makes. */
+/** Compares the project's nftables table with the one that `text` defines. */
 export async function observeNft(kernel: Pick<Kernel, 'nft'>, text: string): Promise<ObservedNft> {
   const [listing, wanted] = await Promise.all([kernel.nft.read(), kernel.nft.canonical(text)]);
   if (listing === undefined) return {};
@@ -57,7 +58,8 @@ function observeRoutes(
 ): readonly ObservedRoute[] {
   const wanted = new Set(desired.routes.map(routeKey));
   const tables = new Set([...desired.routes, ...desired.rules].map(({ table }) => table));
-  // Ours wherever they are; foreign ones in our tables; and of main, which may be large, only those at the place of one of ours.
+  // Ours in any table; foreign ones in our tables; in main, which may be large, only those with the same key as one of
+  // ours.
   const ours = rtnetlink.route.list({ family, protocol: RTPROT_TKE_ENI }).map((message) => toRoute(message, nameOf));
   const foreign = [...tables].flatMap((table) =>
     rtnetlink.route

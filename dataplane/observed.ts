@@ -1,16 +1,19 @@
 import type { AddressState, NeighState, RouteState, RuleState } from './desired.ts';
 
-/** What the kernel says besides the fields that we compare. */
+/** What the kernel reports besides the fields that are compared. */
 export type Ownership = {
-  /** rtm_protocol or FRA_PROTOCOL; 0 where the kernel does not tell. */
+  /** rtm_protocol or FRA_PROTOCOL; 0 when the kernel does not report it. */
   readonly protocol: number;
   /** The object as ip(8) would show it, for messages. */
   readonly shown: string;
-  /** True when it has selectors or properties that our state cannot express, so it is none that we wrote. */
+  /**
+   * True when it has selectors or properties that the state types cannot express, so it was not written by this
+   * project.
+   */
   readonly isExotic: boolean;
 };
 
-/** A link that is there. */
+/** An observed link. */
 export type ObservedLink = {
   readonly ifindex: number;
   readonly ifname: string;
@@ -22,21 +25,21 @@ export type ObservedLink = {
   readonly ifalias?: string;
 };
 
-/** A route that is there. */
+/** An observed route. */
 export type ObservedRoute = RouteState & Ownership;
 
-/** A rule that is there. */
+/** An observed rule. */
 export type ObservedRule = RuleState & Ownership;
 
-/** Our nftables table as it is. */
+/** The observed nftables table. */
 export type ObservedNft = {
-  /** The desired text, if what is loaded is exactly what this text makes; otherwise absent. */
+  /** The desired text, if what is loaded is exactly what this text defines; otherwise absent. */
   readonly text?: string;
   /** What is loaded, as commands that would load it again; absent when there is no table. */
   readonly restore?: string;
 };
 
-/** What is there of all that a desired state speaks of, and all of ours besides. */
+/** The observed state of everything that a desired state mentions, and of everything else of ours. */
 export type ObservedHost = {
   readonly links: readonly ObservedLink[];
   readonly addresses: readonly AddressState[];

@@ -9,7 +9,7 @@ import { RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
 /** Properties of a link that operations change. */
 export type LinkProperties = { readonly up?: boolean; readonly mtu?: number; readonly group?: number };
 
-/** One change of the kernel, as data. It carries what it replaces, so that it can be taken back. */
+/** One change of the kernel, as data. It contains the previous value, so that it can be undone. */
 export type Operation =
   | { readonly kind: 'set-sysctl'; readonly key: SysctlKey; readonly value: string; readonly before: string }
   | {
@@ -27,7 +27,7 @@ export type Operation =
   | { readonly kind: 'delete-neigh'; readonly neigh: NeighState }
   | { readonly kind: 'load-nft'; readonly commands: string; readonly before?: string };
 
-/** Returns the operation that takes `operation` back. */
+/** Returns the operation that undoes `operation`. */
 export function inverseOf(operation: Operation): Operation {
   switch (operation.kind) {
     case 'set-sysctl':
@@ -59,7 +59,7 @@ export function inverseOf(operation: Operation): Operation {
   }
 }
 
-/** Renders the line that does the same by hand: `ip …`, `sysctl …` or `nft …`. */
+/** Renders the equivalent shell command: `ip …`, `sysctl …` or `nft …`. */
 export function renderOperation(operation: Operation): string {
   switch (operation.kind) {
     case 'set-sysctl':
@@ -87,7 +87,7 @@ export function renderOperation(operation: Operation): string {
   }
 }
 
-/** Renders a route the way ip(8) takes it. */
+/** Renders a route in the syntax of ip(8). */
 export function renderRoute(route: RouteState, protocol: number = RTPROT_TKE_ENI): string {
   return [
     prefixLength(route.dst) === 0 ? 'default' : route.dst,
@@ -101,7 +101,7 @@ export function renderRoute(route: RouteState, protocol: number = RTPROT_TKE_ENI
   ].join(' ');
 }
 
-/** Renders a rule the way ip(8) takes it. */
+/** Renders a rule in the syntax of ip(8). */
 export function renderRule(rule: RuleState, protocol: number = RTPROT_TKE_ENI): string {
   return [
     `pref ${rule.priority}`,

@@ -12,9 +12,9 @@ const LOOPBACK_IFINDEX = 1;
 export type DirectEnds = { readonly nic: number; readonly side: number };
 
 /**
- * Plans one Pod that has an ENI as a whole, both sides. The VPC is reached by the ENI; the node, the node's Services and
- * link-local addresses by the link beside it, with the Pod's own address. So kube-proxy's rules hold for the Pod, and
- * probes get an answer that the VPC needs not know of.
+ * Plans both sides of a Pod with an exclusive ENI. It reaches the VPC through the ENI; the node, the node's Services
+ * and link-local addresses through the side link, with the Pod's own address. So kube-proxy's rules apply to the Pod,
+ * and replies to probes do not pass the VPC.
  * @param ends absent: the Pod's side is empty.
  */
 export function planDirectPod(node: NodeNetwork, pod: PodNetwork, ends?: DirectEnds): PodPlan {
@@ -35,9 +35,10 @@ function hostSide(node: NodeNetwork, pod: PodNetwork, ips: readonly string[]): H
       ifindex === undefined
         ? []
         : ips.map((ip) => ({ ...hostRoute(node, ip, ifindex, ifname), ...prefsrcFor(node, ip) })),
-    // The address is on the Pod's other interface, and an IPv6 host answers for an address on its own interface alone.
+    // The address is on the Pod's other interface, and an IPv6 host answers neighbour requests only for addresses of
+    // the same interface.
     neighs: ifindex === undefined ? [] : ips.map((dst) => ({ ifindex, ifname, dst, lladdr: pod.podVeth.mac })),
-    // Other Pods of the node look up their ENI's table before main. What this Pod sends by here is for main anyway.
+    // Other Pods of the node look up their ENI's table before main. Packets from the side link are for main only.
     rules:
       node.ruleMode === 'per-pod'
         ? ips.map((ip) => ({
@@ -50,7 +51,10 @@ function hostSide(node: NodeNetwork, pod: PodNetwork, ips: readonly string[]): H
   };
 }
 
-/** The Pod answers to the primary interface's addresses by this link; to an ENI's own address, which IPv6 may choose, it would not. */
+/**
+ * Returns the source address for the route to a Pod. Over the side link the Pod answers only to the primary interface's
+ * addresses; for IPv6 the kernel might select the address of an ENI.
+ */
 function prefsrcFor(node: NodeNetwork, ip: string): { readonly prefsrc?: string } {
   const [prefsrc] = node.primary.addresses.filter((one) => familyOf(one) === familyOf(ip) && !isLinkLocal(one));
   return prefsrc === undefined ? {} : { prefsrc: canonicalAddress(prefsrc) };
@@ -70,7 +74,7 @@ function podSide(node: NodeNetwork, pod: PodNetwork, nic: DirectNic, ends: Direc
     addresses: addresses.map(({ ip, prefixLength }) => ({
       ifindex: ends.nic,
       ifname: nicName,
-      // An IPv6 neighbour in the subnet is reached by the gateway alone, as everywhere in the cloud.
+      // An IPv6 neighbour in the subnet is only reachable through the gateway, as everywhere in the cloud.
       prefix: familyOf(ip) === 4 ? `${ip}/${prefixLength}` : hostPrefix(ip),
     })),
     routes: addresses.flatMap(({ ip, gateway }) => [
@@ -97,7 +101,7 @@ function nicRoutes(oif: number, oifname: string, gateway: string): readonly Rout
   const family = familyOf(gateway);
   const common = { table: TABLE_MAIN, oif, oifname };
   const byDefault: RouteState = { ...common, dst: anyPrefix(family), gateway };
-  // The IPv4 address has made the subnet's route; a link-local gateway is on each link by nature.
+  // The IPv4 address has created the subnet's route; a link-local gateway is reachable on each link.
   if (family === 4 || gateway.startsWith('fe80:')) return [byDefault];
   return [{ ...common, dst: hostPrefix(gateway) }, byDefault];
 }
@@ -115,7 +119,7 @@ function sideRoutes(
   return [...toGateway, ...sideDestinations(node, family).map((dst): RouteState => ({ ...common, dst, gateway }))];
 }
 
-/** What a Pod with a whole ENI reaches through its node, besides the gateway itself. */
+/** Returns what a Pod with an exclusive ENI reaches through its node, besides the gateway. */
 function sideDestinations(node: NodeNetwork, family: Family): readonly string[] {
   const prefixes = [
     ...node.primary.addresses.filter((address) => !isLinkLocal(address)).map(hostPrefix),
@@ -129,8 +133,9 @@ function isLinkLocal(address: string): boolean {
   return address.toLowerCase().startsWith('fe80:');
 }
 
-// Off beside the ENI: questions of other Pods of the node come in there, and are answered by the ENI. Loose would not do, for
-// on an interface without an address of its own the kernel treats it like strict; and the larger of `all` and this one counts.
+// rp_filter is off on the side link: requests of other Pods of the node come in there, and the replies leave by the
+// ENI. Loose mode would not help: on an interface without an address the kernel treats it like strict; and the larger
+// value of `all` and the interface applies.
 function podSysctls({ key, podVeth, disableIpv6: isIpv6Off }: PodNetwork, families: readonly Family[]) {
   const names = [key.ifName, podVeth.name];
   const loose = [

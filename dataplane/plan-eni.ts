@@ -8,9 +8,10 @@ import { PRIORITY } from './numbers.ts';
 /**
  * Plans one shared ENI: its link, its primary address as /32 or /128, its table and its rules.
  *
- * The address is no ornament. A device without any IPv4 address drops, under loose rp_filter, all that comes in; the node's ARP
- * request for the gateway would show another interface's address; masqueraded Pod traffic would take the primary's, which the VPC
- * drops on this port. /32 makes no connected route, so main never sends the subnet's traffic out of the ENI.
+ * The address is required for three reasons. A device without any IPv4 address drops, under loose rp_filter, everything
+ * that comes in. The node's ARP request for the gateway would contain another interface's address. Masqueraded Pod
+ * traffic would get the primary's address, which the VPC drops on this port. A /32 makes no connected route, so main
+ * never routes the subnet through the ENI.
  */
 export function planEni(node: NodeNetwork, eni: EniNetwork): HostState {
   return {
@@ -27,8 +28,8 @@ function eniRoutes(eni: EniNetwork, gateway: string): readonly RouteState[] {
   const family = familyOf(gateway);
   const common = { table: eni.table, oif: eni.ifindex, oifname: eni.ifname };
   const viaGateway: RouteState = { ...common, dst: anyPrefix(family), gateway };
-  // The gateway is in no connected route. Its own comes first, or the kernel refuses the default: "Nexthop has invalid gateway".
-  // A link-local one is on each link by nature.
+  // No connected route contains the gateway. Its own route comes first, or the kernel refuses the default route:
+  // "Nexthop has invalid gateway". A link-local gateway is reachable on each link.
   if (gateway.startsWith('fe80:')) return [viaGateway];
   const toGateway: RouteState = {
     ...common,
@@ -57,7 +58,7 @@ function eniSysctls(node: NodeNetwork, eni: EniNetwork): readonly SysctlState[] 
   const hasIpv6 = eni.addresses.some(({ ip }) => familyOf(ip) === 6);
   return [
     { key: rpFilter(eni.ifname), value: node.rpFilterMode === 'product' ? '0' : '2' },
-    // A router advertisement in the ENI's subnet must not put a default route by this ENI into main.
+    // A router advertisement in the ENI's subnet must not add a default route through this ENI to main.
     { key: acceptRa(eni.ifname), value: '0', isOptional: true },
     ...(hasIpv6 ? [{ key: disableIpv6(eni.ifname), value: '0' }] : []),
   ];

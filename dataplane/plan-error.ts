@@ -1,4 +1,4 @@
-/** Reports input from which no correct state can be planned; `faults` names each thing that is wrong. */
+/** Input from which no correct state can be planned; `faults` names each fault. */
 export class PlanError extends Error {
   readonly code = 'INVALID_NETWORK';
   readonly faults: readonly string[];

@@ -5,7 +5,10 @@ import type { EniNetwork, NodeNetwork } from './network.ts';
 import { nftTable } from './nft-table.ts';
 import { NODEPORT_MARK, PRIORITY, TABLE_MAIN, TABLE_POD_ROUTES } from './numbers.ts';
 
-/** Plans what a node wants whatever Pods it has: settings, the rules that stand once, and the nftables table of all its ENIs. */
+/**
+ * Plans what a node needs independently of its Pods: settings, the rules that exist once, and the nftables table of all
+ * its ENIs.
+ */
 export function planHost(node: NodeNetwork, enis: readonly EniNetwork[]): HostState {
   return {
     ...EMPTY_STATE,
@@ -21,7 +24,8 @@ function hostSysctls(node: NodeNetwork): readonly SysctlState[] {
   return [
     { key: ipForward(), value: '1' },
     ...(isProduct ? [{ key: rpFilter('all'), value: '0' }] : []),
-    // The effective value is max(all, interface). Loose, because a Pod's answers may come in by the primary and leave by an ENI.
+    // The effective value is max(all, interface). Loose, because packets may come in by one of these interfaces while
+    // the route to their source leaves by another.
     { key: rpFilter(ifname), value: isProduct ? '0' : '2' },
     ...(node.families.includes(6) ? ipv6Sysctls(ifname) : []),
   ];
@@ -29,8 +33,9 @@ function hostSysctls(node: NodeNetwork): readonly SysctlState[] {
 
 function ipv6Sysctls(primary: string): readonly SysctlState[] {
   return [
-    // A forwarding host ignores RAs where accept_ra is 1, and drops the default route it has from one: a node that lives by RAs
-    // would lose the world. So 1 becomes 2 ("even when forwarding") first; a node that wants no RAs keeps its 0.
+    // A forwarding host ignores RAs where accept_ra is 1, and drops a default route that came from one: a node that
+    // depends on RAs would lose its connectivity. So 1 becomes 2 ("even when forwarding") first; a node that accepts no
+    // RAs keeps its 0.
     { key: acceptRa(primary), value: '2', replaces: '1', isOptional: true },
     { key: forwarding(6, 'all'), value: '1' },
   ];
@@ -47,7 +52,8 @@ function hostRules(node: NodeNetwork): readonly RuleState[] {
   ];
 }
 
-// One rule serves both: answers of NodePort connections, and, with `--egress=node`, what is bound for beyond the VPC.
+// One rule serves both: replies of NodePort connections and, with `--egress=node`, packets to addresses outside the
+// VPC.
 function needsPrimaryMark(node: NodeNetwork): boolean {
   return node.nftables !== false && (node.nodePort || node.egress === 'node' || node.hasDirect === true);
 }

@@ -8,7 +8,10 @@ import { PlanError } from './plan-error.ts';
 import { planHost } from './plan-host.ts';
 import { planPod } from './plan-pod.ts';
 
-/** An interface name that nft(8) reads as that name: it has no escapes in strings, and a final `*` matches others too. */
+/**
+ * Interface names that nft(8) reads literally: its strings have no escapes, and a final `*` would match other names
+ * too.
+ */
 const NFT_IFNAME = /^[A-Za-z0-9_.@+=-]+$/;
 
 /**
@@ -25,7 +28,7 @@ export function planNode(node: NodeNetwork, enis: readonly EniNetwork[], pods: r
   );
 }
 
-/** Returns each reason why this input has no plan; empty when it has one. */
+/** Returns every reason why this input has no plan; empty when it has one. */
 function networkFaults(node: NodeNetwork, enis: readonly EniNetwork[], pods: readonly PodNetwork[]): readonly string[] {
   const tables = new Set(enis.map((eni) => eni.table));
   return [

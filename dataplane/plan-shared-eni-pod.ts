@@ -14,11 +14,12 @@ import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6, PRIORITY, TABLE_MAIN, TABLE_POD_ROU
 /** Interface index of `lo` in every network namespace. */
 const LOOPBACK_IFINDEX = 1;
 
-/** A Pod's two sides. */
+/** The two sides of a Pod. */
 export type PodPlan = { readonly host: HostState; readonly pod: PodState };
 
 /**
- * Plans one Pod on a shared ENI, both sides. A side whose link is not made yet (no ifindex) has neither links nor routes.
+ * Plans both sides of a Pod on a shared ENI. A side whose link does not exist yet (no ifindex) has neither links nor
+ * routes.
  * @param podIfindex index of the Pod's interface in its own namespace, once it is known
  */
 export function planSharedEniPod(node: NodeNetwork, pod: PodNetwork, podIfindex?: number): PodPlan {
@@ -32,14 +33,14 @@ function hostSide(node: NodeNetwork, pod: PodNetwork, ips: readonly string[]): H
   return {
     ...EMPTY_STATE,
     sysctls: hostVethSysctls(ifname, ips),
-    // In both modes the group is the ENI's table: it is what the nftables table knows the Pod's ENI by.
+    // In both modes the group is the ENI's table: by it the nftables table finds the Pod's ENI.
     links: ifindex === undefined ? [] : [{ ifindex, ifname, mtu: pod.mtu, up: true, group: pod.eniTable }],
     routes: ifindex === undefined ? [] : ips.map((ip) => hostRoute(node, ip, ifindex, ifname)),
     rules: node.ruleMode === 'per-pod' ? perPodRules(pod, ips) : [],
   };
 }
 
-/** Plans the route by which the host reaches a Pod's address. */
+/** Plans the route through which the host reaches a Pod's address. */
 export function hostRoute(node: NodeNetwork, ip: string, oif: number, oifname: string): RouteState {
   const table = node.ruleMode === 'compact' ? TABLE_POD_ROUTES : TABLE_MAIN;
   return { table, dst: hostPrefix(ip), oif, oifname, ...(familyOf(ip) === 4 ? { scope: 'link' as const } : {}) };
@@ -55,15 +56,15 @@ function perPodRules(pod: PodNetwork, ips: readonly string[]): readonly RuleStat
 /** Plans the settings of a Pod's host end. */
 export function hostVethSysctls(ifname: string, ips: readonly string[]): readonly SysctlState[] {
   return [
-    // Strict: a Pod cannot use an address that is not routed to its veth. This holds under any `all` as long as the veth has no
-    // IPv4 address of its own: on such a device the kernel treats loose like strict. Never give it one.
+    // Strict: a Pod cannot use an address that is not routed to its veth. This holds with any value of `all` as long as
+    // the veth has no IPv4 address of its own: on such a device the kernel treats loose like strict. Never add one.
     { key: rpFilter(ifname), value: '1' },
     // A Pod that sends router advertisements must not become the node's default router.
     { key: acceptRa(ifname), value: '0', isOptional: true },
     ...(hasFamily(ips, 6)
       ? [
           { key: disableIpv6(ifname), value: '0' },
-          // The link-local address is the source of our neighbour solicitations; without this it is unusable for a second.
+          // The link-local address is the source of neighbour solicitations; without this it is unusable for a second.
           { key: acceptDad(ifname), value: '0' },
           { key: forwarding(6, ifname), value: '1' },
         ]

@@ -11,7 +11,7 @@ import { type Family, familyOf, prefixLength } from './ip-prefix.ts';
 import { RTPROT_TKE_ENI } from './numbers.ts';
 import type { Operation } from './operation.ts';
 
-/** Translates an operation to the netlink request that does it; undefined for what goes another way (sysctl, nft). Pure. */
+/** Translates an operation to its netlink request; undefined for operations of another kind (sysctl, nft). */
 export function toRequest(operation: Operation): Request | undefined {
   switch (operation.kind) {
     case 'set-link':
@@ -75,7 +75,7 @@ export function addressSpec({ ifindex, prefix }: AddressState): AddressSpec {
   return { ifindex, address, prefixlen: prefixLength(prefix), ...flags };
 }
 
-/** Translates a neighbour; it is permanent. */
+/** Translates a permanent neighbour. */
 export function neighSpec({ ifindex, dst, lladdr }: NeighState): NeighSpec {
   return { ifindex, dst, lladdr };
 }

@@ -11,10 +11,10 @@ import { anyPrefix, type Family } from './ip-prefix.ts';
 import type { ObservedLink, ObservedRoute, ObservedRule } from './observed.ts';
 import { renderRoute, renderRule } from './operation.ts';
 
-/** IP6_RT_PRIO_USER: what the kernel gives an IPv6 route that asks for no metric. @see uapi/linux/ipv6_route.h */
+/** IP6_RT_PRIO_USER: the kernel's metric of an IPv6 route without one. @see uapi/linux/ipv6_route.h */
 const IPV6_DEFAULT_METRIC = 1024;
 
-/** Translates what the kernel says of a link. Pure. */
+/** Translates the kernel's message about a link. */
 export function toLink(message: LinkMessage): ObservedLink {
   const { ifindex, ifname, mtu, group, address, kind, ifalias } = message;
   return {
@@ -29,13 +29,13 @@ export function toLink(message: LinkMessage): ObservedLink {
   };
 }
 
-/** Translates what the kernel says of an address. Pure. */
+/** Translates the kernel's message about an address. */
 export function toAddress(message: AddressMessage, nameOf: (ifindex: number) => string): AddressState {
   const address = message.local ?? message.address ?? '';
   return { ifindex: message.ifindex, ifname: nameOf(message.ifindex), prefix: `${address}/${message.prefixlen}` };
 }
 
-/** Translates what the kernel says of a route. Pure. */
+/** Translates the kernel's message about a route. */
 export function toRoute(message: RouteMessage, nameOf: (ifindex: number) => string): ObservedRoute {
   const family = familyOfMessage(message.family);
   const { oif = 0, gateway, prefsrc, priority = 0 } = message;
@@ -58,7 +58,7 @@ export function toRoute(message: RouteMessage, nameOf: (ifindex: number) => stri
   };
 }
 
-/** Translates what the kernel says of a rule. Pure. */
+/** Translates the kernel's message about a rule. */
 export function toRule(message: RuleMessage): ObservedRule {
   const { src, dst, fwmark, fwmask, protocol = 0 } = message;
   const rule: RuleState = {

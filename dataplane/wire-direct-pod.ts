@@ -1,5 +1,4 @@
 import type { Netns } from '../netlink/netns.ts';
-import type { Request } from '../netlink/request.ts';
 import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
 import { UndoStack } from '../runtime/undo-stack.ts';
 import { openSysctl } from '../sysctl/sysctl.ts';
@@ -8,17 +7,17 @@ import type { Kernel } from './kernel.ts';
 import { makeVeth } from './make-veth.ts';
 import type { NodeNetwork, PodNetwork } from './network.ts';
 import { type DirectEnds, planDirectPod } from './plan-direct-pod.ts';
-import { neighSpec } from './to-request.ts';
 import { type UnwiredPod, unwirePod } from './unwire-pod.ts';
 import { WireError } from './wire-error.ts';
-import { addHostSide, addPodSide, type PodWiring, setSysctls, toWireError, type WiredPod } from './wire-pod.ts';
+import { doPhases, type PodWiring, toWireError, type WiredPod } from './wire-pod.ts';
+import { wiringPhases } from './wiring-steps.ts';
 
-/** As `WiredPod`, with both interfaces in the Pod. */
+/** As `WiredPod`, with the indexes of both interfaces in the Pod. */
 export type WiredDirectPod = WiredPod & { readonly ends: DirectEnds };
 
 /**
- * Gives a Pod an ENI as a whole: its interface, then the link beside it, settings, the Pod's side, the host's side. On any
- * failure what was made is taken back, and the interface with it.
+ * Wires a Pod with an exclusive ENI: its interface, then the side link, settings, the Pod's side, the host's side. On
+ * any failure everything is undone, and the interface is returned.
  * @throws WireError
  */
 export function wireDirectPod(
@@ -27,12 +26,12 @@ export function wireDirectPod(
   podNetns: Netns,
   { node, pod, fallbackName }: PodWiring,
 ): WiredDirectPod {
-  const { rtnetlink, sysctl } = kernel;
+  const { rtnetlink } = kernel;
   const undo = new UndoStack();
   try {
     const owned = ownedNic(pod);
     using inPod = openRtnetlinkIn(podNetns);
-    // Noted first: a move that failed half-way is taken back as well.
+    // Pushed first: a move that failed halfway is undone as well.
     undo.push(`interface of MAC ${owned.nic.mac}`, () => void returnNic(rtnetlink, hostNetns, podNetns, owned));
     const nic = lendNic(rtnetlink, inPod, podNetns, owned);
     const { ifindex, name } = makeVeth(rtnetlink, inPod, podNetns, { pod, fallbackName });
@@ -41,14 +40,9 @@ export function wireDirectPod(
     if (side === undefined) throw new WireError('LINK_GONE', `${pod.podVeth.name} vanished while it was being wired`);
     const ends = { nic, side };
     const plan = planDirectPod(node, { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } }, ends);
-    setSysctls(sysctl, plan.host.sysctls);
-    setSysctls(openSysctl(podNetns), plan.pod.sysctls);
-    addPodSide(inPod, plan.pod, pod.key.containerId);
-    const alias: Request = { object: 'link', verb: 'set', spec: { ifindex, ifalias: pod.alias } };
-    const neighs = plan.host.neighs.map(
-      (neigh): Request => ({ object: 'neigh', verb: 'replace', spec: neighSpec(neigh) }),
-    );
-    addHostSide(rtnetlink, plan.host, [alias, ...neighs], undo);
+    const alias = { ifindex, ifname: name, ifalias: pod.alias };
+    const sides = { host: kernel, pod: { rtnetlink: inPod, sysctl: openSysctl(podNetns) } };
+    doPhases(wiringPhases(plan, alias), { ...sides, containerId: pod.key.containerId }, undo);
     return { hostIfindex: ifindex, hostName: name, podIfindex: side, ends };
   } catch (cause) {
     const failures = undo.unwind();
@@ -58,13 +52,13 @@ export function wireDirectPod(
   }
 }
 
-/** As `UnwiredPod`; `nic` tells whether the interface is at rest in the host's namespace now. */
+/** As `UnwiredPod`; `nic` tells whether the interface is back and released in the host's namespace. */
 export type UnwiredDirectPod = UnwiredPod & { readonly nic: 'back' | 'missing' };
 
 /**
- * Takes an ENI back from a Pod: rules and routes, then the interface, by its MAC, from whichever of the two namespaces has
- * it; then the link beside it. Whatever is gone already is success. @throws NetlinkError
- * @param podNetns absent: it is gone.
+ * Unwires a Pod with an exclusive ENI: rules and routes, then the interface, by its MAC, from whichever of the two
+ * namespaces has it; then the side link. Objects that do not exist any more count as success. @throws NetlinkError
+ * @param podNetns absent: the namespace is deleted.
  */
 export function unwireDirectPod(
   kernel: Pick<Kernel, 'rtnetlink'>,
@@ -76,7 +70,7 @@ export function unwireDirectPod(
   try {
     return { ...unwired, nic: returnNic(kernel.rtnetlink, hostNetns, podNetns, ownedNic(pod)) };
   } catch (error) {
-    // Nobody else waits for it then.
+    // The caller gets this error and does not await `finished`, so mark its rejection as handled.
     unwired.finished.catch(() => {});
     throw error;
   }

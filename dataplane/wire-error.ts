@@ -1,14 +1,14 @@
 /**
- * Why a Pod could not be wired. IFNAME_TAKEN: its namespace has an interface of that name already. ROUTE_TAKEN: a foreign route stands
- * where the Pod's should. LINK_GONE: a link vanished while it was being wired.
- * NIC_MISSING: the interface of the ENI that the Pod should get is not in the host's namespace. KERNEL: the kernel refused a request.
+ * Why a Pod could not be wired. IFNAME_TAKEN: its namespace already has an interface of that name. ROUTE_TAKEN: there
+ * is a foreign route in place of the Pod's. LINK_GONE: a link vanished during the wiring. NIC_MISSING: the interface of
+ * the Pod's exclusive ENI is not in the host's namespace. KERNEL: the kernel refused a request.
  */
 export type WireErrorCode = 'IFNAME_TAKEN' | 'ROUTE_TAKEN' | 'LINK_GONE' | 'NIC_MISSING' | 'KERNEL';
 
-/** Reports a Pod that could not be wired; all that had been made for it is gone again, or named in `leftBehind`. */
+/** A Pod that could not be wired. Everything that had been made for it is undone, or named in `leftBehind`. */
 export class WireError extends Error {
   readonly code: WireErrorCode;
-  /** What could not be taken back. */
+  /** Names of the steps that could not be undone. */
   leftBehind: readonly string[] = [];
 
   constructor(code: WireErrorCode, message: string, cause?: unknown) {

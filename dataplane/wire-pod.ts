@@ -1,10 +1,9 @@
 import { isNetlinkError } from '../netlink/netlink-error.ts';
 import type { Netns } from '../netlink/netns.ts';
-import type { Request } from '../netlink/request.ts';
 import { openRtnetlinkIn, type Rtnetlink } from '../netlink/rtnetlink.ts';
 import { UndoStack } from '../runtime/undo-stack.ts';
 import { openSysctl, type Sysctl } from '../sysctl/sysctl.ts';
-import type { HostState, PodState, RouteState, SysctlState } from './desired.ts';
+import type { RouteState } from './desired.ts';
 import { familyOf } from './ip-prefix.ts';
 import type { Kernel } from './kernel.ts';
 import { makeVeth } from './make-veth.ts';
@@ -12,25 +11,26 @@ import type { NodeNetwork, PodNetwork } from './network.ts';
 import { RTPROT_TKE_ENI } from './numbers.ts';
 import { renderRoute } from './operation.ts';
 import { planSharedEniPod } from './plan-shared-eni-pod.ts';
-import { addressFamily, addressSpec, neighSpec, routeSpec, ruleSpec } from './to-request.ts';
+import { addressFamily, routeSpec, ruleSpec } from './to-request.ts';
 import { WireError } from './wire-error.ts';
+import { type NetlinkStep, toWiringRequest, type WiringPhase, type WiringStep, wiringPhases } from './wiring-steps.ts';
 
 /** One attachment to wire. */
 export type PodWiring = {
   readonly node: NodeNetwork;
   /** `hostVeth.ifindex` is not known yet. */
   readonly pod: PodNetwork;
-  /** Host veth name to take when another sandbox holds the wanted one: `hostVethFallbackName`. */
+  /** Host veth name to use when another sandbox has the wanted one: `hostVethFallbackName`. */
   readonly fallbackName: string;
 };
 
-/** What the lease must remember; 0 and '' for a Pod whose links are not ours. */
+/** What the lease has to store; 0 and '' for a Pod with foreign links. */
 export type WiredPod = { readonly hostIfindex: number; readonly hostName: string; readonly podIfindex: number };
 
 /**
- * Wires one Pod in 1 to 3 ms: links, then settings, then the Pod's side in one write, then the host's side in one write. The veth has
- * no carrier until the Pod's side is up, so no packet passes before the settings hold. nftables is not touched: the link group,
- * which the pair is born with, is all it needs. On any failure what was made is taken back.
+ * Wires one Pod in 1 to 3 ms: links, then settings, then the Pod's side in one write, then the host's side in one
+ * write. The veth has no carrier until the Pod's side is up, so no packet passes before the settings apply. nftables is
+ * not changed: the link group, which the pair is created with, is enough. On any failure everything is undone.
  * @throws WireError
  */
 export function wirePod(kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>, podNetns: Netns, wiring: PodWiring): WiredPod {
@@ -50,18 +50,19 @@ export function wirePod(kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>, podNetns: 
 type InPod = { readonly rtnetlink: Rtnetlink; readonly sysctl: Sysctl; readonly netns: Netns };
 
 function wireRules(rtnetlink: Rtnetlink, { node, pod }: PodWiring, undo: UndoStack): WiredPod {
-  addHostSide(rtnetlink, planSharedEniPod(node, pod).host, [], undo);
+  for (const { steps } of wiringPhases(planSharedEniPod(node, pod))) addHostSide(rtnetlink, netlinkSteps(steps), undo);
   return { hostIfindex: 0, hostName: '', podIfindex: 0 };
 }
 
 function wireLinks(
-  { rtnetlink, sysctl }: Pick<Kernel, 'rtnetlink' | 'sysctl'>,
+  kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>,
   inPod: InPod,
   { node, pod, fallbackName }: PodWiring,
   undo: UndoStack,
 ): WiredPod {
+  const { rtnetlink } = kernel;
   const { ifindex, name } = makeVeth(rtnetlink, inPod.rtnetlink, inPod.netns, { pod, fallbackName });
-  // The link's end takes its routes on both sides with it.
+  // Deleting the link deletes its routes on both sides.
   undo.push(`link ${name}`, () => rtnetlink.link.delete({ ifindex }));
   const podIfindex = inPod.rtnetlink.link.get({ ifname: pod.podVeth.name })?.ifindex;
   if (podIfindex === undefined) {
@@ -71,57 +72,56 @@ function wireLinks(
     );
   }
   const plan = planSharedEniPod(node, { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } }, podIfindex);
-  setSysctls(sysctl, plan.host.sysctls);
-  setSysctls(inPod.sysctl, plan.pod.sysctls);
-  addPodSide(inPod.rtnetlink, plan.pod, pod.key.containerId);
-  // The kernel does not take an alias with a new link.
-  const alias: Request = { object: 'link', verb: 'set', spec: { ifindex, ifalias: pod.alias } };
-  addHostSide(rtnetlink, plan.host, [alias], undo);
+  const alias = { ifindex, ifname: name, ifalias: pod.alias };
+  doPhases(wiringPhases(plan, alias), { host: kernel, pod: inPod, containerId: pod.key.containerId }, undo);
   return { hostIfindex: ifindex, hostName: name, podIfindex };
 }
 
-/** Writes settings in order. @throws SysctlError */
-export function setSysctls(sysctl: Sysctl, sysctls: readonly SysctlState[]): void {
-  if (sysctls.length === 0) return;
+/** The two sides of the Pod that is wired. */
+export type WiringSides = {
+  readonly host: Pick<Kernel, 'rtnetlink' | 'sysctl'>;
+  readonly pod: { readonly rtnetlink: Rtnetlink; readonly sysctl: Sysctl };
+  readonly containerId: string;
+};
+
+/** Does phases in their order. What it did on the host is pushed onto `undo`. @throws WireError, NetlinkError, SysctlError */
+export function doPhases(phases: readonly WiringPhase[], sides: WiringSides, undo: UndoStack): void {
+  for (const { side, steps } of phases) {
+    setSysctls(sides[side].sysctl, steps);
+    const requests = netlinkSteps(steps);
+    if (requests.length === 0) continue;
+    if (side === 'host') addHostSide(sides.host.rtnetlink, requests, undo);
+    else addPodSide(sides.pod.rtnetlink, requests, sides.containerId);
+  }
+}
+
+function setSysctls(sysctl: Sysctl, steps: readonly WiringStep[]): void {
+  const settings = steps.flatMap((step) => (step.kind === 'set-sysctl' ? [step.sysctl] : []));
+  if (settings.length === 0) return;
   sysctl.setAll(
-    sysctls.map(({ key, value, isOptional }) => ({ key, value, ...(isOptional === true && { isOptional }) })),
+    settings.map(({ key, value, isOptional }) => ({ key, value, ...(isOptional === true && { isOptional }) })),
   );
 }
 
-function podSide(plan: PodState): readonly Request[] {
-  return [
-    ...plan.links.map(
-      ({ ifindex, mtu }): Request => ({
-        object: 'link',
-        verb: 'set',
-        spec: { ifindex, up: true, ...(mtu !== undefined && { mtu }) },
-      }),
-    ),
-    ...plan.addresses.map((address): Request => ({ object: 'address', verb: 'add', spec: addressSpec(address) })),
-    ...plan.routes.map((route): Request => ({ object: 'route', verb: 'add', spec: routeSpec(route) })),
-    ...plan.neighs.map((neigh): Request => ({ object: 'neigh', verb: 'replace', spec: neighSpec(neigh) })),
-  ];
+function netlinkSteps(steps: readonly WiringStep[]): readonly NetlinkStep[] {
+  return steps.filter((step) => step.kind !== 'set-sysctl');
 }
 
-/**
- * Writes the host's side in one exchange, after `first`. Routes are added, not replaced: what stands there may be somebody
- * else's. @throws WireError, NetlinkError
- */
-export function addHostSide(rtnetlink: Rtnetlink, plan: HostState, first: readonly Request[], undo: UndoStack): void {
-  const rules = plan.rules.map((rule): Request => ({ object: 'rule', verb: 'add', spec: ruleSpec(rule) }));
-  const routes = plan.routes.map((route): Request => ({ object: 'route', verb: 'add', spec: routeSpec(route) }));
-  const outcomes = rtnetlink.execute([...first, ...routes, ...rules]);
-  // First note what was made, then look at what was not.
-  plan.rules.forEach((rule, at) => {
-    if (outcomes[first.length + routes.length + at]?.kind !== 'ok') return;
+/** Writes the host's side in one exchange. Routes are added, not replaced: an existing one may be foreign. */
+function addHostSide(rtnetlink: Rtnetlink, steps: readonly NetlinkStep[], undo: UndoStack): void {
+  const outcomes = rtnetlink.execute(steps.map(toWiringRequest));
+  // Record everything that was made before any error is thrown.
+  for (const [at, step] of steps.entries()) {
+    if (step.kind !== 'add-rule' || outcomes[at]?.kind !== 'ok') continue;
+    const { rule } = step;
     undo.push(`rule of ${rule.src ?? rule.dst}`, () => rtnetlink.rule.delete(ruleSpec(rule)));
-  });
+  }
   for (const [at, outcome] of outcomes.entries()) {
     if (outcome.kind !== 'error') continue;
-    // A rule that is there already is the very rule we want: all its fields are its identity.
+    // An existing equal rule is the wanted rule: all its fields are its identity.
     if (!isNetlinkError(outcome.error, 'EEXIST')) throw outcome.error;
-    const route = plan.routes[at - first.length];
-    if (route !== undefined) replaceOurRoute(rtnetlink, route);
+    const step = steps[at];
+    if (step?.kind === 'add-route') replaceOurRoute(rtnetlink, step.route);
   }
 }
 
@@ -139,13 +139,13 @@ function replaceOurRoute(rtnetlink: Rtnetlink, route: RouteState): void {
   rtnetlink.route.replace(routeSpec(route));
 }
 
-/** Writes the Pod's side in one exchange. @throws WireError, NetlinkError */
-export function addPodSide(rtnetlink: Rtnetlink, plan: PodState, containerId: string): void {
-  const firstRoute = plan.links.length + plan.addresses.length;
-  for (const [at, outcome] of rtnetlink.execute(podSide(plan)).entries()) {
+/** Writes the Pod's side in one exchange. */
+function addPodSide(rtnetlink: Rtnetlink, steps: readonly NetlinkStep[], containerId: string): void {
+  for (const [at, outcome] of rtnetlink.execute(steps.map(toWiringRequest)).entries()) {
     if (outcome.kind !== 'error') continue;
-    const route = plan.routes[at - firstRoute];
-    if (route === undefined || !isNetlinkError(outcome.error, 'EEXIST')) throw outcome.error;
+    const step = steps[at];
+    if (step?.kind !== 'add-route' || !isNetlinkError(outcome.error, 'EEXIST')) throw outcome.error;
+    const { route } = step;
     throw new WireError(
       'ROUTE_TAKEN',
       `the sandbox ${containerId} already leads ${route.dst} elsewhere, "${renderRoute(route)}" cannot be added; one sandbox takes one such interface`,
@@ -154,7 +154,7 @@ export function addPodSide(rtnetlink: Rtnetlink, plan: PodState, containerId: st
   }
 }
 
-/** Makes a WireError of whatever went wrong. */
+/** Converts any thrown value to a WireError. */
 export function toWireError(cause: unknown): WireError {
   if (cause instanceof WireError) return cause;
   return new WireError('KERNEL', cause instanceof Error ? cause.message : String(cause), cause);

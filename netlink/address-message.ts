@@ -31,11 +31,11 @@ export const ADDRESS = messageCodec('address', 8, {
   /** Metric of the prefix route. */
   priority: attribute(IFA_RT_PRIORITY, u32),
   protocol: attribute(IFA_PROTO, u8),
-  /** struct ifa_cacheinfo: seconds that are left, 2^32-1 for ever; times in hundredths of a second since boot. */
+  /** struct ifa_cacheinfo: seconds left, 2^32-1 for ever; times in hundredths of a second since boot. */
   cacheinfo: attribute(IFA_CACHEINFO, u32Struct('preferred', 'valid', 'created', 'updated')),
 });
 
-/** Address of an interface, as the kernel tells it. */
+/** Address of an interface, as the kernel reports it. */
 export type AddressMessage = MessageOf<typeof ADDRESS>;
 
 /** Address to add, replace or delete. @see ip-address(8) */

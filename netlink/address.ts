@@ -10,13 +10,13 @@ export type AddressFilter = { readonly ifindex?: number; readonly family?: numbe
 
 /** Addresses of the interfaces of one namespace. @see ip-address(8) */
 export type AddressService = {
-  /** @throws NetlinkError EEXIST, ENODEV */
+  /** Adds an address. @throws NetlinkError EEXIST, ENODEV */
   add(spec: AddressSpec): void;
   /** Adds or renews; idempotent. @throws NetlinkError ENODEV */
   replace(spec: AddressSpec): void;
-  /** @throws NetlinkError EADDRNOTAVAIL when it is not there */
+  /** Deletes an address. @throws NetlinkError EADDRNOTAVAIL when it does not exist */
   delete(spec: AddressSpec): void;
-  /** @throws NetlinkError */
+  /** Lists addresses. @throws NetlinkError */
   list(filter?: AddressFilter): readonly AddressMessage[];
 };
 
@@ -34,7 +34,7 @@ export function createAddressService(conn: Conn): AddressService {
         codec: ADDRESS,
         body: { family: family ?? AF_UNSPEC, ifindex: ifindex ?? 0 },
         fail: failureOf({ object: 'address', verb: 'list', spec: filter }),
-        // The interface is gone.
+        // The interface does not exist any more.
         emptyOn: [constants.errno.ENODEV],
       });
       return messages.filter(

@@ -7,19 +7,19 @@ import { NetlinkError } from './netlink-error.ts';
 /** Deletes links from the thread pool. */
 export type BackgroundDeletes = {
   delete(ifindex: number): Promise<void>;
-  /** Lets running deletions end, then closes their sockets; those not begun reject. */
+  /** Waits for running deletions, then closes their sockets; those not begun reject. */
   close(): void;
 };
 
 type Job = { readonly item: BatchItem; resolve(): void; reject(error: NetlinkError): void };
 
 /**
- * Sockets, and so pool threads, that deletions may occupy at once: two of the pool's four, so that file access goes
- * on during a burst. More are hardly faster, since the kernel takes its rtnl lock one by one.
+ * Most sockets, and so pool threads, that deletions use at once: two of the pool's four, so that file access continues
+ * during a burst. More would hardly be faster, because the kernel takes its rtnl lock one by one.
  */
 const LANES = 2;
 
-/** Makes the queue; sockets are opened when needed, in the namespace of `conn`. */
+/** Creates the queue; sockets are opened on demand, in the namespace of `conn`. */
 export function createBackgroundDeletes(conn: Conn): BackgroundDeletes {
   const waiting: Job[] = [];
   let lanes = 0;

@@ -24,8 +24,8 @@ export type BatchOutcome =
 const OK: BatchOutcome = Object.freeze({ kind: 'ok' });
 
 /**
- * Sends messages, many to a write, with an acknowledgement for the last of each write: the kernel reports errors
- * of all the others anyway, and goes on after them. Nothing is undone.
+ * Sends messages, many to a write, with an acknowledgement for the last of each write: the kernel reports errors of all
+ * the others anyway, and continues after them. Nothing is undone.
  * @throws NetlinkError when the exchange itself fails; what was done is then unknown
  */
 export function executeBatch(channel: Channel, items: readonly BatchItem[]): BatchOutcome[] {
@@ -42,17 +42,20 @@ export function executeBatch(channel: Channel, items: readonly BatchItem[]): Bat
   return outcomes;
 }
 
-/** Messages of one write: the first is `items[first]`, and so are its outcome and where it begins. */
+/** The messages of one write: `items[first]` and the following, with their outcomes and start positions. */
 type SentWrite = {
   readonly items: readonly BatchItem[];
   readonly outcomes: BatchOutcome[];
   readonly first: number;
   readonly starts: readonly number[];
-  /** Place, in the write, of the message that is acknowledged; -1 when none could be encoded. */
+  /** Index, in the write, of the message that is acknowledged; -1 when none could be encoded. */
   readonly last: number;
 };
 
-/** Fills the send buffer with the items that have no outcome yet, and gives each the one it has unless told otherwise. */
+/**
+ * Fills the send buffer with the items that have no outcome yet. Presets each to the outcome that holds unless the
+ * kernel reports an error.
+ */
 function encodeWrite(
   channel: Channel,
   items: readonly BatchItem[],
@@ -85,7 +88,7 @@ function encodeWrite(
   return { starts, last };
 }
 
-/** Reads until the last message of the write is answered for. */
+/** Reads until the last message of the write is acknowledged. */
 function receiveOutcomes(channel: Channel, asker: Asker, { items, outcomes, first, starts, last }: SentWrite): void {
   do {
     channel.next(asker);

@@ -1,12 +1,12 @@
 /**
- * Bytes seen as host-endian integers. Netlink is host-endian and 4-aligned, typed arrays are host-endian, so no
- * byte order appears in the code; only addresses and ports are big-endian, and they are read byte by byte.
+ * Bytes read as host-endian integers. Netlink is host-endian and 4-aligned, and so are typed arrays, so no byte order
+ * appears in the code. Only addresses and ports are big-endian; they are read byte by byte.
  */
 export class ByteView {
   readonly u8: Uint8Array;
   readonly u16: Uint16Array;
   readonly u32: Uint32Array;
-  /** Bytes that count; the arrays may be longer. */
+  /** Number of valid bytes; the arrays may be longer. */
   length: number;
 
   constructor(buffer: ArrayBufferLike, length: number) {

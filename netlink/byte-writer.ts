@@ -2,8 +2,8 @@ import { ByteView } from './byte-view.ts';
 import { NLA_HDRLEN } from './uapi/netlink.ts';
 
 /**
- * Appends netlink structures to one reusable buffer. Padding is written, never assumed: the buffer keeps the bytes of
- * earlier messages.
+ * Appends netlink structures to one reusable buffer. Padding is written explicitly, because the buffer contains the
+ * bytes of earlier messages.
  */
 export class ByteWriter {
   readonly view: ByteView;
@@ -16,7 +16,7 @@ export class ByteWriter {
     this.capacity = capacity;
   }
 
-  /** Starts over; what was written before is gone. */
+  /** Starts again; earlier content is discarded. */
   reset(): void {
     this.position = 0;
   }
@@ -40,7 +40,7 @@ export class ByteWriter {
   zeros(count: number): number {
     const start = this.reserve(count);
     const { u8 } = this.view;
-    // A loop, since `fill` costs more than a dozen bytes do.
+    // A loop, because `fill` costs more than it for a dozen bytes.
     for (let at = start; at < start + count; at++) {
       u8[at] = 0;
     }

@@ -8,35 +8,35 @@ import type { NetlinkSocket } from './socket.ts';
 import { NLMSG_HDRLEN } from './uapi/netlink.ts';
 
 const SEND_BUFFER_BYTES = 256 * 1024;
-/** Dumps come in pieces of at most 32 KiB; a read with too small a buffer would lose the rest without a word. */
+/** Dumps come in pieces of at most 32 KiB; a read into a smaller buffer would silently lose the rest. */
 const RECEIVE_BUFFER_BYTES = 256 * 1024;
-/** Datagrams to skip while waiting for one answer: leftovers of an aborted exchange, never many. */
+/** Most datagrams to skip during the wait for one answer: leftovers of an aborted exchange, never many. */
 const MAX_STALE_DATAGRAMS = 4096;
 const LAST_SEQ = 0xffff_0000;
 
 /** Shared by all connections of the process: the core is synchronous, nothing interleaves between fill and use. */
 export const sendBuffer = new ByteWriter(SEND_BUFFER_BYTES);
-/** Shared like `sendBuffer`; what is in it counts until the next read of any connection. */
+/** Shared like `sendBuffer`; its content is valid until the next read of any connection. */
 export const receiveBuffer = new ByteView(new ArrayBuffer(RECEIVE_BUFFER_BYTES), RECEIVE_BUFFER_BYTES);
 
-/** Whoever an exchange is for. */
+/** The request that an exchange is for. */
 export type Asker = {
-  /** Says which request an error belongs to; called only when one occurs. */
+  /** Names the operation and the request of an error; called only when one occurs. */
   fail(): { readonly op: string; readonly request: string };
 };
 
 /**
- * One exchange after another on one socket: `begin`, fill `sendBuffer`, `send`, then `next` for each answer. What fails
- * is over: the socket is replaced, so that late answers find nobody.
+ * Runs one exchange after another on one socket: `begin`, fill `sendBuffer`, `send`, then `next` for each answer. After
+ * a failure the socket is replaced, so that late answers cannot be mistaken for others.
  */
 export class Channel {
-  /** Type of the message that `next` came to. */
+  /** Type of the message that `next` read. */
   type = 0;
   /** Where that message begins in `receiveBuffer`. */
   start = 0;
   /** Where that message ends, padding not included. */
   end = 0;
-  /** Which request of this exchange it answers: 0 for the first. */
+  /** Index of the request of this exchange that it answers: 0 for the first. */
   index = 0;
   /** Datagrams read in this exchange. */
   datagrams = 0;
@@ -74,7 +74,9 @@ export class Channel {
     }
   }
 
-  /** Begins an exchange of up to `count` requests and empties the send buffer. @returns the sequence number of the first */
+  /**
+   * Begins an exchange of up to `count` requests and empties the send buffer. @returns the sequence number of the first
+   */
   begin(count: number): number {
     const first = this.#lastSeq >= LAST_SEQ ? 1 : this.#lastSeq + 1;
     this.#firstSeq = first;
@@ -97,8 +99,9 @@ export class Channel {
   }
 
   /**
-   * Sends what is in the send buffer from the thread pool: the kernel does its work inside the write. No other exchange
-   * may begin here until the promise settles; the send buffer then has the request again. Rejects with NetlinkError.
+   * Sends the content of the send buffer from the thread pool: the kernel does its work inside the write. No other
+   * exchange may begin here until the promise settles; the send buffer then has the request again. Rejects with
+   * NetlinkError.
    */
   async sendInBackground(asker: Asker): Promise<void> {
     this.#assertOpen(asker);
@@ -108,12 +111,12 @@ export class Channel {
     } catch (error) {
       throw this.#brokenBy(error, asker);
     }
-    // Others have used the buffer meanwhile; an error is explained with what was sent.
+    // Others have used the buffer meanwhile; errors are explained with the request that was sent.
     sendBuffer.reset();
     sendBuffer.bytes(bytes);
   }
 
-  /** Goes on to the next message of this exchange, and waits for it if need be. @throws NetlinkError */
+  /** Advances to the next message of this exchange, and waits for it if necessary. @throws NetlinkError */
   next(asker: Asker): void {
     for (let stale = 0; stale <= MAX_STALE_DATAGRAMS; stale++) {
       while (this.#next + NLMSG_HDRLEN <= this.#length) {
@@ -128,7 +131,9 @@ export class Channel {
     throw this.broken(asker, 'no answer among many');
   }
 
-  /** Passes over one message. @returns whether it is ours: not one for others, nor for a request that was given up */
+  /**
+   * Skips one message. @returns whether it belongs to this exchange: not to another socket, nor to an abandoned request
+   */
   #step(asker: Asker): boolean {
     const start = this.#next;
     const length = receiveBuffer.readU32(start);
@@ -160,7 +165,7 @@ export class Channel {
     }
   }
 
-  /** Ends the exchange for an answer that is none, and makes the error to throw. */
+  /** Ends the exchange after a malformed answer, and builds the error to throw. */
   broken(asker: Asker, detail: string, cause?: CodecError): NetlinkError {
     return this.#fail(asker, constants.errno.EBADMSG, detail, cause);
   }
@@ -172,14 +177,15 @@ export class Channel {
     throw cause;
   }
 
-  /** Replaces the socket, on which answers of the failed exchange may still come, and makes the error to throw. */
+  /** Replaces the socket, on which answers of the failed exchange may still arrive, and builds the error to throw. */
   #fail(asker: Asker, errno: number, detail: string, cause?: Error): NetlinkError {
     try {
       const fresh = this.#socket.reopen();
       this.#socket.close();
       this.#socket = fresh;
     } catch {
-      // Without a fresh socket no answer could be trusted any more; the cause is reported, the connection is over.
+      // Without a new socket no answer could be trusted any more. The cause is reported, and the connection is
+      // unusable.
       this.#state = 'dead';
       this.#socket.close();
     }

@@ -1,8 +1,8 @@
-/** Reports a value that has no place on the wire, or bytes that are no message. */
+/** A value that cannot be encoded, or bytes that are not a message. */
 export class CodecError extends Error {
   override readonly name = 'CodecError';
   readonly code = 'EINVAL';
-  /** The field or structure at fault, as `route.gateway`. */
+  /** The faulty field or structure, such as `route.gateway`. */
   readonly field: string;
 
   constructor(field: string, problem: string) {

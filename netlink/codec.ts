@@ -4,7 +4,7 @@ import { CodecError } from './codec-error.ts';
 import { formatIp, parseIp, parseIpv4Number } from './ip-text.ts';
 import { IFNAMSIZ } from './uapi/if-link.ts';
 
-/** Names of the attributes of one nesting level; `within` leads to the next one. */
+/** Names of the attributes of one nesting level; `within` contains those of the next level. */
 export type AttributeNames = {
   attributeName(type: number): string | undefined;
   within?(type: number): AttributeNames | undefined;
@@ -12,11 +12,11 @@ export type AttributeNames = {
 
 /** Reads and writes the payload of one attribute. Method syntax, so that `Codec<number>` fits `Codec<unknown>`. */
 export type Codec<T> = {
-  /** Returns undefined for a payload that is not one of these: the caller keeps it as unknown. */
+  /** Returns undefined for a payload of another form: the caller keeps it as unknown. */
   read(view: ByteView, offset: number, length: number): T | undefined;
-  /** @throws CodecError for a value that has no place on the wire; `field` names it */
+  /** Appends a value. @throws CodecError for a value that cannot be encoded; `field` names it */
   write(writer: ByteWriter, value: T, field: string): void;
-  /** Names of what is inside, if attributes are. */
+  /** Names of nested attributes, if there are any. */
   readonly names?: AttributeNames;
 };
 
@@ -68,7 +68,7 @@ const TWO_32 = 0x1_0000_0000;
 /** 64-bit unsigned integer in host order, as far as a number is exact: below 2^53. */
 export const u64: Codec<number> = {
   read(view, offset, length) {
-    // The low word comes first: Node's builds for Linux that we ship are for little-endian machines.
+    // The low word comes first: the supported Node builds for Linux are little-endian.
     const value = length === 8 ? view.readU32(offset) + view.readU32(offset + 4) * TWO_32 : Number.NaN;
     return Number.isSafeInteger(value) ? value : undefined;
   },
@@ -93,7 +93,7 @@ export function u32Struct<const N extends string>(...names: readonly N[]): Codec
   };
 }
 
-/** Attribute that says something by being there: no payload. */
+/** An attribute without payload: its presence is the value. */
 export const flag: Codec<true> = {
   read: (_view, _offset, length) => (length === 0 ? true : undefined),
   write: () => {},
@@ -132,7 +132,7 @@ const utf8Encoder = new TextEncoder();
 /** Text of at most `maxBytes` bytes, the closing NUL included. */
 export const text = (maxBytes: number): Codec<string> => textCodec(maxBytes, true);
 
-/** Text which iproute2 writes without its NUL, and the kernel with it. */
+/** Text that iproute2 writes without its NUL, and the kernel with it. */
 export const unterminatedText = (maxBytes: number): Codec<string> => textCodec(maxBytes, false);
 
 function textCodec(maxBytes: number, isTerminated: boolean): Codec<string> {
@@ -163,12 +163,12 @@ function decodeText(view: ByteView, offset: number, length: number): string | un
     }
     if (char >= 0x80) {
       const bytes = view.u8.subarray(offset, offset + length);
-      // A NUL may stand behind this one too: no text of ours has one, and none could be written.
+      // A trailing NUL is allowed here too. A text with a NUL inside is invalid and could not be written back.
       if (bytes.includes(0)) return undefined;
       try {
         return utf8.decode(bytes);
       } catch {
-        // Interface names may be any bytes; what is no text is kept as bytes.
+        // An interface name may be any bytes; a name that is not valid text is kept as bytes.
         return undefined;
       }
     }

@@ -17,32 +17,32 @@ import {
   NLMSG_HDRLEN,
 } from './uapi/netlink.ts';
 
-/** An interrupted dump is read again; a table that changes faster than this is not worth waiting for. */
+/** Most attempts: an interrupted dump is read again; a table that changes faster will not settle. */
 const MAX_DUMP_ATTEMPTS = 5;
 
-/** What a reading request asks, and how its answers read: mostly as messages like its own body. */
+/** A reading request and the form of its answers; these are mostly messages like its own body. */
 export type Question<M, B = M> = Asker & {
   readonly type: number;
   readonly answerType: number;
   readonly codec: Pick<MessageCodec<M>, 'read'> & Omit<MessageCodec<B>, 'read' | 'decode'>;
   /** Header and attributes of the request. */
   readonly body: Partial<B>;
-  /** Errnos of a dump that mean "nothing there". */
+  /** Errnos of a dump that mean "no objects". */
   readonly emptyOn?: readonly number[];
 };
 
 /** Answer of a dump. */
 export type Dump<M> = {
   readonly messages: readonly M[];
-  /** Datagrams that carried messages: with more than one, the table may have changed in between. */
+  /** Number of datagrams that carried messages: with more than one, the table may have changed in between. */
   readonly datagrams: number;
 };
 
-/** Talks request by request with the kernel on one socket, so in one network namespace. Synchronous. */
+/** Exchanges requests with the kernel on one socket, so in one network namespace. Synchronous. */
 export class Conn {
   readonly #channel: Channel;
 
-  /** @param channel which the connection then owns */
+  /** @param channel owned by the connection from here on */
   constructor(channel: Channel) {
     this.#channel = channel;
   }
@@ -65,26 +65,29 @@ export class Conn {
     this.#channel.close();
   }
 
-  /** Carries out one change: a write and a read, nothing kept. @throws NetlinkError */
+  /** Executes one change: one write and one read. @throws NetlinkError */
   change(item: BatchItem): void {
     this.#encode(item);
     this.#channel.send(item);
     this.#awaitAck(item);
   }
 
-  /** As `change`, from the thread pool; nothing else may be asked until the promise settles. Rejects with NetlinkError. */
+  /**
+   * As `change`, from the thread pool; no other request may be made until the promise settles. Rejects with
+   * NetlinkError.
+   */
   async changeInBackground(item: BatchItem): Promise<void> {
     this.#encode(item);
     await this.#channel.sendInBackground(item);
     this.#awaitAck(item);
   }
 
-  /** Carries out many changes with few writes; see `executeBatch`. @throws NetlinkError when the exchange itself fails */
+  /** Executes many changes with few writes; see `executeBatch`. @throws NetlinkError when the exchange itself fails */
   execute(items: readonly BatchItem[]): BatchOutcome[] {
     return executeBatch(this.#channel, items);
   }
 
-  /** Asks for one object. @throws NetlinkError */
+  /** Reads one object. @throws NetlinkError */
   ask<M, B>(question: Question<M, B>): M {
     const channel = this.#channel;
     this.#sendQuestion(question, NLM_F_REQUEST);
@@ -100,8 +103,8 @@ export class Conn {
   }
 
   /**
-   * Reads all objects of a kind; again, up to 5 times, when the kernel says that they changed meanwhile.
-   * @throws NetlinkError; EAGAIN when they never stand still
+   * Reads all objects of a kind; again, up to 5 times, when the kernel reports that they changed meanwhile.
+   * @throws NetlinkError; EAGAIN when every attempt was interrupted
    */
   dump<M, B>(question: Question<M, B>): Dump<M> {
     for (let attempt = 0; attempt < MAX_DUMP_ATTEMPTS; attempt++) {

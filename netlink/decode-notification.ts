@@ -37,7 +37,7 @@ type Change<K extends string, M> = {
   readonly portid: number;
 };
 
-/** What a monitor tells. */
+/** An event of a monitor. */
 export type MonitorEvent =
   | Change<'link', LinkMessage>
   | Change<'address', AddressMessage>
@@ -49,14 +49,14 @@ export type MonitorEvent =
       readonly kind: 'nftables';
       readonly op: 'new';
       readonly generation?: number;
-      /** Process that changed it, as seen in its own PID namespace, and its name: 'nft'. */
+      /** Process that changed it, by its PID in its own PID namespace, and its name: 'nft'. */
       readonly pid?: number;
       readonly process?: string;
     }
-  /** Events were lost: read everything anew. */
+  /** Events were lost: read everything again. */
   | { readonly kind: 'overrun' };
 
-/** Says that notifications were lost or could not be read. */
+/** The event for notifications that were lost or could not be read. */
 export const OVERRUN: MonitorEvent = Object.freeze({ kind: 'overrun' });
 
 const NFNL_HEADER_BYTES = 4;
@@ -71,8 +71,8 @@ const NFT_GENERATION = messageCodec('nft generation', NFNL_HEADER_BYTES, {
 });
 
 /**
- * Decodes a datagram of an rtnetlink multicast group; other message types are left out, one that cannot be read
- * becomes an overrun, for it must not be lost silently. Pure.
+ * Decodes a datagram of an rtnetlink multicast group. Other message types are skipped; a message that cannot be read
+ * becomes an overrun, so that it is not lost silently.
  */
 export function decodeRouteNotifications(view: ByteView, length: number): readonly MonitorEvent[] {
   return decodeEach(view, length, (type, start, end) => {
@@ -111,7 +111,7 @@ export function decodeRouteNotifications(view: ByteView, length: number): readon
   });
 }
 
-/** Decodes a datagram of the nftables group: one event per transaction. Pure. */
+/** Decodes a datagram of the nftables group: one event per transaction. */
 export function decodeNftablesNotifications(view: ByteView, length: number): readonly MonitorEvent[] {
   return decodeEach(view, length, (type, start, end) => {
     if (type !== NFT_NEWGEN) {

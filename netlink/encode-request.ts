@@ -64,11 +64,11 @@ const MESSAGE_TYPES = {
   neigh: { make: RTM_NEWNEIGH, remove: RTM_DELNEIGH, name: 'NEIGH' },
 } as const;
 
-/** Appends a request as one netlink message. Pure but for the writer. @throws CodecError */
+/** Appends a request as one netlink message. The only effect is on the writer. @throws CodecError */
 export function encodeRequest(writer: ByteWriter, request: Request, seq: number, extraFlags: number): void {
   const types = MESSAGE_TYPES[request.object];
   const type = request.verb === 'delete' ? types.remove : types.make;
-  // The echo tells the ifindex of the new link.
+  // The echo contains the ifindex of the new link.
   const echo = request.object === 'link' && request.verb === 'add' ? NLM_F_ECHO : 0;
   const flags = NLM_F_REQUEST | VERB_FLAGS[request.verb] | echo | extraFlags;
   const start = beginMessage(writer, type, flags, seq);
@@ -76,7 +76,7 @@ export function encodeRequest(writer: ByteWriter, request: Request, seq: number,
   endMessage(writer, start);
 }
 
-/** Names the message type of a request: 'RTM_NEWROUTE'. */
+/** Returns the message type of a request: 'RTM_NEWROUTE'. */
 export function operationName(object: Request['object'], verb: Request['verb'] | 'get' | 'list'): string {
   const prefix = verb === 'delete' ? 'DEL' : verb === 'get' || verb === 'list' ? 'GET' : 'NEW';
   return `RTM_${prefix}${MESSAGE_TYPES[object].name}`;
@@ -140,7 +140,7 @@ export function familyOf(...addresses: readonly (string | undefined)[]): number 
   return AF_INET;
 }
 
-/** Flags that a user may set; the others are the kernel's view of the next hop, refused when they come back. */
+/** Flags that a request may set; the others describe the kernel's state of the next hop and are refused in requests. */
 const ROUTE_REQUEST_FLAGS = RTNH_F_ONLINK | RTNH_F_PERVASIVE;
 
 function routeMessage(spec: RouteSpec, isDelete: boolean): Partial<RouteMessage> {
@@ -157,7 +157,7 @@ function routeMessage(spec: RouteSpec, isDelete: boolean): Partial<RouteMessage>
   };
 }
 
-/** The kernel reports the age of a route, and takes none. */
+/** Removes the age of a route: the kernel reports it and does not accept it. */
 function withoutCacheinfo(spec: RouteSpec): RouteSpec {
   const { cacheinfo: _, ...rest } = spec;
   return rest;
@@ -167,7 +167,7 @@ function isLocalType(type: number): boolean {
   return type === RTN_LOCAL || type === RTN_BROADCAST || type === RTN_NAT || type === RTN_ANYCAST;
 }
 
-/** Chooses the scope as iproute2 does. @see ip-route(8) */
+/** Selects the scope as iproute2 does. @see ip-route(8) */
 function routeScope(spec: RouteSpec, family: number, type: number, isDelete: boolean): number {
   if (family === AF_INET6) {
     return RT_SCOPE_UNIVERSE;

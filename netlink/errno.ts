@@ -7,12 +7,14 @@ const NAME_BY_ERRNO: ReadonlyMap<number, string> = new Map(
     .map(([name, number]) => [number, name]),
 );
 
-/** Names an errno: 17 is 'EEXIST'; numbers that Node does not know become 'E<number>'. 95 is 'EOPNOTSUPP'. */
+/**
+ * Returns the name of an errno: 17 is 'EEXIST'; numbers that Node does not know become 'E<number>'. 95 is 'EOPNOTSUPP'.
+ */
 export function errnoName(errno: number): string {
   return errno === constants.errno.EOPNOTSUPP ? 'EOPNOTSUPP' : (NAME_BY_ERRNO.get(errno) ?? `E${errno}`);
 }
 
-/** Says what strerror(3) would say, for the errors a network program meets; else the bare name. */
+/** Returns the text of strerror(3) for the errors of network programs; else the bare name. */
 export function errnoText(errno: number): string {
   return ERRNO_TEXT[errnoName(errno)] ?? errnoName(errno);
 }
@@ -39,7 +41,7 @@ const ERRNO_TEXT: Readonly<Record<string, string>> = {
   ENXIO: 'no such device or address',
 };
 
-/** Reports a failed system call. */
+/** A failed system call. */
 export class LibcError extends Error {
   override readonly name = 'LibcError';
   /** Name of the errno: 'EPERM'. */

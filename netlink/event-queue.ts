@@ -1,4 +1,4 @@
-/** Queue between a producer of the event loop and `for await`; bounded, since a consumer may fall behind. */
+/** Queue between a producer in the event loop and `for await`; bounded, because a consumer may be slow. */
 export type EventQueue<T> = AsyncIterable<T> & {
   /** Adds an event; when the queue is full, all of it is replaced by one overrun event. Ignored after `close`. */
   push(event: T): void;
@@ -6,16 +6,16 @@ export type EventQueue<T> = AsyncIterable<T> & {
   close(): void;
 };
 
-/** What an `EventQueue` needs to know. */
+/** What an `EventQueue` needs. */
 export type EventQueueOptions<T> = {
   readonly capacity: number;
-  /** Stands for the events that were dropped. */
+  /** The event that replaces dropped events. */
   readonly overrun: T;
-  /** Called when a consumer begins or ceases to wait. */
+  /** Called when a consumer begins or ends waiting. */
   onWaiting(isWaiting: boolean): void;
 };
 
-/** Makes a queue. Several consumers share its events. */
+/** Creates a queue. Several consumers share its events. */
 export function createEventQueue<T>({ capacity, overrun, onWaiting }: EventQueueOptions<T>): EventQueue<T> {
   const events: T[] = [];
   const consumers: ((result: IteratorResult<T, undefined>) => void)[] = [];

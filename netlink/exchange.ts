@@ -10,12 +10,12 @@ import type { Query, Request } from './request.ts';
 import { RTEXT_FILTER_SKIP_STATS } from './uapi/if-link.ts';
 import { RTM_GETLINK, RTM_NEWLINK } from './uapi/rtnetlink.ts';
 
-/** Makes a request ready to be sent. Pure. */
+/** Prepares a request for a batch. */
 export function batchItem(request: Request): BatchItem {
   return new RequestItem(request);
 }
 
-/** One small object per request: this is the path of every single change. */
+/** One small object per request: this path is used for every single change. */
 class RequestItem implements BatchItem {
   readonly #request: Request;
 
@@ -37,7 +37,7 @@ class RequestItem implements BatchItem {
   }
 }
 
-/** Carries out requests in order; see `Rtnetlink.execute`. @throws NetlinkError when the exchange itself fails */
+/** Executes requests in order; see `Rtnetlink.execute`. @throws NetlinkError when the exchange itself fails */
 export function executeAll(conn: Conn, requests: readonly Request[]): BatchOutcome[] {
   const outcomes = conn.execute(requests.map(batchItem));
   for (let index = 0; index < requests.length; index++) {
@@ -50,12 +50,12 @@ export function executeAll(conn: Conn, requests: readonly Request[]): BatchOutco
   return outcomes;
 }
 
-/** Carries out one request, not of a new link. @throws NetlinkError */
+/** Executes one request, other than a new link. @throws NetlinkError */
 export function change(conn: Conn, request: Request): void {
   conn.change(new RequestItem(request));
 }
 
-/** Makes a link. @returns its ifindex; 0 where nobody knows it. @throws NetlinkError */
+/** Makes a link. @returns its ifindex; 0 when it is unknown. @throws NetlinkError */
 export function addLink(conn: Conn, spec: LinkSpec): number {
   const outcome = executeAll(conn, [{ object: 'link', verb: 'add', spec }])[0];
   if (outcome?.kind === 'error') {
@@ -64,7 +64,7 @@ export function addLink(conn: Conn, spec: LinkSpec): number {
   return outcome?.ifindex ?? 0;
 }
 
-/** Learns the ifindex where the kernel did not echo it, and sets the alias, which the kernel ignores on a new link. */
+/** Finds the ifindex when the kernel did not echo it, and sets the alias, which the kernel ignores on a new link. */
 function finishNewLink(conn: Conn, spec: LinkSpec, outcome: BatchOutcome & { kind: 'ok' }): BatchOutcome {
   const ifindex = outcome.ifindex ?? spec.ifindex ?? (spec.netns === undefined ? findIfindex(conn, spec.ifname) : 0);
   if (spec.ifalias !== undefined) {
@@ -81,7 +81,7 @@ function findIfindex(conn: Conn, ifname: string): number {
   return conn.ask(linkQuestion({ ifname })).ifindex;
 }
 
-/** Asks for one link, without its statistics. Pure. */
+/** Builds the request for one link, without its statistics. */
 export function linkQuestion(ref: LinkRef): Question<LinkMessage> {
   return {
     type: RTM_GETLINK,
@@ -92,7 +92,7 @@ export function linkQuestion(ref: LinkRef): Question<LinkMessage> {
   };
 }
 
-/** Names a request in errors; the line is made only then. */
+/** Renders a request for errors; the line is rendered only on demand. */
 export function failureOf(request: Request | Query): Asker['fail'] {
   return () => ({ op: operationName(request.object, request.verb), request: renderRequest(request) });
 }

@@ -15,7 +15,7 @@ import {
   NLMSGERR_ATTR_OFFS,
 } from './uapi/netlink.ts';
 
-/** The refused request, to find the attribute at an offset. */
+/** The refused request, in which the attribute at an offset is looked up. */
 export type SentMessage = { readonly bytes: ByteView; readonly headerBytes: number; readonly names: AttributeNames };
 
 type RawExtack = { message?: string; offset?: number; missType?: number; missNest?: number };
@@ -23,8 +23,8 @@ type RawExtack = { message?: string; offset?: number; missType?: number; missNes
 const utf8 = new TextDecoder();
 
 /**
- * Reads the extended acknowledgement of an NLMSG_ERROR or NLMSG_DONE that begins at `start`. A malformed one is left
- * out: the errno must not be lost for it.
+ * Reads the extended acknowledgement of an NLMSG_ERROR or NLMSG_DONE that begins at `start`. A malformed one is
+ * ignored, so that the errno is not lost.
  * @param sent the request, its nlmsghdr at offset 0
  */
 export function readExtack(
@@ -84,7 +84,10 @@ function missingName(sent: SentMessage, type: number, nestOffset: number | undef
   return `${nest?.name ?? 'nest'}.${nest?.inner?.attributeName(type) ?? type}`;
 }
 
-/** Finds the attribute that begins at, or holds, `offset`; dots lead into nests. Undefined for the fixed header. */
+/**
+ * Finds the attribute that begins at, or contains, `offset`; dots separate nesting levels. Undefined for the fixed
+ * header.
+ */
 function attributeAt(
   sent: SentMessage,
   offset: number,

@@ -49,7 +49,7 @@ export function attribute<T>(type: number, codec: Codec<T>): Field<T, false> {
   };
 }
 
-/** Optional attribute which the kernel always sends: `unset` is how it says that it was never set. */
+/** Optional attribute that the kernel always sends; the value `unset` means that it was never set. */
 export function attributeUnless(type: number, codec: Codec<number>, unset: number): Field<number, false> {
   return {
     ...attribute(type, codec),
@@ -60,12 +60,12 @@ export function attributeUnless(type: number, codec: Codec<number>, unset: numbe
   };
 }
 
-/** Attribute that reads as `initial` when the kernel leaves it out; always written. */
+/** Attribute that reads as `initial` when the kernel omits it; always written. */
 export function attributeOr<T>(type: number, codec: Codec<T>, initial: T): Field<T, true> {
   return { ...attribute(type, codec), required: true, initial };
 }
 
-/** Attribute that every such message has; should one come without, it reads as `initial`, which is never written. */
+/** Attribute that every such message has. When it is missing it reads as `initial`, which is never written. */
 export function requiredAttribute<T>(type: number, codec: Codec<T>, initial: T): Field<T, true> {
   const field = attributeOr(type, codec, initial);
   return {
@@ -88,7 +88,7 @@ export function prefix(type: number, lengthOffset: number): Field<string, false>
     attribute: type,
     readAttribute(view, offset, length, start) {
       const bits = view.readU8(start + lengthOffset);
-      // An address with length 0 says nothing; a sender leaves it out.
+      // An address with length 0 has no meaning; senders omit it.
       return (length === 4 || length === 16) && bits > 0 && bits <= length * 8
         ? `${formatIp(view.u8, offset, length)}/${bits}`
         : undefined;
@@ -105,7 +105,8 @@ export function prefix(type: number, lengthOffset: number): Field<string, false>
       if (bits > 0) {
         writer.endAttribute(begin);
       } else {
-        // The kernel takes a zero-length prefix only without its attribute (strict checking), as iproute2 sends it.
+        // With strict checking the kernel accepts a zero-length prefix only without its attribute; iproute2 omits it
+        // too.
         writer.position = begin;
       }
     },
@@ -130,9 +131,9 @@ function prefixBits(value: string, at: number): number {
 }
 
 /**
- * Number that outgrew its byte in the header: up to 255 it is written there, a larger one goes into the attribute and
- * leaves 0 behind, as iproute2 writes routing tables and address flags. The kernel answers with both; the attribute
- * counts.
+ * Number that outgrew its byte in the header. Up to 255 it is written there; a larger one goes into the attribute and
+ * leaves 0 in the byte, as iproute2 writes routing tables and address flags. The kernel answers with both; the
+ * attribute takes precedence.
  */
 export function outgrownU8(type: number, headerOffset: number): Field<number, true> {
   return {

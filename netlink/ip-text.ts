@@ -6,7 +6,7 @@ export function parseIp(text: string): Uint8Array | undefined {
   return text.includes(':') ? parseIpv6(text) : parseIpv4(text);
 }
 
-/** Writes 4 bytes as '10.0.0.5', 16 bytes as RFC 5952 wants it. @param offset where they begin in `bytes` */
+/** Renders 4 bytes as '10.0.0.5', 16 bytes in the form of RFC 5952. @param offset where they begin in `bytes` */
 export function formatIp(bytes: Uint8Array, offset: number, length: number): string {
   if (length === 4) {
     return `${bytes[offset]}.${bytes[offset + 1]}.${bytes[offset + 2]}.${bytes[offset + 3]}`;

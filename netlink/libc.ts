@@ -1,7 +1,7 @@
 /**
- * The only door to ffi-rs. A value of the wrong type in a buffer slot aborts the whole process, and a fraction or a
- * large number is silently changed in an integer slot; so every argument is checked here before the call.
- * Data never goes this way: reads and writes on the descriptor through node:fs are ten times cheaper.
+ * The only use of ffi-rs. A value of the wrong type in a buffer slot aborts the whole process, and a fraction or a
+ * large number is silently changed in an integer slot; so every argument is checked here before the call. Data does not
+ * pass here: reads and writes on the descriptor through node:fs are ten times cheaper.
  */
 import { DataType, define, open } from 'ffi-rs';
 import { LibcError } from './errno.ts';
@@ -10,7 +10,7 @@ const LIBRARY = 'libc';
 const { I32, U64, String: Text, U8Array } = DataType;
 type Native = { value: number; errnoCode: number };
 
-// An empty path is the running program, which has the whole C library in it: glibc and musl alike.
+// An empty path is the running program, which contains the whole C library: glibc and musl alike.
 open({ library: LIBRARY, path: '' });
 
 const call = (paramsType: DataType[]) => ({ library: LIBRARY, retType: I32, paramsType, errno: true }) as const;
@@ -118,7 +118,9 @@ export function ioctl(fd: number, request: number): number {
   return invoke('ioctl', [int(fd), request, 0]);
 }
 
-/** Runs an ioctl on a structure, which it reads and writes. @param request its number. @throws LibcError. @see ioctl(2) */
+/**
+ * Runs an ioctl on a structure, which it reads and writes. @param request its number. @throws LibcError. @see ioctl(2)
+ */
 export function ioctlOn(fd: number, request: number, structure: Uint8Array): number {
   if (!Number.isInteger(request) || request < 0 || request > 0xffffffff) {
     throw new TypeError(`libc: expected an ioctl request, got ${String(request)}`);
@@ -135,8 +137,9 @@ export function ioctlOn(fd: number, request: number, structure: Uint8Array): num
 let ioctlOnStructure: typeof native | undefined;
 
 /**
- * Advises the kernel about pages of this process. With MADV_DONTNEED whatever was written to them is lost without a word:
- * only for mappings that nothing writes to. @param address multiple of the page size. @throws LibcError. @see madvise(2)
+ * Advises the kernel about pages of this process. With MADV_DONTNEED everything that was written to them is lost
+ * silently: only for mappings that are never written. @param address multiple of the page size. @throws LibcError. @see
+ * madvise(2)
  */
 export function madvise(address: number, bytes: number, advice: number): void {
   if (!Number.isSafeInteger(address) || address <= 0 || !Number.isSafeInteger(bytes) || bytes <= 0) {
@@ -146,8 +149,8 @@ export function madvise(address: number, bytes: number, advice: number): void {
 }
 
 /**
- * Gives free memory of malloc back to the kernel. Threads of V8 compile and collect in arenas of their own, which glibc
- * else keeps for good. Does nothing with a C library that has no such function. @see malloc_trim(3)
+ * Returns free memory of malloc to the kernel. Threads of V8 compile and collect in arenas of their own, which glibc
+ * otherwise never returns. Does nothing with a C library without this function. @see malloc_trim(3)
  */
 export function trimMalloc(): void {
   trim ??= defineTrim();

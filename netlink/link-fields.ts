@@ -60,7 +60,7 @@ const INET6 = messageCodec('link.afSpec.inet6', 0, {
 });
 const AF_SPEC = messageCodec('link.afSpec', 0, { inet6: attribute(AF_INET6, nested(INET6)) });
 
-/** What each address family keeps of a link. */
+/** What each address family stores of a link. */
 export type LinkAfSpec = NestedOf<MessageOf<typeof AF_SPEC>>;
 
 /** Alternative names: one attribute each. */
@@ -84,8 +84,8 @@ const altNames: Codec<readonly string[]> = {
 const altName = text(ALTIFNAMSIZ);
 
 /**
- * All of a link but its kind; a veth's peer inside a request is described by these too.
- * struct ifinfomsg { u8 family; u8 pad; u16 type; s32 index; u32 flags; u32 change; }
+ * All fields of a link except its kind; they also describe a veth's peer in a request. struct ifinfomsg { u8 family; u8
+ * pad; u16 type; s32 index; u32 flags; u32 change; }
  * @see uapi/linux/rtnetlink.h, uapi/linux/if_link.h
  */
 export const LINK_FIELDS = {
@@ -102,7 +102,7 @@ export const LINK_FIELDS = {
   txqlen: attribute(IFLA_TXQLEN, u32),
   numTxQueues: attribute(IFLA_NUM_TX_QUEUES, u32),
   numRxQueues: attribute(IFLA_NUM_RX_QUEUES, u32),
-  /** Ifindex of the device below or of the other end; in namespace `linkNetnsid` when that is there. */
+  /** Ifindex of the device below or of the other end; in namespace `linkNetnsid` when that is present. */
   link: attribute(IFLA_LINK, u32),
   linkNetnsid: attribute(IFLA_LINK_NETNSID, i32),
   /** Ifindex of the bridge; 0 in a request takes the link out of its bridge. */

@@ -25,7 +25,7 @@ const VETH_PEER = messageCodec('link.peer', 16, LINK_FIELDS);
 /** Other end of a veth in a request. */
 export type VethPeer = MessageOf<typeof VETH_PEER>;
 
-/** What IFLA_LINKINFO holds. */
+/** The content of IFLA_LINKINFO. */
 export type LinkInfo = {
   /** 'veth', 'bridge'…; absent for hardware and loopback. */
   readonly kind?: string;
@@ -33,7 +33,7 @@ export type LinkInfo = {
   readonly slaveKind?: string;
   /** Parameters, when `kind` is 'bridge'. */
   readonly bridge?: NestedOf<BridgeInfo>;
-  /** Other end, when `kind` is 'veth'; requests have it, the kernel's answers do not. */
+  /** Other end, when `kind` is 'veth'; only requests have it, the kernel does not report it. */
   readonly peer?: NestedOf<VethPeer>;
   /** Parameters, when `slaveKind` is 'bridge'. */
   readonly bridgePort?: NestedOf<BridgePort>;
@@ -43,15 +43,15 @@ export type LinkInfo = {
   readonly macvlan?: NestedOf<MacvlanInfo>;
   /** Parameters, when `kind` is 'tun'. */
   readonly tun?: NestedOf<TunInfo>;
-  /** Data of a port whose kind has no table here; written back as it came. */
+  /** Data of a port of an unknown kind; written back unchanged. */
   readonly slaveData?: Uint8Array;
-  /** Data of a kind that has no table here; written back as it came. */
+  /** Data of an unknown kind; written back unchanged. */
   readonly kindData?: Uint8Array;
-  /** Attributes of IFLA_LINKINFO that are not known here. */
+  /** Unknown attributes of IFLA_LINKINFO. */
   readonly linkinfoUnknown?: readonly Rtattr[];
 };
 
-/** Attributes of IFLA_LINKINFO; the data is bytes here, since only the kind says what they mean. */
+/** Attributes of IFLA_LINKINFO; the data is bytes here, because its meaning depends on the kind. */
 const LINK_INFO = messageCodec('link.linkinfo', 0, {
   kind: attribute(IFLA_INFO_KIND, unterminatedText(KIND_BYTES)),
   kindData: attribute(IFLA_INFO_DATA, rawBytes),
@@ -64,7 +64,7 @@ const outerInfo = nested(LINK_INFO);
 /** A peer has at most a name, an alias and a dozen numbers; a bridge has fifty. */
 const KIND_DATA_BYTES = 4096;
 
-/** Where the data of a kind stands in a message, and how it reads. */
+/** The field of each kind's data in a message, and its codec. */
 const KIND_DATA = {
   bridge: ['bridge', nested(BRIDGE_INFO)],
   vxlan: ['vxlan', nested(VXLAN_INFO)],
@@ -75,12 +75,12 @@ const KIND_DATA = {
 const vethData = nested(VETH_DATA);
 const portData = nested(BRIDGE_PORT);
 
-/** Codec of IFLA_LINKINFO: the kind decides how its data reads. */
+/** Codec of IFLA_LINKINFO: the kind determines the codec of its data. */
 export const linkInfo: Codec<LinkInfo> = {
   names: LINK_INFO,
   read(view, offset, length) {
     const outer = outerInfo.read(view, offset, length);
-    // An empty one would leave no trace in the message.
+    // An empty one would leave nothing in the message.
     if (outer === undefined || Object.keys(outer).length === 0) {
       return undefined;
     }

@@ -5,15 +5,15 @@ import type { BridgeInfo } from './link-kind/bridge.ts';
 import { type MessageCodec, type MessageOf, messageCodec, type NestedOf } from './message-codec.ts';
 import { IFLA_LINKINFO } from './uapi/if-link.ts';
 
-/** Link message as it lies on the wire. */
+/** Link message in its wire form. */
 const LINK_WIRE = messageCodec('link', 16, { ...LINK_FIELDS, linkinfo: attribute(IFLA_LINKINFO, linkInfo) });
 type LinkWire = MessageOf<typeof LINK_WIRE>;
 
-/** Network interface, as the kernel tells it. Up: `flags & IFF_UP`. @see rtnetlink(7) */
+/** Network interface, as the kernel reports it. Up: `flags & IFF_UP`. @see rtnetlink(7) */
 export type LinkMessage = Omit<LinkWire, 'linkinfo' | 'ifname' | 'mtu' | 'group'> &
   LinkInfo & { readonly ifname: string; readonly mtu: number; readonly group: number };
 
-/** Codec of link messages: what IFLA_LINKINFO holds stands beside the other fields. */
+/** Codec of link messages: the content of IFLA_LINKINFO is put beside the other fields. */
 export const LINK: MessageCodec<LinkMessage> = {
   name: LINK_WIRE.name,
   headerBytes: LINK_WIRE.headerBytes,
@@ -71,20 +71,20 @@ export type LinkProperties = {
   readonly broadcast?: string;
   readonly mtu?: number;
   readonly group?: number;
-  /** Administrative state. A veth's peer cannot be born up: the kernel refuses it. */
+  /** Administrative state. A veth's peer cannot be created up: the kernel refuses it. */
   readonly up?: boolean;
   readonly txqlen?: number;
   /** Free text, at most 255 bytes. On a new link the kernel ignores it, so it is set by a second request. */
   readonly ifalias?: string;
   /** Ifindex of a bridge; 0 takes the link out. */
   readonly master?: number;
-  /** Namespace to be born in, or to move to. */
+  /** Namespace to create the link in, or to move it to. */
   readonly netns?: NetnsRef;
 };
 
 type NewLink = LinkProperties & {
   readonly ifname: string;
-  /** Chosen index; the kernel chooses when left out. */
+  /** Wanted index; absent: the kernel selects one. */
   readonly ifindex?: number;
   readonly numTxQueues?: number;
   readonly numRxQueues?: number;
@@ -93,21 +93,21 @@ type NewLink = LinkProperties & {
 /** Virtual Ethernet pair: both ends in one request, each in its namespace. @see veth(4) */
 export type VethSpec = NewLink & {
   readonly kind: 'veth';
-  /** Other end. Its alias and bridge can only be set once it is there: the kernel would ignore them here. */
+  /** Other end. Its alias and bridge can only be set after it exists: the kernel would ignore them here. */
   readonly peer: Omit<NewLink, 'ifalias' | 'master'>;
 };
 
 /** Bridge to make. */
 export type BridgeSpec = NewLink & { readonly kind: 'bridge'; readonly bridge?: NestedOf<BridgeInfo> };
 
-/** Link of a kind without parameters: 'ifb', 'dummy', 'vrf'… as far as the kernel has it. */
+/** Link of a kind without parameters: 'ifb', 'dummy', 'vrf'… if the kernel supports it. */
 export type PlainLinkSpec = NewLink & { readonly kind: 'dummy' | 'ifb' };
 
 /** Link to make. */
 export type LinkSpec = VethSpec | BridgeSpec | PlainLinkSpec;
 
-/** Change of a link: `ifindex` says which, the rest what it shall be; a new `ifname` renames it (it must be down). */
+/** Change of a link: `ifindex` selects it, the rest is its new state; a new `ifname` renames it (it must be down). */
 export type LinkChange = LinkProperties & { readonly ifindex: number };
 
-/** Names a link. */
+/** Selects a link by index or name. */
 export type LinkRef = { readonly ifindex: number } | { readonly ifname: string };

@@ -5,19 +5,19 @@ import { AF_NETLINK, NETLINK_ROUTE } from './uapi/netlink.ts';
 
 const SOCK_RAW = 3;
 const SOCK_CLOEXEC = 0o2000000;
-/** @see netdevice(7) */
+/** Number of the ioctl. @see netdevice(7) */
 const SIOCGIFNAME = 0x8910;
 /** struct ifreq { char ifr_name[16]; union { int ifr_ifindex; … 24 bytes } }. */
 const IFREQ_BYTES = 40;
 const IFR_IFINDEX = 16;
 
-/** Names of interfaces, asked for one by one: for those who need few of them. */
+/** Looks up names of interfaces one by one: for callers that need few of them. */
 export type LinkNames = Disposable & {
   /** Returns undefined when there is no such interface. @throws LibcError */
   nameOf(ifindex: number): string | undefined;
 };
 
-/** Opens the names of the network namespace of now; the owner must dispose of it. @throws LibcError */
+/** Opens the look-up in the current network namespace; the owner must dispose of it. @throws LibcError */
 export function openLinkNames(): LinkNames {
   const fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
   const ifreq = Buffer.alloc(IFREQ_BYTES);

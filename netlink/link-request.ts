@@ -2,7 +2,7 @@ import { CodecError } from './codec-error.ts';
 import type { LinkChange, LinkMessage, LinkProperties, LinkRef, LinkSpec } from './link-message.ts';
 import { IFF_UP } from './uapi/if-link.ts';
 
-/** Turns a link specification into the message that asks for it. Pure. @throws CodecError */
+/** Builds the message that requests a new link. @throws CodecError */
 export function linkMessageOf(spec: LinkSpec): Partial<LinkMessage> {
   if (spec.ifalias !== undefined && spec.netns !== undefined) {
     throw new CodecError('link.ifalias', 'cannot be set on a link that is born in another namespace; set it there');
@@ -21,12 +21,12 @@ export function linkMessageOf(spec: LinkSpec): Partial<LinkMessage> {
   }
 }
 
-/** Turns a change of a link into the message that asks for it. Pure. */
+/** Builds the message that changes a link. */
 export function linkMessageOfChange(change: LinkChange): Partial<LinkMessage> {
   return { ifindex: change.ifindex, ...propertyFields(change) };
 }
 
-/** Turns the name of a link into a message that names it. Pure. */
+/** Builds the message that selects a link. */
 export function linkMessageOfRef(ref: LinkRef): Partial<LinkMessage> {
   return 'ifindex' in ref ? { ifindex: ref.ifindex } : { ifname: ref.ifname };
 }

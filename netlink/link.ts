@@ -13,15 +13,15 @@ export type LinkFilter = { readonly kind?: string; readonly master?: number; rea
 export type LinkService = {
   /**
    * Makes a link; a veth pair with both ends in one request.
-   * @returns its ifindex; 0 if it was born in another namespace without a chosen index
-   * @throws NetlinkError EEXIST, EOPNOTSUPP (no such kind), ENOTCONN (a peer born up)
+   * @returns its ifindex; 0 if it was created in another namespace without a wanted index
+   * @throws NetlinkError EEXIST, EOPNOTSUPP (no such kind), ENOTCONN (a peer created up)
    */
   add(spec: LinkSpec): number;
   /** Changes a link; idempotent. @throws NetlinkError ENODEV, EBUSY (a rename while up) */
   set(change: LinkChange): void;
-  /** Deletes a link; blocks about 25 ms for a veth, whose other end goes with it. @throws NetlinkError ENODEV */
+  /** Deletes a link; blocks about 25 ms for a veth, whose other end is deleted too. @throws NetlinkError ENODEV */
   delete(ref: LinkRef): void;
-  /** Deletes a link from the thread pool, so that the event loop goes on. Rejects with NetlinkError ENODEV. */
+  /** Deletes a link from the thread pool, so that the event loop is not blocked. Rejects with NetlinkError ENODEV. */
   deleteInBackground(ifindex: number): Promise<void>;
   /** Returns undefined when there is no such link. @throws NetlinkError */
   get(ref: LinkRef): LinkMessage | undefined;
@@ -29,7 +29,7 @@ export type LinkService = {
   list(filter?: LinkFilter): readonly LinkMessage[];
 };
 
-/** Makes the link service of a connection. */
+/** Creates the link service of a connection. */
 export function createLinkService(conn: Conn, deletes: BackgroundDeletes): LinkService {
   return {
     add: (spec) => addLink(conn, spec),

@@ -21,14 +21,14 @@ import { NLA_TYPE_MASK } from './uapi/netlink.ts';
 /** Describes one field of a message. `start` is where the fixed header begins. */
 export type Field<T, Required extends boolean> = {
   readonly required: Required;
-  /** Value of a required field before its attribute is seen. */
+  /** Value of a required field when its attribute is missing. */
   readonly initial?: T;
   /** Number of the attribute that holds the field. */
   readonly attribute?: number;
   /** Names of the attributes inside that attribute. */
   readonly names?: AttributeNames;
   readHeader?(view: ByteView, start: number): T;
-  /** Returns undefined for a payload that is not one of these, null for one that says "not set". */
+  /** Returns undefined for a payload of another form, null for one that means "not set". */
   readAttribute?(view: ByteView, offset: number, length: number, start: number): T | undefined | null;
   writeHeader?(writer: ByteWriter, start: number, value: T, field: string): void;
   writeAttribute?(writer: ByteWriter, start: number, value: T, field: string): void;
@@ -46,7 +46,7 @@ export type MessageOfFields<F extends Fields> = {
 } & {
   readonly [K in Exclude<keyof F, RequiredName<F>>]?: ValueOf<F[K]>;
 } & {
-  /** Attributes that the table does not know; written back as they came. */
+  /** Attributes that the table does not know; written back unchanged. */
   readonly unknown: readonly Rtattr[];
 } extends infer M
   ? { [K in keyof M]: M[K] }
@@ -67,7 +67,9 @@ export type MessageCodec<M> = AttributeNames & {
 /** Derives the message type of a codec. */
 export type MessageOf<C> = C extends MessageCodec<infer M> ? M : never;
 
-/** A field with its name. All have the same shape, whatever the field has: the loop over them stays fast. */
+/**
+ * A field with its name. All slots have the same shape, whatever the field has, so that the loop over them stays fast.
+ */
 type Slot = {
   readonly name: string;
   readonly path: string;
@@ -91,7 +93,7 @@ export function messageCodec<const F extends Fields>(
     writeHeader: field.writeHeader,
     writeAttribute: field.writeAttribute,
   }));
-  // One list of values serves all calls of `write`: no message is inside one of its own kind.
+  // One list of values serves all calls of `write`: no message contains one of its own kind.
   const places = new Map(slots.map((slot, place) => [slot.name, place]));
   const values: unknown[] = slots.map(() => undefined);
   const required = slots.filter((slot) => slot.field.required);
@@ -114,11 +116,11 @@ export function messageCodec<const F extends Fields>(
     let copy: Uint8Array | undefined;
     const isWhole = walkAttributes(view, start + headerBytes, end, (type, offset, length) => {
       const slot = byAttribute[type & NLA_TYPE_MASK];
-      // The first of two equal attributes counts; the other is kept, so that nothing is lost.
+      // The first of two equal attributes is used; the other is preserved, so that nothing is lost.
       const isRepeated = slot !== undefined && !slot.field.required && draft[slot.name] !== undefined;
       const value = isRepeated ? undefined : slot?.field.readAttribute?.(view, offset, length, start);
       if (slot === undefined || value === undefined) {
-        // One copy of the message serves all of them: the receive buffer will be overwritten.
+        // One copy of the message serves all of them: the receive buffer is overwritten later.
         copy ??= view.u8.slice(start, end);
         unknown ??= [];
         unknown.push({ type, payload: copy.subarray(offset - start, offset - start + length) });
@@ -136,7 +138,7 @@ export function messageCodec<const F extends Fields>(
   function write(writer: ByteWriter, message: Partial<M>): void {
     const start = writer.zeros(headerBytes);
     const draft: Readonly<Draft> = message;
-    // Visits the fields that are there: asking for each of 30, most of them absent, costs twice as much.
+    // Visits only the present fields: a check of each of 30, most of them absent, costs twice as much.
     for (let place = 0; place < values.length; place++) {
       values[place] = undefined;
     }
@@ -171,7 +173,7 @@ export function messageCodec<const F extends Fields>(
   };
 }
 
-/** Fields of a nested attribute: as those of a message, each optional; `unknown` is there only if it holds something. */
+/** Fields of a nested attribute: as those of a message, each optional; `unknown` is present only if it is not empty. */
 export type NestedOf<M> = Partial<Omit<M, 'unknown'>> & { readonly unknown?: readonly Rtattr[] };
 
 /** Makes the codec of a nested attribute from a message codec, which may have a header (as VETH_INFO_PEER has). */
@@ -192,7 +194,7 @@ export function nested<M extends { readonly unknown: readonly Rtattr[] }>(codec:
   };
 }
 
-/** Leaves out `unknown` when nothing is in it, so that what was read equals what was asked for. */
+/** Removes an empty `unknown`, so that a read message equals its request. */
 export function withoutEmptyUnknown<M extends { readonly unknown: readonly Rtattr[] }>(message: M): NestedOf<M> {
   const { unknown, ...known } = message;
   return unknown.length === 0 ? (known as NestedOf<M>) : (message as NestedOf<M>);

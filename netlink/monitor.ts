@@ -52,11 +52,11 @@ export type MonitorOptions = {
   readonly groups: readonly MonitorGroup[];
   /** Receive buffer of each socket, bytes; default 8 MiB, which holds 10,000 changed routes. */
   readonly rcvbufBytes?: number;
-  /** Events kept for a consumer that is behind; default 65536, then one overrun replaces them. */
+  /** Most events that are stored for a slow consumer; default 65536, then one overrun replaces them. */
   readonly queueCapacity?: number;
 };
 
-/** Changes of one network namespace as they come: `for await (const event of monitor)`. The owner must close it. */
+/** Changes of one network namespace as they occur: `for await (const event of monitor)`. The owner must close it. */
 export type Monitor = AsyncIterable<MonitorEvent> & {
   /** Stops and ends all iterations. Idempotent. */
   close(): void;
@@ -65,16 +65,19 @@ export type Monitor = AsyncIterable<MonitorEvent> & {
 
 const DEFAULT_RCVBUF_BYTES = 8 << 20;
 const DEFAULT_QUEUE_CAPACITY = 65_536;
-/** One notification is a message; a route with many next hops or a link with many functions is the largest. */
+/**
+ * Size of the read buffer. One notification is one message; a route with many next hops or a link with many functions
+ * is the largest.
+ */
 const READ_BUFFER_BYTES = 128 * 1024;
-/** Read in one go; then others have a turn, or a flood of changes would be the only thing that happens while it lasts. */
+/** Most reads in one go. Then other work runs, or a flood of changes would block the event loop. */
 const READS_PER_TURN = 256;
-/** While somebody waits, reads also by the clock: a signal that was lost costs this much and no more. */
+/** While a consumer waits, reads also at this interval: a lost signal delays events by no more than this. */
 const SAFETY_READ_MS = 1000;
 
 /**
- * Subscribes to changes in the network namespace of now. While an iteration waits, the process stays alive.
- * Main thread only, since it rests on SIGIO. @throws LibcError EPERM
+ * Subscribes to changes in the current network namespace. While an iteration waits, the process stays alive. Main
+ * thread only, because it uses SIGIO. @throws LibcError EPERM
  */
 export function openMonitor(options: MonitorOptions): Monitor {
   const queue = createEventQueue<MonitorEvent>({
@@ -145,7 +148,8 @@ function openSource(
   let next: NodeJS.Immediate | undefined;
   let watch: Watch | undefined;
   let isMuted = false;
-  // Signals of one flood come by the dozen in one turn of the event loop; while the rest waits for the next, they add nothing.
+  // During a flood dozens of signals arrive in one turn of the event loop. While a further read is scheduled, they can
+  // be ignored.
   const drain = () => {
     if (next === undefined) {
       readSome();
@@ -161,7 +165,7 @@ function openSource(
       if (length < 0) {
         isMuted = false;
         watch?.hear();
-        // What came before the signal was armed.
+        // Events from before the signal was armed.
         continue;
       }
       for (const event of decode(readBuffer, length)) {
@@ -189,7 +193,7 @@ function openSource(
       setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int32(group));
     }
     watch = watchReadable(fd, drain);
-    // What came before the signal was armed.
+    // Events from before the signal was armed.
     drain();
     return { drain, close };
   } catch (error) {
@@ -198,7 +202,7 @@ function openSource(
   }
 }
 
-/** Reads one datagram; -1 when there is none. Lost ones are told, then reading goes on. */
+/** Reads one datagram; -1 when there is none. Lost datagrams are reported, then reading continues. */
 function readOrEnd(fd: number, push: (event: MonitorEvent) => void): number {
   try {
     return readDatagram(fd, readBuffer.u8);

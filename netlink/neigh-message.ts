@@ -31,13 +31,13 @@ export const NEIGH = messageCodec('neigh', 12, {
   nhIfindex: attribute(NDA_IFINDEX, u32),
   master: attribute(NDA_MASTER, u32),
   protocol: attribute(NDA_PROTOCOL, u8),
-  /** NTF_EXT_*: flags that found no room in the header. */
+  /** NTF_EXT_*: flags that do not fit into the header. */
   flagsExt: attribute(NDA_FLAGS_EXT, u32),
   /** struct nda_cacheinfo: ages in USER_HZ. */
   cacheinfo: attribute(NDA_CACHEINFO, u32Struct('confirmed', 'used', 'updated', 'refcnt')),
 });
 
-/** Entry of the neighbour table, as the kernel tells it. */
+/** Entry of the neighbour table, as the kernel reports it. */
 export type NeighMessage = MessageOf<typeof NEIGH>;
 
 /** Neighbour to add, replace or delete. @see ip-neighbour(8) */

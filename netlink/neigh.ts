@@ -10,13 +10,13 @@ export type NeighFilter = { readonly ifindex?: number; readonly family?: number 
 
 /** Neighbour table (ARP, NDP) of one namespace. @see ip-neighbour(8) */
 export type NeighService = {
-  /** @throws NetlinkError EEXIST, ENODEV */
+  /** Adds a neighbour. @throws NetlinkError EEXIST, ENODEV */
   add(spec: NeighSpec): void;
   /** Adds or changes; idempotent. @throws NetlinkError ENODEV */
   replace(spec: NeighSpec): void;
-  /** @throws NetlinkError ENOENT when it is not there */
+  /** Deletes a neighbour. @throws NetlinkError ENOENT when it does not exist */
   delete(spec: NeighSpec): void;
-  /** @throws NetlinkError */
+  /** Lists neighbours. @throws NetlinkError */
   list(filter?: NeighFilter): readonly NeighMessage[];
 };
 
@@ -32,10 +32,10 @@ export function createNeighService(conn: Conn): NeighService {
         type: RTM_GETNEIGH,
         answerType: RTM_NEWNEIGH,
         codec: NEIGH,
-        // A strict kernel takes the interface as an attribute only.
+        // A kernel with strict checks accepts the interface as an attribute only.
         body: { family: family ?? AF_UNSPEC, ...(ifindex === undefined ? {} : { nhIfindex: ifindex }) },
         fail: failureOf({ object: 'neigh', verb: 'list', spec: filter }),
-        // The interface is gone.
+        // The interface does not exist any more.
         emptyOn: [constants.errno.ENODEV],
       });
       return messages.filter(

@@ -1,18 +1,18 @@
 import { errnoName, errnoText } from './errno.ts';
 
-/** What the kernel says about a refused request, beyond its errno. @see uapi/linux/netlink.h NLMSGERR_ATTR_* */
+/** What the kernel reports about a refused request, beyond its errno. @see uapi/linux/netlink.h NLMSGERR_ATTR_* */
 export type Extack = {
   /** 'Nexthop has invalid gateway'. */
   readonly message?: string;
   /** Name of the offending attribute: 'gateway'; 'linkinfo.data' for one inside another. */
   readonly attribute?: string;
-  /** Where the offending attribute begins in the request, bytes. */
+  /** Offset of the offending attribute in the request, bytes. */
   readonly offset?: number;
-  /** Name of the attribute that should have been there. */
+  /** Name of the missing attribute. */
   readonly missing?: string;
 };
 
-/** What a NetlinkError is made of. */
+/** The fields of a NetlinkError. */
 export type NetlinkErrorInit = {
   readonly errno: number;
   /** 'RTM_NEWROUTE'. */
@@ -20,17 +20,17 @@ export type NetlinkErrorInit = {
   /** The request as an `ip` line. */
   readonly request: string;
   readonly extack?: Extack;
-  /** Our own explanation, where the kernel was not asked or did not answer. */
+  /** An explanation of this library, when the kernel was not called or did not answer. */
   readonly detail?: string;
   readonly cause?: unknown;
 };
 
-/** Reports a request that the kernel refused, or that got no usable answer. */
+/** A request that the kernel refused, or that got no usable answer. */
 export class NetlinkError extends Error {
   override readonly name = 'NetlinkError';
   /**
-   * 'EEXIST', 'ENODEV'…; of our own making: 'EINVAL' for a value that cannot be encoded, 'ETIMEDOUT' for no answer,
-   * 'EBADMSG' for an answer that is none, 'EAGAIN' for a dump that would not stand still, 'EBADF' after `close`.
+   * 'EEXIST', 'ENODEV'…; set by this library: 'EINVAL' for a value that cannot be encoded, 'ETIMEDOUT' for no answer,
+   * 'EBADMSG' for a malformed answer, 'EAGAIN' for a dump that was interrupted every time, 'EBADF' after `close`.
    */
   readonly code: string;
   readonly errno: number;

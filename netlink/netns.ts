@@ -7,15 +7,15 @@ const MS_BIND = 0x1000;
 const MS_REC = 0x4000;
 const MS_SHARED = 0x100000;
 const MNT_DETACH = 2;
-/** Asks a descriptor for the kind of its namespace; ENOTTY for all other files. @see ioctl_ns(2) */
+/** ioctl that returns the kind of a descriptor's namespace; ENOTTY for all other files. @see ioctl_ns(2) */
 const NS_GET_NSTYPE = 0xb703;
 const NETNS_FOLDER = '/run/netns';
 /** The namespace of the calling thread; /proc/self would be that of the main thread, also in a Worker. */
 const OWN_NETNS = '/proc/thread-self/ns/net';
-/** libuv starts all its threads at the first use of the pool; more requests than threads make sure of it. */
+/** libuv starts all its threads at the first use of the pool; more requests than threads ensure it. */
 const POOL_WARMING_REQUESTS = 8;
 
-/** Reports a network namespace that cannot be opened, made or removed. */
+/** A network namespace that cannot be opened, made or removed. */
 export class NetnsError extends Error {
   override readonly name = 'NetnsError';
   /** 'ENOENT', 'NOT_A_NETNS', 'INVALID_NAME' or the name of an errno. */
@@ -40,7 +40,7 @@ export class Netns implements Disposable {
     this.path = path;
   }
 
-  /** Closes the descriptor; the namespace lives on while anything else holds it. Idempotent. */
+  /** Closes the descriptor; the namespace exists as long as anything else refers to it. Idempotent. */
   close(): void {
     if (this.#isOpen) {
       this.#isOpen = false;
@@ -53,7 +53,7 @@ export class Netns implements Disposable {
   }
 }
 
-/** Refuses promises: what follows an `await` would run in the wrong namespace. */
+/** Excludes promises: code after an `await` would run in the wrong namespace. */
 export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
 
 /**
@@ -93,7 +93,7 @@ function whyNotNetns(fd: number): string | undefined {
 }
 
 /**
- * Makes a named network namespace that `ip netns` sees, with its loopback down. The owner deletes it by name.
+ * Makes a named network namespace that `ip netns` lists, with its loopback down. The owner deletes it by name.
  * @throws NetnsError 'INVALID_NAME', 'EEXIST'
  */
 export function createNetns(name: string): Netns {
@@ -123,8 +123,8 @@ export function createNetns(name: string): Netns {
 }
 
 /**
- * Makes a network namespace without a name, with its loopback down: it dies with its last user, this process included.
- * Others reach it by `/proc/<pid>/fd/<fd>` while its owner has it open. Needs no folder that can be written to.
+ * Makes a network namespace without a name, with its loopback down: it is deleted with its last user, this process
+ * included. Others reach it by `/proc/<pid>/fd/<fd>` while its owner has it open. Needs no writable folder.
  * @throws NetnsError
  */
 export function createUnnamedNetns(): Netns {
@@ -144,13 +144,13 @@ export function createUnnamedNetns(): Netns {
   }
 }
 
-/** Removes the name of a namespace; the namespace dies with its last user. Idempotent. @throws NetnsError */
+/** Removes the name of a namespace; the namespace is deleted with its last user. Idempotent. @throws NetnsError */
 export function deleteNetns(name: string): void {
   const path = netnsPath(name);
   try {
     umount2(path, MNT_DETACH);
   } catch (error) {
-    // EINVAL: a file without a mount, as a creation that was killed leaves it.
+    // EINVAL: a file without a mount, left by a creation that was killed.
     if (!(error instanceof LibcError && (error.code === 'EINVAL' || error.code === 'ENOENT'))) {
       throw new NetnsError(errorCode(error), path, 'cannot be unmounted', error);
     }
@@ -165,9 +165,10 @@ export function deleteNetns(name: string): void {
 }
 
 /**
- * Runs `run` with the calling thread in `netns`, then returns to where it was. Inside, only open sockets, use
- * `fs.*Sync` under /proc/sys and nothing that yields, spawns or starts a worker: pool threads and children have, or
- * inherit, other namespaces. Aborts the process if it cannot return, since one in the wrong namespace must not live.
+ * Runs `run` with the calling thread in `netns`, then returns to the previous namespace. Inside, only open sockets and
+ * use `fs.*Sync` under /proc/sys; do nothing that yields, spawns or starts a worker: pool threads and children have, or
+ * inherit, other namespaces. Aborts the process if it cannot return, because a thread must not continue in the wrong
+ * namespace.
  * @throws NetnsError when the namespace cannot be entered, and what `run` throws
  */
 export function withNetns<T>(netns: { readonly fd: number }, run: () => Sync<T>): Sync<T> {
@@ -189,14 +190,17 @@ export function withNetns<T>(netns: { readonly fd: number }, run: () => Sync<T>)
 }
 
 /**
- * Starts all threads of libuv's pool, in the namespace of now. Await it first thing in `main`: threads inherit the
- * namespace of the moment they start in, and keep it for life.
+ * Starts all threads of libuv's pool in the current namespace. Await it first in `main`: a thread inherits the
+ * namespace of the moment it starts, and never leaves it.
  */
 export async function warmThreadPool(): Promise<void> {
   await Promise.all(Array.from({ length: POOL_WARMING_REQUESTS }, askPool));
 }
 
-/** Keeps a thread of the pool busy for a moment. Not by node:fs/promises: to load it costs 1.5 ms, and the CLI starts often. */
+/**
+ * Keeps a thread of the pool busy for a moment. Without node:fs/promises: loading it costs 1.5 ms, and the CLI starts
+ * often.
+ */
 function askPool(): Promise<void> {
   return new Promise((resolve, reject) => {
     stat('/', (error) => (error === null ? resolve() : reject(error)));
@@ -204,7 +208,7 @@ function askPool(): Promise<void> {
 }
 
 function withoutPromise<T>(value: T): T {
-  // The type forbids it; JavaScript and casts do not.
+  // The type forbids it; plain JavaScript and casts do not.
   if (typeof value === 'object' && value !== null && 'then' in value) {
     throw new TypeError('withNetns: the function must be synchronous, but it returned a promise');
   }
@@ -226,7 +230,9 @@ function netnsPath(name: string): string {
   return `${NETNS_FOLDER}/${name}`;
 }
 
-/** Makes /run/netns a shared mount, as `ip netns add` does: names then come and go in other mount namespaces too. */
+/**
+ * Makes /run/netns a shared mount, as `ip netns add` does: names then appear and vanish in other mount namespaces too.
+ */
 function shareNetnsFolder(): void {
   mkdirSync(NETNS_FOLDER, { recursive: true, mode: 0o755 });
   try {

@@ -11,12 +11,12 @@ import {
   writeDatagramInBackground,
 } from './socket.ts';
 
-/** Gives a descriptor of the network namespace that a socket lives in. @see uapi/linux/sockios.h */
+/** ioctl that returns a descriptor of the network namespace of a socket. @see uapi/linux/sockios.h */
 const SIOCGSKNS = 0x894c;
 
 /**
- * Opens a request socket in the network namespace of now; it stays there for life, wherever the thread goes.
- * The owner must close it. @throws LibcError
+ * Opens a request socket in the current network namespace; it stays in that namespace, wherever the thread goes. The
+ * owner must close it. @throws LibcError
  */
 export function openSocket(options: SocketOptions): NetlinkSocket {
   const { fd, portid } = openNetlinkFd(options);

@@ -7,16 +7,19 @@ import { readExtack } from './extack.ts';
 import { NetlinkError } from './netlink-error.ts';
 import { NLMSG_HDRLEN } from './uapi/netlink.ts';
 
-/** What it takes to name the attribute that the kernel points at. */
+/** What is needed to name the attribute that the kernel points at. */
 export type SentShape = AttributeNames & { readonly headerBytes: number };
 
-/** Reads the errno of the NLMSG_ERROR or NLMSG_DONE that `channel` came to; 0 when it tells success. */
+/** Reads the errno of the NLMSG_ERROR or NLMSG_DONE that `channel` has read; 0 means success. */
 export function errnoOf(channel: Channel): number {
   const { start, end } = channel;
   return end - start < NLMSG_HDRLEN + 4 ? 0 : -(receiveBuffer.readU32(start + NLMSG_HDRLEN) | 0);
 }
 
-/** Makes the error of what `channel` came to. @param sentAt where the refused request begins in the send buffer */
+/**
+ * Builds the error of the answer that `channel` has read. @param sentAt where the refused request begins in the send
+ * buffer
+ */
 export function refusalOf(
   channel: Channel,
   errno: number,
@@ -32,7 +35,7 @@ export function refusalOf(
   return new NetlinkError({ errno, ...asker.fail(), ...(extack === undefined ? {} : { extack }) });
 }
 
-/** Makes the error of a request that cannot be encoded. @throws what is no such error */
+/** Builds the error of a request that cannot be encoded. @throws any other error unchanged */
 export function invalidRequest(error: unknown, asker: Asker): NetlinkError {
   if (error instanceof CodecError || error instanceof RangeError) {
     return new NetlinkError({ errno: constants.errno.EINVAL, ...asker.fail(), detail: error.message, cause: error });

@@ -2,7 +2,7 @@ import type { LinkChange, LinkProperties, LinkRef, LinkSpec } from './link-messa
 import { line, type NameOf, pair, type Word } from './render-words.ts';
 import type { Query, Request } from './request.ts';
 
-/** Renders a request about links. Pure. @see ip-link(8) */
+/** Renders a request about links. @see ip-link(8) */
 export function renderLink(
   request: (Request & { object: 'link' }) | (Query & { object: 'link'; verb: 'get' }),
   nameOf: NameOf,

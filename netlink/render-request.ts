@@ -8,10 +8,10 @@ import type { Query, Request } from './request.ts';
 import { IFA_F_NODAD, IFA_F_NOPREFIXROUTE } from './uapi/if-addr.ts';
 import { NTF_PROXY, NTF_ROUTER, NUD_NOARP, NUD_PERMANENT, NUD_REACHABLE, NUD_STALE } from './uapi/neighbour.ts';
 
-/** iproute2 takes 'if7' for the interface with index 7 where no interface has that name. */
+/** iproute2 accepts 'if7' for the interface with index 7 when no interface has that name. */
 const byIndex: NameOf = (ifindex) => `if${ifindex}`;
 
-/** Renders a request as the equivalent `ip` line, for errors, logs and dry runs. Pure. @see ip(8) */
+/** Renders a request as the equivalent `ip` line, for errors, logs and dry runs. @see ip(8) */
 export function renderRequest(request: Request | Query, nameOf: NameOf = byIndex): string {
   if (request.verb === 'list') {
     return renderList(request, nameOf);

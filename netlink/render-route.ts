@@ -24,7 +24,7 @@ export const ROUTE_TYPES = {
   [RTN_PROHIBIT]: 'prohibit',
   [RTN_THROW]: 'throw',
 };
-/** Renders a change of a route. Pure. @see ip-route(8) */
+/** Renders a change of a route. @see ip-route(8) */
 export function renderRoute(verb: 'add' | 'replace' | 'delete', spec: RouteSpec, nameOf: NameOf): string {
   const hops = (spec.multipath ?? []).flatMap((hop) => [
     'nexthop',
@@ -64,7 +64,7 @@ export function renderRoute(verb: 'add' | 'replace' | 'delete', spec: RouteSpec,
   );
 }
 
-/** Renders the lookup of a route. Pure. @see ip-route(8) */
+/** Renders the lookup of a route. @see ip-route(8) */
 export function renderLookup(spec: RouteQuery, nameOf: NameOf): string {
   return line(
     ip(undefined, spec.dst),

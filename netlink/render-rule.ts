@@ -10,7 +10,7 @@ import {
   FR_ACT_UNREACHABLE,
 } from './uapi/fib-rules.ts';
 
-/** Renders a change of a rule. Pure. @see ip-rule(8) */
+/** Renders a change of a rule. @see ip-rule(8) */
 export function renderRule(verb: 'add' | 'delete', spec: RuleSpec): string {
   const isInverted = ((spec.flags ?? 0) & FIB_RULE_INVERT) !== 0;
   const mark = spec.fwmark === undefined ? undefined : hex(spec.fwmark);
@@ -37,7 +37,7 @@ export function renderRule(verb: 'add' | 'delete', spec: RuleSpec): string {
   );
 }
 
-/** Says what a rule does with a packet; `table` is the word for the table that it looks up. Pure. @see ip-rule(8) */
+/** Renders what a rule does with a packet; `table` is the name of the table that it looks up. @see ip-rule(8) */
 export function ruleAction(spec: Pick<RuleSpec, 'action' | 'goto'>, table: Word): readonly Word[] {
   switch (spec.action ?? FR_ACT_TO_TBL) {
     case FR_ACT_TO_TBL:
@@ -57,7 +57,7 @@ export function ruleAction(spec: Pick<RuleSpec, 'action' | 'goto'>, table: Word)
   }
 }
 
-/** Says a range of ports or user ids. */
+/** Renders a range of ports or user ids. */
 export function range(value: { readonly start: number; readonly end: number } | undefined): Word {
   return value === undefined ? undefined : `${value.start}-${value.end}`;
 }

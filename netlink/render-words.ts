@@ -15,13 +15,13 @@ import {
   RTPROT_STATIC,
 } from './uapi/rtnetlink.ts';
 
-/** Names the interface of an index. */
+/** Returns the name of the interface with an index. */
 export type NameOf = (ifindex: number) => string;
 
-/** Word of an `ip` line; undefined for one that is not said. */
+/** Word of an `ip` line; undefined for one that is omitted. */
 export type Word = string | number | undefined;
 
-/** Joins the words that are said. */
+/** Joins the words that are not omitted. */
 export function line(...words: readonly (Word | readonly Word[])[]): string {
   return words
     .flat()
@@ -29,17 +29,17 @@ export function line(...words: readonly (Word | readonly Word[])[]): string {
     .join(' ');
 }
 
-/** Says `value` by its keyword, or nothing when there is none. */
+/** Renders `value` after its keyword, or nothing when there is no value. */
 export function pair(name: string, value: Word): readonly Word[] {
   return value === undefined ? [] : [name, value];
 }
 
-/** Says the name of `value` in `names`, or the number itself. */
+/** Renders the name of `value` in `names`, or the number itself. */
 export function named(names: Readonly<Record<number, string>>, value: number | undefined): Word {
   return value === undefined ? undefined : (names[value] ?? value);
 }
 
-/** `ip` itself, told the family where no address shows it. */
+/** Renders `ip`, with the family when no address shows it. */
 export function ip(family: number | undefined, ...addresses: readonly (string | undefined)[]): string {
   const isIpv6 = family === AF_INET6 || addresses.some((address) => address?.includes(':'));
   return isIpv6 ? 'ip -6' : 'ip';
@@ -64,12 +64,12 @@ export const SCOPES = {
   [RT_SCOPE_NOWHERE]: 'nowhere',
 };
 
-/** The verb as `ip` spells it. */
+/** Renders the verb in the spelling of `ip`. */
 export function verbWord(verb: 'add' | 'replace' | 'delete'): string {
   return verb === 'delete' ? 'del' : verb;
 }
 
-/** A mark as `ip` shows it. */
+/** Renders a mark as `ip` shows it. */
 export function hex(value: number): string {
   return `0x${value.toString(16)}`;
 }

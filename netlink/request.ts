@@ -11,11 +11,11 @@ export type Request =
   | { readonly object: 'link'; readonly verb: 'delete'; readonly spec: LinkRef }
   | { readonly object: 'address'; readonly verb: 'add' | 'replace' | 'delete'; readonly spec: AddressSpec }
   | { readonly object: 'route'; readonly verb: 'add' | 'replace' | 'delete'; readonly spec: RouteSpec }
-  /** A rule is added with NLM_F_EXCL: the kernel would else accept exact duplicates. */
+  /** A rule is added with NLM_F_EXCL: otherwise the kernel would accept exact duplicates. */
   | { readonly object: 'rule'; readonly verb: 'add' | 'delete'; readonly spec: RuleSpec }
   | { readonly object: 'neigh'; readonly verb: 'add' | 'replace' | 'delete'; readonly spec: NeighSpec };
 
-/** What is looked up: `ip route get`. */
+/** The arguments of a route look-up: `ip route get`. */
 export type RouteQuery = {
   readonly dst: string;
   readonly src?: string;
@@ -29,11 +29,11 @@ export type RouteQuery = {
   readonly ipProto?: number;
   readonly sport?: number;
   readonly dport?: number;
-  /** Answers with the route in the table that matched, not with the resolved one. */
+  /** Returns the route in the table that matched, not the resolved one. */
   readonly fibmatch?: boolean;
 };
 
-/** Reading request, named in errors. */
+/** A reading request, as errors name it. */
 export type Query =
   | { readonly object: 'link'; readonly verb: 'get'; readonly spec: LinkRef }
   | { readonly object: 'route'; readonly verb: 'get'; readonly spec: RouteQuery }

@@ -48,7 +48,7 @@ import {
   RTAX_WINDOW,
 } from './uapi/rtnetlink.ts';
 
-/** @see net/tcp.h */
+/** Length limit of the name. @see net/tcp.h */
 const TCP_CA_NAME_MAX = 16;
 
 /** Metrics of a route; `mtu` in bytes. @see uapi/linux/rtnetlink.h RTAX_* */
@@ -137,7 +137,7 @@ const nexthops: Codec<readonly RouteNexthop[]> = {
 
 function readNexthop(view: ByteView, at: number, end: number): RouteNexthop | undefined {
   const length = view.readU16(at);
-  // A length below the header's would never get the loop to its end.
+  // With a length below the header's the loop would never end.
   if (length < NEXTHOP_HEADER_BYTES || at + length > end) {
     return undefined;
   }
@@ -158,11 +158,11 @@ function readNexthop(view: ByteView, at: number, end: number): RouteNexthop | un
 export const ROUTE = messageCodec('route', 12, {
   family: headerU8(0),
   tos: headerU8(3),
-  /** RTPROT_*: who made the route. */
+  /** RTPROT_*: the program that made the route. */
   protocol: headerU8(5),
   /** RT_SCOPE_*; IPv6 has none and says universe. */
   scope: headerU8(6),
-  /** RTN_*. */
+  /** RT_SCOPE_*; IPv6 has none and reports universe. */
   type: headerU8(7),
   /** RTNH_F_* and RTM_F_*. */
   flags: headerU32(8),
@@ -196,12 +196,12 @@ export const ROUTE = messageCodec('route', 12, {
   cacheinfo: attribute(RTA_CACHEINFO, u32Struct('clntref', 'lastuse', 'expires', 'error', 'used', 'id', 'ts', 'tsage')),
 });
 
-/** Route, as the kernel tells it. */
+/** Route, as the kernel reports it. */
 export type RouteMessage = MessageOf<typeof ROUTE>;
 
 /**
- * Route to add, replace or delete; a message is a spec. Left out: family follows from the addresses, table is main,
- * type unicast, protocol boot, scope what iproute2 chooses. To delete, the kernel compares only what is named.
+ * Route to add, replace or delete; a message is a spec. When omitted: family follows from the addresses, table is main,
+ * type unicast, protocol boot, scope that of iproute2. To delete, the kernel compares only the given fields.
  * @see ip-route(8)
  */
 export type RouteSpec = Partial<RouteMessage>;

@@ -21,24 +21,24 @@ export type RouteFilter = {
 
 /** Routes of one namespace, all tables. @see ip-route(8) */
 export type RouteService = {
-  /** @throws NetlinkError EEXIST, ENODEV, ENETUNREACH (gateway not reachable), ENETDOWN */
+  /** Adds a route. @throws NetlinkError EEXIST, ENODEV, ENETUNREACH (gateway not reachable), ENETDOWN */
   add(spec: RouteSpec): void;
-  /** Adds or exchanges the route with the same destination, tos and priority; idempotent. @throws NetlinkError */
+  /** Adds or replaces the route with the same destination, tos and priority; idempotent. @throws NetlinkError */
   replace(spec: RouteSpec): void;
-  /** @throws NetlinkError ESRCH when it is not there */
+  /** Deletes a route. @throws NetlinkError ESRCH when it does not exist */
   delete(spec: RouteSpec): void;
   /** Lists routes, cached ones left out; a table that does not exist is empty. @throws NetlinkError */
   list(filter: RouteFilter): readonly RouteMessage[];
   /**
-   * Lists routes in another shape: what `read` makes of each message (its header and attributes in `[start, end)`). The
-   * kernel's filter alone counts, where it has one; cached routes may be among them. @throws NetlinkError, CodecError
+   * Lists routes in another form: `read` converts each message (its header and attributes in `[start, end)`). Only the
+   * kernel's filter applies, where it has one; cached routes may be included. @throws NetlinkError, CodecError
    */
   listAs<M>(filter: RouteFilter, read: MessageCodec<M>['read']): readonly M[];
   /** Looks up the route of a packet. @throws NetlinkError ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL */
   get(query: RouteQuery): RouteMessage;
 };
 
-/** Makes the route service of a connection. */
+/** Creates the route service of a connection. */
 export function createRouteService(conn: Conn): RouteService {
   return {
     add: (spec) => change(conn, { object: 'route', verb: 'add', spec }),
@@ -69,12 +69,15 @@ function question(filter: RouteFilter): Question<RouteMessage> {
     codec: ROUTE,
     body: filter,
     fail: failureOf({ object: 'route', verb: 'list', spec: filter }),
-    // The table was never used or just became empty; the interface is gone.
+    // The table was never used or has just become empty; or the interface does not exist any more.
     emptyOn: [constants.errno.ENOENT, constants.errno.ENODEV],
   };
 }
 
-/** IPv6 always tells the table, and under strict checks refuses to be asked for it. @see net/ipv6/route.c inet6_rtm_valid_getroute_req */
+/**
+ * IPv6 always reports the table, and under strict checks refuses the flag that requests it.
+ * @see net/ipv6/route.c inet6_rtm_valid_getroute_req
+ */
 function getFlags(family: number, isFibMatch: boolean): number {
   return (family === AF_INET6 ? 0 : RTM_F_LOOKUP_TABLE) | (isFibMatch ? RTM_F_FIB_MATCH : 0);
 }

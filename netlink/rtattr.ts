@@ -2,7 +2,7 @@ import type { ByteView } from './byte-view.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import { NLA_HDRLEN } from './uapi/netlink.ts';
 
-/** Holds an attribute that a codec table does not know, or whose payload it cannot read; re-encoded as it came. */
+/** An attribute that a codec table does not know, or whose payload it cannot read; written back unchanged. */
 export type Rtattr = {
   /** Number with its NLA_F_NESTED and NLA_F_NET_BYTEORDER bits. */
   readonly type: number;
@@ -36,7 +36,7 @@ export function walkAttributes(
   return true;
 }
 
-/** Writes attributes as they came. */
+/** Writes attributes unchanged. */
 export function writeAttributes(writer: ByteWriter, attributes: readonly Rtattr[]): void {
   for (const attribute of attributes) {
     const start = writer.beginAttribute(attribute.type);

@@ -15,28 +15,33 @@ import { createRuleService, type RuleService } from './rule.ts';
 import type { NetlinkCapabilities, NetlinkSocket } from './socket.ts';
 import { NETLINK_ROUTE } from './uapi/netlink.ts';
 
-/** What became of one request of a batch. */
+/** The outcome of one request of a batch. */
 export type Outcome =
   /** `ifindex`: of a link that was added in this namespace. */
   | { readonly kind: 'ok'; readonly ifindex?: number }
   | { readonly kind: 'error'; readonly error: NetlinkError }
-  /** Not sent, since an earlier one failed and `stopOnError` was set. */
+  /** Not sent, because an earlier one failed and `stopOnError` was set. */
   | { readonly kind: 'skipped' };
 
-/** Links, addresses, routes, rules and neighbours of one network namespace. Synchronous; one request takes microseconds. */
+/**
+ * Links, addresses, routes, rules and neighbours of one network namespace. Synchronous; one request takes microseconds.
+ */
 export type Rtnetlink = {
   readonly link: LinkService;
   readonly address: AddressService;
   readonly route: RouteService;
   readonly rule: RuleService;
   readonly neigh: NeighService;
-  /** Own address: notifications of changes made by this connection carry it; another one after a failed exchange. */
+  /**
+   * Address of the socket: notifications of changes made by this connection carry it; it changes after a failed
+   * exchange.
+   */
   readonly portid: number;
-  /** What this kernel can do; what it cannot is done here, slower or with less detail. */
+  /** Capabilities of this kernel; what it lacks is done by this library, slower or with less detail. */
   readonly capabilities: NetlinkCapabilities;
   /**
-   * Carries out many requests with few system calls, in order; nothing is undone when one fails. Without
-   * `stopOnError` all are tried and the answer says what became of each.
+   * Executes many requests with few system calls, in order; nothing is undone when one fails. Without `stopOnError` all
+   * are tried, and the result contains the outcome of each.
    * @throws NetlinkError only when the exchange itself fails (ETIMEDOUT, EBADMSG, ENOBUFS, EBADF)
    */
   execute(requests: readonly Request[], options?: { readonly stopOnError?: boolean }): readonly Outcome[];
@@ -45,23 +50,25 @@ export type Rtnetlink = {
   [Symbol.dispose](): void;
 };
 
-/** How to open a connection. */
+/** Options of a connection. */
 export type RtnetlinkOptions = {
   /** Longest wait for an answer of the kernel, milliseconds; default 5000. */
   readonly receiveTimeoutMs?: number;
 };
 
-/** Opens a connection in the network namespace of now; the caller must close it. @throws LibcError. @see rtnetlink(7) */
+/**
+ * Opens a connection in the current network namespace; the caller must close it. @throws LibcError. @see rtnetlink(7)
+ */
 export function openRtnetlink(options: RtnetlinkOptions = {}): Rtnetlink {
   return createRtnetlink(openSocket({ ...options, protocol: NETLINK_ROUTE }));
 }
 
-/** Opens a connection in `netns`; it stays there for life. @throws LibcError, NetnsError */
+/** Opens a connection in `netns`; it stays in that namespace. @throws LibcError, NetnsError */
 export function openRtnetlinkIn(netns: NetnsRef, options: RtnetlinkOptions = {}): Rtnetlink {
   return withNetns(netns, () => openRtnetlink(options));
 }
 
-/** Makes a connection of a socket, which it then owns. */
+/** Creates a connection on a socket, which it then owns. */
 export function createRtnetlink(socket: NetlinkSocket): Rtnetlink {
   const conn = new Conn(new Channel(socket));
   const deletes = createBackgroundDeletes(conn);
@@ -89,7 +96,7 @@ export function createRtnetlink(socket: NetlinkSocket): Rtnetlink {
   };
 }
 
-/** One by one: in a batch the kernel goes on after an error. */
+/** One by one: in a batch the kernel continues after an error. */
 function executeUntilError(conn: Conn, requests: readonly Request[]): Outcome[] {
   const outcomes: Outcome[] = [];
   let hasFailed = false;

@@ -26,7 +26,7 @@ import {
 /** Inclusive range of ports or user ids. */
 export type NumberRange = { readonly start: number; readonly end: number };
 
-/** What the kernel reports for a suppressor that was never set. */
+/** The value that the kernel reports for a suppressor that was never set. */
 const NOT_SUPPRESSED = 0xffffffff;
 
 /** struct fib_rule_port_range: host order, unlike the ports of routes. */
@@ -71,7 +71,7 @@ export const RULE = messageCodec('rule', 12, {
   /** Refuses results whose prefix is this long or shorter: 0 ignores the table's default route. */
   suppressPrefixlength: attributeUnless(FRA_SUPPRESS_PREFIXLEN, u32, NOT_SUPPRESSED),
   suppressIfgroup: attributeUnless(FRA_SUPPRESS_IFGROUP, u32, NOT_SUPPRESSED),
-  /** Who made the rule, RTPROT_*. Kernels before 4.17 do not store it. */
+  /** The program that made the rule, RTPROT_*. Kernels before 4.17 do not store it. */
   protocol: attribute(FRA_PROTOCOL, u8),
   goto: attribute(FRA_GOTO, u32),
   flow: attribute(FRA_FLOW, u32),
@@ -85,14 +85,18 @@ export const RULE = messageCodec('rule', 12, {
   dportRange: attribute(FRA_DPORT_RANGE, portRange),
 });
 
-/** Policy rule, as the kernel tells it. */
+/** Policy rule, as the kernel reports it. */
 export type RuleMessage = MessageOf<typeof RULE>;
 
 /**
- * Rule to add or delete; a message is a spec. To delete, the kernel compares what is there, so name as much as you
- * know. @see ip-rule(8)
+ * Rule to add or delete; a message is a spec. To delete, the kernel compares the given fields, so give as many as are
+ * known.
+ * @see ip-rule(8)
  */
 export type RuleSpec = Partial<RuleMessage> & {
-  /** Lower is earlier. The kernel would choose one below all others, a surprise, so it must be said. */
+  /**
+   * A lower number is looked up earlier. It is required, because the kernel would otherwise select one before all
+   * others.
+   */
   readonly priority: number;
 };

@@ -5,7 +5,7 @@ import { isNetlinkError, NetlinkError } from './netlink-error.ts';
 import { RULE, type RuleMessage, type RuleSpec } from './rule-message.ts';
 import { RTM_GETRULE, RTM_NEWRULE } from './uapi/rtnetlink.ts';
 
-/** Narrows a list of rules; filtered here, the kernel cannot. */
+/** Narrows a list of rules; filtered here, because the kernel cannot. */
 export type RuleFilter = {
   /** AF_INET or AF_INET6. */
   readonly family: number;
@@ -14,30 +14,33 @@ export type RuleFilter = {
   readonly protocol?: number;
 };
 
-/** How sure a list of rules must be. */
+/** How reliable a list of rules must be. */
 export type RuleListOptions = {
   /**
    * 'auto' (default): a list that came in several pieces is read until two readings agree; 'always': every list is;
-   * 'never': one reading. The kernel continues a dump by position and says nothing when rules before it went away:
-   * surviving rules are then missing from it.
+   * 'never': one reading. The kernel continues a dump by position and does not report that earlier rules were deleted
+   * meanwhile: existing rules are then missing from the list.
    */
   readonly confirm?: 'auto' | 'always' | 'never';
 };
 
 /** Policy rules of one namespace. @see ip-rule(8) */
 export type RuleService = {
-  /** Adds a rule unless an equal one is there. @throws NetlinkError EEXIST */
+  /** Adds a rule unless an equal one exists. @throws NetlinkError EEXIST */
   add(spec: RuleSpec): void;
-  /** Deletes the first rule that matches what is named. @throws NetlinkError ENOENT when there is none */
+  /** Deletes the first rule that matches the given fields. @throws NetlinkError ENOENT when there is none */
   delete(spec: RuleSpec): void;
-  /** Lists rules in their order; a family that the kernel lacks (`ipv6.disable=1`) has none. @throws NetlinkError EAGAIN when they change faster than they can be read */
+  /**
+   * Lists rules in their order; a family that the kernel lacks (`ipv6.disable=1`) has none.
+   * @throws NetlinkError EAGAIN when they change faster than they can be read
+   */
   list(filter: RuleFilter, options?: RuleListOptions): readonly RuleMessage[];
 };
 
-/** Readings until two in a row must agree. */
+/** Most readings until two in a row must agree. */
 const MAX_READINGS = 8;
 
-/** Makes the rule service of a connection. */
+/** Creates the rule service of a connection. */
 export function createRuleService(conn: Conn): RuleService {
   return {
     add: (spec) => change(conn, { object: 'rule', verb: 'add', spec }),
@@ -61,7 +64,7 @@ export function createRuleService(conn: Conn): RuleService {
   };
 }
 
-/** Of a family without rules the kernel says so by an error, unlike of routes. */
+/** For a family without rules the kernel returns an error; for routes it does not. */
 function readOfFamily(
   conn: Conn,
   question: Question<RuleMessage>,

@@ -10,18 +10,18 @@ const O_ASYNC = 0o20000;
 const drains = new Set<() => void>();
 let isListening = false;
 
-/** A descriptor that is watched. */
+/** A watched descriptor. */
 export type Watch = {
-  /** No signals until `hear`: each one costs, and who reads anyway needs none. */
+  /** Stops the signals until `hear`: each costs time, and a caller that reads anyway needs none. */
   mute(): void;
-  /** Signals again; what came meanwhile must be read by then or after. */
+  /** Starts the signals again; events from before must be read at that time or later. */
   hear(): void;
   /** Ends the watch. */
   end(): void;
 };
 
 /**
- * Calls `drain` whenever `fd` becomes readable, without a thread and without polling; it must read until EAGAIN.
+ * Calls `drain` whenever `fd` becomes readable, without a thread and without polling; `drain` must read until EAGAIN.
  * Does not keep the process alive. @throws LibcError. @see fcntl(2) O_ASYNC
  */
 export function watchReadable(fd: number, drain: () => void): Watch {
@@ -45,8 +45,8 @@ export function watchReadable(fd: number, drain: () => void): Watch {
 }
 
 /**
- * The listener is there before the first O_ASYNC and stays for good: a signal may be under way when the last
- * descriptor goes, and without a handler SIGIO kills the process.
+ * Installs the handler before the first O_ASYNC, for good: a signal may be pending when the last descriptor is closed,
+ * and without a handler SIGIO kills the process.
  */
 function listenOnce(): void {
   if (!isListening) {

@@ -13,24 +13,24 @@ const SO_RCVTIMEO = 20;
 const SO_SNDBUFFORCE = 32;
 const SO_RCVBUFFORCE = 33;
 const SOCKADDR_NL_BYTES = 12;
-/** A write must fit into the send buffer whole, else EMSGSIZE. */
+/** Size of the send buffer. A write must fit into it as a whole, else EMSGSIZE. */
 const SEND_BUFFER_BYTES = 1 << 20;
-/** A signal a millisecond for the whole timeout would still end within this. */
+/** Most interruptions of one read: one signal a millisecond for the whole timeout stays below. */
 const MAX_INTERRUPTIONS = 10_000;
 
-/** What the kernel can do; each is probed when the socket opens. */
+/** Capabilities of the kernel; each is probed when the socket opens. */
 export type NetlinkCapabilities = {
   /** Errors carry a text and the offending attribute (4.12). */
   readonly extendedAck: boolean;
-  /** Acknowledgements leave out the request (4.3); else they echo it. */
+  /** Acknowledgements omit the request (4.3); else they echo it. */
   readonly cappedAck: boolean;
   /** Dumps are filtered in the kernel (4.20); else here, after reading everything. */
   readonly strictDump: boolean;
 };
 
-/** Moves bytes to and from the kernel: the seam at which tests put a script in place of it. */
+/** Moves bytes to and from the kernel. Tests replace this type by a script. */
 export type NetlinkSocket = {
-  /** Own address; answers to this socket carry it. */
+  /** Address of the socket; answers to it carry this. */
   readonly portid: number;
   readonly capabilities: NetlinkCapabilities;
   /** Sends one datagram of whole messages: the first `length` bytes. @throws LibcError */
@@ -44,18 +44,20 @@ export type NetlinkSocket = {
   close(): void;
 };
 
-/** How to open a socket. */
+/** Options of a socket. */
 export type SocketOptions = {
   /** NETLINK_ROUTE or NETLINK_NETFILTER. */
   readonly protocol: number;
-  /** Longest wait for an answer, milliseconds; a lost answer must not hang the caller. Default 5000. */
+  /** Longest wait for an answer, milliseconds; a lost answer must not block the caller for ever. Default 5000. */
   readonly receiveTimeoutMs?: number;
   readonly isNonblocking?: boolean;
   /** Receive buffer, bytes. */
   readonly receiveBufferBytes?: number;
 };
 
-/** Makes and binds a descriptor in the network namespace of now. @returns it, owned by the caller. @throws LibcError */
+/**
+ * Creates and binds a descriptor in the current network namespace. @returns it, owned by the caller. @throws LibcError
+ */
 export function openNetlinkFd(options: SocketOptions): { fd: number; portid: number } {
   const fd = socket(
     AF_NETLINK,
@@ -79,7 +81,7 @@ export function openNetlinkFd(options: SocketOptions): { fd: number; portid: num
   }
 }
 
-/** Switches on what the kernel knows and tells what took. */
+/** Enables the options that the kernel knows and returns which of them took effect. */
 export function probeCapabilities(fd: number): NetlinkCapabilities {
   const on = int32(1);
   return {
@@ -101,7 +103,9 @@ export function writeDatagram(fd: number, bytes: Uint8Array, length: number): vo
   }
 }
 
-/** Receives one datagram. A buffer of at least 64 KiB holds every one: the kernel makes dumps of 32 KiB at most. */
+/**
+ * Receives one datagram. A buffer of at least 64 KiB is always large enough: the kernel makes dumps of 32 KiB at most.
+ */
 export function readDatagram(fd: number, buffer: Uint8Array): number {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -125,7 +129,7 @@ export function writeDatagramInBackground(fd: number, bytes: Uint8Array): Promis
   });
 }
 
-/** Four bytes of an int, host order. */
+/** Returns the four bytes of an int in host order. */
 export function int32(value: number): Uint8Array {
   return new Uint8Array(Int32Array.of(value).buffer);
 }
@@ -154,7 +158,10 @@ function timeval(ms: number): Uint8Array {
   return new Uint8Array(BigInt64Array.of(BigInt(Math.floor(ms / 1000)), BigInt((ms % 1000) * 1000)).buffer);
 }
 
-/** A socket with a timeout is interrupted by every signal, SA_RESTART or not, and monitors use SIGIO. */
+/**
+ * Throws any error but EINTR. A socket with a timeout is interrupted by every signal, with SA_RESTART or without, and
+ * monitors use SIGIO.
+ */
 function throwUnlessInterrupted(syscall: string, error: unknown, attempt: number): void {
   const failure = asLibcError(syscall, error);
   if (failure.code !== 'EINTR' || attempt >= MAX_INTERRUPTIONS) {

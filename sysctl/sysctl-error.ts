@@ -1,7 +1,7 @@
-/** What went wrong, as a value to branch on. Kernel errors keep their errno name. */
+/** The kind of failure, for callers to branch on. Kernel errors keep their errno name. */
 export type SysctlErrorCode = 'INVALID_NAME' | 'NO_SUCH_KEY' | 'READ_ONLY' | 'REFUSED' | 'NOT_TAKEN' | 'IO';
 
-/** Reports a kernel setting that could not be read or written. `path` is the file under /proc/sys. */
+/** A kernel setting that could not be read or written. `path` is the file under /proc/sys. */
 export class SysctlError extends Error {
   readonly code: SysctlErrorCode;
   readonly path: string;

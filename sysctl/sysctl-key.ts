@@ -1,9 +1,12 @@
 import { SysctlError } from './sysctl-error.ts';
 
-/** Names one kernel setting by its path below /proc/sys. Each element is one directory or file name; dots in it are part of the name. */
+/**
+ * One kernel setting by its path below /proc/sys. Each element is one directory or file name; dots in it are part of
+ * the name.
+ */
 export type SysctlKey = { readonly path: readonly string[] };
 
-/** An interface name, or the two pseudo interfaces of /proc/sys/net/ipv{4,6}/conf. */
+/** An interface name, or `all` or `default` of /proc/sys/net/ipv{4,6}/conf. */
 export type ConfScope = string;
 
 /** IFNAMSIZ - 1: the longest interface name. */
@@ -11,7 +14,8 @@ const IFNAME_MAX_BYTES = 15;
 
 /**
  * Validates the elements and returns the key.
- * @throws SysctlError INVALID_NAME for an element that is empty, `.`, `..` or contains a slash: it would name another file.
+ * @throws SysctlError INVALID_NAME for an element that is empty, `.`, `..` or contains a slash: it would name another
+ * file.
  */
 export function sysctlKey(...path: readonly string[]): SysctlKey {
   const bad = path.find((element) => element === '' || element === '.' || element === '..' || element.includes('/'));
@@ -36,7 +40,7 @@ export function sysctlName(key: SysctlKey): string {
 }
 
 /**
- * Reads a name as sysctl(8) does: the first separator, dot or slash, separates; the other one belongs to names.
+ * Parses a name as sysctl(8) does: the first separator, dot or slash, separates; the other one is part of names.
  * @throws SysctlError INVALID_NAME when an element is empty.
  */
 export function parseSysctlName(name: string): SysctlKey {
@@ -47,10 +51,13 @@ export function parseSysctlName(name: string): SysctlKey {
   return sysctlKey(...name.split('.').map((element) => element.replaceAll('/', '.')));
 }
 
-/** Whether packets of IPv4 are forwarded between interfaces. @see kernel ip-sysctl ip_forward */
+/** Whether IPv4 packets are forwarded between interfaces. @see kernel ip-sysctl ip_forward */
 export const ipForward = (): SysctlKey => sysctlKey('net', 'ipv4', 'ip_forward');
 
-/** Whether this interface (or `all`) forwards. For IPv6 `all` = 1 also turns off the acceptance of RAs where accept_ra is 1. */
+/**
+ * Whether this interface (or `all`) forwards. For IPv6 `all` = 1 also turns off the acceptance of RAs where accept_ra
+ * is 1.
+ */
 export const forwarding = (family: 4 | 6, scope: ConfScope): SysctlKey => conf(family, scope, 'forwarding');
 
 /** Source validation: 0 off, 1 strict, 2 loose; the effective value is the larger of `all` and the interface. */
@@ -74,7 +81,7 @@ export const proxyArp = (scope: ConfScope): SysctlKey => conf(4, scope, 'proxy_a
 /** Whether ICMP redirects are sent; the effective value is `all` OR the interface. */
 export const sendRedirects = (scope: ConfScope): SysctlKey => conf(4, scope, 'send_redirects');
 
-/** Whether ICMP redirects are believed. */
+/** Whether ICMP redirects are accepted. */
 export const acceptRedirects = (family: 4 | 6, scope: ConfScope): SysctlKey => conf(family, scope, 'accept_redirects');
 
 /** Whether the interface has no IPv6 at all. Setting it to 1 deletes the IPv6 addresses of the interface. */

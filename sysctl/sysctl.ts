@@ -7,37 +7,41 @@ import { type SysctlKey, sysctlName } from './sysctl-key.ts';
 /** What `set` did. */
 export type SysctlOutcome = 'changed' | 'unchanged';
 
-/** Reads and writes kernel settings of one network namespace. Synchronous: /proc/sys/net shows the namespace of the calling thread. */
+/**
+ * Reads and writes kernel settings of one network namespace. Synchronous: /proc/sys/net shows the namespace of the
+ * calling thread.
+ */
 export type Sysctl = {
   /**
    * Returns the value without the final newline; several numbers are separated by one space.
    * @throws SysctlError NO_SUCH_KEY when the kernel or the interface lacks it.
    */
   get(key: SysctlKey): string;
-  /** As `get`, but undefined for a key that is not there (an interface that has gone, a kernel without IPv6). */
+  /** As `get`, but undefined for a key that does not exist (a deleted interface, a kernel without IPv6). */
   find(key: SysctlKey): string | undefined;
   /**
-   * Writes `value` if it is not there yet and reads it back. Idempotent.
-   * @throws SysctlError READ_ONLY, REFUSED (the kernel rejects the value), NOT_TAKEN (written, but another value is read back), NO_SUCH_KEY.
+   * Writes `value` if it differs from the present one, and reads it back. Idempotent.
+   * @throws SysctlError READ_ONLY, REFUSED (the kernel rejects the value), NOT_TAKEN (written, but another value is
+   * read back), NO_SUCH_KEY.
    */
   set(key: SysctlKey, value: string): SysctlOutcome;
-  /** As one `set` for each pair, with one visit to the namespace for all of them. Stops at the first that fails. */
+  /** As one `set` for each pair, but enters the namespace only once. Stops at the first failure. */
   setAll(pairs: readonly SysctlPair[]): readonly SysctlOutcome[];
 };
 
-/** A setting and the value it should have. An optional one is left alone where the kernel lacks it. */
+/** A setting and the value it should have. An optional one is skipped when the kernel lacks it. */
 export type SysctlPair = { readonly key: SysctlKey; readonly value: string; readonly isOptional?: boolean };
 
 /**
- * The same settings by the mount of the host's first process. Container runtimes mount their own /proc/sys read-only
- * unless a container is privileged, and let nothing be mounted over it; one that shares the host's PID namespace and has
- * CAP_SYS_PTRACE can write here. @see proc_pid_root(5), runc checkProcMount
+ * The same settings through the mounts of the host's first process. Container runtimes mount their own /proc/sys
+ * read-only unless a container is privileged, and allow no mount over it. A container that shares the host's PID
+ * namespace and has CAP_SYS_PTRACE can write here. @see proc_pid_root(5), runc checkProcMount
  */
 const HOST_PROC_SYS = '/proc/1/root/proc/sys';
 
 /**
- * Opens the settings of `netns`, or of the namespace the process runs in. Nothing to close: each call opens its file.
- * Where `root` is read-only, writes go to `writableRoot`.
+ * Opens the settings of `netns`, or of the namespace the process runs in. There is nothing to close: each call opens
+ * its file. When `root` is read-only, writes go to `writableRoot`.
  * @see proc_sys_net(5)
  */
 export function openSysctl(netns?: Netns, root = '/proc/sys', writableRoot = HOST_PROC_SYS): Sysctl {
@@ -90,7 +94,7 @@ function write({ root, writableRoot }: Roots, key: SysctlKey, value: string): Sy
   return 'changed';
 }
 
-/** Whether another way leads to the file. Where it does not, the first way's error is the one to tell. */
+/** Tries to write by the other path. When that fails too, the caller reports the error of the first path. */
 function wasWritten(path: string, text: string): boolean {
   try {
     writeFileSync(path, text);

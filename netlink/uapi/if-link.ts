@@ -196,5 +196,5 @@ export const IFLA_TUN_MULTI_QUEUE = 7;
 export const IFLA_TUN_NUM_QUEUES = 8;
 export const IFLA_TUN_NUM_DISABLED_QUEUES = 9;
 
-/** Leaves per-device statistics out of a link dump: half of its bytes. @see uapi/linux/rtnetlink.h */
+/** Excludes per-device statistics from a link dump: half of its bytes. @see uapi/linux/rtnetlink.h */
 export const RTEXT_FILTER_SKIP_STATS = 8;
