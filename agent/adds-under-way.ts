@@ -3,14 +3,14 @@ import type { LeaseKey } from './journal/lease.ts';
 type Add = { readonly begunMs: number; readonly ended: AbortController };
 
 /**
- * Lets a DEL end the ADDs that came before it. A runtime that sends a DEL has given up on them; made to wait in line, the
- * DEL would run into its deadline behind an ADD that waits for an address, and the ADD would then answer with a network
- * that the DEL takes away. A key takes memory only while it has ADDs.
+ * Lets a DEL end the ADDs that came before it. A runtime that sends a DEL has given up on them. If the DEL waited for
+ * the key's lock behind an ADD that waits for an address, it would run into its deadline, and the ADD would then answer
+ * with a network that the DEL removes. A key takes memory only while it has ADDs.
  */
 export class AddsUnderWay {
   readonly #adds = new Map<LeaseKey, Set<Add>>();
 
-  /** Runs `work` with a signal that aborts when `signal` does, or when a DEL that came later cancels the ADDs of `key`. */
+  /** Runs `work` with a signal that aborts when `signal` does, or when a later DEL cancels the ADDs of `key`. */
   async run<T>(
     key: LeaseKey,
     { begunMs, signal }: { readonly begunMs: number; readonly signal: AbortSignal },
@@ -27,7 +27,7 @@ export class AddsUnderWay {
     }
   }
 
-  /** Ends the ADDs of `key` that had begun at `untilMs`. */
+  /** Aborts the ADDs of `key` that had been received at `untilMs`. */
   cancel(key: LeaseKey, untilMs: number, reason: string): void {
     for (const { begunMs, ended } of this.#adds.get(key) ?? []) if (begunMs <= untilMs) ended.abort(reason);
   }

@@ -1,4 +1,4 @@
-/** Codes that name why the agent itself could not start or go on. */
+/** Codes of the errors with which the agent cannot start or go on. */
 export type AgentErrorCode =
   | 'ANOTHER_AGENT'
   | 'SOCKET'
@@ -10,7 +10,7 @@ export type AgentErrorCode =
   | 'PODS_LIVE'
   | 'UNINSTALL';
 
-/** The agent's own failure at start: says what it wanted, what was in the way and what to do. */
+/** An error with which the agent cannot go on: its message says what was tried, what prevented it and what to do. */
 export class AgentError extends Error {
   readonly code: AgentErrorCode;
 

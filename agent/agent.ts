@@ -41,20 +41,22 @@ import { statusOf } from './status.ts';
 import { openSupplyFile } from './supply/supply-file.ts';
 import { takeSupply } from './supply-intake.ts';
 
-/** An agent that serves. */
+/** A running agent. */
 export type RunningAgent = {
-  /** Finishes what is under way and stops. Kernel state, journal and network configuration stay for the next agent. */
+  /**
+   * Finishes the calls in flight and stops. Kernel state, journal and network configuration stay for the next agent.
+   */
   close(): Promise<void>;
 };
 
-/** A call in flight has this long; kubelet's own patience with a dying Pod is 30 s. */
+/** How long a call in flight may take at shutdown; kubelet itself waits 30 s for the end of a Pod. */
 const DRAIN_MS = 10_000;
 const MONITOR_BUFFER_BYTES = 8 << 20;
 
 /**
- * Starts the agent, in the one order that is safe: nobody else serves; journal; what lives without a journal is adopted;
- * what was left half done is ended; the kernel is set up; DELs that were spooled are done; only then it serves, and only
- * when it serves the runtime is sent here.
+ * Starts the agent, in the one order that is safe: no other agent serves; the journal is opened; Pods without a record
+ * are adopted; what was left half done is ended; the kernel is set up; spooled DELs are done; only then it serves, and
+ * only when it serves the runtime is sent here.
  * @throws AgentError, JournalError, ConfigError and what the kernel refuses at the start.
  */
 export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Promise<RunningAgent> {
@@ -73,7 +75,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const cluster = joinCluster(config, parts, runtime);
   const supply = cluster?.supply ?? openSupplyFile(config.supplyFile, { clock, log });
   state.restore(journal.load());
-  // Before anything slow: a kubelet that was restarted refuses Pods until it knows the devices again.
+  // Before anything slow: a restarted kubelet refuses Pods until the devices are registered again.
   const devices = openDevicePlugin(config, parts, runtime, cluster);
   await adoptIfUnknown(config, parts, { journal, kernel, supply, signal: down.signal });
   chooseRuleMode(config, parts, hasNftables, runtime.events);
@@ -165,7 +167,7 @@ function tellObstacle({ state }: AgentParts, gate: Gate, events = NO_EVENTS, why
   state.changed.notify();
 }
 
-/** Memory that is not given back is no reason not to serve. */
+/** Releases memory. A failure is no reason not to serve. */
 function giveBack(log: AgentRuntime['log']): void {
   try {
     giveBackMemory();
@@ -174,7 +176,7 @@ function giveBack(log: AgentRuntime['log']): void {
   }
 }
 
-/** Takes our network configuration away; for `remove-conf`. */
+/** Removes our network configuration; for `remove-conf`. */
 export function removeConf(config: AgentConfig): void {
   removeConflist(config.cniConfDir);
 }
@@ -193,7 +195,7 @@ async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: 
   });
 }
 
-/** The mode in force stays recorded until a pass has led all the way to the new one. */
+/** Decides the rule mode. The mode in force stays recorded until a pass has led all the way to the new one. */
 function chooseRuleMode(
   config: AgentConfig,
   { state, useCases }: AgentParts,
@@ -234,7 +236,8 @@ function openRepairLoop(config: AgentConfig, parts: AgentParts, gate: Gate): Rep
       gate.passBegunMs = undefined;
     }
   };
-  // Events come in bursts, and what concerns us takes a look at every lease: one look serves a turn of the event loop.
+  // Events come in bursts, and finding the relevant objects takes a pass over every lease: one result serves a turn of
+  // the event loop.
   const concerns = perTurn(() => concernsOf(state, finder.primary()));
   return startRepairLoop({
     reconcile: run,
@@ -279,7 +282,7 @@ function followKernel(loop: RepairLoop, { log }: AgentRuntime): { close(): void 
   return monitor;
 }
 
-/** Executables know only the socket, and spool beside it. */
+/** Returns the dependencies of draining the spool. Executables know only the socket, and spool beside it. */
 function spoolDepsOf(config: AgentConfig, { metrics, useCases }: AgentParts): SpoolDeps {
   return {
     directory: join(dirname(config.socket), 'deletions'),

@@ -9,19 +9,20 @@ import type { UseCaseDeps } from './ports.ts';
 import { keptTaker } from './take-kept.ts';
 import type { Taker } from './taker.ts';
 
-/** What an allocation gives: addresses that are leased to the key, and the ENI that they are on. */
+/** The result of an allocation: addresses that are leased to the key, and the ENI that they are on. */
 export type Allocation = { readonly addresses: readonly PoolAddress[]; readonly eni: EniNetwork };
 
-/** Left of the caller's deadline for wiring and the answer. */
+/** Part of the caller's deadline that is left for wiring and the reply. */
 const ANSWER_MARGIN_MS = 1_000;
-/** A cooldown may end without anybody saying so; the wait looks at least this often. */
+/** A cooldown may end without a notification; poll at least this often. */
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * Takes an address per family, waiting when there is none, until the caller's deadline or `addWaitMs`: of the pool, or
- * the one that is kept for the Pod where there is such, and then no other.
- * @throws CniFailureError 101 with numbers or the reason, 102, 103 when ENIs are the problem, 11 when the caller gave up or
- * nobody can say whether an address is kept for the Pod, 105 when a kept one is not clean of its last owner.
+ * Takes an address per family, waiting when there is none, until the caller's deadline or `addWaitMs`. A Pod with a
+ * static IP gets that address and no other; every other Pod gets addresses of the pool.
+ * @throws CniFailureError 101 with numbers or the reason, 102, 103 when ENIs are the problem, 11 when the caller gave
+ * up or it cannot be determined whether the Pod has a static IP, 105 when connections of a static IP's last owner are
+ * left.
  */
 export async function allocate(deps: UseCaseDeps, command: AttachCommand, signal: AbortSignal): Promise<Allocation> {
   const key = leaseKey(command.containerId, command.ifName);
@@ -37,7 +38,7 @@ export async function allocate(deps: UseCaseDeps, command: AttachCommand, signal
       : poolTaker(deps, key, command);
     return await allocateInTime(deps, { key, command, taker, startMs, untilMs }, signal);
   } finally {
-    // One that gave up wants no more.
+    // An ADD that gave up is no demand any more.
     if (state.addsWaiting.delete(key)) deps.demandChanged();
   }
 }
@@ -78,8 +79,9 @@ async function allocateInTime(
 }
 
 /**
- * Takes addresses of the pool. Under pressure, after a short wait for supply, the address that has cooled longest is taken
- * early, once its connection tracking entries are gone: late answers to its last owner then find no connection.
+ * Takes addresses of the pool. Under pressure, after a short wait for supply, it takes the address that has cooled
+ * longest before its time, once its connection tracking entries are deleted: late replies to its last owner then find
+ * no connection.
  */
 function poolTaker(deps: UseCaseDeps, key: LeaseKey, { podNamespace, podName }: AttachCommand): Taker {
   const { pool, readyEnis } = deps.state;
@@ -106,13 +108,13 @@ async function flushForced(deps: UseCaseDeps, key: LeaseKey, forced: readonly st
   try {
     await deps.conntrack.flush(forced);
   } catch (error) {
-    // Its last owner's connections may live on: it rests again, in full.
+    // Connections of its last owner may still exist: the address cools again, for the full time.
     deps.state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: deps.settings.ipCooldownMs });
     throw error;
   }
 }
 
-/** Returns addresses that were taken and not used. */
+/** Returns addresses to the pool that were taken and not used. */
 function giveBack(deps: UseCaseDeps, key: LeaseKey): void {
   deps.state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: 0 });
   deps.state.changed.notify();

@@ -1,6 +1,6 @@
 import type { LeasePlugin } from './journal/lease.ts';
 
-/** What an ADD asks for. */
+/** What an ADD requests. */
 export type AttachCommand = {
   readonly plugin: LeasePlugin;
   readonly containerId: string;
@@ -13,6 +13,6 @@ export type AttachCommand = {
   /** Bytes; 0 means the ENI's own. */
   readonly mtu: number;
   readonly disableIpv6: boolean;
-  /** When the caller stops waiting, wall clock; 0 when it did not say. */
+  /** When the caller stops waiting, wall clock; 0 when it gave no deadline. */
   readonly deadlineAtMs: number;
 };

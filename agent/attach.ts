@@ -14,15 +14,15 @@ import type { AddPhase } from './observability/metrics.ts';
 import type { UseCaseDeps } from './ports.ts';
 import { takeDown } from './take-down.ts';
 
-/** What an ADD brought. */
+/** The outcome of an ADD. */
 export type AttachOutcome =
   | { readonly kind: 'attached'; readonly lease: Lease }
   | { readonly kind: 'failed'; readonly failure: CniFailure };
 
 /**
- * Gives a sandbox an address and wires it. Idempotent for one container, interface and netns.
- * Lease and commit: the lease is recorded before the kernel is touched and becomes active only when the wiring was looked
- * at and the caller still waits; a caller that gave up (`signal`) or a failure takes everything back.
+ * Gives a sandbox an address and wires it. Idempotent for one container, interface and netns. Lease and commit: the
+ * lease is recorded before the kernel is changed, and becomes active only when the wiring was verified and the caller
+ * still waits; when the caller gave up (`signal`), or after a failure, everything is undone.
  */
 export async function attach(deps: UseCaseDeps, command: AttachCommand, signal: AbortSignal): Promise<AttachOutcome> {
   const startedMs = deps.clock.monotonicMs();
@@ -64,7 +64,7 @@ async function attachOrFail(
   }
 }
 
-/** Runs an ADD, in its key's turn, between its beginning and its end in the diary. */
+/** Runs an ADD, under its key's lock, between its beginning and its end in the operation log. */
 async function recorded(
   deps: UseCaseDeps,
   key: LeaseKey,
@@ -100,7 +100,7 @@ async function attachInTurn(
     phases.end('record');
     try {
       const wired = wire(deps, command, lease, netns, phases);
-      // A caller that hung up while we were busy, or stopped, is noticed in the next turn of the event loop.
+      // A caller that hung up while this process was busy, or stopped, is noticed in the next turn of the event loop.
       await deps.nextTurn();
       refuseIfGivenUp(deps, command, signal);
       return commit(deps, wired);
@@ -113,7 +113,7 @@ async function attachInTurn(
   }
 }
 
-/** Answers an ADD that was answered before; undefined when there is no attachment to answer with. */
+/** Returns the lease of an ADD that succeeded before; undefined when no attachment is left that could be the answer. */
 async function attachAgain(
   deps: UseCaseDeps,
   command: AttachCommand,
@@ -122,7 +122,7 @@ async function attachAgain(
   const lease = deps.state.leases.get(leaseKey(command.containerId, command.ifName));
   if (lease === undefined) return undefined;
   if (lease.state !== 'active') {
-    // Left by an attempt that could not be taken back at once; it is now, or this ADD fails with the reason.
+    // Left by an attempt that could not be undone at once; it is undone now, or this ADD fails with the reason.
     await clear(deps, lease);
     return undefined;
   }
@@ -138,7 +138,7 @@ async function attachAgain(
   }
   const pod = deps.state.podNetwork(lease);
   if (pod !== undefined && (await deps.wiring.check(pod, netns, 'own')).length === 0) return lease;
-  // Something of it is gone, the whole netns perhaps: a fresh start is the only answer that is true afterwards.
+  // Part of it is missing, perhaps the whole netns: only a new attachment is a true answer.
   await clear(deps, lease);
   return undefined;
 }
@@ -148,7 +148,7 @@ async function clear(deps: UseCaseDeps, lease: Lease): Promise<void> {
   throw new CniFailureError(CNI_CODE.io, 'the end of an earlier attachment cannot be recorded', 'see the state folder');
 }
 
-/** Takes what the Pod gets from its pool, and says what is to be recorded of it. Nothing is yet. */
+/** Takes what the Pod gets from its pool, and returns the lease to record. Nothing is recorded yet. */
 async function allocateIntent(
   deps: UseCaseDeps,
   chosen: ChosenNetwork,
@@ -190,7 +190,7 @@ function recordIntent(deps: UseCaseDeps, lease: Lease): Lease {
     deps.state.leases.set(key, lease);
     return lease;
   } catch (error) {
-    // Nothing was recorded and nothing done: what was taken goes straight back.
+    // Nothing was recorded and nothing done: what was taken is returned at once.
     deps.state.release(lease, { nowMs: deps.clock.bootMs(), cooldownMs: 0 });
     deps.state.changed.notify();
     throw error;
@@ -210,12 +210,12 @@ function wire(
   if (pod === undefined) throw new CniFailureError(CNI_CODE.eniGone, `ENI ${lease.eniId} went away`, 'try again');
   state.kernelGeneration++;
   const link = wiring.wire({ ...pod, disableIpv6 }, netns);
-  // In memory before anything else runs: a repair pass that comes now must take the new routes for wanted.
+  // In memory before anything else runs: for a repair pass that comes now the new routes must be part of the plan.
   const wired: Lease =
     link === undefined || lease.hostVeth === undefined ? lease : { ...lease, hostVeth: { ...lease.hostVeth, ...link } };
   state.leases.set(key, wired);
   state.wired.add(key);
-  // It lies in the Pod now; whoever has the ENI next waits for it to come back.
+  // The interface is in the Pod now; the next owner of the ENI waits until it comes back.
   if (lease.nic !== undefined) state.directNics.delete(lease.eniId);
   phases.end('netlink');
   const differences = wiring.verify(state.podNetwork(wired) ?? pod);
@@ -254,7 +254,8 @@ async function takeBack(deps: UseCaseDeps, lease: Lease, cause: unknown): Promis
     const known = deps.state.leases.get(leaseKey(lease.containerId, lease.ifName)) ?? lease;
     await takeDown(deps, known, deps.settings.ipCooldownMs);
   } catch (error) {
-    // The lease stays as `releasing` and holds its address; the timer tries again. The first error is the one to report.
+    // The lease stays as `releasing` and holds its address; the timer tries again. The first error is the one to
+    // report.
     deps.log.error('could not take back a failed attach, will be tried again', { cause, error });
   }
 }
@@ -269,7 +270,7 @@ function refuseIfGivenUp(deps: UseCaseDeps, { deadlineAtMs }: AttachCommand, sig
   );
 }
 
-/** Measures an ADD phase by phase; `queue` began when the request came in. */
+/** Measures an ADD phase by phase; `queue` began when the request was received. */
 class PhaseTimer {
   readonly #deps: UseCaseDeps;
   readonly #key: LeaseKey;

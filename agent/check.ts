@@ -4,7 +4,7 @@ import { failureOf } from './failure-of.ts';
 import { type Lease, leaseKey } from './journal/lease.ts';
 import type { UseCaseDeps } from './ports.ts';
 
-/** What a CHECK found. */
+/** The outcome of a CHECK. */
 export type CheckOutcome =
   | { readonly kind: 'checked'; readonly lease: Lease; readonly differences: readonly string[] }
   | { readonly kind: 'failed'; readonly failure: CniFailure };
@@ -56,7 +56,7 @@ async function compare(
 async function differencesOf(deps: UseCaseDeps, lease: Lease, netnsPath: string): Promise<readonly string[]> {
   const differences: string[] = [];
   const isWired = lease.plugin !== 'ipam';
-  // An adopted lease may not know its netns; then the runtime's word stands.
+  // An adopted lease may have no netns; then the runtime's path is taken.
   if (isWired && lease.netns !== '' && netnsPath !== lease.netns) {
     differences.push(`netns: attached in ${lease.netns}, the runtime says ${netnsPath}`);
   }

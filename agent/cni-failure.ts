@@ -1,9 +1,11 @@
 import type { CniCode } from './api/cni-code.ts';
 
-/** An outcome that the runtime must see as a CNI error. `details` is for the person who reads the Pod's events. */
+/** A failure that the runtime gets as a CNI error. `details` is for the person who reads the Pod's events. */
 export type CniFailure = { readonly code: CniCode; readonly msg: string; readonly details: string };
 
-/** Carries a `CniFailure` out of the depth of a use case; the use case's edge turns it back into a value. */
+/**
+ * Carries a `CniFailure` out of the inner functions of a use case; its outermost function turns it back into a value.
+ */
 export class CniFailureError extends Error {
   readonly code: CniCode;
   readonly details: string;

@@ -8,7 +8,7 @@ import type { UseCaseDeps } from './ports.ts';
 
 /**
  * Releases every lease of `network` that the runtime does not list as valid (CNI GC). Returns how many it released and
- * how many it could not. Attachments made since the call began are not in the list and are left alone.
+ * how many failed. Attachments made since the call began are not in the list and are left alone.
  */
 export async function collectInvalid(
   deps: UseCaseDeps,
@@ -18,7 +18,8 @@ export async function collectInvalid(
   const startedMs = deps.clock.monotonicMs();
   const startedAtMs = deps.clock.bootMs();
   const keep = new Set(valid.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
-  // An adopted lease does not know its network; the list names every sandbox that lives, so it may be judged by it.
+  // An adopted lease does not know its network; the list has every live sandbox, so the lease may be compared with it
+  // too.
   const gone = [...deps.state.leases.values()]
     .filter((lease) => (lease.network === network || lease.network === '') && lease.createdAtMs < startedAtMs)
     .map(keyOf)
@@ -29,9 +30,9 @@ export async function collectInvalid(
 }
 
 /**
- * Releases leases whose sandbox the runtime no longer has. When the runtime cannot be asked nothing is released, and
- * the metric says so. Never throws.
- * @param pods The API server's word: it may keep a lease, never end one. Absent, or not fresh: it has no say.
+ * Releases leases whose sandbox the runtime no longer has. When the runtime does not answer nothing is released, and
+ * the metric shows it. Never throws.
+ * @param pods Pods of the API server: they may retain a lease, never end one. Ignored when absent or not fresh.
  */
 export async function collectGone(
   deps: UseCaseDeps,

@@ -2,18 +2,21 @@ import type { CriSandbox } from './cri/sandbox-view.ts';
 import { type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
 import type { PodRecord } from './pods/pod-record.ts';
 
-/** The runtime lists a sandbox only some time after its ADD began. */
+/** Minimum age of a lease that is collected: the runtime lists a sandbox only some time after its ADD began. */
 export const COLLECT_GRACE_MS = 60_000;
-/** On a node under load that time is minutes; meanwhile the netns is there. Kubelet gives a sandbox up after four. */
+/**
+ * Age from which an unlisted sandbox counts as removed even if its netns exists. On a node under load a sandbox is
+ * listed only after minutes. Kubelet gives a sandbox up after four.
+ */
 export const UNLISTED_GRACE_MS = 600_000;
 
 /**
- * Decides which leases lost their sandbox. Pure. A sandbox that is NOTREADY may still get its DEL, and until then its
- * address must not go to anybody else while its netns, and so its traffic, may live; it is released only when the netns
- * is gone too. A sandbox that is not listed at all was removed, and the runtime never DELs it again; or it is being made
- * still, and its netns is there.
- * @param nowMs since boot, as leases count.
- * @param netnsGone tells whether the netns path of a lease names a netns no more.
+ * Decides which leases lost their sandbox. A sandbox that is NOTREADY may still get its DEL. While its netns exists its
+ * traffic may go on, so no other Pod may get its address: it is released only when the netns is missing too. A sandbox
+ * that is not listed at all was removed, and the runtime never DELs it again; or it is still being made, and its netns
+ * exists.
+ * @param nowMs Milliseconds since boot, as in leases.
+ * @param netnsGone Tells whether the netns path of a lease names no netns any more.
  */
 export function decideCollect(
   leases: readonly Lease[],
@@ -26,7 +29,7 @@ export function decideCollect(
     const ageMs = nowMs - lease.createdAtMs;
     if (ageMs < COLLECT_GRACE_MS) return false;
     const state = stateById.get(lease.containerId);
-    // Not of Kubernetes (`ctr`, `nerdctl`, cnitool): the CRI never lists it, so only its netns can tell.
+    // Not a Pod of Kubernetes (`ctr`, `nerdctl`, cnitool): the CRI never lists it, so only its netns decides.
     const isOfCri = lease.podName !== '';
     if (state === undefined) return (isOfCri && ageMs >= UNLISTED_GRACE_MS) || netnsGone(lease);
     return state === 'not-ready' && netnsGone(lease);
@@ -35,10 +38,10 @@ export function decideCollect(
 }
 
 /**
- * Decides which leases that are said to be gone are kept all the same: the API server's Pod of that very uid runs with
- * the lease's address, is not going, and has no other sandbox here that could be the one that runs. One that is going gets
- * no sandbox any more, and finalizers or a dead kubelet may keep its object for ever. Pure.
- * @param gone Keys of leases whose sandbox is gone.
+ * Decides which leases are retained although their sandbox seems removed: the API server's Pod of the same uid runs
+ * with the lease's address, is not being deleted, and has no other sandbox here that could be the running one. A Pod
+ * that is being deleted gets no sandbox any more, and finalizers or a dead kubelet may keep its object for ever.
+ * @param gone Keys of leases whose sandbox seems removed.
  */
 export function decideVeto(
   gone: readonly LeaseKey[],

@@ -1,16 +1,16 @@
 import type { RuleMode } from '../dataplane/network.ts';
 
-/** What decides the rule mode of `auto`. */
+/** The facts that decide the rule mode of `auto`. */
 export type RuleModeEvidence = {
   readonly hasNftables: boolean;
   /** Files of the CNI conf folder that chain cilium-cni, whose marks use the same bits as ours. */
   readonly ciliumConflists: readonly string[];
 };
 
-/** A rule mode and why. */
+/** A rule mode and the reason for it. */
 export type RuleModeChoice = { readonly mode: RuleMode; readonly why: string };
 
-/** Decides which rules the node gets. Pure. */
+/** Decides which layout of rules the node gets. */
 export function decideRuleMode(wanted: RuleMode | 'auto', evidence: RuleModeEvidence): RuleModeChoice {
   if (wanted !== 'auto') return { mode: wanted, why: `--rule-mode=${wanted}` };
   if (!evidence.hasNftables) return { mode: 'per-pod', why: 'nftables is missing' };

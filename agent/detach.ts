@@ -6,10 +6,10 @@ import type { UseCaseDeps } from './ports.ts';
 import { takeDown } from './take-down.ts';
 
 /**
- * Ends an attachment, by its lease alone: neither names nor the netns are looked at, so a late DEL of a Pod's old
- * sandbox cannot touch its new one. ADDs of it that are under way fail. Unknown is success. Returns what failed, or
+ * Ends an attachment, by its lease alone: neither names nor the netns are used, so a late DEL of a Pod's old sandbox
+ * cannot touch its new one. Its ADDs in progress fail. An unknown attachment is success. Returns the failure, or
  * undefined.
- * @param askedMs when the DEL was asked for, since boot: what an ADD made later is left alone. Absent: now.
+ * @param askedMs When the DEL was sent, milliseconds since boot: an attachment made later is left alone. Absent: now.
  */
 export async function detach(
   deps: UseCaseDeps,
@@ -24,7 +24,7 @@ export async function detach(
   return failure;
 }
 
-/** Ends the lease of `key` if there is one and, looked at in its turn, `isStillWanted` says so. */
+/** Ends the lease of `key` if there is one and `isStillWanted`, called under the key's lock, returns true. */
 export async function detachKey(
   deps: UseCaseDeps,
   key: LeaseKey,

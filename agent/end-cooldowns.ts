@@ -1,9 +1,9 @@
 import type { UseCaseDeps } from './ports.ts';
 
 /**
- * Gives addresses back to use whose cooldown is over, and erases their records. What the journal records and the pool no
- * longer holds is erased whenever its cooldown ended: one failed write must not leave records for ever. The record of an
- * address that is being given out early stays until its lease is recorded in its place.
+ * Returns addresses to use whose cooldown is over, and erases their records. A record that the pool no longer holds is
+ * erased whenever its cooldown ended: one failed write must not leave records for ever. The record of an address that
+ * is being reused early stays until its lease is recorded in its place.
  * @throws JournalError; the addresses are in use by then, and the next call erases the records.
  */
 export function endCooldowns({ clock, state, journal, demandChanged }: UseCaseDeps): void {

@@ -3,7 +3,7 @@ import { CNI_CODE } from './api/cni-code.ts';
 import { type CniFailure, CniFailureError } from './cni-failure.ts';
 import { JournalError } from './journal/journal-error.ts';
 
-/** Translates whatever a use case threw into what the runtime sees. The one table from our errors to CNI codes. */
+/** Translates any error of a use case into what the runtime gets. The only table from our errors to CNI codes. */
 export function failureOf(error: unknown): CniFailure {
   if (error instanceof CniFailureError) return { code: error.code, msg: error.message, details: error.details };
   if (error instanceof JournalError) return journalFailure(error);
@@ -20,7 +20,7 @@ export function failureOf(error: unknown): CniFailure {
 const WIRE_CODES: Readonly<Record<WireErrorCode, CniFailure['code']>> = {
   IFNAME_TAKEN: CNI_CODE.ifnameTaken,
   ROUTE_TAKEN: CNI_CODE.conflict,
-  // The sandbox died meanwhile; the runtime makes a new one.
+  // The sandbox was removed meanwhile; the runtime makes a new one.
   LINK_GONE: CNI_CODE.tryAgainLater,
   NIC_MISSING: CNI_CODE.eniGone,
   KERNEL: CNI_CODE.kernel,
@@ -43,7 +43,7 @@ const KERNEL_ERRORS: ReadonlySet<string> = new Set([
   'NftError',
 ]);
 
-/** Errors of the layers below, known by name: each has a code, and some the request they failed with. */
+/** Tells by its name whether an error is of the layers below: each has a code, and some the failed request. */
 function isKernelError(error: unknown): error is Error {
   return error instanceof Error && KERNEL_ERRORS.has(error.name);
 }

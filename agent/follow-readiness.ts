@@ -1,19 +1,19 @@
 import type { NodeState } from './node-state.ts';
 
-/** Who acts upon the node's being ready to serve ADDs. */
+/** Acts on the node's readiness to serve ADDs. */
 export type ReadinessListener = {
-  /** Told at first, and whenever it is otherwise. */
+  /** Called at first, and whenever readiness has changed. */
   turned(isReady: boolean): void;
-  /** Called with each look; must not throw. */
+  /** Called with each poll; must not throw. */
   look(isReady: boolean): Promise<void>;
 };
 
-/** Some of what readiness depends on changes without a sign. */
+/** Poll interval: some of what readiness depends on changes without a notification. */
 const LOOK_MS = 1_000;
 
 /**
- * Looks whether the node is ready whenever that may have changed, until aborted. What the node says that it serves follows
- * at once: others put Pods here, or a taint, by that.
+ * Checks whether the node is ready whenever that may have changed, until aborted. The resources that it publishes
+ * follow at once: other components place Pods, or a taint, by them.
  */
 export async function followReadiness(
   state: NodeState,

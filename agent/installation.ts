@@ -22,27 +22,32 @@ export type InstallationSettings = ConflistOptions & {
   readonly referencePluginDir: string;
   readonly cniBinDir: string;
   readonly cniConfDir: string;
-  /** The host's root as seen from here. */
+  /** The host's root, as a path of this mount namespace. */
   readonly hostRoot: string;
 };
 
-/** Who is told whether this node can run the executables. */
+/** Receives whether this node can run the executables. */
 export type InstallationListener = {
-  /** Called when it is otherwise than before; `why` undefined: they run now. */
+  /** Called when that has changed; `why` undefined: they run now. */
   obstacleChanged(why: string | undefined): void;
 };
 
 /** Installs step by step; each step logs its failure and is tried again by the next call. */
 export type Installation = {
-  /** Executables: harmless before the agent serves. Then tries one as the runtime would, until it does not fail. */
+  /**
+   * Installs the executables, which has no effect before the agent serves. Then tries one as the runtime would, until
+   * that does not fail.
+   */
   putExecutables(): Promise<void>;
-  /** The conflist, which turns Pods over to us: only when an ADD could be served, and executed. */
+  /**
+   * Installs the conflist, by which the runtime sends Pods here: only when ADDs can be served and the executables run.
+   */
   putConflist(): Promise<void>;
-  /** Keeps the executable in the page cache. */
+  /** Reads the executable, so that the page cache holds it. */
   keepWarm(): Promise<void>;
 };
 
-/** Prepares the installation of the CNI side. */
+/** Prepares the installation of executables and network configuration. */
 export function openInstallation(
   settings: InstallationSettings,
   log: Logger,
@@ -82,7 +87,7 @@ export function openInstallation(
     listener.obstacleChanged(obstacle);
   };
   return {
-    // Timer and readiness may both ask; the second waits for the first.
+    // Timer and readiness may both call it; the second call waits for the first.
     putExecutables: async () => {
       if (!isWanted) return;
       putting ??= put()
@@ -109,8 +114,8 @@ export function openInstallation(
 }
 
 /**
- * Records beside the files which are ours, so that an uninstallation takes them and nobody else's. Without a record
- * (a folder that was filled beforehand and is read-only) the node has its network all the same.
+ * Installs all files and records which are ours, so that an uninstallation removes those and no others. Without a
+ * record (a folder that was filled beforehand and is read-only) the node has its network all the same.
  */
 async function putAll({ pluginDir, referencePluginDir, cniBinDir }: InstallationSettings, log: Logger) {
   const record = (write: () => void): void => {
@@ -125,7 +130,7 @@ async function putAll({ pluginDir, referencePluginDir, cniBinDir }: Installation
   const lacking = REFERENCE_PLUGIN_NAMES.filter(
     (name) => hasReference && existsSync(join(referencePluginDir, name)) && !existsSync(join(cniBinDir, name)),
   );
-  // Ours are told by their content too; a reference plugin of equal content may be anybody's.
+  // Our own files are recognized by their content too; a reference plugin of equal content may be anyone's.
   record(() => recordIntent(cniBinDir, lacking));
   const own = await installExecutables(pluginDir, cniBinDir);
   const reference = hasReference
@@ -133,13 +138,16 @@ async function putAll({ pluginDir, referencePluginDir, cniBinDir }: Installation
     : { installed: [], kept: [] };
   record(() => {
     recordInstalled(cniBinDir, [...PLUGIN_NAMES, ...PLUGIN_LIBRARIES, ...reference.installed]);
-    // Somebody else was quicker.
+    // Someone else was faster.
     forgetIntent(cniBinDir, reference.kept);
   });
   return { own, reference };
 }
 
-/** A plugin that is missing or dumb must not keep the node from its network: it may be put there in a minute. */
+/**
+ * Reads the versions of a chained plugin. One that is missing or does not answer must not keep the node from its
+ * network: it may be installed in a minute.
+ */
 async function spokenBy(binDir: string, name: string, log: Logger): Promise<readonly string[]> {
   try {
     return await readSpokenVersions(binDir, name);

@@ -21,7 +21,7 @@ export function joinCluster(
   return openCluster({ config, runtime, state, metrics, diary, kube: runtime.kube, journal: useCases.journal });
 }
 
-/** Tells kubelet how many addresses the node may have; undefined where there is no kubelet to tell. */
+/** Starts to report to kubelet how many addresses the node may have; undefined without a cluster or without kubelet. */
 export function openDevicePlugin(
   config: AgentConfig,
   { state, metrics }: Pick<AgentParts, 'state' | 'metrics'>,
@@ -66,7 +66,7 @@ export function openDevicePlugin(
   };
 }
 
-/** Makes what taking in supply needs. */
+/** Returns the dependencies of accepting supply. */
 export function intakeOf(
   config: AgentConfig,
   { state, metrics, useCases, diary }: AgentParts,

@@ -1,17 +1,19 @@
 import { CNI_CODE } from './api/cni-code.ts';
 import { CniFailureError } from './cni-failure.ts';
-import { decideKeepsAddress } from './decide-keeps-address.ts';
 import { findMark, type PodIdentity } from './pool/lease-kept.ts';
 import type { UseCaseDeps } from './ports.ts';
 
-/** The watch brings a Pod before kubelet sends its ADD, as a rule; a question costs the API server more. */
+/**
+ * How long to wait for the watch, which normally delivers a Pod before kubelet sends its ADD; a request would cost the
+ * API server more.
+ */
 const VIEW_WAIT_MS = 500;
 
 /**
- * Tells whether a Pod gets the address that is kept for it, and no other. Waits for the API server only where kept
- * addresses are enabled, and there only for a Pod that is not known here.
- * @param untilMs How long it may wait, since boot.
- * @throws CniFailureError 11 when nobody can say: an address of the pool might be the wrong one for ever.
+ * Tells whether a Pod gets its static IP, and no other address. Asks the API server only where static IPs are enabled,
+ * and only for a Pod that is not known.
+ * @param untilMs End of the wait, milliseconds since boot.
+ * @throws CniFailureError 11 when it cannot be determined: an address of the pool might be the wrong one for ever.
  */
 export async function keepsAddress(
   { clock, state }: Pick<UseCaseDeps, 'clock' | 'state'>,
@@ -19,7 +21,7 @@ export async function keepsAddress(
   untilMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
-  // Not of Kubernetes: it has no name that anything could be kept for.
+  // Not a Pod of Kubernetes: without a name it can have no static IP.
   if (pod.name === '') return false;
   const decide = (): boolean | undefined =>
     decideKeepsAddress({
@@ -34,7 +36,7 @@ export async function keepsAddress(
     if (decided !== undefined) return decided;
     const nowMs = clock.bootMs();
     if (nowMs >= viewUntilMs || signal.aborted) break;
-    // Notified when a Pod came, or supply did.
+    // Notified when a Pod or a supply came.
     await state.demandChanged.wait(viewUntilMs - nowMs, signal);
   }
   const answer = await state.podWord.ask(pod, signal);
@@ -46,4 +48,29 @@ export async function keepsAddress(
     `nobody can say yet whether ${pod.namespace}/${pod.name} keeps its address`,
     answer.why,
   );
+}
+
+/** What is known of a Pod that needs an address. */
+export type KeptFacts = {
+  /** '' when the runtime gives none. */
+  readonly uid: string;
+  /** The uids in the claim marks of its name in the supply; undefined: there is no mark of its name. */
+  readonly markUids: ReadonlySet<string> | undefined;
+  /** Whether the Pod itself requests a static IP; undefined: the Pod is not known. */
+  readonly word: boolean | undefined;
+  /** Pods of the node may have static IPs. */
+  readonly isEnabled: boolean;
+};
+
+/**
+ * Decides whether a Pod gets its static IP, and no other address; undefined when it cannot be determined. A claim mark
+ * with the Pod's own uid was written by ipamd; it is valid without asking the API server. Otherwise the Pod decides;
+ * otherwise a mark of its name, which a Pod without a static IP does not have. On a node without static IPs no question
+ * is needed.
+ */
+export function decideKeepsAddress({ uid, markUids, word, isEnabled }: KeptFacts): boolean | undefined {
+  if (uid !== '' && markUids?.has(uid) === true) return true;
+  if (word !== undefined) return word;
+  if (markUids !== undefined) return true;
+  return isEnabled ? undefined : false;
 }

@@ -1,10 +1,10 @@
-/** Its slowest parts, runs of nft, are ended after 10 s each; a pass that takes this long will not come back. */
+/** A pass that takes this long will not end: its slowest steps, runs of nft, are ended after 10 s each. */
 const STUCK_PASS_MS = 120_000;
 
 /**
- * Says what hangs, for `/healthz`; undefined when nothing does. Pure. An event loop that stands still needs no word: then
- * nobody answers at all.
- * @param passBegunMs when the repair pass that runs now began, undefined between passes; as `nowMs`, monotonic
+ * Returns what hangs, for `/healthz`; undefined when nothing does. A blocked event loop is not reported here:
+ * `/healthz` then does not answer at all.
+ * @param passBegunMs When the running repair pass began, undefined between passes; monotonic milliseconds, as `nowMs`
  */
 export function livenessOf(passBegunMs: number | undefined, nowMs: number): string | undefined {
   if (passBegunMs === undefined || nowMs - passBegunMs < STUCK_PASS_MS) return undefined;

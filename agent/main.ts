@@ -27,10 +27,10 @@ const REMOVE_CONF = 'remove-conf';
 const UNINSTALL = 'uninstall';
 
 async function main(): Promise<void> {
-  // Half as much garbage as lives may lie there, not three times: 25 to 35 MiB less at the peak, for 1 % of CPU time.
-  // At start it would make V8 refuse the code cache.
+  // Garbage may grow to half of what is live, not to three times: 25 to 35 MiB less at the peak, for 1 % of CPU time.
+  // As an option of the start it would make V8 refuse the code cache.
   setFlagsFromString('--heap-growing-percent=50');
-  // Threads inherit the network namespace of the moment they start in: all of them start now, in the host's.
+  // Threads inherit the network namespace of the moment in which they start: all of them start now, in the host's.
   await warmThreadPool();
   const args = process.argv.slice(2);
   if (args[0] === UNINSTALL) return await leave(args.slice(1));
@@ -43,7 +43,7 @@ async function main(): Promise<void> {
   await run(outcome.config);
 }
 
-/** Takes all that is ours off this node, then ends, or stays for whoever counts on a process that does. */
+/** Removes all that is ours from this node. Then ends, or goes on running for a DaemonSet, whose Pods must not end. */
 async function leave(argv: readonly string[]): Promise<void> {
   const outcome = readUninstallConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
   if (outcome.kind === 'help') return print(outcome.text);
@@ -51,13 +51,14 @@ async function leave(argv: readonly string[]): Promise<void> {
   const log = openPinoLogger(outcome.config.logLevel, STDOUT);
   const stop = Promise.withResolvers<NodeJS.Signals>();
   if (outcome.config.afterwards === 'wait') {
-    // Before the work: whoever is told to go as soon as the node is clean ends in order, and not by the signal.
+    // Before the work: a process that is told to stop as soon as the node is clean ends in order, and not by the
+    // signal.
     process.once('SIGTERM', stop.resolve);
     process.once('SIGINT', stop.resolve);
   }
   await uninstall(outcome.config, { clock: systemClock, log });
   if (outcome.config.afterwards === 'exit') return;
-  // A promise alone does not keep the process.
+  // A pending promise alone does not keep the process running.
   const staying = setInterval(() => {}, HOUR_MS);
   await stop.promise;
   clearInterval(staying);
@@ -72,7 +73,7 @@ async function run(config: AgentConfig): Promise<void> {
     ...{ clock: systemClock, log, randomBytes, release, random: Math.random },
     ...(config.supplySource === 'cluster' ? reachCluster(config, log) : {}),
   });
-  // Told to go before it serves, it has nothing to finish: the journal bears a kill at any moment.
+  // If it is told to stop before it serves, it has nothing to finish: the journal survives a kill at any moment.
   const agent = await Promise.race([starting, stop.promise]);
   if (typeof agent === 'string') process.exit(0);
   log.info('stopping', { signal: await stop.promise });
@@ -80,7 +81,10 @@ async function run(config: AgentConfig): Promise<void> {
   process.exit(0);
 }
 
-/** Connects with the first call: a server that is not there keeps nothing from starting. @throws ConfigError */
+/**
+ * Creates the client of the API server. It connects with the first call: an unreachable server does not stop the start.
+ * @throws ConfigError
+ */
 function reachCluster(config: AgentConfig, log: Logger): Required<Pick<AgentRuntime, 'kube' | 'events' | 'kubeUse'>> {
   const { nodeName } = config;
   const common = { clock: systemClock, random: Math.random, log };

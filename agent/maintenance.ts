@@ -8,7 +8,7 @@ import { giveBackMemory } from './node/give-back-memory.ts';
 import type { PoolSample } from './observability/metrics.ts';
 import type { AgentParts } from './parts.ts';
 
-/** What the timers drive. */
+/** Dependencies of the timers. */
 export type MaintenanceDeps = {
   readonly parts: AgentParts;
   readonly config: AgentConfig;
@@ -19,17 +19,20 @@ export type MaintenanceDeps = {
   readonly signal: AbortSignal;
 };
 
-/** Cooldowns end by the second; gauges are as fresh. */
+/** Interval of ending cooldowns and of setting gauges. */
 const TICK_MS = 1_000;
-/** Between writes, a journal that was deleted or cut is noticed so soon. */
+/** Interval of looking, between writes, for a journal that was deleted or truncated. */
 const VERIFY_MS = 5_000;
 const RETRY_MS = 5_000;
-/** A page cache under pressure forgets in minutes. */
+/** Interval of reading the executable: a page cache under pressure drops it within minutes. */
 const WARM_MS = 300_000;
-/** What V8 took to compile, and code that ran once (an installation, a scrape, an error's way), adds up. */
+/**
+ * Interval of releasing memory: what V8 took to compile, and code that ran once (an installation, a scrape, an error
+ * path), adds up.
+ */
 const GIVE_BACK_MS = 30_000;
 
-/** Starts what happens by the clock. Each task runs one at a time; a failure is logged and the next turn tries again. */
+/** Starts the periodic tasks. Each runs one at a time; a failure is logged and the next run tries again. */
 export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
   const { parts, config, installation, cluster, signal } = deps;
   const { useCases, view } = parts;

@@ -4,10 +4,10 @@ import type { LinkMessage } from '../netlink/link-message.ts';
 import type { RouteMessage } from '../netlink/route-message.ts';
 import type { Family } from './journal/lease.ts';
 
-/** What of the node's own network the plan needs. */
+/** The part of the node's own network that the plan needs. */
 export type PrimaryInterface = NodeNetwork['primary'];
 
-/** What the kernel says of the host's namespace. */
+/** Objects of the host's namespace. */
 export type HostView = {
   readonly links: readonly LinkMessage[];
   readonly addresses: readonly AddressMessage[];
@@ -17,7 +17,7 @@ export type HostView = {
 
 /**
  * Finds the primary interface: the one named, or the device of the default route with the lowest metric, IPv4 first.
- * Pure. ENIs are passed over: a DHCP client may have put a default route there. Undefined when there is none.
+ * ENIs are skipped: a DHCP client may have put a default route there. Undefined when there is none.
  */
 export function findPrimary(
   { links, addresses, mainRoutes }: HostView,
@@ -48,7 +48,7 @@ function defaultOif(routes: readonly RouteMessage[], allowed: ReadonlySet<number
   )[0]?.oif;
 }
 
-/** What of the node's plan is configured and not observed. */
+/** The part of the node's plan that is configured and not observed. */
 export type NodeNetworkSettings = Pick<
   NodeNetwork,
   'eniMarkMask' | 'rpFilterMode' | 'egress' | 'podCidrs' | 'nodePort'
@@ -58,7 +58,7 @@ export type NodeNetworkSettings = Pick<
   readonly serviceCidrs: readonly string[];
 };
 
-/** Joins what is configured with what was observed. Pure. */
+/** Joins what is configured with what was observed. */
 export function nodeNetworkOf(
   settings: NodeNetworkSettings,
   primary: PrimaryInterface,
@@ -70,7 +70,7 @@ export function nodeNetworkOf(
     ruleMode: 'compact',
     primary,
     families: families.length === 0 ? [4] : families,
-    // Without a word on the VPC's own ranges the subnets of its ENIs are what is surely inside it.
+    // If the VPC's own ranges are not configured, the subnets of its ENIs are what is surely inside it.
     vpcCidrs: settings.vpcCidrs.length > 0 ? settings.vpcCidrs : [...new Set(subnetCidrs)],
   };
 }

@@ -13,66 +13,66 @@ import { type NetworkWord, NO_NETWORK_WORD } from './pods/network-word.ts';
 import { NO_POD_WORD, type PodWord } from './pods/pod-word.ts';
 import { IpPool } from './pool/ip-pool.ts';
 
-/** Why an ENI of the supply serves nobody now. */
+/** Why an ENI of the supply serves no Pod now. */
 export type EniProblem = { readonly eniId: string; readonly kind: 'missing' | 'conflict'; readonly text: string };
 
 /**
- * What the agent knows, in memory: the journal's content, and beside it what was observed since. One writer (this
- * process), so plain fields; every change that must survive goes to the journal first.
+ * The agent's state, in memory: the journal's content, and what was observed since. This process is the only writer, so
+ * the fields are plain; every change that must survive goes to the journal first.
  */
 export class NodeState {
   readonly pool = new IpPool();
   /** ENIs that Pods get as a whole. */
   readonly direct = new DirectEniPool();
-  /** Those of them whose interface is in the host's namespace, as last seen. */
+  /** Whole ENIs whose interface is in the host's namespace, as last observed. */
   readonly directNics = new Map<string, HostLink>();
   readonly leases = new Map<LeaseKey, Lease>();
-  /** Pending leases whose kernel state was written a moment ago and is being looked at. */
+  /** Pending leases whose kernel state was just written and is being verified. */
   readonly wired = new Set<LeaseKey>();
-  /** Decided once per ENI; kept while the supply names it or a lease holds it. */
+  /** Decided once per ENI; held while the supply lists the ENI or a lease uses it. */
   readonly eniRecords = new Map<string, EniRecord>();
-  /** ENIs whose link is here. */
+  /** ENIs whose link is on this node. */
   readonly enis = new Map<string, EniNetwork>();
-  /** ENIs that may serve a new Pod: link here, table set up, nobody in its place. */
+  /** ENIs that may serve a new Pod: the link exists, the table is set up, nothing foreign is in it. */
   readonly readyEnis = new Set<string>();
   readonly eniProblems = new Map<string, EniProblem>();
   readonly addsUnderWay = new AddsUnderWay();
-  /** ENIs as they were last planned, those whose link is gone included. */
+  /** ENIs as last planned, also those whose link is missing. */
   plannedEnis: readonly EniNetwork[] = [];
-  /** Woken when the agent may want more or fewer addresses. */
+  /** Notified when the demand for addresses may have changed. */
   readonly demandChanged: ChangeSignal;
-  /** Woken when an address or an ENI may have become usable. */
+  /** Notified when an address or an ENI may have become usable. */
   readonly changed: ChangeSignal;
   supply: Supply | undefined;
-  /** ADDs that found no address and wait. */
+  /** ADDs that wait for an address. */
   readonly addsWaiting = new Map<LeaseKey, WaitingAdd>();
-  /** ADDs that found no whole ENI of the pool and wait. */
+  /** ADDs that wait for a whole ENI of the pool. */
   readonly directAddsWaiting = new Map<LeaseKey, WaitingAdd>();
-  /** Why the newest supply is not believed; undefined when it is. */
+  /** Why the newest supply is not put in force; undefined when it is. */
   distrusted: string | undefined;
-  /** Says what supply waits for; undefined when it is there. */
+  /** Returns what supply waits for; undefined when it is complete. */
   supplyWaitsFor: () => string | undefined = () => undefined;
-  /** Says of a Pod whether its address is kept. */
+  /** Looks up whether a Pod has a static IP. */
   podWord: PodWord = NO_POD_WORD;
-  /** Says how a Pod is joined to the VPC. */
+  /** Looks up how a Pod is connected to the VPC. */
   networkWord: NetworkWord = NO_NETWORK_WORD;
   ruleMode: RuleMode = 'compact';
-  /** Addresses of Pods that ask for an EIP; of use with `--egress=node` alone. In order. */
+  /** Addresses of Pods that request an EIP, sorted; used with `--egress=node` only. */
   egressExempt: readonly string[] = [];
-  /** Every conflict that the log was told of. */
+  /** Every conflict that was logged. */
   reportedConflicts: readonly string[] = [];
-  /** Those of them that keep packets from their way; empty when all is well. */
+  /** Those of them that stop packets; empty when there are none. */
   conflicts: readonly string[] = [];
-  /** Grows with each change that we make to the kernel outside repair: a repair that looked before it looks again. */
+  /** Grows with each change of the kernel outside repair: a repair pass that observed before it has to run again. */
   kernelGeneration = 0;
 
-  /** `clock` is what the signals wait by. */
+  /** `clock` is used for the timeouts of the signals. */
   constructor(clock: Clock = systemClock) {
     this.demandChanged = new ChangeSignal(clock);
     this.changed = new ChangeSignal(clock);
   }
 
-  /** Takes over what a journal holds. */
+  /** Takes over the content of a journal. */
   restore(content: JournalContent): void {
     for (const lease of content.leases) this.leases.set(keyOf(lease), lease);
     for (const record of content.enis) this.eniRecords.set(record.eniId, record);
@@ -95,21 +95,21 @@ export class NodeState {
     return familiesOf(this.supply?.enis ?? []);
   }
 
-  /** Families in which packets of Pods go by the node, those with whole ENIs included. IPv4 first. */
+  /** Families in which packets of Pods pass the node, Pods with whole ENIs included. IPv4 first. */
   familiesOfNode(): readonly Family[] {
     return familiesOf([...(this.supply?.enis ?? []), ...(this.supply?.direct?.enis ?? [])]);
   }
 
   /**
-   * Families that a new Pod gets: of the ENIs that serve. One that is only kept for the Pods it has may have a family
-   * that the others lack, and nobody could be served. With none that serves, as `families`.
+   * Families that a new Pod gets: those of the ENIs that serve. An ENI that is only retained for its Pods may have a
+   * family that the others lack, and then no Pod could be served. Without an ENI that serves, as `families`.
    */
   familiesToGive(): readonly Family[] {
     const serving = familiesOf((this.supply?.enis ?? []).filter(({ attached, draining }) => attached && !draining));
     return serving.length > 0 ? serving : this.families();
   }
 
-  /** Gives what a lease holds back to its pool. Returns what is to be recorded of it. Idempotent. */
+  /** Returns what a lease holds to its pool. Returns the cooldowns to record. Idempotent. */
   release(lease: Lease, times: { readonly nowMs: number; readonly cooldownMs: number }): readonly Cooldown[] {
     const key = keyOf(lease);
     if (lease.plugin === 'direct-eni') return this.direct.release({ key, ...times }) ?? [];
@@ -117,13 +117,15 @@ export class NodeState {
     return released.kind === 'released' ? released.cooldowns : [];
   }
 
-  /** Holds what a lease holds, again: the end of it could not be recorded. */
+  /** Makes the lease the owner of its addresses, or its ENI, again: its end could not be recorded. */
   hold(lease: Lease): void {
     if (lease.plugin === 'direct-eni') this.direct.adopt([lease]);
     else this.pool.adopt([lease]);
   }
 
-  /** The lease as the data plane sees it; undefined when the ENI was never set up, so that nothing of it can exist. */
+  /**
+   * Describes the lease for the data plane; undefined when the ENI was never set up, so that nothing of it can exist.
+   */
   podNetwork(lease: Lease): PodNetwork | undefined {
     if (lease.plugin === 'direct-eni') return directPodNetworkOf(lease);
     const record = this.eniRecords.get(lease.eniId);
@@ -136,7 +138,7 @@ function familiesOf(enis: readonly Pick<Supply['enis'][number], 'primary'>[]): r
   return ([4, 6] as const).filter((family) => found.has(family));
 }
 
-/** The key of a lease. */
+/** Returns the key of a lease. */
 export function keyOf(lease: Pick<Lease, 'containerId' | 'ifName'>): LeaseKey {
   return leaseKey(lease.containerId, lease.ifName);
 }

@@ -36,34 +36,34 @@ export type AgentRuntime = {
   readonly log: Logger;
   readonly randomBytes: RandomBytes;
   readonly release: string;
-  /** A number from 0 to below 1, for waits that must not meet others'. */
+  /** Returns a number from 0 to below 1, for waits that must not coincide with those of others. */
   readonly random?: () => number;
   /** The API server; required when supply comes from the cluster. */
   readonly kube?: KubeClient;
-  /** Where people are told. */
+  /** Records events for people. */
   readonly events?: NodeEvents;
-  /** What was asked of the API server so far. */
+  /** Returns how the API server was used so far. */
   readonly kubeUse?: () => KubeUse;
 };
 
-/** The agent's parts, made and not running. */
+/** The agent's components, created and not running. */
 export type AgentParts = {
   readonly state: NodeState;
   readonly metrics: MetricsRegistry;
   readonly finder: PrimaryFinder;
   readonly useCases: UseCaseDeps;
   readonly reconcile: ReconcileDeps;
-  /** Keeps the last operations of Pods. */
+  /** Holds the last operations of Pods. */
   readonly recorder: FlightRecorder;
-  /** Tells those who watch. */
+  /** Distributes events to those who watch. */
   readonly hub: EventHub;
-  /** Feeds both. */
+  /** Writes to both. */
   readonly diary: Diary;
   /** Undefined when no runtime is configured. */
   readonly view: SandboxView | undefined;
 };
 
-/** Joins ports and adapters. Opens nothing that needs closing but the runtime's client. */
+/** Connects ports and adapters. Opens nothing that needs closing but the runtime's client. */
 export function createParts(
   config: AgentConfig,
   { clock, log, randomBytes, release, events = NO_EVENTS }: AgentRuntime,

@@ -8,67 +8,74 @@ import type { NodeState } from './node-state.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Diary } from './ops/diary.ts';
 
-/** Puts one Pod's links, addresses, routes and rules into the kernel and takes them out again. */
+/** Writes one Pod's links, addresses, routes and rules to the kernel, and removes them again. */
 export type PodWiring = {
   /**
-   * All or nothing. `netns` is absent for kind `ipam`. The host link gets another name than the wanted one when a live
-   * sandbox has that. @throws WireError, after undoing.
+   * Writes everything or nothing. `netns` is absent for kind `ipam`. The host link gets another name than the requested
+   * one when a live sandbox has that. @throws WireError, after undoing.
    */
   wire(pod: PodNetwork, netns: Netns | undefined): WiredLink | undefined;
   /**
-   * Resolves when rules, routes and links are gone. Idempotent; acts on ifindex and alias, never on names.
-   * @param netnsPath the Pod's namespace as the runtime named it; only an ENI that the Pod has as a whole is looked for in it.
+   * Resolves when rules, routes and links are removed. Idempotent; uses ifindex and alias, never names.
+   * @param netnsPath The Pod's namespace as the runtime named it; only the interface of a whole ENI is looked for in
+   * it.
    */
   unwire(pod: PodNetwork, netnsPath: string): Promise<void>;
   /**
-   * Asks the kernel for what was just wired: its link, and where a packet to each address would go. Cheap whatever the
-   * number of Pods. One text for each thing that is not as written.
+   * Checks in the kernel what was just wired: its link, and where a packet to each address would go. The cost does not
+   * depend on the number of Pods. Returns one text for each difference.
    */
   verify(pod: PodNetwork): readonly string[];
   /**
-   * Every difference between the plan and the kernel, one text each.
-   * @param depth `own` looks at what is this Pod's alone, `all` also at the node's nftables table.
+   * Returns every difference between the plan and the kernel, one text each.
+   * @param depth `own` checks what is this Pod's alone, `all` also what it shares: the node's rules and nftables table,
+   * its ENI.
    */
   check(pod: PodNetwork, netns: Netns | undefined, depth: 'own' | 'all'): Promise<readonly string[]>;
 };
 
-/** The host end as it was made. */
+/** The host end as it was created. */
 export type WiredLink = { readonly ifindex: number; readonly name: string };
 
-/** Finds the network namespaces that the runtime names. */
+/** Opens the network namespaces that the runtime names. */
 export type Sandboxes = {
-  /** The caller closes it. @throws CniFailureError when the path names no netns, or the host's own. */
+  /**
+   * Opens a namespace; the caller closes it. @throws CniFailureError when the path names no netns, or the host's own.
+   */
   open(path: string): Netns;
-  /** As `open`, but undefined when the path is empty or names none, or the host's own. @throws CniFailureError when it cannot be opened */
+  /**
+   * As `open`, but undefined when the path is empty or names none, or the host's own.
+   * @throws CniFailureError when it cannot be opened
+   */
   find(path: string): Netns | undefined;
   /** Tells whether the path names no netns any more. */
   isGone(path: string): boolean;
 };
 
-/** Drops connection tracking entries. */
+/** Deletes connection tracking entries. */
 export type Conntrack = {
-  /** Resolves when no entry with any of these addresses is left. A tool that is missing or says no is logged. */
+  /** Resolves when no entry with any of these addresses is left. A tool that is missing or fails is logged. */
   flush(ips: readonly string[]): Promise<void>;
-  /** As `flush`. @throws Error with what the tool said when entries may be left. */
+  /** As `flush`. @throws Error with the tool's output when entries may be left. */
   flushSurely(ips: readonly string[]): Promise<void>;
 };
 
-/** Yields bytes that nobody can guess. */
+/** Returns bytes that cannot be guessed. */
 export type RandomBytes = (byteCount: number) => Uint8Array;
 
-/** What use cases obey; times in milliseconds. */
+/** Settings of the use cases; times in milliseconds. */
 export type UseCaseSettings = {
-  /** How long a freed address rests. */
+  /** How long a released address cools. */
   readonly ipCooldownMs: number;
   /** How long an ADD waits for an address. */
   readonly addWaitMs: number;
-  /** Of that, how long for supply before a cooling address is taken early. */
+  /** After how much of that wait a cooling address is taken early. */
   readonly forceAfterMs: number;
   /** MTU of Pod links in bytes, when the request names none; 0 takes the ENI's own. */
   readonly podMtu: number;
 };
 
-/** What the use cases share. */
+/** Dependencies of the use cases. */
 export type UseCaseDeps = {
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
@@ -76,12 +83,12 @@ export type UseCaseDeps = {
   readonly metrics: Metrics;
   readonly state: NodeState;
   readonly journal: Journal;
-  /** Serializes the work of one attachment; other attachments go on. */
+  /** Serializes the work on one attachment; other attachments do not wait. */
   readonly mutex: KeyedMutex;
   readonly wiring: PodWiring;
   readonly sandboxes: Sandboxes;
   readonly conntrack: Conntrack;
-  /** Told of each operation of an attachment and its steps. */
+  /** Log of each operation on an attachment and its steps. */
   readonly diary: Diary;
   readonly settings: UseCaseSettings;
   /** Resolves in the next turn of the event loop, after pending input was read. */

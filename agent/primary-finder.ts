@@ -9,26 +9,29 @@ import {
 } from './node-network.ts';
 import type { NodeState } from './node-state.ts';
 
-/** What finding the primary interface needs. */
+/** Dependencies of finding the primary interface. */
 export type PrimaryFinderDeps = {
   readonly state: NodeState;
   readonly log: Logger;
   readonly readHostView: () => HostView;
-  /** '' takes the device of the default route. */
+  /** Its name; '' takes the device of the default route. */
   readonly wanted: string;
   readonly settings: NodeNetworkSettings;
 };
 
-/** Knows the node's own network as of the last look. */
+/** Holds the node's own network as last observed. */
 export type PrimaryFinder = {
-  /** Looks anew. A primary that is gone for the moment is remembered: its rules must not flap with a DHCP lease. */
+  /**
+   * Observes again. A primary interface that is missing for a moment is retained: its rules must not flap with a DHCP
+   * lease.
+   */
   look(): void;
   /** The node as planned, in the rule mode in force; undefined until a primary interface was found. */
   current(): NodeNetwork | undefined;
   primary(): PrimaryInterface | undefined;
 };
 
-/** Creates a finder that has not looked yet. */
+/** Creates a finder that has not observed yet. */
 export function createPrimaryFinder({ state, log, readHostView, wanted, settings }: PrimaryFinderDeps): PrimaryFinder {
   let primary: PrimaryInterface | undefined;
   let isMissingTold = false;
@@ -63,7 +66,10 @@ export function createPrimaryFinder({ state, log, readHostView, wanted, settings
   };
 }
 
-/** With the first such ENI, or Pod; a rule that is there without any does no harm, one that is missing does. */
+/**
+ * Tells whether there is a whole ENI, or a Pod with one. The rule for them does no harm without any; a missing rule
+ * does.
+ */
 function hasDirect({ supply, leases }: NodeState): boolean {
   if ((supply?.direct?.enis.length ?? 0) > 0) return true;
   return [...leases.values()].some(({ plugin }) => plugin === 'direct-eni');

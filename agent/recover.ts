@@ -3,8 +3,8 @@ import type { UseCaseDeps } from './ports.ts';
 import { takeDown } from './take-down.ts';
 
 /**
- * Ends what an earlier run of the agent left half done. A pending lease was never answered for, so the runtime asks
- * again: it is taken back. A releasing one is finished. Returns how many are left for the timer.
+ * Ends what an earlier run of the agent left half done. The ADD of a pending lease was never answered, so the runtime
+ * asks again: the lease is undone. A releasing one is finished. Returns how many are left for the timer.
  */
 export async function recover(deps: UseCaseDeps): Promise<number> {
   for (const lease of [...deps.state.leases.values()]) {

@@ -4,16 +4,19 @@ import { decodeOrThrow, integer, optional, record, required, text } from '../run
 import { ensureFolder } from '../runtime/folder.ts';
 import type { Logger } from '../runtime/log.ts';
 
-/** A DEL that an executable could not deliver. */
+/** A DEL that an executable could not deliver to the agent. */
 export type SpooledDel = {
   readonly containerId: string;
   readonly ifName: string;
   readonly netns: string;
-  /** Since boot. Absent in what an executable of before wrote. */
+  /** Milliseconds since boot; absent in files of older executables. */
   readonly writtenAtBootMs?: number;
 };
 
-/** What draining needs. `release` resolves only when the DEL is done; a rejection keeps the file for the next time. */
+/**
+ * Dependencies of draining. `release` resolves only when the DEL is done; after a rejection the file stays for the next
+ * time.
+ */
 export type SpoolDeps = {
   readonly directory: string;
   readonly release: (del: SpooledDel) => Promise<void>;
@@ -23,7 +26,7 @@ export type SpoolDeps = {
 
 const SUFFIX = '.json';
 const REJECTED_SUFFIX = '.rejected';
-/** Writers rename several files in a row when a node drains; one pass takes them all. */
+/** Pause after a notification: writers rename several files in a row when a node drains; one pass takes them all. */
 const SETTLE_MS = 10;
 
 const decodeSpooledDel = record(
@@ -43,8 +46,8 @@ const decodeSpooledDel = record(
 );
 
 /**
- * Does every spooled DEL once, in the order in which they were written; a file goes away only after its DEL is done, so
- * a crash in between repeats it, and a repeated DEL is success. Never throws. Returns how many are left.
+ * Does every spooled DEL once, in the order in which they were written. A file is removed only after its DEL is done,
+ * so a crash in between repeats it, and a repeated DEL is success. Never throws. Returns how many are left.
  */
 export async function drainSpool(deps: SpoolDeps): Promise<number> {
   ensureFolder(deps.directory, 0o700);
@@ -68,7 +71,9 @@ export async function drainSpool(deps: SpoolDeps): Promise<number> {
   return left;
 }
 
-/** Drains whenever a file arrives, until closed. The caller's timer covers what inotify may miss (a replaced folder). */
+/**
+ * Drains whenever a file arrives, until closed. The caller's timer covers what inotify may miss (a replaced folder).
+ */
 export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<number> } {
   ensureFolder(deps.directory, 0o700);
   let running: Promise<number> | undefined;
@@ -102,13 +107,13 @@ function readSpool(deps: SpoolDeps): readonly SpoolFile[] {
   return files.sort((a, b) => (a.del.writtenAtBootMs ?? 0) - (b.del.writtenAtBootMs ?? 0));
 }
 
-/** @param isFile false for what may never end when it is read: a pipe, a link to one. */
+/** @param isFile False for what may block when it is read: a pipe, a link to one. */
 function readSpoolFile(deps: SpoolDeps, path: string, isFile: boolean): SpoolFile | undefined {
   let content: string;
   try {
     content = isFile ? readFileSync(path, 'utf8') : '';
   } catch (error) {
-    // Taken back by its executable meanwhile, or no descriptor left: what is still there the next time is read then.
+    // Its executable removed it meanwhile, or no descriptor is left: what still exists the next time is read then.
     deps.log.warn('spooled DEL cannot be read now, left for later', { path, error });
     return undefined;
   }
@@ -116,7 +121,7 @@ function readSpoolFile(deps: SpoolDeps, path: string, isFile: boolean): SpoolFil
     const decoded = decodeOrThrow(decodeSpooledDel, JSON.parse(content), path);
     return { path, del: { ...decoded, netns: decoded.netns ?? '' } };
   } catch (error) {
-    // It will not mend by itself. Set aside for people; garbage collection finds the sandbox.
+    // It stays malformed. It is set aside for people; garbage collection finds the sandbox.
     deps.log.error('spooled DEL makes no sense, set aside', { path: path + REJECTED_SUFFIX, error });
     setAside(path);
     return undefined;
@@ -127,6 +132,6 @@ function setAside(path: string): void {
   try {
     renameSync(path, path + REJECTED_SUFFIX);
   } catch {
-    // Gone meanwhile: a second drain or a person was faster, and the wish is the same.
+    // It does not exist any more: a second drain or a person was faster, with the same aim.
   }
 }

@@ -3,8 +3,8 @@ import type { CniFailure } from './cni-failure.ts';
 import type { NodeState } from './node-state.ts';
 
 /**
- * Says why an ADD could not be served now; undefined when it could. Reads memory only. A pool that is merely empty for
- * the moment is no reason: STATUS makes the node NotReady, which evicts the very Pods that hold the addresses.
+ * Returns why an ADD could not be served now; undefined when it could. Reads memory only. A pool that is merely empty
+ * for the moment is no reason: STATUS makes the node NotReady, which evicts the very Pods that have the addresses.
  */
 export function statusOf(state: NodeState, hold: string | undefined): CniFailure | undefined {
   if (hold !== undefined) return { code: CNI_CODE.notAvailable, msg: hold, details: '' };
@@ -35,7 +35,7 @@ export function statusOf(state: NodeState, hold: string | undefined): CniFailure
   return undefined;
 }
 
-/** A node that may have no shared ENI, and has others: Pods of those need none. */
+/** Tells whether the node serves whole ENIs only: it may have no shared ENI, and Pods with whole ENIs need none. */
 function servesWholeEnisAlone({ supply, direct, directNics }: NodeState): boolean {
   if (supply === undefined || supply.enis.length > 0 || (supply.warm.limit ?? 0) > 0) return false;
   return [...direct.state.values()].some(({ use, eniId }) => use === 'leased' || directNics.has(eniId));

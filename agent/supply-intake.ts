@@ -11,29 +11,29 @@ import type { Metrics } from './observability/metrics.ts';
 import type { Diary } from './ops/diary.ts';
 import type { SupplyEvent } from './supply/supply-source.ts';
 
-/** What taking in supply needs. */
+/** Dependencies of accepting supply. */
 export type SupplyIntakeDeps = {
   readonly state: NodeState;
   readonly journal: Journal;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** '' takes supply for any node. */
+  /** '' accepts supply for any node. */
   readonly nodeName: string;
-  /** Name of the journal, where the agent has its say in the supply's object. */
+  /** Name of the journal; present where the agent publishes in the supply's object. */
   readonly life?: string;
-  /** Tells people what they must know. */
+  /** Records events for people. */
   readonly events?: NodeEvents;
   readonly diary: Diary;
   /** Called when the kernel may have to follow. */
   readonly supplyChanged: () => void;
 };
 
-/** Puts a supply in force, or says why not. What is in force stays until something better comes. */
+/** Puts a supply in force, or reports why not. What is in force stays until a better one comes. */
 export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
-  // Whatever the object says now: what the agent says there may have to follow.
+  // Whatever the object says now, the agent's own fields may have to follow.
   deps.state.demandChanged.notify();
   if (event.kind === 'invalid') {
-    // Its source has logged why.
+    // Its source has logged the fault.
     deps.metrics.supplyError();
     deps.diary.tell('supply', () => ({ text: 'what it says cannot be read, see the log', isFailure: true }));
     return;
@@ -47,7 +47,8 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
   }
   const { state } = deps;
   if (event.seen !== undefined && event.seen.spec.life !== deps.life) {
-    // Another life's offers and writes may still be under way: our own first write ends them, and brings this back.
+    // Offers and writes of an agent with another journal may still be on their way: our own first write makes them
+    // void, and then this object comes again.
     deps.log.info('supply waits for our first write', { epoch: event.supply.epoch });
     return;
   }
@@ -60,11 +61,11 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
   state.distrusted = undefined;
   state.direct.applySupply(supply.direct?.enis ?? []);
   if (event.seen !== undefined) honourForeignOffers(deps, event.seen);
-  // In the cluster our own writes come back to us; they are no news.
+  // In the cluster our own writes come back to us; they change nothing.
   const isNews = JSON.stringify(supply) !== JSON.stringify(state.supply);
   if (isNews) reportTakenOver(deps, supply);
   if (!isNews) {
-    // A full disk had no room for it.
+    // It is not on record yet: the disk was full.
     if (state.supply !== undefined && deps.journal.load().supply !== state.supply) remember(deps, state.supply);
     return;
   }
@@ -84,7 +85,7 @@ export function takeSupply(deps: SupplyIntakeDeps, event: SupplyEvent): void {
   deps.supplyChanged();
 }
 
-/** Says it once of each pair of epochs: the object changes for other reasons too. */
+/** Reports each pair of epochs once: the object changes for other reasons too. */
 function reportDistrust(
   { state, metrics, log, events, diary }: SupplyIntakeDeps,
   epoch: number,
@@ -111,7 +112,10 @@ function reportTakenOver({ state, log, events, diary }: SupplyIntakeDeps, supply
   }
 }
 
-/** Before anybody is given their addresses: this runs in the same turn in which they became free. */
+/**
+ * Withdraws what the object offers without a record here. This runs in the same turn of the event loop in which the
+ * addresses became free, so no Pod can get them before.
+ */
 function honourForeignOffers({ state, journal, metrics, log, events }: SupplyIntakeDeps, seen: SeenNec): void {
   const [whole, single] = parted(journal.load().offers ?? []);
   const offers = new Map(single.map((offer): [string, Offer] => [offer.ip, offer]));
@@ -133,8 +137,8 @@ function honourForeignOffers({ state, journal, metrics, log, events }: SupplyInt
 }
 
 /**
- * Returns the supply with nothing to give: it says which ENI and which assignment an address is of, and no more. For an
- * object that may still be written by, and bear offers of, an agent whose journal is lost. Pure.
+ * Returns the supply with nothing to lease: it only shows on which ENI and of which assignment each address is. It is
+ * for an object that an agent with a lost journal may still write to, and that may contain offers of that agent.
  */
 export function withheld(supply: Supply): Supply {
   const enis = supply.enis.map((eni) => ({
@@ -146,12 +150,15 @@ export function withheld(supply: Supply): Supply {
   return { ...supply, enis, direct: { ...supply.direct, enis: whole } };
 }
 
-/** Tells whether a supply is meant for this node; a node that was given no name takes any. */
+/** Tells whether a supply is for this node; without a name of the node any supply is. */
 export function isForNode(supply: Supply, nodeName: string): boolean {
   return nodeName === '' || supply.nodeName === nodeName;
 }
 
-/** Without its record a restart begins with the supply before, and gets this one from its source again. */
+/**
+ * Records the supply. Without the record a restart begins with the supply before, and gets this one from its source
+ * again.
+ */
 function remember({ journal, metrics, log }: SupplyIntakeDeps, supply: Supply): void {
   try {
     journal.putSupply(supply);

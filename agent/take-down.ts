@@ -3,11 +3,12 @@ import { keyOf } from './node-state.ts';
 import type { UseCaseDeps } from './ports.ts';
 
 /**
- * Ends a lease. Crash order: record that it ends, act, erase the record; a crash in between repeats the rest. The address
- * stays with the lease until rules, routes and links are gone, then cools. Runs under the lease's key. Idempotent.
+ * Ends a lease. Crash order: record that it ends, change the kernel, erase the record; a crash in between repeats the
+ * rest. The address stays with the lease until rules, routes and links are deleted, then cools. Runs under the key's
+ * lock. Idempotent.
  * @param cooldownMs 0 for an address that no packet can have used.
- * @returns `held` when the kernel is clean but the journal did not take it: the Pod is gone, and its address stays out of
- * use until the next attempt is recorded.
+ * @returns `held` when the kernel is clean but the journal could not be written: the Pod is deleted, and its address
+ * stays out of use until the next attempt is recorded.
  * @throws what unwiring throws; the lease then stays, as `releasing`, for the next attempt.
  */
 export async function takeDown(deps: UseCaseDeps, lease: Lease, cooldownMs: number): Promise<'erased' | 'held'> {

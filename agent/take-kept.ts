@@ -8,8 +8,8 @@ import type { UseCaseDeps } from './ports.ts';
 import type { Taker } from './taker.ts';
 
 /**
- * Takes the address that is kept for a Pod, and never another. What is left of its last owner's connections goes first:
- * it did not rest.
+ * Takes the static address of a Pod, and never another. It did not cool, so connections of its last owner are ended
+ * first.
  */
 export function keptTaker(deps: UseCaseDeps, key: LeaseKey, pod: PodIdentity): Taker {
   const { state } = deps;
@@ -37,7 +37,8 @@ export function keptTaker(deps: UseCaseDeps, key: LeaseKey, pod: PodIdentity): T
           error instanceof Error ? error.message : String(error),
         );
       }
-      // By force it may have gone to the next Pod of the name meanwhile, and no lease on record says that it was here.
+      // The address may have been moved to the next Pod of the name by force, and no recorded lease shows that it was
+      // in use here.
       if (ips.every((ip) => isStillFor(state.pool.state.addresses.get(ip), pod))) return;
       giveBack();
       throw new CniFailureError(
@@ -64,7 +65,7 @@ export function keptTaker(deps: UseCaseDeps, key: LeaseKey, pod: PodIdentity): T
   };
 }
 
-/** The flush took a moment, in which another supply may have come into force. */
+/** Tells whether the address is still the Pod's: during the flush another supply may have come into force. */
 function isStillFor(address: PoolAddress | undefined, { uid }: PodIdentity): boolean {
   return address?.standing === 'assigned' && address.next === undefined && address.claim?.uid === uid;
 }

@@ -3,14 +3,14 @@ import type { WaitingAdd } from './demand/find-waiting.ts';
 import type { Family } from './journal/lease.ts';
 import type { PoolAddress } from './pool/pool-state.ts';
 
-/** Takes addresses for one ADD, of the pool or those that are kept for it. */
+/** Takes addresses for one ADD: of the pool, or the static one of its Pod. */
 export type Taker = {
-  /** How the ADD counts while it waits. */
+  /** How the ADD counts as demand while it waits. */
   readonly waiting: WaitingAdd;
-  /** Takes what there is, one address per family; undefined when there is none. `mayForce`: under pressure. */
+  /** Takes one address per family; undefined when there are none. `mayForce`: cooling ones may be taken too. */
   take(families: readonly Family[], nowMs: number, mayForce: boolean): readonly PoolAddress[] | undefined;
-  /** Makes what was taken ready for its new owner. @throws after having given it back */
+  /** Prepares what was taken for its new owner. @throws after having returned it */
   prepare(): Promise<void>;
-  /** Says why nothing was taken. */
+  /** Builds the failure that says why nothing was taken. */
   failure(waitedMs: number): CniFailureError;
 };

@@ -13,8 +13,9 @@ export type UnaryCall<Q extends MessageTable, A extends MessageTable> = {
 export type CallLimits = { readonly timeoutMs: number; readonly signal: AbortSignal };
 
 /**
- * Calls, and waits no longer than the limits say. Undefined: the call ended well and without a message.
- * @throws the gRPC library's ServiceError, CANCELLED when `signal` aborted meanwhile; the reason of `signal` when before.
+ * Makes a call, within the limits. Undefined: the call succeeded without a message.
+ * @throws the gRPC library's ServiceError, CANCELLED when `signal` aborted meanwhile; the reason of `signal` when
+ * before.
  */
 export async function callUnary<Q extends MessageTable, A extends MessageTable>(
   client: Client,

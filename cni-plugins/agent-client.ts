@@ -5,14 +5,14 @@ import type { Backend } from './client/backend.ts';
 import { CallError } from './client/call-error.ts';
 import { callUnary } from './client/unary.ts';
 
-/** Makes a call of the agent's contract. @throws CallError when there was no answer that we can read. */
+/** Calls a method of the agent's API. @throws CallError when there was no readable answer. */
 export type AgentCall = <M extends AgentMethod>(
   method: M,
   request: RequestInitOf<M>,
   timeoutMs: number,
 ) => Promise<ReplyOf<M>>;
 
-/** Binds the contract to where the agent listens. Opens nothing before the first call. */
+/** Binds the API to the address of the agent. Opens nothing before the first call. */
 export function createAgentCall(backend: Backend): AgentCall {
   return async <M extends AgentMethod>(method: M, request: RequestInitOf<M>, timeoutMs: number) => {
     const { path, request: requestTable, reply: replyTable }: MethodTables = AGENT_METHODS[method];

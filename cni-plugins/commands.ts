@@ -11,10 +11,10 @@ import { CniError } from './skel/error.ts';
 import { makeResult } from './skel/result.ts';
 
 /**
- * Executes one command against the agent.
+ * Executes one command by a call to the agent.
  *
- * @returns what to print on success, '' for nothing.
- * @throws CniError the agent's own, or ours when it gives no answer.
+ * @returns the text to print on success, empty for none.
+ * @throws CniError the agent's error, or one of the executable when the agent does not answer.
  */
 export async function execute(context: Context): Promise<string> {
   switch (context.env.command) {
@@ -33,7 +33,7 @@ export async function execute(context: Context): Promise<string> {
   }
 }
 
-/** Holds a command with all that it needs. */
+/** A command with everything that it needs. */
 export type Context = {
   readonly plugin: PluginName;
   readonly env: CniEnv;
@@ -41,20 +41,26 @@ export type Context = {
   readonly call: AgentCall;
   /** Milliseconds since the epoch. */
   readonly nowMs: () => number;
-  /** Keeps a DEL for an agent that does not answer. */
+  /** Stores a DEL for an agent that does not answer. */
   readonly spool: Spool;
 };
 
-/** Keeps a DEL on disk. Both are as `spool.ts` says. */
+/** The port to the folder of stored DELs; `spool.ts` implements it. */
 export type Spool = {
-  /** Returns a way to take it back. */
+  /** Stores a DEL. Returns a function that removes it again. */
   readonly keep: (sandbox: Sandbox, network: string) => Promise<() => void>;
 };
 
-/** Bounds of one call to the agent, ms, where the conf names none. ADD: above the agent's own wait for an address. */
+/**
+ * Time limits of one call to the agent in ms, when the conf has none. ADD: longer than the agent's own wait for an
+ * address.
+ */
 const TIMEOUT_MS = { ADD: 40_000, DEL: 8_000, CHECK: 15_000, STATUS: 2_000, GC: 60_000 } as const;
 
-/** The second try of a DEL only catches an agent that came back meanwhile; one that is stuck must not be waited for twice. */
+/**
+ * The second attempt of a DEL only reaches an agent that has restarted meanwhile; it must not wait again for one that
+ * is stuck.
+ */
 const SECOND_TRY_MS = 1_000;
 
 async function add(context: Context): Promise<string> {
@@ -78,8 +84,8 @@ async function add(context: Context): Promise<string> {
 }
 
 /**
- * Takes an attachment back. A runtime cannot delete a sandbox whose DEL fails, so a node whose agent is down would fill
- * with dead Pods: the DEL is left on disk instead, and the agent holds address and lease until it has done it.
+ * Releases an attachment. A runtime cannot delete a sandbox whose DEL fails, so a node with a stopped agent would fill
+ * with dead Pods. Therefore the DEL is stored on disk, and the agent keeps address and lease until it has processed it.
  */
 async function del(context: Context): Promise<string> {
   const { plugin, conf, env, call } = context;
@@ -89,7 +95,7 @@ async function del(context: Context): Promise<string> {
   const first = await call('del', request, timeoutMs).catch(unlessAnswered);
   if (!(first instanceof CallError)) return throwIfRefused(first.error);
   const kept = await keep(context, sandbox);
-  // An agent that started between our two steps may have drained the folder before the file was there; so ask again.
+  // An agent that started between the two steps may have drained the folder before the file existed; so call it again.
   const second = await call('del', request, Math.min(timeoutMs, SECOND_TRY_MS)).catch(unlessAnswered);
   if (kept.kind === 'failed') {
     if (second instanceof CallError) throw spoolFailed(context, first, kept.cause);
@@ -168,14 +174,14 @@ function shapeOf(plugin: PluginName): 'main' | 'ipam' {
   return plugin === 'tke-eni-ipamc' ? 'ipam' : 'main';
 }
 
-/** Returns what to print when all went well: nothing. */
+/** Throws the error of a reply; otherwise returns the text to print on success, which is empty. */
 function throwIfRefused(error: CniErrorMessage | undefined): '' {
   if (error === undefined) return '';
-  // 0 is no CNI error code; a runtime could take it for success.
+  // 0 is not a CNI error code; a runtime could take it for success.
   throw new CniError(error.code === 0 ? CNI_CODE.internal : error.code, error.msg, error.details);
 }
 
-/** Turns a missing answer into a value; anything else goes on being thrown. */
+/** Returns a missing answer as a value; throws every other error again. */
 function unlessAnswered(error: unknown): CallError {
   if (error instanceof CallError) return error;
   throw error;

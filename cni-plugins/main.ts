@@ -2,13 +2,13 @@ import { basename } from 'node:path';
 import { type Exit, exitWith, run } from './run.ts';
 import { readAll, writeAll } from './skel/stdio.ts';
 
-// The one executable behind tke-route-eni, tke-eni-ipamc and tke-direct-eni. Standard output is the protocol and
+// The one executable behind tke-route-eni, tke-eni-ipamc and tke-direct-eni. Standard output carries the protocol;
 // standard error stays empty. No console and no process.stdout: their first use costs 3.5 ms.
 
 process.on('uncaughtException', (error) => leave(exitWith(error)));
 
 run({
-  // Not execPath: through a symbolic link that is the target's name.
+  // Not execPath: for a symbolic link that is the name of its target.
   name: basename(process.argv0),
   args: process.argv.slice(2),
   env: process.env,
@@ -22,13 +22,13 @@ function leave({ code, stdout }: Exit): void {
   try {
     writeAll(1, stdout);
   } catch {
-    // The runtime has closed its end, so nobody can be told; the exit code still can.
+    // The runtime has closed its end of the pipe. Only the exit code can still report the failure.
     exitCode = 1;
   }
-  // Leaves at once: nothing of ours waits in exit handlers, and a sandbox waits for us.
+  // Exit at once: there are no exit handlers to run, and the runtime waits for the process.
   (process as WithReallyExit).reallyExit?.(exitCode);
   process.exit(exitCode);
 }
 
-/** Node's own, undocumented way out; exit() ends in it. */
+/** Node's undocumented function for an immediate exit; exit() ends with it. */
 type WithReallyExit = NodeJS.Process & { readonly reallyExit?: (code: number) => void };

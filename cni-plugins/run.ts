@@ -10,8 +10,8 @@ import { CniError, renderError, toCniError } from './skel/error.ts';
 import { NEWEST_VERSION, renderVersions, SUPPORTED_VERSIONS } from './skel/version.ts';
 
 /**
- * Runs one call of the executable from its environment to its exit. Never rejects: whatever goes wrong becomes a CNI
- * error on standard output.
+ * Runs one call of the executable from its environment to its exit. Never rejects: every failure becomes a CNI error on
+ * standard output.
  */
 export async function run(invocation: Invocation): Promise<Exit> {
   let stdin = '';
@@ -29,16 +29,16 @@ export async function run(invocation: Invocation): Promise<Exit> {
   }
 }
 
-/** Makes the exit of a call that failed, whatever was thrown. Never throws. */
+/** Builds the exit of a failed call from any thrown value. Never throws. */
 export function exitWith(error: unknown, stdin = ''): Exit {
   const wanted = peekVersion(stdin);
   const cniVersion = SUPPORTED_VERSIONS.find((version) => version === wanted) ?? NEWEST_VERSION;
   return { code: 1, stdout: renderError(toCniError(error), cniVersion) };
 }
 
-/** Holds what the process was called with. */
+/** The inputs of the process. */
 export type Invocation = {
-  /** Last part of the name that the executable was called by. */
+  /** Last part of the path by which the executable was called. */
   readonly name: string;
   readonly args: readonly string[];
   readonly env: Environment;
@@ -46,11 +46,11 @@ export type Invocation = {
   readonly readStdin: () => string;
   /** Milliseconds since the epoch. */
   readonly nowMs: () => number;
-  /** Milliseconds since boot, as the agent counts them: CLOCK_MONOTONIC. */
+  /** Milliseconds since boot on the clock that the agent uses: CLOCK_MONOTONIC. */
   readonly bootMs: () => number;
 };
 
-/** Says how the process ends. */
+/** How the process exits. */
 export type Exit = { readonly code: 0 | 1; readonly stdout: string };
 
 function contextOf(plugin: PluginName, env: CniEnv, conf: PluginConf, clock: Invocation) {
@@ -63,7 +63,7 @@ function contextOf(plugin: PluginName, env: CniEnv, conf: PluginConf, clock: Inv
 function createSpool(plugin: PluginName, backend: Backend, { nowMs, bootMs }: Invocation): Spool {
   return {
     keep: async (sandbox, network) => {
-      // Loaded on need: the hash and the file work cost a call that never spools 2 ms.
+      // Loaded on demand: the hash and the file functions would cost 2 ms in every call that stores nothing.
       const { forgetDeletion, spoolDeletion, spoolDirectory } = await import('./spool.ts');
       const written = { writtenAtMs: nowMs(), writtenAtBootMs: bootMs() };
       const path = spoolDeletion(spoolDirectory(backend), { plugin: PLUGINS[plugin], network, sandbox, ...written });

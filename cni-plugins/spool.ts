@@ -7,10 +7,10 @@ import { ensureFolder } from '../runtime/folder.ts';
 import type { Backend } from './client/backend.ts';
 
 /**
- * Leaves a DEL for the agent to find when it is back: it drains the folder before it serves, and watches it. Idempotent:
- * one attachment has one file. Durable when it returns.
+ * Stores a DEL for the agent, which drains the folder before it serves, and watches it. Idempotent: one attachment has
+ * one file. Durable when it returns.
  *
- * @returns the file's path.
+ * @returns the path of the file.
  * @throws the file system's own error (ENOSPC, EROFS, …).
  */
 export function spoolDeletion(directory: string, deletion: Deletion): string {
@@ -25,34 +25,36 @@ export function spoolDeletion(directory: string, deletion: Deletion): string {
 }
 
 /**
- * Takes a spooled DEL back that the agent has done after all. Left there it would be done again, and a runtime may by
- * then have added the same container id and interface name anew. That the agent took the file first is no failure.
+ * Removes a stored DEL that the agent has processed after all. Otherwise it would be processed again, and by then a
+ * runtime may have added the same container id and interface name again. No failure when the agent removed the file
+ * first.
  */
 export function forgetDeletion(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // The DEL is done, which is what the runtime asked for; the agent releases by lease and knows this one no more.
+    // The DEL is done, as the runtime requested. A second DEL has no effect: the agent releases by lease, and this
+    // lease is deleted.
   }
 }
 
-/** Finds the folder beside the agent's socket; with a TCP backend, beside the socket it has by default. */
+/** Returns the folder beside the agent's socket; for a TCP backend, beside its default socket. */
 export function spoolDirectory(backend: Backend): string {
   return join(backend.kind === 'unix' ? dirname(backend.path) : '/run/tke-eni', 'deletions');
 }
 
-/** Describes a DEL that could not be delivered. */
+/** A DEL that could not be delivered. */
 export type Deletion = {
   readonly plugin: Plugin;
   readonly network: string;
   readonly sandbox: Sandbox;
   /** Milliseconds since the epoch, for people. */
   readonly writtenAtMs: number;
-  /** Milliseconds since boot, for the agent: which of an ADD and this DEL came first, wherever the wall clock was set. */
+  /** Milliseconds since boot, for the agent: they order an ADD and this DEL, whatever happens to the wall clock. */
   readonly writtenAtBootMs: number;
 };
 
-/** Names the file of an attachment; a hash, for an interface name may hold any byte but a few. */
+/** Returns the file name of an attachment. It is a hash, because an interface name may contain almost any byte. */
 function keyOf({ containerId, ifName }: Sandbox): string {
   return createHash('sha256').update(`${containerId}\0${ifName}`).digest('hex').slice(0, 32);
 }

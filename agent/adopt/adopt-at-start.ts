@@ -14,7 +14,7 @@ import { readEvidence } from './read-evidence.ts';
 
 const SUPPLY_POLL_MS = 200;
 
-/** Where adoption at the start looks. */
+/** The sources that adoption at the start reads. */
 export type AdoptionSources = {
   readonly journal: Journal;
   readonly kernel: Kernel;
@@ -23,8 +23,9 @@ export type AdoptionSources = {
 };
 
 /**
- * A journal that is not the one of this boot's earlier agents knows nothing of the Pods that live; nor does one whose agent
- * was killed while it looked for them, or waited for supply to tell whose they are.
+ * Adopts the Pods that the journal does not know, when `journal.needsAdoption` is set: the journal is new in this boot,
+ * or its agent was killed before an earlier adoption was finished. Where the kernel holds nothing of ours it only marks
+ * the journal as adopted. Waits for the first supply without a limit.
  */
 export async function adoptIfUnknown(config: AgentConfig, parts: AgentParts, sources: AdoptionSources): Promise<void> {
   const { journal, kernel } = sources;
@@ -47,7 +48,8 @@ async function adoptAll(
     origin: journal.origin,
     movedTo: journal.movedTo,
   });
-  // Without supply nobody can say which ENI an address is of. DELs are spooled meanwhile, ADDs are tried again.
+  // Only the supply says which ENI an address is on, so wait for it. Meanwhile executables spool DELs, and runtimes
+  // retry ADDs.
   parts.state.supply = await firstSupply(config, parts, sources);
   const adopted = await adopt(
     {
@@ -75,7 +77,8 @@ async function firstSupply(
   for (;;) {
     const found = supply.latest();
     if (found !== undefined && isForNode(found, config.nodeName)) {
-      // In the cluster the lost journal held offers too: nothing is given before our own first write took them out.
+      // In the cluster the lost journal held offers too. No address may be given before this agent's own first write
+      // has removed them from the object.
       return config.supplySource === 'cluster' ? withheld(found) : found;
     }
     await parts.useCases.clock.sleep(SUPPLY_POLL_MS, signal);

@@ -6,29 +6,29 @@ import { familyOf, type Lease, type LeasedAddress, leaseKey } from '../journal/l
 import type { Supply, SupplyEni } from '../journal/supply.ts';
 import type { EniEvidence, KernelEvidence, PeerEvidence, VethEvidence } from './kernel-evidence.ts';
 
-/** Everything known about Pods that no journal knows. */
+/** All sources of facts about Pods that are in no journal. */
 export type AdoptSources = {
   readonly kernel: KernelEvidence;
   readonly supply: Supply | undefined;
   readonly sandboxes: readonly CriSandbox[];
-  /** What the sandboxes' insides say, by lease key. */
+  /** What is configured inside the sandboxes, by lease key. */
   readonly peers: ReadonlyMap<string, PeerEvidence>;
   /** Addresses that the runtime reports, by sandbox id. */
   readonly sandboxIps: ReadonlyMap<string, readonly string[]>;
 };
 
-/** What to write into the new journal before serving. */
+/** The records to write into the new journal before serving. */
 export type Adoption = {
   readonly enis: readonly EniRecord[];
   readonly leases: readonly Lease[];
   readonly ruleMode: RuleMode | undefined;
-  /** ENIs that Pods use and the supply does not name, as far as the kernel knows them. */
+  /** ENIs that Pods use and the supply does not list; only what the kernel knows of them is filled in. */
   readonly unknownEnis: readonly SupplyEni[];
 };
 
 /**
- * Rebuilds ENI records and leases from the kernel, the supply and the runtime. Pure. An address is held rather than
- * given twice: what cannot be told apart becomes a lease that garbage collection may end, never a free address.
+ * Rebuilds ENI records and leases from the kernel, the supply and the runtime. An address is never given twice: where
+ * its owner cannot be determined, it gets a lease that garbage collection may end, and does not become free.
  */
 export function planAdoption(sources: AdoptSources): Adoption {
   const matched = matchEnis(sources);
@@ -52,7 +52,10 @@ export function planAdoption(sources: AdoptSources): Adoption {
   };
 }
 
-/** Nobody knows when; a DEL that was spooled before the adoption must find it older. */
+/**
+ * Creation time of an adopted lease, which is not known. It is the earliest possible time, so that a DEL that was
+ * spooled before the adoption still counts as later than the lease.
+ */
 const LONG_AGO_MS = 0;
 
 type MatchedEni = { readonly record: EniRecord; readonly eni: SupplyEni; readonly isKnown: boolean };
@@ -64,7 +67,8 @@ function matchEnis(sources: AdoptSources): readonly MatchedEni[] {
   return enis.flatMap((evidence): readonly MatchedEni[] => {
     const own = new Set(evidence.primary.map(({ ip }) => ip));
     const pods = new Set(veths.filter(({ table }) => table === evidence.table).flatMap((veth) => ipsOf(veth, sources)));
-    // Its link, its own address, or, after a flush of routes and rules, an address of one of its Pods.
+    // Match by the link's MAC, else by the ENI's own address, else by an address of one of its Pods: after a flush of
+    // routes and rules only the last is left.
     const known =
       supply?.enis.find(({ mac }) => mac === evidence.mac) ??
       supply?.enis.find(({ primary }) => primary.some(({ ip }) => own.has(ip))) ??
@@ -79,7 +83,10 @@ function matchEnis(sources: AdoptSources): readonly MatchedEni[] {
   });
 }
 
-/** What leads to the Pod from the host, what it has inside, and what the runtime says it has: a flush takes the first. */
+/**
+ * Returns a veth's addresses: those with a host route to it and those inside the Pod; without either, those that the
+ * runtime reports. A flush of the host's routes removes the first.
+ */
 function ipsOf({ containerId, ifName, ips }: VethEvidence, { peers, sandboxIps }: AdoptSources): readonly string[] {
   const inside = peers.get(leaseKey(containerId, ifName))?.ips ?? [];
   const known = [...new Set([...ips, ...inside])];
@@ -132,8 +139,8 @@ function wiredLease(
 }
 
 /**
- * Its ENI is known by its interface in the Pod, or by the address that leads to it. Without either the lease names what is
- * known: it ends as the others do.
+ * Rebuilds the lease of a whole ENI. The ENI is identified by the MAC of the interface in the Pod, or by an address
+ * that is routed to the Pod. Without either, the lease gets a placeholder ENI id; it ends as any other lease does.
  */
 function directLease(veth: VethEvidence, sandboxById: ReadonlyMap<string, CriSandbox>, sources: AdoptSources): Lease {
   const { containerId, ifName, name, mac, ifindex, mtu } = veth;
@@ -168,7 +175,7 @@ function directLease(veth: VethEvidence, sandboxById: ReadonlyMap<string, CriSan
 function ipamLease(ip: string, eni: SupplyEni, { sandboxes, sandboxIps }: AdoptSources): Lease {
   const sandbox = sandboxes.find(({ id }) => sandboxIps.get(id)?.includes(ip));
   return {
-    // Without a runtime that knows the address its owner has no name; the address is held all the same.
+    // If the runtime does not know the address, its owner has no name; the lease holds the address all the same.
     containerId: sandbox?.id ?? `unknown-${ip.replaceAll(':', '-')}`,
     ifName: 'eth0',
     network: '',
@@ -183,7 +190,7 @@ function ipamLease(ip: string, eni: SupplyEni, { sandboxes, sandboxIps }: AdoptS
   };
 }
 
-/** One sandbox of a dual-stack node shows as two addresses. */
+/** Merges leases of the same attachment: one sandbox of a dual-stack node appears as two addresses. */
 function mergeFamilies(leases: readonly Lease[]): readonly Lease[] {
   return [...Map.groupBy(leases, (lease) => leaseKey(lease.containerId, lease.ifName)).values()].flatMap((group) => {
     const [first] = group;

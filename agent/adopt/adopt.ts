@@ -7,7 +7,7 @@ import { keyOf, type NodeState } from '../node-state.ts';
 import { planAdoption } from './adopt-plan.ts';
 import type { KernelEvidence, PeerEvidence } from './kernel-evidence.ts';
 
-/** What adoption needs. */
+/** Dependencies of adoption. */
 export type AdoptDeps = {
   readonly clock: Clock;
   readonly log: Logger;
@@ -15,20 +15,24 @@ export type AdoptDeps = {
   readonly journal: Journal;
   /** Undefined when no runtime is configured. */
   readonly view: SandboxView | undefined;
-  /** Looks into the sandboxes for the Pod ends of these host veths. */
+  /** Finds the Pod ends of these host veths inside the sandboxes. */
   readonly findPeers: (
     veths: KernelEvidence['veths'],
     netnsByContainer: ReadonlyMap<string, string>,
   ) => ReadonlyMap<string, PeerEvidence>;
 };
 
-/** The runtime may be starting beside us; a node with Pods waits for it this long before it goes on without. */
+/**
+ * How long adoption waits for the container runtime, which may be starting at the same time. After that it goes on
+ * without it.
+ */
 const RUNTIME_WAIT_MS = 30_000;
 const RUNTIME_RETRY_MS = 1_000;
 
 /**
- * Takes over Pods that live and that the journal does not know: writes them into it, and into `state`. Run before
- * serving, when the journal is new or was damaged. Does nothing on a node without anything of ours.
+ * Takes over running Pods that the journal does not know: writes their leases into the journal and into `state`. Run it
+ * before serving, when the journal is new or was damaged. Does nothing where the kernel holds nothing of ours. Returns
+ * the number of adopted leases.
  */
 export async function adopt(deps: AdoptDeps, kernel: KernelEvidence, signal: AbortSignal): Promise<number> {
   const { state, journal, log } = deps;

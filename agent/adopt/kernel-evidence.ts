@@ -1,6 +1,6 @@
 import type { RuleMode } from '../../dataplane/network.ts';
 
-/** A host veth of ours: its alias says whose it is. */
+/** A host veth of ours. Its alias names the attachment that it belongs to. */
 export type VethEvidence = {
   readonly containerId: string;
   readonly ifName: string;
@@ -8,39 +8,42 @@ export type VethEvidence = {
   readonly mac: string;
   readonly ifindex: number;
   readonly mtu: number;
-  /** Addresses whose host route leads to it. */
+  /** Addresses whose host route points to this veth. */
   readonly ips: readonly string[];
-  /** Table of its ENI, from its link group; `DIRECT_LINK_GROUP` beside a whole ENI. */
+  /** Routing table of its ENI, read from the link group; `DIRECT_LINK_GROUP` for a Pod with a whole ENI. */
   readonly table: number;
 };
 
-/** What is left of an ENI in the kernel. */
+/** Kernel state that is left of an ENI. */
 export type EniEvidence = {
   readonly table: number;
-  /** Absent in per-pod mode, which has no marks. */
+  /** Absent in per-pod mode, which uses no packet marks. */
   readonly slot?: number;
-  /** From its link, when that is here. */
+  /** Read from its link; absent when the link is not on this node. */
   readonly mac?: string;
-  /** Its own addresses, from the rules that lead their answers. */
+  /** Its own addresses, read from the rules that route their replies. */
   readonly primary: readonly { readonly ip: string; readonly gateway?: string }[];
 };
 
-/** All that the kernel says of attachments made by an agent that nobody remembers. */
+/** All kernel state of attachments that an earlier agent made and that no journal knows. */
 export type KernelEvidence = {
   readonly veths: readonly VethEvidence[];
   readonly enis: readonly EniEvidence[];
-  /** Pods of `tke-eni-ipamc`: addresses with two rules and no link of ours. */
+  /** Attachments of `tke-eni-ipamc`: addresses that have two rules and no link of ours. */
   readonly ipams: readonly { readonly ip: string; readonly table: number }[];
-  /** Undefined when there is nothing of ours. */
+  /** Undefined when the kernel has no rules of ours that show it. */
   readonly ruleMode?: RuleMode;
 };
 
-/** What the inside of a sandbox says of one interface. */
+/** What the inside of a sandbox shows of one interface. */
 export type PeerEvidence = {
   readonly netns: string;
   readonly podMac: string;
-  /** Its addresses, without link-local ones: they outlive a flush of the host's routes. */
+  /** Its addresses, without link-local ones. They survive a flush of the host's routes. */
   readonly ips: readonly string[];
-  /** Of a Pod with a whole ENI: its interface, which still says what it was called, and the MAC of the end beside it. */
+  /**
+   * Only for a Pod with a whole ENI: the interface's name in the host's namespace (from its alias), its MTU, and the
+   * MAC of the Pod's end of the veth pair beside it.
+   */
   readonly nic?: { readonly hostName: string; readonly mtu: number; readonly sideMac: string };
 };

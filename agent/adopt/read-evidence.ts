@@ -13,8 +13,10 @@ export type HostDump = {
 };
 
 /**
- * Reads from dumps what an earlier agent left. Pure. Only what carries our protocol or our alias counts.
- * @param eniMarkMask for rules that do not say theirs; the earlier agent may have used another.
+ * Extracts from dumps what an earlier agent left in the kernel. Only objects with our routing protocol or our alias
+ * count.
+ * @param eniMarkMask Mask for rules that carry none. A rule's own mask goes first: the earlier agent may have used
+ * another.
  */
 export function readEvidence({ links, routes, rules }: HostDump, eniMarkMask: number): KernelEvidence {
   const ourRoutes = routes.filter(({ protocol }) => protocol === RTPROT_TKE_ENI);
@@ -47,7 +49,7 @@ function vethOf(link: LinkMessage, ourRoutes: readonly RouteMessage[]): readonly
 }
 
 function tablesOf(objects: readonly (RouteMessage | RuleMessage)[], veths: readonly VethEvidence[]): readonly number[] {
-  // A flush may have taken every route and rule of an ENI; its Pods' link groups still name its table.
+  // A flush may have removed every route and rule of an ENI; the link groups of its Pods still name its table.
   const tables = [...objects, ...veths].map(({ table }) => table).filter(isOurTable);
   return [...new Set(tables)].filter((table) => table !== TABLE_POD_ROUTES).toSorted((a, b) => a - b);
 }
@@ -77,7 +79,7 @@ function eniOf(table: number, { links, ourRoutes, ourRules, eniMarkMask }: EniSo
   };
 }
 
-/** Moves a mark's bits back to where slots count from 1. */
+/** Extracts the slot from a mark: shifts the masked bits down, so that slots count from 1. */
 function slotOf(mark: number, mask: number): number {
   return (mark & mask) >>> (31 - Math.clz32(mask & -mask));
 }

@@ -1,5 +1,5 @@
 /**
- * What a CNI call failed with, by name. 1 to 99 are the specification's, 100 and above ours.
+ * Codes with which a CNI call fails, by name. 1 to 99 come from the specification, 100 and above are ours.
  * @see CNI SPEC, section "Error"
  */
 export const CNI_CODE = {

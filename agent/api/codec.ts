@@ -51,10 +51,12 @@ export function decodeMessage<T extends MessageTable>(table: T, bytes: Uint8Arra
   return message as MessageOf<T>;
 }
 
-/** Says what a message is made of: field name -> number and type. One table drives the type, encoding and decoding. */
+/**
+ * The fields of a message: name -> number and type. One table drives the TypeScript type, the encoder and the decoder.
+ */
 export type MessageTable = { readonly [name: string]: Field };
 
-/** Describes one field. Only what the contract uses: no maps, floats or groups. */
+/** One field of a message. Supports only what our contracts use: no maps, floats or groups. */
 export type Field =
   | { readonly number: number; readonly type: keyof ScalarTypes; readonly repeated?: never }
   | { readonly number: number; readonly type: 'string' | PackedType; readonly repeated: true }
@@ -68,10 +70,12 @@ export type Field =
       readonly oneof?: string;
     };
 
-/** Is a scalar that comes several at a time, packed as proto3 does: after one tag, in one run of bytes. */
+/** A scalar type that is packed when repeated, as in proto3: one tag, then all values in one run of bytes. */
 export type PackedType = 'uint32' | 'uint64' | 'enum';
 
-/** Maps proto3 scalar types to ours. uint64 is a number: exact up to 2^53 - 1, which is enough for milliseconds. */
+/**
+ * The proto3 scalar types and what holds them here. uint64 is a number: exact up to 2^53 - 1, enough for milliseconds.
+ */
 export type ScalarTypes = {
   readonly string: string;
   readonly bytes: Uint8Array;
@@ -100,7 +104,7 @@ type ValueOf<F> = F extends { readonly type: 'message'; readonly message: infer 
       : ScalarTypes[S]
     : never;
 
-/** Is the decoded shape of a table: every scalar and list present, singular sub-messages optional. */
+/** The decoded shape of a table: every scalar and list is present, singular sub-messages are optional. */
 export type MessageOf<T extends MessageTable> = {
   readonly [K in Exclude<keyof T, OptionalNames<T>>]: ValueOf<T[K]>;
 } & { readonly [K in OptionalNames<T>]?: ValueOf<T[K]> | undefined };
@@ -111,7 +115,7 @@ type InitValueOf<F> = F extends { readonly type: 'message'; readonly message: in
     : InitOf<M>
   : ValueOf<F>;
 
-/** Is what encodeMessage takes: every field optional, a missing one has its default. */
+/** What `encodeMessage` accepts: every field is optional, a missing one gets its default. */
 export type InitOf<T extends MessageTable> = { readonly [K in keyof T]?: InitValueOf<T[K]> | undefined };
 
 function encodeField(chunks: Uint8Array[], name: string, field: Field, value: unknown): void {
@@ -181,12 +185,12 @@ function defaultsOf(table: MessageTable): Record<string, unknown> {
   return message;
 }
 
-/** Numbers that come several at a time may come packed or one by one. */
+/** Tells whether a field may come with this wire type. Repeated numbers may come packed or one by one. */
 function isReadable(field: Field, wireType: WireType): boolean {
   return wireType === wireTypeOf(field) || (field.repeated === true && wireType === scalarWireType(field.type));
 }
 
-/** Reads what follows one tag of a repeated field. */
+/** Reads the bytes after one tag of a repeated field: one item, or a packed run of them. */
 function readItems(
   cursor: Cursor,
   field: Field & { readonly repeated: true },

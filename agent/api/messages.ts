@@ -2,7 +2,7 @@ import type { InitOf, MessageOf, MessageTable } from './codec.ts';
 
 // The tables of agent.proto, in its order; a test compares both. Names are proto's in camelCase.
 
-/** Names one attachment: one interface of one sandbox. */
+/** One attachment: one interface of one sandbox. */
 export const SANDBOX = {
   containerId: { number: 1, type: 'string' },
   ifName: { number: 2, type: 'string' },
@@ -12,7 +12,7 @@ export const SANDBOX = {
   podUid: { number: 6, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Tells what the executable was called as: the numbers of `enum Plugin`. */
+/** The name under which the executable was called: the numbers of `enum Plugin`. */
 export const PLUGIN = {
   PLUGIN_UNSPECIFIED: 0,
   PLUGIN_ROUTE_ENI: 1,
@@ -20,17 +20,17 @@ export const PLUGIN = {
   PLUGIN_DIRECT_ENI: 3,
 } as const;
 
-/** Is one of PLUGIN. Decoded messages may hold a number of a later release, so their field is a plain number. */
+/** One of PLUGIN. A decoded message may hold a number of a later release; therefore its field is a plain number. */
 export type Plugin = (typeof PLUGIN)[keyof typeof PLUGIN];
 
-/** Reports a failure in CNI's terms. */
+/** A failure in CNI's terms. */
 export const CNI_ERROR = {
   code: { number: 1, type: 'uint32' },
   msg: { number: 2, type: 'string' },
   details: { number: 3, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Describes one end of a link. */
+/** One end of a link. */
 export const INTERFACE = {
   name: { number: 1, type: 'string' },
   mac: { number: 2, type: 'string' },
@@ -38,7 +38,7 @@ export const INTERFACE = {
   sandbox: { number: 4, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Describes one address of the Pod; interfaceIndex -1 means none. */
+/** One address of the Pod; interfaceIndex -1 means none. */
 export const ADDRESS = {
   address: { number: 1, type: 'string' },
   gateway: { number: 2, type: 'string' },
@@ -46,20 +46,20 @@ export const ADDRESS = {
   eniId: { number: 4, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Describes one route inside the Pod. */
+/** One route inside the Pod. */
 export const ROUTE = {
   dst: { number: 1, type: 'string' },
   gw: { number: 2, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Describes what an ADD made. */
+/** The result of an ADD. */
 export const ATTACHMENT = {
   interfaces: { number: 1, type: 'message', message: INTERFACE, repeated: true },
   ips: { number: 2, type: 'message', message: ADDRESS, repeated: true },
   routes: { number: 3, type: 'message', message: ROUTE, repeated: true },
 } as const satisfies MessageTable;
 
-/** Asks for an address and, for tke-route-eni, the wiring. */
+/** Requests an address and, for tke-route-eni, the wiring. */
 export const ATTACH_REQUEST = {
   plugin: { number: 1, type: 'enum' },
   sandbox: { number: 2, type: 'message', message: SANDBOX },
@@ -70,14 +70,14 @@ export const ATTACH_REQUEST = {
   clientVersion: { number: 7, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Answers ATTACH_REQUEST with an attachment or an error, never both. */
+/** Reply to ATTACH_REQUEST: an attachment or an error, never both. */
 export const ATTACH_REPLY = {
   attachment: { number: 1, type: 'message', message: ATTACHMENT, oneof: 'outcome' },
   error: { number: 2, type: 'message', message: CNI_ERROR, oneof: 'outcome' },
   agentVersion: { number: 3, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Asks to take wiring and address back. */
+/** Requests that wiring and address are released. */
 export const DETACH_REQUEST = {
   plugin: { number: 1, type: 'enum' },
   sandbox: { number: 2, type: 'message', message: SANDBOX },
@@ -85,13 +85,13 @@ export const DETACH_REQUEST = {
   clientVersion: { number: 4, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Answers DETACH_REQUEST; without an error it succeeded. */
+/** Reply to DETACH_REQUEST; no error means success. */
 export const DETACH_REPLY = {
   error: { number: 1, type: 'message', message: CNI_ERROR },
   agentVersion: { number: 2, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Asks to compare an attachment with the kernel. */
+/** Requests a comparison of an attachment with the kernel. */
 export const CHECK_REQUEST = {
   plugin: { number: 1, type: 'enum' },
   sandbox: { number: 2, type: 'message', message: SANDBOX },
@@ -100,7 +100,7 @@ export const CHECK_REQUEST = {
   clientVersion: { number: 5, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Answers CHECK_REQUEST with every difference. */
+/** Reply to CHECK_REQUEST with every difference. */
 export const CHECK_REPLY = {
   differences: { number: 1, type: 'string', repeated: true },
   error: { number: 2, type: 'message', message: CNI_ERROR },
@@ -114,19 +114,19 @@ export const STATUS_REQUEST = {
   clientVersion: { number: 2, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Answers STATUS_REQUEST; without an error an ADD could be served. */
+/** Reply to STATUS_REQUEST; no error means that an ADD could be served. */
 export const STATUS_REPLY = {
   error: { number: 1, type: 'message', message: CNI_ERROR },
   agentVersion: { number: 2, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Names an attachment that the runtime still has. */
+/** An attachment that the runtime still has. */
 export const VALID_ATTACHMENT = {
   containerId: { number: 1, type: 'string' },
   ifName: { number: 2, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Asks to release every attachment of a network that is not listed. */
+/** Requests the release of every attachment of a network that is not listed. */
 export const GC_REQUEST = {
   plugin: { number: 1, type: 'enum' },
   network: { number: 2, type: 'string' },
@@ -134,47 +134,47 @@ export const GC_REQUEST = {
   clientVersion: { number: 4, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Answers GC_REQUEST. */
+/** Reply to GC_REQUEST. */
 export const GC_REPLY = {
   error: { number: 1, type: 'message', message: CNI_ERROR },
   released: { number: 2, type: 'uint32' },
   agentVersion: { number: 3, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Is SANDBOX, decoded. */
+/** A decoded SANDBOX. */
 export type Sandbox = MessageOf<typeof SANDBOX>;
-/** Is CNI_ERROR, decoded. */
+/** A decoded CNI_ERROR. */
 export type CniErrorMessage = MessageOf<typeof CNI_ERROR>;
-/** Is INTERFACE, decoded. */
+/** A decoded INTERFACE. */
 export type Interface = MessageOf<typeof INTERFACE>;
-/** Is ADDRESS, decoded. */
+/** A decoded ADDRESS. */
 export type Address = MessageOf<typeof ADDRESS>;
-/** Is ROUTE, decoded. */
+/** A decoded ROUTE. */
 export type Route = MessageOf<typeof ROUTE>;
-/** Is ATTACHMENT, decoded. */
+/** A decoded ATTACHMENT. */
 export type Attachment = MessageOf<typeof ATTACHMENT>;
-/** Is ATTACH_REQUEST, decoded. */
+/** A decoded ATTACH_REQUEST. */
 export type AttachRequest = MessageOf<typeof ATTACH_REQUEST>;
-/** Is ATTACH_REPLY, decoded. */
+/** A decoded ATTACH_REPLY. */
 export type AttachReply = MessageOf<typeof ATTACH_REPLY>;
-/** Is DETACH_REQUEST, decoded. */
+/** A decoded DETACH_REQUEST. */
 export type DetachRequest = MessageOf<typeof DETACH_REQUEST>;
-/** Is DETACH_REPLY, decoded. */
+/** A decoded DETACH_REPLY. */
 export type DetachReply = MessageOf<typeof DETACH_REPLY>;
-/** Is CHECK_REQUEST, decoded. */
+/** A decoded CHECK_REQUEST. */
 export type CheckRequest = MessageOf<typeof CHECK_REQUEST>;
-/** Is CHECK_REPLY, decoded. */
+/** A decoded CHECK_REPLY. */
 export type CheckReply = MessageOf<typeof CHECK_REPLY>;
-/** Is STATUS_REQUEST, decoded. */
+/** A decoded STATUS_REQUEST. */
 export type StatusRequest = MessageOf<typeof STATUS_REQUEST>;
-/** Is STATUS_REPLY, decoded. */
+/** A decoded STATUS_REPLY. */
 export type StatusReply = MessageOf<typeof STATUS_REPLY>;
-/** Is VALID_ATTACHMENT, decoded. */
+/** A decoded VALID_ATTACHMENT. */
 export type ValidAttachment = MessageOf<typeof VALID_ATTACHMENT>;
-/** Is GC_REQUEST, decoded. */
+/** A decoded GC_REQUEST. */
 export type GcRequest = MessageOf<typeof GC_REQUEST>;
-/** Is GC_REPLY, decoded. */
+/** A decoded GC_REPLY. */
 export type GcReply = MessageOf<typeof GC_REPLY>;
 
-/** Is an ATTACH_REPLY to encode: missing fields have their defaults. */
+/** An ATTACH_REPLY to encode: missing fields get their defaults. */
 export type AttachReplyInit = InitOf<typeof ATTACH_REPLY>;

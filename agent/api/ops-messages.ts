@@ -2,12 +2,12 @@ import type { InitOf, MessageOf, MessageTable } from './codec.ts';
 
 // The tables of ops.proto, in its order; a test compares both. Names are proto's in camelCase.
 
-/** Asks for the addresses of the node. */
+/** Requests the addresses of the node. */
 export const POOL_REQUEST = {
   clientVersion: { number: 1, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Tells what an address is: the numbers of `enum AddressState`. */
+/** The states of an address: the numbers of `enum AddressState`. */
 export const ADDRESS_STATE = {
   ADDRESS_STATE_UNSPECIFIED: 0,
   ADDRESS_STATE_FREE: 1,
@@ -19,7 +19,7 @@ export const ADDRESS_STATE = {
   ADDRESS_STATE_KEPT: 7,
 } as const;
 
-/** Describes one address of the node, and who has it. */
+/** One address of the node, and the Pod that has it. */
 export const POOL_ADDRESS = {
   ip: { number: 1, type: 'string' },
   family: { number: 2, type: 'uint32' },
@@ -37,7 +37,7 @@ export const POOL_ADDRESS = {
   keptUid: { number: 14, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Describes one ENI of the node. */
+/** One ENI of the node. */
 export const POOL_ENI = {
   eniId: { number: 1, type: 'string' },
   ifname: { number: 2, type: 'string' },
@@ -57,7 +57,7 @@ export const POOL_ENI = {
   deviceIndex: { number: 16, type: 'uint32' },
 } as const satisfies MessageTable;
 
-/** Names an ADD that waits for an address. */
+/** An ADD that waits for an address. */
 export const WAITING_ADD = {
   containerId: { number: 1, type: 'string' },
   ifName: { number: 2, type: 'string' },
@@ -65,7 +65,7 @@ export const WAITING_ADD = {
   podName: { number: 4, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Answers POOL_REQUEST. */
+/** Reply to POOL_REQUEST. */
 export const POOL_REPLY = {
   addresses: { number: 1, type: 'message', message: POOL_ADDRESS, repeated: true },
   enis: { number: 2, type: 'message', message: POOL_ENI, repeated: true },
@@ -82,25 +82,25 @@ export const POOL_REPLY = {
   agentVersion: { number: 13, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Asks how the agent is. */
+/** Requests the state of the agent and what it has done. */
 export const SUMMARY_REQUEST = {
   clientVersion: { number: 1, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Reports how something stands in CNI's terms; code 0 is success. */
+/** A status in CNI's terms; code 0 is success. */
 export const OPS_STATUS = {
   code: { number: 1, type: 'uint32' },
   msg: { number: 2, type: 'string' },
   details: { number: 3, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Counts calls that took longer than the bucket before allows, and at most `upToUs`; 0 is without a bound. */
+/** Number of calls that took longer than the bound of the bucket before and at most `upToUs`; 0 stands for no bound. */
 export const LATENCY_BUCKET = {
   upToUs: { number: 1, type: 'uint64' },
   count: { number: 2, type: 'uint64' },
 } as const satisfies MessageTable;
 
-/** Counts the calls of one verb. */
+/** Counters of the calls of one verb. */
 export const CALL_STATS = {
   verb: { number: 1, type: 'string' },
   total: { number: 2, type: 'uint64' },
@@ -109,7 +109,7 @@ export const CALL_STATS = {
   buckets: { number: 5, type: 'message', message: LATENCY_BUCKET, repeated: true },
 } as const satisfies MessageTable;
 
-/** Tells what the agent may ask of the API server. */
+/** The agent's rate limit at the API server, and what was used of it. */
 export const API_BUDGET = {
   qps: { number: 1, type: 'uint32' },
   burst: { number: 2, type: 'uint32' },
@@ -122,7 +122,7 @@ export const API_BUDGET = {
   tokensLeft: { number: 9, type: 'uint32' },
 } as const satisfies MessageTable;
 
-/** Answers SUMMARY_REQUEST. */
+/** Reply to SUMMARY_REQUEST. */
 export const SUMMARY_REPLY = {
   agentVersion: { number: 1, type: 'string' },
   nodeName: { number: 2, type: 'string' },
@@ -151,26 +151,26 @@ export const SUMMARY_REPLY = {
   supplyEpoch: { number: 25, type: 'uint64' },
 } as const satisfies MessageTable;
 
-/** Asks for a repair pass, or with `dryRun` for what one would do. */
+/** Requests a repair pass, or with `dryRun` a list of what one would do. */
 export const REPAIR_REQUEST = {
   dryRun: { number: 1, type: 'bool' },
   clientVersion: { number: 2, type: 'string' },
   ruleMode: { number: 3, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Describes one stage of a change of rule mode; packets flow between any two. */
+/** One stage of a change of rule mode. Packets flow between any two stages. */
 export const MIGRATION_STAGE = {
   what: { number: 1, type: 'string' },
   operations: { number: 2, type: 'string', repeated: true },
 } as const satisfies MessageTable;
 
-/** Describes an operation that the kernel refused. */
+/** An operation that the kernel refused. */
 export const FAILED_OPERATION = {
   operation: { number: 1, type: 'string' },
   error: { number: 2, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Answers REPAIR_REQUEST. */
+/** Reply to REPAIR_REQUEST. */
 export const REPAIR_REPLY = {
   operations: { number: 1, type: 'string', repeated: true },
   failed: { number: 2, type: 'message', message: FAILED_OPERATION, repeated: true },
@@ -183,7 +183,7 @@ export const REPAIR_REPLY = {
   stages: { number: 9, type: 'message', message: MIGRATION_STAGE, repeated: true },
 } as const satisfies MessageTable;
 
-/** Tells what happened: the numbers of `enum EventKind`. */
+/** Kinds of events: the numbers of `enum EventKind`. */
 export const EVENT_KIND = {
   EVENT_KIND_UNSPECIFIED: 0,
   EVENT_KIND_ADD: 1,
@@ -198,20 +198,20 @@ export const EVENT_KIND = {
   EVENT_KIND_STATUS: 10,
 } as const;
 
-/** Tells how it ended: the numbers of `enum EventOutcome`. */
+/** Outcomes of events: the numbers of `enum EventOutcome`. */
 export const EVENT_OUTCOME = {
   EVENT_OUTCOME_UNSPECIFIED: 0,
   EVENT_OUTCOME_OK: 1,
   EVENT_OUTCOME_FAILED: 2,
 } as const;
 
-/** Asks to be told what happens from now on. */
+/** Requests a stream of the events from now on. */
 export const WATCH_REQUEST = {
   kinds: { number: 1, type: 'enum', repeated: true },
   clientVersion: { number: 2, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Tells of one thing that happened. */
+/** One event. */
 export const AGENT_EVENT = {
   atUnixMs: { number: 1, type: 'uint64' },
   kind: { number: 2, type: 'enum' },
@@ -225,19 +225,19 @@ export const AGENT_EVENT = {
   operations: { number: 10, type: 'string', repeated: true },
 } as const satisfies MessageTable;
 
-/** Asks for the last operations of Pods. */
+/** Requests the last operations of Pods. */
 export const RECORDER_REQUEST = {
   pod: { number: 1, type: 'string' },
   clientVersion: { number: 2, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Describes how long one step of an operation took. */
+/** How long one step of an operation took. */
 export const RECORDED_STEP = {
   name: { number: 1, type: 'string' },
   durationUs: { number: 2, type: 'uint64' },
 } as const satisfies MessageTable;
 
-/** Describes one operation as the flight recorder kept it. */
+/** One operation as the flight recorder holds it. */
 export const RECORDED_OPERATION = {
   atUnixMs: { number: 1, type: 'uint64' },
   kind: { number: 2, type: 'enum' },
@@ -257,73 +257,73 @@ export const RECORDED_OPERATION = {
   cause: { number: 16, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Lists the last operations of one Pod, oldest first. */
+/** The last operations of one Pod, oldest first. */
 export const RECORDED_POD = {
   pod: { number: 1, type: 'string' },
   operations: { number: 2, type: 'message', message: RECORDED_OPERATION, repeated: true },
 } as const satisfies MessageTable;
 
-/** Answers RECORDER_REQUEST. */
+/** Reply to RECORDER_REQUEST. */
 export const RECORDER_REPLY = {
   pods: { number: 1, type: 'message', message: RECORDED_POD, repeated: true },
   leftOut: { number: 2, type: 'uint32' },
   forgotten: { number: 3, type: 'uint64' },
 } as const satisfies MessageTable;
 
-/** Is POOL_REQUEST, decoded. */
+/** A decoded POOL_REQUEST. */
 export type PoolRequest = MessageOf<typeof POOL_REQUEST>;
-/** Is POOL_ADDRESS, decoded. */
+/** A decoded POOL_ADDRESS. */
 export type PoolAddress = MessageOf<typeof POOL_ADDRESS>;
-/** Is POOL_ENI, decoded. */
+/** A decoded POOL_ENI. */
 export type PoolEni = MessageOf<typeof POOL_ENI>;
-/** Is WAITING_ADD, decoded. */
+/** A decoded WAITING_ADD. */
 export type WaitingAdd = MessageOf<typeof WAITING_ADD>;
-/** Is POOL_REPLY, decoded. */
+/** A decoded POOL_REPLY. */
 export type PoolReply = MessageOf<typeof POOL_REPLY>;
-/** Is SUMMARY_REQUEST, decoded. */
+/** A decoded SUMMARY_REQUEST. */
 export type SummaryRequest = MessageOf<typeof SUMMARY_REQUEST>;
-/** Is OPS_STATUS, decoded. */
+/** A decoded OPS_STATUS. */
 export type OpsStatus = MessageOf<typeof OPS_STATUS>;
-/** Is LATENCY_BUCKET, decoded. */
+/** A decoded LATENCY_BUCKET. */
 export type LatencyBucket = MessageOf<typeof LATENCY_BUCKET>;
-/** Is CALL_STATS, decoded. */
+/** A decoded CALL_STATS. */
 export type CallStats = MessageOf<typeof CALL_STATS>;
-/** Is API_BUDGET, decoded. */
+/** A decoded API_BUDGET. */
 export type ApiBudget = MessageOf<typeof API_BUDGET>;
-/** Is SUMMARY_REPLY, decoded. */
+/** A decoded SUMMARY_REPLY. */
 export type SummaryReply = MessageOf<typeof SUMMARY_REPLY>;
-/** Is REPAIR_REQUEST, decoded. */
+/** A decoded REPAIR_REQUEST. */
 export type RepairRequest = MessageOf<typeof REPAIR_REQUEST>;
-/** Is MIGRATION_STAGE, decoded. */
+/** A decoded MIGRATION_STAGE. */
 export type MigrationStage = MessageOf<typeof MIGRATION_STAGE>;
-/** Is FAILED_OPERATION, decoded. */
+/** A decoded FAILED_OPERATION. */
 export type FailedOperation = MessageOf<typeof FAILED_OPERATION>;
-/** Is REPAIR_REPLY, decoded. */
+/** A decoded REPAIR_REPLY. */
 export type RepairReply = MessageOf<typeof REPAIR_REPLY>;
-/** Is WATCH_REQUEST, decoded. */
+/** A decoded WATCH_REQUEST. */
 export type WatchRequest = MessageOf<typeof WATCH_REQUEST>;
-/** Is AGENT_EVENT, decoded. */
+/** A decoded AGENT_EVENT. */
 export type AgentEvent = MessageOf<typeof AGENT_EVENT>;
-/** Is RECORDER_REQUEST, decoded. */
+/** A decoded RECORDER_REQUEST. */
 export type RecorderRequest = MessageOf<typeof RECORDER_REQUEST>;
-/** Is RECORDED_STEP, decoded. */
+/** A decoded RECORDED_STEP. */
 export type RecordedStep = MessageOf<typeof RECORDED_STEP>;
-/** Is RECORDED_OPERATION, decoded. */
+/** A decoded RECORDED_OPERATION. */
 export type RecordedOperation = MessageOf<typeof RECORDED_OPERATION>;
-/** Is RECORDED_POD, decoded. */
+/** A decoded RECORDED_POD. */
 export type RecordedPod = MessageOf<typeof RECORDED_POD>;
-/** Is RECORDER_REPLY, decoded. */
+/** A decoded RECORDER_REPLY. */
 export type RecorderReply = MessageOf<typeof RECORDER_REPLY>;
 
-/** Is POOL_REPLY to encode: missing fields have their defaults. */
+/** A POOL_REPLY to encode: missing fields get their defaults. */
 export type PoolReplyInit = InitOf<typeof POOL_REPLY>;
-/** Is SUMMARY_REPLY to encode: missing fields have their defaults. */
+/** A SUMMARY_REPLY to encode: missing fields get their defaults. */
 export type SummaryReplyInit = InitOf<typeof SUMMARY_REPLY>;
-/** Is REPAIR_REPLY to encode: missing fields have their defaults. */
+/** A REPAIR_REPLY to encode: missing fields get their defaults. */
 export type RepairReplyInit = InitOf<typeof REPAIR_REPLY>;
-/** Is AGENT_EVENT to encode: missing fields have their defaults. */
+/** An AGENT_EVENT to encode: missing fields get their defaults. */
 export type AgentEventInit = InitOf<typeof AGENT_EVENT>;
-/** Is RECORDED_OPERATION to encode: missing fields have their defaults. */
+/** A RECORDED_OPERATION to encode: missing fields get their defaults. */
 export type RecordedOperationInit = InitOf<typeof RECORDED_OPERATION>;
-/** Is RECORDER_REPLY to encode: missing fields have their defaults. */
+/** A RECORDER_REPLY to encode: missing fields get their defaults. */
 export type RecorderReplyInit = InitOf<typeof RECORDER_REPLY>;

@@ -13,7 +13,10 @@ import {
 } from './ops-messages.ts';
 import type { MethodTable } from './service.ts';
 
-/** Lists the calls of `service Ops`: path on the wire, and the tables of request and reply. Of `watch` a reply is one event. */
+/**
+ * The calls of `service Ops`: path on the wire, and the tables of request and reply. For `watch` the reply is one
+ * event.
+ */
 export const OPS_METHODS = {
   pool: { path: '/tke.eni.v1.Ops/Pool', request: POOL_REQUEST, reply: POOL_REPLY },
   summary: { path: '/tke.eni.v1.Ops/Summary', request: SUMMARY_REQUEST, reply: SUMMARY_REPLY },
@@ -22,19 +25,19 @@ export const OPS_METHODS = {
   recorder: { path: '/tke.eni.v1.Ops/Recorder', request: RECORDER_REQUEST, reply: RECORDER_REPLY },
 } as const satisfies Readonly<Record<string, MethodTable>>;
 
-/** Is the key of one call. */
+/** The key of one call. */
 export type OpsMethod = keyof typeof OPS_METHODS;
 
-/** Is a decoded request of a call. */
+/** A decoded request of a call. */
 export type OpsRequestOf<M extends OpsMethod> = MessageOf<(typeof OPS_METHODS)[M]['request']>;
-/** Is a request to encode. */
+/** A request to encode. */
 export type OpsRequestInitOf<M extends OpsMethod> = InitOf<(typeof OPS_METHODS)[M]['request']>;
-/** Is a decoded reply of a call. */
+/** A decoded reply of a call. */
 export type OpsReplyOf<M extends OpsMethod> = MessageOf<(typeof OPS_METHODS)[M]['reply']>;
-/** Is a reply to encode. */
+/** A reply to encode. */
 export type OpsReplyInitOf<M extends OpsMethod> = InitOf<(typeof OPS_METHODS)[M]['reply']>;
 
-/** Describes the service in the shape that a gRPC library asks for, without importing one. */
+/** The service in the shape that a gRPC library requires, without importing one. */
 export const OPS_SERVICE = {
   pool: call('pool', false),
   summary: call('summary', false),
@@ -43,7 +46,7 @@ export const OPS_SERVICE = {
   recorder: call('recorder', false),
 } as const;
 
-/** Is one entry of OPS_SERVICE; `S`: the server answers with a stream. */
+/** One entry of OPS_SERVICE. With `S` true the server replies with a stream. */
 export type OpsDefinition<M extends OpsMethod, S extends boolean = boolean> = {
   readonly path: string;
   readonly requestStream: false;

@@ -12,7 +12,7 @@ import {
   STATUS_REQUEST,
 } from './messages.ts';
 
-/** Lists the calls of `service Agent`: path on the wire, and the tables of request and reply. */
+/** The calls of `service Agent`: path on the wire, and the tables of request and reply. */
 export const AGENT_METHODS = {
   add: { path: '/tke.eni.v1.Agent/Add', request: ATTACH_REQUEST, reply: ATTACH_REPLY },
   del: { path: '/tke.eni.v1.Agent/Del', request: DETACH_REQUEST, reply: DETACH_REPLY },
@@ -21,24 +21,24 @@ export const AGENT_METHODS = {
   gc: { path: '/tke.eni.v1.Agent/Gc', request: GC_REQUEST, reply: GC_REPLY },
 } as const satisfies Readonly<Record<string, MethodTable>>;
 
-/** Is the key of one call. */
+/** The key of one call. */
 export type AgentMethod = keyof typeof AGENT_METHODS;
 
-/** Describes one unary call. */
+/** One unary call. */
 export type MethodTable = { readonly path: string; readonly request: MessageTable; readonly reply: MessageTable };
 
-/** Is a decoded request of a call. */
+/** A decoded request of a call. */
 export type RequestOf<M extends AgentMethod> = MessageOf<(typeof AGENT_METHODS)[M]['request']>;
-/** Is a request to encode. */
+/** A request to encode. */
 export type RequestInitOf<M extends AgentMethod> = InitOf<(typeof AGENT_METHODS)[M]['request']>;
-/** Is a decoded reply of a call. */
+/** A decoded reply of a call. */
 export type ReplyOf<M extends AgentMethod> = MessageOf<(typeof AGENT_METHODS)[M]['reply']>;
-/** Is a reply to encode. */
+/** A reply to encode. */
 export type ReplyInitOf<M extends AgentMethod> = InitOf<(typeof AGENT_METHODS)[M]['reply']>;
 
 /**
- * Describes the service in the shape that a gRPC library asks for (`Server.addService`, `makeClientConstructor`),
- * without importing one: the executables share this folder.
+ * The service in the shape that a gRPC library requires (`Server.addService`, `makeClientConstructor`), without
+ * importing one: the executables use this folder too, and bundle no gRPC library.
  */
 export const AGENT_SERVICE = {
   add: unary('add'),
@@ -48,7 +48,7 @@ export const AGENT_SERVICE = {
   gc: unary('gc'),
 } as const;
 
-/** Is one entry of AGENT_SERVICE. */
+/** One entry of AGENT_SERVICE. */
 export type UnaryDefinition<M extends AgentMethod> = {
   readonly path: string;
   readonly requestStream: false;

@@ -1,4 +1,4 @@
-/** Reads protobuf's wire format from front to back; never beyond the end. */
+/** Reads protobuf's wire format from front to back; never beyond the end of the bytes. */
 export class Cursor {
   readonly #bytes: Buffer;
   #at = 0;
@@ -7,7 +7,7 @@ export class Cursor {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** Tells whether all bytes are read. */
+  /** True when all bytes are read. */
   get atEnd(): boolean {
     return this.#at >= this.#bytes.length;
   }
@@ -23,7 +23,10 @@ export class Cursor {
     return { number, wireType };
   }
 
-  /** Reads a varint as two unsigned halves. Bits above 64 are dropped. @throws CodecError `BAD_VARINT` above ten bytes. */
+  /**
+   * Reads a varint as two unsigned halves. Bits above 64 are dropped.
+   * @throws CodecError `BAD_VARINT` above ten bytes.
+   */
   varint(): { readonly low: number; readonly high: number } {
     let low = 0;
     let high = 0;
@@ -51,9 +54,9 @@ export class Cursor {
     return this.bytes().toString('utf8');
   }
 
-  /** Skips the value of a field that the reader does not know, nested groups included. */
+  /** Skips the value of a field that the reader does not have in its table, nested groups included. */
   skip(wireType: WireType, number: number): void {
-    // A loop and not a recursion: nesting is the sender's choice, our stack is not.
+    // A loop and not a recursion: the sender chooses the depth of nesting, and the stack is limited.
     const groups: number[] = [];
     let current: { readonly number: number; readonly wireType: WireType } = { number, wireType };
     for (;;) {
@@ -112,13 +115,13 @@ export function encodeVarint(value: number): Uint8Array {
   return Uint8Array.from(bytes);
 }
 
-/** Numbers protobuf's wire types. */
+/** protobuf's wire types. */
 export const WIRE = { varint: 0, fixed64: 1, lengthDelimited: 2, startGroup: 3, endGroup: 4, fixed32: 5 } as const;
 
-/** Is one of protobuf's wire types. */
+/** One of protobuf's wire types. */
 export type WireType = (typeof WIRE)[keyof typeof WIRE];
 
-/** Reports bytes that are no protobuf, or a value that no field can hold. */
+/** An error for bytes that are no protobuf, or for a value that does not fit its field. */
 export class CodecError extends Error {
   readonly code: 'TRUNCATED' | 'BAD_VARINT' | 'BAD_TAG' | 'BAD_GROUP' | 'RANGE';
 
@@ -129,7 +132,7 @@ export class CodecError extends Error {
   }
 }
 
-/** Bytes of the longest varint: 64 bits in groups of seven. */
+/** Length of the longest varint, bytes: 64 bits in groups of seven. */
 const VARINT_BYTES = 10;
 
 function isWireType(value: number): value is WireType {

@@ -4,6 +4,7 @@ import { noteRights, rightCure } from '../../kube/note-rights.ts';
 import type { Fault } from '../../runtime/decode.ts';
 import type { AgentConfig } from '../config/options.ts';
 import { countWaiting } from '../demand/find-waiting.ts';
+import type { SeenNec } from '../demand/publication.ts';
 import { type DirectPublishing, publishDemand } from '../demand/publisher.ts';
 import { countDirectWaiting } from '../direct/find-direct-waiting.ts';
 import type { Journal } from '../journal/journal-content.ts';
@@ -18,9 +19,8 @@ import { openPodWord } from '../pods/pod-word.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
 import { type NecSource, openNecSource } from '../supply/nec-source.ts';
 import { NO_EVENTS, type NodeEvents } from './node-events.ts';
-import { createReadyResources } from './ready-resources.ts';
 
-/** What joining the cluster needs. */
+/** Dependencies of the cluster connection. */
 export type ClusterDeps = {
   readonly config: AgentConfig;
   readonly runtime: AgentRuntime;
@@ -31,26 +31,29 @@ export type ClusterDeps = {
   readonly diary: Diary;
 };
 
-/** The agent's side in the cluster. Nothing here waits for the API server, and nothing in the agent waits for this. */
+/**
+ * The agent's connection to the cluster: supply, Pods, events, publications. It never waits for the API server, and the
+ * rest of the agent never waits for it.
+ */
 export type ClusterSide = {
   readonly supply: NecSource;
   readonly pods: PodView;
   readonly events: NodeEvents;
-  /** Name of the journal. */
+  /** Name of the journal, as in the annotation `agent-life`. */
   readonly life: string;
-  /** What the pool keeps to spare, as the object says or said last. */
+  /** Warm targets of the newest object, else of the supply in force, else the default. */
   warm(): WarmTargets;
-  /** Demand that the pool does not see. */
+  /** Demand that the pool does not know of. */
   outside(): OutsideDemand;
-  /** Publishes demand and offers until aborted. `isReady`: the node serves ADDs. Never rejects. */
+  /** Publishes demand and offers until aborted. `isReady` tells whether the node serves ADDs. Never rejects. */
   publish(isReady: () => boolean, signal: AbortSignal): Promise<void>;
-  /** Monotonic milliseconds since the API server was heard of; infinite when never. */
+  /** Milliseconds since the API server last answered, monotonic; infinite when it never did. */
   silenceMs(): number;
   close(): void;
 };
 
 const LIFE_BYTES = 8;
-/** Until somebody says otherwise; the product's. */
+/** The product's default; in use until an object or a supply sets targets. */
 const DEFAULT_WARM: WarmTargets = { min: 5, max: 5 };
 
 /** Follows the node's NodeENIConfig and Pods until `close`. */
@@ -85,7 +88,7 @@ export function openCluster(deps: ClusterDeps): ClusterSide {
   const unsubscribe = pods.subscribe(() => state.demandChanged.notify());
   state.podWord = openPodWord(kube, pods, clock);
   state.networkWord = openNetworkWord(kube, pods, clock);
-  // Without a right it waits for a person, whatever it seems to wait for.
+  // While there is no supply, a missing right is the reason to report: only a person can grant it.
   state.supplyWaitsFor = () =>
     supply.waitsFor() === undefined ? supply.complaint() : ([...missing.values()][0] ?? supply.waitsFor());
   const life = lifeOf(deps);
@@ -166,7 +169,10 @@ function publicationSign(outcome: 'changed' | 'unchanged' | 'failed', desired: n
   return { text: `demand published: ${desired} addresses${outcome === 'unchanged' ? ', nothing changed' : ''}` };
 }
 
-/** A journal that was replaced has another name, so that nobody takes its predecessor's word for ours. */
+/**
+ * Returns the name of the journal; gives a new journal a random one. So a journal that replaced another has another
+ * name, and offers of its predecessor are not taken for its own.
+ */
 function lifeOf({ journal, runtime, metrics }: ClusterDeps): string {
   const known = journal.load().life;
   if (known !== undefined) return known;
@@ -174,7 +180,7 @@ function lifeOf({ journal, runtime, metrics }: ClusterDeps): string {
   try {
     journal.putLife(life);
   } catch (error) {
-    // Without its record the next start begins another life, which costs one write.
+    // Without its record the next start makes another name, which costs one write.
     metrics.journalError();
     runtime.log.error('journal did not take its name', { error });
   }
@@ -189,4 +195,37 @@ function textOf(faults: readonly Fault[]): string {
     .map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`);
   const more = faults.length - shown.length;
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+}
+
+/** Decides which extended resources the node reports as served. */
+export type ReadyResources = {
+  /**
+   * Returns the resources to report.
+   * @param seen The object, with what it reports now.
+   * @param life Name of this agent's journal.
+   * @param served Resources that the node serves when it is ready.
+   */
+  of(isReady: boolean, seen: SeenNec, life: string, nowMs: number, served?: readonly string[]): readonly string[];
+};
+
+/**
+ * How long a node that is not ready goes on reporting its resources. A repair pass that fails once, and a restart, take
+ * less; a taint that comes and goes would move Pods elsewhere.
+ */
+export const UNREADY_GRACE_MS = 30_000;
+
+/**
+ * Tracks whether the node serves. A ready node reports its resources at once. One that is not ready leaves what the
+ * object says for `UNREADY_GRACE_MS`, unless an agent with another journal wrote that. Times are monotonic.
+ */
+export function createReadyResources(startedMs: number): ReadyResources {
+  let unreadySinceMs: number | undefined = startedMs;
+  return {
+    of: (isReady, seen, life, nowMs, served = [ENI_IP_RESOURCE]) => {
+      unreadySinceMs = isReady ? undefined : (unreadySinceMs ?? nowMs);
+      if (unreadySinceMs === undefined) return served;
+      const isBrief = nowMs - unreadySinceMs < UNREADY_GRACE_MS;
+      return isBrief && seen.spec.life === life ? seen.spec.readyResources : [];
+    },
+  };
 }

@@ -1,13 +1,19 @@
-/** What people are told of one reason: beside the code that records it, so that no event goes unexplained. */
+/**
+ * Type, cause and cure of one event reason. The table below stands beside the code that records the events, so that
+ * every event is documented.
+ */
 export type EventReason = {
   readonly type: 'Normal' | 'Warning';
-  /** When it is told. */
+  /** When the event is recorded. */
   readonly cause: string;
   /** What an operator does; '' for nothing. */
   readonly cure: string;
 };
 
-/** All events of the agent, each told of its Node. One of another reason does not compile; `docs/reference/events.md` is made of this. */
+/**
+ * All events of the agent; each is about its Node. Recording any other reason does not compile.
+ * `docs/reference/events.md` is generated from this table.
+ */
 export const NODE_EVENTS = {
   AnnotationInvalid: {
     type: 'Warning',
@@ -63,5 +69,5 @@ export const NODE_EVENTS = {
   },
 } as const satisfies Readonly<Record<string, EventReason>>;
 
-/** Why the agent tells people something. */
+/** The reason of an event of the agent. */
 export type NodeEventReason = keyof typeof NODE_EVENTS;

@@ -2,18 +2,18 @@ import type { EventRecorder } from '../../kube/event-recorder.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { NodeEventReason } from './event-reasons.ts';
 
-/** Tells people what happened on this node: short, seldom, and never in the way of anything. */
+/** Reports what happened on this node as Kubernetes events: short, seldom, and without waiting for the API server. */
 export type NodeEvents = {
   tell(type: 'Normal' | 'Warning', reason: NodeEventReason, message: string): void;
 };
 
-/** Drops every event: where there is no cluster; the log has it too. */
+/** Drops every event: for an agent without a cluster. The log has the same text. */
 export const NO_EVENTS: NodeEvents = { tell: () => {} };
 
-/** Events carry this much at most, as the API server has it. */
+/** Longest message of an event, characters; below the API server's own limit. */
 const MOST_CHARS = 1000;
 
-/** Tells events about the Node named `nodeName`. Its uid in events is its name, as the kubelet has it. */
+/** Records events about the Node named `nodeName`. As in kubelet's events, the Node's uid is its name. */
 export function openNodeEvents(recorder: EventRecorder, nodeName: string, log: Logger): NodeEvents {
   const involved = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: nodeName };
   return {

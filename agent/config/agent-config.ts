@@ -3,20 +3,20 @@ import { readSettings, type SettingsInput, type SettingsOutcome } from '../../ru
 import { AGENT_PROGRAM, type AgentConfig } from './options.ts';
 
 /**
- * Reads the agent's settings. Pure but for `readFile`.
+ * Reads the agent's settings. The only I/O is `readFile`.
  * @throws ConfigError with every fault of flags, variables and file; exit with `EX_CONFIG` then.
  */
 export function readAgentConfig(input: SettingsInput): SettingsOutcome<AgentConfig> {
   return readSettings(AGENT_PROGRAM, { ...input, env: withNodeName(input.env) }, checkTogether);
 }
 
-/** NODE_NAME is what manifests usually take from `spec.nodeName`. */
+/** Takes the node's name from NODE_NAME too, which manifests usually fill from `spec.nodeName`. */
 function withNodeName(env: SettingsInput['env']): SettingsInput['env'] {
   const nodeName = env['NODE_NAME'];
   return nodeName === undefined ? env : { TKE_ENI_NODE_NAME: nodeName, ...env };
 }
 
-/** Notes settings that are fine each by itself and not together. */
+/** Adds faults of settings that are valid alone but not together. */
 function checkTogether(config: AgentConfig, faults: Faults): void {
   if (config.forceReuseAfterMs > config.addWaitMs) {
     faults.add('--force-reuse-after', `at most --add-wait, ${config.addWaitMs} ms`, config.forceReuseAfterMs);

@@ -3,10 +3,12 @@ import { INTERFACE_NAME_RULE, isInterfaceName } from '../../runtime/interface-na
 import { listOf, type OptionValue, textValue } from '../../runtime/settings/option-value.ts';
 
 const LEAST_MTU = 1280;
-/** Largest packet that IPv4 has. */
+/** Largest packet of IPv4, bytes. */
 const LARGEST_MTU = 65_535;
 
-/** An MTU in bytes; 0 takes another's. The least is what IPv6 asks of every link. @see RFC 8200 section 5 */
+/**
+ * An MTU in bytes; 0 takes the MTU of the ENI. The minimum is what IPv6 requires of every link. @see RFC 8200 section 5
+ */
 export const mtuValue: OptionValue<number> = {
   metavar: 'NUMBER',
   expected: `0, or a whole number from ${LEAST_MTU} to ${LARGEST_MTU}`,
@@ -17,10 +19,10 @@ export const mtuValue: OptionValue<number> = {
 };
 
 const MARK_BITS = 8;
-/** The mark of connections that came in by the primary interface. */
+/** The mark of connections that came in through the primary interface. */
 const NODEPORT_MARK = 0x80n;
 
-/** Bits of the packet mark that name an ENI: 255 of them need eight bits in a row. */
+/** The bits of the packet mark that hold the slot of an ENI: 255 slots need eight adjacent bits. */
 export const markMaskValue: OptionValue<number> = {
   metavar: 'MASK',
   expected: 'at least 8 bits in a row without bit 0x80, such as 0x00ff0000',
@@ -33,14 +35,14 @@ export const markMaskValue: OptionValue<number> = {
   },
 };
 
-/** A network interface; '' to find it. */
+/** The name of a network interface; '' detects it. */
 export const interfaceValue: OptionValue<string> = {
   metavar: 'NAME',
   expected: `${INTERFACE_NAME_RULE}; or '' to find it`,
   parse: (text) => (text === '' || isInterfaceName(text) ? text : undefined),
 };
 
-/** The URL of the API server; '' for the kubeconfig's or the cluster's. */
+/** The URL of the API server; '' takes that of the kubeconfig, else the cluster's own. */
 export const masterValue = textValue(
   /^(https?:\/\/[^\s/?#]+)?$/,
   'URL',
@@ -53,5 +55,5 @@ const cidrValue: OptionValue<string> = {
   parse: (text) => (parseCidr(text) === undefined ? undefined : text),
 };
 
-/** Several networks. */
+/** A list of networks. */
 export const cidrsValue = listOf(cidrValue);

@@ -15,7 +15,10 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** All settings of the agent: the only place that names them, in the order of the help text. Keys are the fields of `AgentConfig`; times are in milliseconds. */
+/**
+ * All settings of the agent, in the order of the help text; no other file names them. Keys are the fields of
+ * `AgentConfig`; times are in milliseconds.
+ */
 export const OPTIONS = {
   socket: option(
     'Node',
@@ -289,7 +292,7 @@ export const OPTIONS = {
 /** The settings that the agent runs with. Frozen. */
 export type AgentConfig = SettingsOf<typeof OPTIONS>;
 
-/** The agent, for help, docs and whoever reads its settings. */
+/** Name, settings and example of the agent's program, for help, docs and the reader of settings. */
 export const AGENT_PROGRAM: SettingsProgram<typeof OPTIONS> = {
   name: 'tke-eni-agent',
   options: OPTIONS,

@@ -14,7 +14,10 @@ import {
 } from './cri-messages.ts';
 import { CriError, type CriSandbox, type CriSandboxNetwork, type SandboxView } from './sandbox-view.ts';
 
-/** A runtime under load lists some hundred sandboxes in well under a second; ten is for one that is being restarted. */
+/**
+ * A runtime under load lists some hundred sandboxes in well under a second; ten seconds also cover one that is
+ * restarted.
+ */
 const CALL_MS = 10_000;
 const RECEIVE_BYTES = 16 << 20;
 
@@ -32,8 +35,8 @@ const STATUS = {
 } as const;
 
 /**
- * Opens a view of the node's container runtime: the first of `sockets` that answers, looked for anew when it stops
- * answering, so that a runtime which starts after us or is replaced is found.
+ * Opens a view of the node's container runtime. It uses the first of `sockets` that answers, and probes them again when
+ * that one stops answering: so it finds a runtime that starts later or is replaced.
  */
 export function openCriView(sockets: readonly string[]): SandboxView {
   let current: { readonly socket: string; readonly client: Client } | undefined;
@@ -84,7 +87,7 @@ async function probe(
 ): Promise<{ readonly socket: string; readonly client: Client }> {
   const tried: string[] = [];
   for (const socket of sockets) {
-    // grpc-js would keep trying to connect to a socket that is not there until the deadline.
+    // grpc-js would try to connect to a socket that does not exist until the deadline.
     if (!statSync(socket, { throwIfNoEntry: false })?.isSocket()) {
       tried.push(`${socket}: no such socket`);
       continue;
@@ -133,7 +136,7 @@ function networkOf(response: MessageOf<typeof POD_SANDBOX_STATUS_RESPONSE>): Cri
 
 /**
  * Finds the netns path in a runtime's verbose info. containerd and CRI-O both put the sandbox's OCI spec there, as
- * `runtimeSpec.linux.namespaces[{type: "network", path}]`. Any other shape says nothing.
+ * `runtimeSpec.linux.namespaces[{type: "network", path}]`. Returns undefined for any other shape.
  */
 export function netnsInInfo(info: string): string | undefined {
   const parsed = parseJson(info);
@@ -150,7 +153,7 @@ function parseJson(content: string): unknown {
   try {
     return JSON.parse(content);
   } catch {
-    // Other keys of `info` hold plain texts.
+    // Other keys of `info` hold plain text.
     return undefined;
   }
 }

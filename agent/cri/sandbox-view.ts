@@ -7,24 +7,27 @@ export type CriSandbox = {
   readonly podUid: string;
 };
 
-/** What the runtime knows of one sandbox's network. */
+/** The network of one sandbox, as far as the runtime reports it. */
 export type CriSandboxNetwork = {
   /** Empty for a sandbox in the host network. */
   readonly ips: readonly string[];
-  /** As the runtime names it; undefined when it does not say. */
+  /** Path as the runtime names it; undefined when it reports none. */
   readonly netns?: string;
 };
 
 /** The agent's view of the node's container runtime. */
 export type SandboxView = {
-  /** Lists every sandbox, dead ones included. @throws CriError when no runtime answers. */
+  /** Lists every sandbox, also those that are not ready. @throws CriError when no runtime answers. */
   list(signal: AbortSignal): Promise<readonly CriSandbox[]>;
-  /** Asks for one sandbox; undefined when it is gone. @throws CriError when no runtime answers. */
+  /** Reads one sandbox; undefined when it does not exist. @throws CriError when no runtime answers. */
   network(id: string, signal: AbortSignal): Promise<CriSandboxNetwork | undefined>;
   close(): void;
 };
 
-/** The runtime did not answer, or not in a way that we understand. Nothing may be released on the strength of it. */
+/**
+ * An error for a runtime that did not answer, or whose answer has an unknown form. It is no evidence that a sandbox is
+ * missing: nothing may be released because of it.
+ */
 export class CriError extends Error {
   readonly code: 'CRI_UNREACHABLE' | 'CRI_ANSWER';
 

@@ -5,12 +5,12 @@ import { isIdle } from '../pool/pool.ts';
 import type { PoolAddress, PoolState } from '../pool/pool-state.ts';
 import type { AgentSpec, AssignedIp, Publication, ReleasePacing, SeenNec } from './publication.ts';
 
-/** All that a publication depends on. */
+/** All inputs of the decision on a publication. */
 export type PublicationInput = {
   readonly pool: PoolState;
-  /** Offers on record, by IP. */
+  /** Recorded offers, by IP. */
   readonly offers: ReadonlyMap<string, Offer>;
-  /** The object that will be written on: the write is guarded by its resourceVersion. */
+  /** The object to write on: the write is guarded by its resourceVersion. */
   readonly nec: SeenNec;
   readonly warm: WarmTargets;
   readonly outside: OutsideDemand;
@@ -23,17 +23,18 @@ export type PublicationInput = {
   readonly mayOffer?: boolean;
 };
 
-/** The product's pace of giving back: one address in two minutes, or all surplus every two minutes. */
+/** The product's pace of release, milliseconds: one address, or all surplus, every two minutes. */
 export const RELEASE_EVERY_MS = 120_000;
 
 /**
- * Decides what the agent writes into its NodeENIConfig, and what is journaled, withdrawn and put back with it. Pure.
- * - Offers: what draining ENIs have free and what is beyond the node's limit at once; other surplus at its pace, the
- *   emptiest ENI first.
- * - When more is wanted, offers that ipamd has not taken up yet come back before new addresses are asked for.
- * - A kept address whose mark names no Pod is offered as soon as no sandbox has it, and stays so until the mark names one.
- * - An object that is not in force (`isInForce`) changes no offer. The first write on one of another life takes out the
- *   offers that stand there, and shuts out whatever write of that life is still under way.
+ * Decides what the agent writes into its NodeENIConfig, and which offers are journaled, withdrawn and restored with it.
+ * - Offered at once: what is free on draining ENIs, and what exceeds the node's limit. Other surplus is offered at its
+ *   pace, the emptiest ENI first.
+ * - When more is desired, offers that ipamd has not acted on are taken back before new addresses are requested.
+ * - A static address whose claim mark names no Pod is offered as soon as no sandbox has it; the offer stays until the
+ *   mark names one.
+ * - An object that is not in force (`isInForce`) changes no offer. The first write on an object of another journal
+ *   removes the offers in it, and makes any write of that journal's agent fail that is still on its way.
  */
 export function decidePublication(input: PublicationInput): Publication {
   const { pool, nec, warm, outside, pacing } = input;
@@ -62,7 +63,8 @@ export function decidePublication(input: PublicationInput): Publication {
     life: input.life,
   };
   const without = { ...own, releasable: listOf([...stays.filter((offer) => !back.has(offer)), ...toOffer]) };
-  // A write that changes nothing keeps no older one of ours from landing after it; so the offer is written first.
+  // A write that changes nothing does not make an older write of ours fail. So the offer is written first; the next
+  // write takes it out.
   const isFence = back.size === 0 || !isSame(without, nec);
   const spec = isFence ? without : { ...own, releasable: listOf([...stays, ...toOffer]) };
   const isLeft = paced.length > pacedNow.length;
@@ -78,21 +80,21 @@ export function decidePublication(input: PublicationInput): Publication {
 }
 
 /**
- * Tells whether a pool follows this object: it bears our life, and its epoch is the one in force; not a lower one (a
- * restored etcd), nor a higher one that could not be read. Pure.
+ * Tells whether the pool follows this object: it has our journal's name, and its epoch is the one in force; not a lower
+ * one (a restored etcd), nor a higher one that could not be read.
  */
 export function isInForce(pool: PoolState, nec: SeenNec, life: string): boolean {
   return nec.spec.life === life && nec.supplyEpoch === pool.epoch;
 }
 
 type SortedOffers = {
-  /** Taken: the address is gone from status, or came back as another assignment. */
+  /** ipamd acted on them: the address is not in the status any more, or has another assignment id. */
   readonly ended: ReadonlySet<Offer>;
-  /** Not taken up yet, and may be taken out. */
+  /** ipamd has not acted on them; they may be taken back. */
   readonly open: readonly Offer[];
-  /** Of an address that has an owner all the same: taken out at once. */
+  /** Of an address that is in use all the same: taken back at once. */
   readonly misplaced: readonly Offer[];
-  /** In the object and not on record, of free addresses. They count as offered, for ipamd acts on them. */
+  /** In the object but not on record, of free addresses. They count as offered, because ipamd acts on them. */
   readonly foreign: readonly Offer[];
 };
 
@@ -111,8 +113,9 @@ function sortOffers({ pool, offers, nec }: PublicationInput, isTrusted: boolean)
 }
 
 /**
- * Finds offers that stand in the object and not on record: of a restored etcd, or of a person. ipamd honours them, so their addresses must not be given to anybody. Those that are in use already are no offers: the next
- * write takes them out. Pure.
+ * Finds offers that are in the object but not on record: of a restored etcd, or written by a person. ipamd acts on
+ * them, so no Pod may get their addresses. Offers of addresses that are in use are left out: the next write removes
+ * them.
  */
 export function foreignOffers(pool: PoolState, offers: ReadonlyMap<string, Offer>, nec: SeenNec): readonly Offer[] {
   return nec.spec.releasable.flatMap(({ ip, assignmentId }) => {
@@ -122,7 +125,9 @@ export function foreignOffers(pool: PoolState, offers: ReadonlyMap<string, Offer
   });
 }
 
-/** Chooses offers to take out: on ENIs that serve, the fullest first, an address with its partner. */
+/**
+ * Selects offers to take back: on ENIs that serve, the fullest first, an address with its partner of the other family.
+ */
 function chooseBack({ pool, offers }: PublicationInput, open: readonly Offer[], shortage: number): readonly Offer[] {
   const family = countedFamily(pool);
   const users = usersByEni(pool);
@@ -143,13 +148,16 @@ function chooseBack({ pool, offers }: PublicationInput, open: readonly Offer[], 
   return units.slice(0, shortage).flat();
 }
 
-/** Parts offers of kept addresses from those of the pool. */
+/** Splits offers into those of static addresses and those of the pool. */
 function splitKept(pool: PoolState, open: readonly Offer[]): readonly [readonly Offer[], readonly Offer[]] {
   const isKept = ({ ip }: Offer): boolean => pool.addresses.get(ip)?.claim !== undefined;
   return [open.filter(isKept), open.filter((offer) => !isKept(offer))];
 }
 
-/** The next Pod of the name may be on any node: what waits for it here must not be in ipamd's way. */
+/**
+ * Lists static addresses that no Pod may use now. The next Pod of the name may start on any node, so ipamd must be able
+ * to take the address from here.
+ */
 function keptForNobody(pool: PoolState): readonly PoolAddress[] {
   return [...pool.addresses.values()].filter(({ state, claim }) => state === 'kept' && claim?.uid === undefined);
 }
@@ -169,7 +177,10 @@ function listOf(offers: readonly Offer[]): readonly AssignedIp[] {
   return [...byIp.values()].sort((a, b) => compare(a.ip, b.ip));
 }
 
-/** Entries that ipamd cannot act on any more are no reason to write; the next write leaves them out. */
+/**
+ * Tells whether the object already holds this. Entries that ipamd cannot act on any more do not count; the next write
+ * leaves them out.
+ */
 function isSame(spec: AgentSpec, { spec: seen, addresses }: SeenNec): boolean {
   const keyOf = ({ ip, assignmentId }: AssignedIp): string => `${ip} ${assignmentId}`;
   const wanted = new Set(spec.releasable.map(keyOf));
@@ -186,7 +197,7 @@ function isSame(spec: AgentSpec, { spec: seen, addresses }: SeenNec): boolean {
   );
 }
 
-/** Where the supply has it now: it may have moved since it was offered. */
+/** Returns the ENI on which the supply lists the address now; it may have moved since it was offered. */
 function homeOf(pool: PoolState, offer: Offer): string {
   return pool.addresses.get(offer.ip)?.eniId ?? offer.eniId;
 }

@@ -1,18 +1,19 @@
 import type { Lease } from '../journal/lease.ts';
 import type { PodRecord } from '../pods/pod-record.ts';
 
-/** An ADD that found no address and waits for one. */
+/** An ADD that waits for an address. */
 export type WaitingAdd = {
   readonly podNamespace: string;
   readonly podName: string;
-  /** It waits for the address that is kept for it, and for no other. */
+  /** True when it waits for its Pod's static IP; it takes no other address. */
   readonly keepsAddress?: boolean;
 };
 
 /**
- * Counts who needs an address of the pool and has none: Pods that live on the node, and ADDs that wait; a Pod whose ADD
- * waits counts once. Those that keep their address need none. A Pod of the same name as one before it, which still has its
- * lease, is another. A lease that was found in the kernel, with nobody to tell whose it is, is known by its address. Pure.
+ * Counts who needs an address of the pool and has none: live Pods of the node, and waiting ADDs; a Pod whose ADD waits
+ * counts once. Pods with a static IP do not count. Leases match Pods by uid: a Pod is not served by the lease of an
+ * earlier Pod of its name. A lease without uid matches by name, and one without a name (adopted from the kernel) by
+ * address.
  */
 export function countWaiting(pods: Iterable<PodRecord>, leases: Iterable<Lease>, adds: Iterable<WaitingAdd>): number {
   const uids = new Set<string>();

@@ -12,7 +12,7 @@ import type { NecSource } from '../supply/nec-source.ts';
 import { decidePublication, isInForce } from './decide-publication.ts';
 import type { AgentSpec, Publication, SeenNec } from './publication.ts';
 
-/** What publishing demand and offers needs. */
+/** Dependencies of publishing demand and offers. */
 export type PublisherDeps = {
   readonly clock: Clock;
   readonly log: Logger;
@@ -20,54 +20,54 @@ export type PublisherDeps = {
   readonly journal: Journal;
   readonly pool: IpPool;
   readonly nec: Pick<NecSource, 'publish'>;
-  /** Whole ENIs; absent: nothing is said of them. */
+  /** Whole ENIs; absent: nothing is published about them. */
   readonly direct?: DirectPublishing;
   /** Name of the journal. */
   readonly life: string;
   readonly demandChanged: ChangeSignal;
   readonly warm: () => WarmTargets;
   readonly outside: () => OutsideDemand;
-  /** What the node serves; `seen` is what the object says it does. */
+  /** The resources that the node serves; `seen` is the object with what it reports now. */
   readonly readyResources: (seen: SeenNec) => readonly string[];
-  /** Gives back all surplus at a time whatever the object says. */
+  /** Releases all surplus at a time, whatever the object says. */
   readonly isQuickRelease: boolean;
-  /** Between two times of giving back, in milliseconds. */
+  /** Interval between releases of surplus, milliseconds. */
   readonly releaseEveryMs: number;
-  /** Called when addresses came back into use. */
+  /** Called when addresses returned to use. */
   readonly restored: () => void;
   readonly observe: PublisherObserver;
 };
 
-/** What publishing of whole ENIs needs. */
+/** Dependencies of publishing whole ENIs. */
 export type DirectPublishing = {
   readonly pool: DirectEniPool;
   /** Undefined for a node that has none and may have none. */
   readonly warm: () => DirectWarmTargets | undefined;
-  /** Pods and ADDs that need one of the pool and have none. */
+  /** Number of Pods and ADDs that need an ENI of the pool and have none. */
   readonly waiting: () => number;
 };
 
-/** What publishing tells for metrics. */
+/** Receives the results of publishing, for metrics. */
 export type PublisherObserver = {
   published(outcome: 'changed' | 'unchanged' | 'failed'): void;
   offers(count: number): void;
   journalError(): void;
 };
 
-/** Bursts of Pods become one write; an ADD that waits must not. */
+/** Pause after which a burst of Pods becomes one write; short, because ADDs wait for the answer to it. */
 const GATHER_MS = 50;
-/** Looks so often without any sign. */
+/** Interval of publications when no change is notified. */
 const LOOK_MS = 60_000;
-/** A full disk is not asked again with each Pod that comes or goes. */
+/** A full disk is not tried again for each Pod that comes or goes. */
 const JOURNAL_RETRY_MS = 30_000;
 const BACKOFF: BackoffSettings = { firstMs: 500, maxMs: 10_000, factor: 2, jitter: 0.5 };
 
-/** Publishes what the node wants and gives back, whenever it may have changed, until aborted. Never rejects. */
+/** Publishes demand and offers whenever they may have changed, until aborted. Never rejects. */
 export async function publishDemand(deps: PublisherDeps, signal: AbortSignal): Promise<void> {
   const publisher = new Publisher(deps);
   let failures = 0;
   while (!signal.aborted) {
-    // Begun before the look, so that what changes during it is looked at again.
+    // Begin to wait before publishing, so that a change during it leads to another pass.
     const woken = deps.demandChanged.wait(publisher.nextLookMs(), signal);
     try {
       await publisher.publish(signal);
@@ -89,7 +89,7 @@ async function pause({ clock }: PublisherDeps, ms: number, signal: AbortSignal):
   await clock.sleep(ms, signal).catch(() => {});
 }
 
-/** Does what a decision says, in the order that survives a crash at any point. */
+/** Carries out a decision, in an order that survives a crash at any point. */
 export class Publisher {
   readonly #deps: PublisherDeps;
   #lastPacedMs: number;
@@ -101,21 +101,21 @@ export class Publisher {
     this.#lastPacedMs = deps.clock.bootMs();
   }
 
-  /** How long nothing needs to be looked at, unless something changes; milliseconds. */
+  /** Time until the next pass if nothing changes, milliseconds. */
   nextLookMs(): number {
     if (this.#nextReleaseMs === undefined) return LOOK_MS;
     return Math.min(LOOK_MS, Math.max(0, this.#nextReleaseMs - this.#deps.clock.bootMs()));
   }
 
   /**
-   * Publishes once, if anything is due. Order: offers are recorded and withdrawn; they are written; what the write took
-   * out is erased from the record and put back into use.
+   * Publishes once, if anything is due. Order: offers are recorded and withdrawn; they are written; records of offers
+   * that the write took out are erased, and their addresses return to use.
    * @throws KubeError, JournalError
    */
   async publish(signal: AbortSignal): Promise<void> {
     const { nec, journal, pool, observe } = this.#deps;
     let decision: Publication | undefined;
-    // Without an object nothing can be given back, and its coming is told.
+    // Without an object nothing can be released; its creation is notified.
     this.#nextReleaseMs = undefined;
     const outcome = await nec.publish((seen) => {
       decision = this.#prepare(seen);
@@ -142,7 +142,7 @@ export class Publisher {
       journal.eraseOffers(this.#outOfSupply(decision.toForget));
       journal.putOffers(decision.toOffer);
     } catch (error) {
-      // Demand goes out all the same: on a full disk Pods start too.
+      // Demand is published all the same: Pods start on a full disk too.
       observe.journalError();
       log.error('journal did not take offers, nothing is given back', { error });
       this.#mayOfferFromMs = nowMs + JOURNAL_RETRY_MS;
@@ -160,7 +160,10 @@ export class Publisher {
     return decision;
   }
 
-  /** A supply that could not be recorded would bring an address back into use at the next start, but for its offer. */
+  /**
+   * Lists the ended offers whose address the recorded supply no longer assigns. While an older supply is on record,
+   * only the offer's record keeps the address out of use at the next start.
+   */
   #outOfSupply(ended: readonly Offer[]): readonly string[] {
     if (ended.length === 0) return [];
     const { supply } = this.#deps.journal.load();
@@ -195,7 +198,7 @@ export class Publisher {
     return this.#withDirect(published, seen, { offers: whole, mayOffer });
   }
 
-  /** Adds what is said of whole ENIs. Both parts go in one write, and at one pace. */
+  /** Adds the fields about whole ENIs. Both kinds go in one write, and at one pace. */
   #withDirect(
     published: Publication,
     seen: SeenNec,

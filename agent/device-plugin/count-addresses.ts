@@ -4,15 +4,15 @@ import { countedFamily } from '../pool/demand.ts';
 import type { DeviceSupply } from './decide-devices.ts';
 
 /**
- * Reads what the number of `eni-ip` devices depends on; undefined while nobody has said what the node may have.
- * @param latest The newest description of the node, in force or not: limits hold before its addresses do.
+ * Computes what the number of `eni-ip` devices depends on; undefined while the node's limits are not known.
+ * @param latest The newest description of the node, in force or not: its limits hold before its addresses do.
  */
 export function readEniIps(state: NodeState, latest: Supply | undefined): DeviceSupply | undefined {
   const known = state.distrusted === undefined ? (latest ?? state.supply) : state.supply;
   if (known === undefined) return undefined;
   const family = countedFamily(state.pool.state);
   const addresses = [...state.pool.state.addresses.values()].filter((address) => address.family === family);
-  // An ENI that the cloud is still attaching has no link yet, and is none the worse.
+  // An ENI that the cloud is still attaching has no link yet; that is no fault.
   const attached = new Set((state.supply?.enis ?? []).filter((eni) => eni.attached).map(({ eniId }) => eniId));
   const isSick = (eniId: string): boolean => attached.has(eniId) && state.eniProblems.has(eniId);
   return {
@@ -25,7 +25,7 @@ export function readEniIps(state: NodeState, latest: Supply | undefined): Device
 }
 
 /**
- * Reads what the number of `direct-eni` devices depends on; undefined for a node that has none and may have none.
+ * Computes what the number of `direct-eni` devices depends on; undefined for a node that has none and may have none.
  * @param latest As for `readEniIps`.
  */
 export function readDirectEnis(state: NodeState, latest: Supply | undefined): DeviceSupply | undefined {

@@ -1,26 +1,30 @@
-/** A device as kubelet is told of it: room for one Pod's address, none in particular. */
+/** A device as kubelet lists it: the right to one address for a Pod, but no particular address. */
 export type Device = { readonly id: string; readonly isHealthy: boolean };
 
-/** What the number of devices depends on. Addresses are counted in one family: a pair is one. */
+/**
+ * What the number of devices depends on. Addresses are counted in one family: an IPv4 address with its IPv6 partner is
+ * one.
+ */
 export type DeviceSupply = {
-  /** ENIs x addresses per ENI; undefined when nobody says. */
+  /** ENIs x addresses per ENI; undefined when not known. */
   readonly quota: number | undefined;
-  /** Most addresses that the node can have now; undefined when its subnets do not limit it. */
+  /** Maximum number of addresses that the node can have now; undefined when its subnets do not limit it. */
   readonly allocatable: number | undefined;
-  /** Addresses that the node has. */
+  /** Number of addresses that the node has. */
   readonly assigned: number;
-  /** Attachments of Pods. */
+  /** Number of attachments of Pods. */
   readonly inUse: number;
-  /** Addresses without a Pod on ENIs that cannot serve. */
+  /** Number of addresses without a Pod on ENIs that cannot serve. */
   readonly stranded: number;
 };
 
-/** How many devices there are, and how many of them must not be given out. */
+/** The number of devices, and how many of them are unhealthy, so that kubelet must not give them to Pods. */
 export type DeviceCount = { readonly total: number; readonly unhealthy: number };
 
 /**
- * Counts devices: the quota, less what the subnets do not give, never below what is in use. Unhealthy are as many as have
- * addresses that no Pod can get now; a Pod that runs keeps a healthy one, whatever its ENI. Pure.
+ * Counts devices: the quota, limited by what the subnets can give, and at least what is in use. As many are unhealthy
+ * as there are addresses that no Pod can get now; the device of a running Pod stays healthy, whatever the state of its
+ * ENI.
  */
 export function countDevices({ quota, allocatable, assigned, inUse, stranded }: DeviceSupply): DeviceCount {
   const most = quota ?? allocatable ?? assigned;
@@ -28,21 +32,21 @@ export function countDevices({ quota, allocatable, assigned, inUse, stranded }: 
   return { total, unhealthy: Math.min(stranded, total - inUse) };
 }
 
-/** What the choice of devices depends on. */
+/** Inputs of the selection of devices. */
 export type DeviceChoice = {
-  /** `eni-ip` names `eni-ip-0`, `eni-ip-1` … */
+  /** Prefix of ids: `eni-ip` gives `eni-ip-0`, `eni-ip-1` … */
   readonly prefix: string;
   readonly count: DeviceCount;
-  /** As kubelet was told last; empty at first. */
+  /** Devices as last reported to kubelet; empty at first. */
   readonly previous: readonly Device[];
-  /** Ids that Pods hold, whoever named them; empty when nobody knows. */
+  /** Ids that Pods hold, whoever named them; empty when not known. */
   readonly held: ReadonlySet<string>;
 };
 
 /**
- * Chooses the ids. Those that Pods hold stay first, for a kubelet that was restarted may fail a Pod whose device is gone or
- * unhealthy; then those that kubelet knows; then the lowest. What goes is free, and of that the highest. Unhealthy are
- * free ones too: those that were, then the highest. Pure.
+ * Selects the ids. Those that Pods hold stay first: a restarted kubelet may fail a Pod whose device is missing or
+ * unhealthy. Then come those that kubelet knows, then the lowest. Only ids without a Pod are removed, the highest
+ * first. Unhealthy ids have no Pod either: first those that were unhealthy before, then the highest.
  * @see kubernetes/pkg/kubelet/cm/devicemanager/manager.go devicesToAllocate
  */
 export function decideDevices({ prefix, count, previous, held }: DeviceChoice): readonly Device[] {

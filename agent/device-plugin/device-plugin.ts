@@ -12,58 +12,62 @@ import { patchNode } from './patch-node.ts';
 import { openPluginEndpoint, type PluginEndpoint } from './plugin-endpoint.ts';
 import { createSteadyHealth } from './steady-health.ts';
 
-/** A resource that the plugin tells kubelet of. */
+/** An extended resource that the plugin registers with kubelet. */
 export type DeviceResource = {
   /** `tke.cloud.tencent.com/eni-ip` */
   readonly name: string;
-  /** Of the devices' ids. */
+  /** Prefix of the devices' ids. */
   readonly prefix: string;
   /** Name of our socket beside kubelet's. */
   readonly socketName: string;
-  /** Undefined while the node has none of it and never had; it is not registered before. */
+  /** Undefined while the node has none of it and never had any; the resource is not registered before. */
   readonly count: () => DeviceSupply | undefined;
 };
 
-/** What the device plugin needs. */
+/** Dependencies of the device plugin. */
 export type DevicePluginDeps = {
   /** Kubelet's folder, `/var/lib/kubelet`. */
   readonly kubeletDir: string;
   readonly resources: readonly DeviceResource[];
-  /** Woken when a count may be another. */
+  /** Notified when a count may have changed. */
   readonly changes: readonly ChangeSignal[];
-  /** The Node's status is written when devices get fewer; undefined without an API server. */
+  /** The Node whose status is written when devices become fewer; undefined without an API server. */
   readonly node: { readonly kube: KubeClient; readonly name: string } | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** From 0 to below 1. */
+  /** Returns a number from 0 to below 1. */
   readonly random: () => number;
   readonly metrics: DevicePluginMetrics;
   readonly events: NodeEvents;
 };
 
-/** A plugin that runs. */
+/** A running device plugin. */
 export type DevicePlugin = {
   /**
-   * Says on the Node that nothing can be given, lets kubelet admit what was bound before that, and ends the registrations:
-   * kubelet fails every Pod that it is to admit while nobody is registered. Idempotent.
+   * Writes into the Node's status that no device is allocatable, waits until kubelet has admitted the Pods that were
+   * bound before that, and ends the registrations: kubelet fails every Pod that it has to admit while no plugin is
+   * registered. Idempotent.
    */
   close(): Promise<void>;
 };
 
 const DEVICE_PLUGINS = 'device-plugins';
 const POD_RESOURCES = join('pod-resources', 'kubelet.sock');
-/** Changes come in bursts. */
+/** Pause after a change: changes come in bursts. */
 const SETTLE_MS = 200;
-/** Some of what a count depends on changes without a sign. */
+/** Poll interval: some of what a count depends on changes without a notification. */
 const LOOK_MS = 2_000;
-/** Without an answer at first the lowest ids are told; kubelet may hang, and must then not keep us from registering. */
+/**
+ * Timeout of the first question which devices Pods hold. Without an answer the lowest ids are reported: a kubelet that
+ * hangs must not delay the registration.
+ */
 const HELD_FIRST_MS = 500;
-/** Later nothing waits for it but a change. */
+/** Timeout of that question later on; only the update of the devices waits for it. */
 const HELD_MS = 3_000;
-/** An agent goes though the API server does not answer. */
+/** Timeout of a write at shutdown: the agent stops even if the API server does not answer. */
 const WITHDRAW_MS = 1_000;
 const WITHDRAW_TRIES = 3;
-/** How long a Pod takes from a scheduler that has not seen the Node's last change to kubelet's admission. */
+/** Time from the decision of a scheduler that has not seen the Node's last change to kubelet's admission of the Pod. */
 const BOUND_MS = 1_000;
 
 type Telling = {
@@ -74,8 +78,8 @@ type Telling = {
 };
 
 /**
- * Tells kubelet how many addresses the node may have, as devices, and stays registered whatever kubelet does. Nothing waits
- * for it, and no failure of it ends anything.
+ * Reports to kubelet how many addresses the node may have, as devices, and stays registered across restarts of kubelet.
+ * Nothing waits for it, and none of its failures ends the agent.
  */
 export function startDevicePlugin(deps: DevicePluginDeps): DevicePlugin {
   const down = new AbortController();
@@ -131,7 +135,7 @@ async function serveResource(
         signal,
       );
     } catch (error) {
-      // A fault of ours; the next look begins anew.
+      // A bug of ours; the next pass begins anew.
       log.error('registration with kubelet ended', { resource: resource.name, error });
       registering = undefined;
     }
@@ -154,7 +158,7 @@ async function serveResource(
   endpoint.close();
 }
 
-/** Keeps what kubelet was told, and tells it what is otherwise. */
+/** Holds what was last reported to kubelet, and reports what has changed. */
 function openTelling(
   { kubeletDir, node, clock, log, metrics }: DevicePluginDeps,
   { name, prefix }: DeviceResource,
@@ -207,7 +211,7 @@ function openTelling(
       const resource = { resource: name, capacity: devices.length, allocatable: 0 };
       log.info('no Pods are taken until another agent runs', { resource: name });
       try {
-        // Kubelet may write its own number meanwhile, once in ten seconds.
+        // Kubelet may overwrite it with its own number, once in ten seconds: repeat until the Node stays as written.
         let last: string | undefined;
         for (let tries = 0; tries < WITHDRAW_TRIES; tries++) {
           const version = await patchNode(node.kube, node.name, resource, AbortSignal.timeout(WITHDRAW_MS));

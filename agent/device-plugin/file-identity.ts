@@ -1,8 +1,8 @@
 import { lstatSync } from 'node:fs';
 
 /**
- * Tells one file from its successor under the same name; undefined when there is none, or it cannot be looked at. The inode
- * alone does not do: file systems give a number that was freed to the next file.
+ * Identifies a file, so that it can be told from a later one of the same name; undefined when there is none, or it
+ * cannot be read. The inode number alone is not enough: file systems give a freed number to the next file.
  * @see statx(2) stx_btime
  */
 export function fileIdentity(path: string): string | undefined {

@@ -9,42 +9,45 @@ import { KubeletError, type Registration, register } from './kubelet-client.ts';
 import type { PluginEndpoint } from './plugin-endpoint.ts';
 import { watchFolder } from './watch-folder.ts';
 
-/** What staying registered needs. */
+/** Dependencies of staying registered. */
 export type RegistrationDeps = {
-  /** Folder of kubelet's socket and ours. */
+  /** Folder of kubelet's socket and of ours. */
   readonly directory: string;
   readonly registration: Registration;
   readonly endpoint: PluginEndpoint;
-  /** Woken when somebody begins or ends to watch the endpoint. */
+  /** Notified when kubelet begins or ends to watch the endpoint. */
   readonly watchesChanged: ChangeSignal;
   readonly clock: Clock;
   readonly log: Logger;
-  /** From 0 to below 1. */
+  /** Returns a number from 0 to below 1. */
   readonly random: () => number;
   /** Called after each attempt. */
   readonly attempted: (outcome: RegistrationOutcome) => void;
-  /** Called once when it has failed for a minute. */
+  /** Called once when registration has failed for a minute. */
   readonly failsForLong: (why: string) => void;
 };
 
 /** Name of kubelet's own socket. @see k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1 KubeletSocket */
 const KUBELET_SOCKET = 'kubelet.sock';
-/** When a notification was missed. */
+/** Poll interval, in case a notification was missed. */
 const LOOK_MS = 1_000;
-/** While there is no kubelet: its folder may not be there to be watched. */
+/** Poll interval while there is no kubelet: its folder may not exist, and then it cannot be watched. */
 const ABSENT_LOOK_MS = 200;
-/** Kubelet answers in milliseconds; one that hangs is asked anew when it is another, or after this. */
+/**
+ * Timeout of a registration. Kubelet answers in milliseconds; one that hangs is tried again when its socket is
+ * replaced, or after this.
+ */
 const REGISTER_MS = 10_000;
-/** It calls back at once. */
+/** How long kubelet may take to call back after a registration; normally it does at once. */
 const WATCH_MS = 5_000;
 const BACKOFF: BackoffSettings = { firstMs: 50, maxMs: 10_000, factor: 2, jitter: 0.3 };
-/** A watch that lived so long was a success; one that ends sooner counts as one more failure. */
+/** A watch that lasted this long was a success; one that ends sooner counts as one more failure. */
 const STEADY_MS = 10_000;
 const TELL_AFTER_MS = 60_000;
 
 /**
- * Keeps the plugin registered with whichever kubelet runs, until aborted: at once when its socket is replaced, with growing
- * waits when it refuses or ends the watch. Never rejects.
+ * Keeps the plugin registered with the kubelet that runs, until aborted: registers at once when kubelet's socket is
+ * replaced, and with growing waits when kubelet refuses or ends the watch. Never rejects.
  */
 export async function keepRegistered(deps: RegistrationDeps, signal: AbortSignal): Promise<void> {
   const { directory, endpoint, clock, random } = deps;
@@ -69,7 +72,8 @@ export async function keepRegistered(deps: RegistrationDeps, signal: AbortSignal
     }
     if (!isOther && registeredMs !== undefined && endpoint.isWatched()) {
       if (clock.monotonicMs() - registeredMs >= STEADY_MS) failures = 0;
-      // Does nothing unless somebody removed our socket. Kubelet's connection lives on without it, so a failure can wait.
+      // Does nothing unless our socket was removed. Kubelet's connection goes on without it, so a failure is not
+      // urgent.
       await endpoint.serve().catch(() => undefined);
       await wake.wait(LOOK_MS, signal);
       continue;
@@ -82,14 +86,15 @@ export async function keepRegistered(deps: RegistrationDeps, signal: AbortSignal
     failures++;
     if (error === 'given up') continue;
     story.attempted(error);
-    // Who took the registration and does not come through may be too old to.
+    // A kubelet that accepts the registration and does not call back may be older than 1.26: its requests have to be
+    // rewritten.
     if (error?.outcome !== 'silent') continue;
     isMending = !isMending;
     endpoint.mendsAuthority(isMending);
   }
   folder.close();
 
-  /** Waits, and tells whether kubelet's socket is another or gone before the time is over. */
+  /** Waits; returns true when kubelet's socket is replaced or removed before the time is over. */
   async function isReplacedWithin(ms: number): Promise<boolean> {
     const endMs = clock.monotonicMs() + ms;
     for (let leftMs = ms; leftMs > 0 && !signal.aborted; leftMs = endMs - clock.monotonicMs()) {
@@ -99,7 +104,7 @@ export async function keepRegistered(deps: RegistrationDeps, signal: AbortSignal
     return signal.aborted;
   }
 
-  /** Gives an attempt up as soon as it is of a kubelet that is gone. */
+  /** Aborts an attempt as soon as the kubelet that it is for is replaced. */
   async function whileSame(
     kubelet: string,
     run: (attempt: AbortSignal) => Promise<AttemptFailure | undefined>,
@@ -128,8 +133,8 @@ export async function keepRegistered(deps: RegistrationDeps, signal: AbortSignal
 type AttemptFailure = { readonly outcome: Exclude<RegistrationOutcome, 'registered'>; readonly text: string };
 
 /**
- * Registers and waits until kubelet watches. Watches that came before are ended first: when one ends later, kubelet drops
- * whatever is registered under the resource's name then, the new one included.
+ * Registers and waits until kubelet watches. Earlier watches are ended first: when one ends later, kubelet removes
+ * whatever is registered under the resource's name then, the new registration included.
  * @see kubernetes/pkg/kubelet/cm/devicemanager/plugin/v1beta1/handler.go runClient
  */
 async function registerOnce(
@@ -158,7 +163,7 @@ async function registerOnce(
   return undefined;
 }
 
-/** Says what happens once, and to people when it lasts. */
+/** Logs each kind of failure once, and reports a failure that lasts. */
 function openStory({ registration, clock, log, attempted, failsForLong }: RegistrationDeps): {
   absent(why: string): void;
   attempted(failure: AttemptFailure | undefined): void;
@@ -167,7 +172,7 @@ function openStory({ registration, clock, log, attempted, failsForLong }: Regist
   let last: string | undefined;
   let failingMs: number | undefined;
   let isTold = false;
-  // The text of one failure differs from try to try: a time, a port.
+  // Kinds are compared and not texts: the text of one failure differs between attempts by a time or a port.
   const fails = (kind: string, text: string): void => {
     const nowMs = clock.monotonicMs();
     failingMs ??= nowMs;

@@ -4,11 +4,14 @@ import type { InitOf, MessageOf, MessageTable } from '../api/codec.ts';
 import { type CallLimits, callUnary, type UnaryCall } from '../unary-call.ts';
 import { DEVICE_PLUGIN_CHOICES, EMPTY, LIST_POD_RESOURCES_RESPONSE, REGISTER_REQUEST } from './kubelet-messages.ts';
 
-/** The version of the API that every kubelet since 1.10 speaks. */
+/** The version of the API that every kubelet since 1.10 supports. */
 const API_VERSION = 'v1beta1';
 const RECEIVE_BYTES = 16 << 20;
 
-/** Kubelet did not take a call. `KUBELET_REFUSED`: it answered no; the same call may pass later. */
+/**
+ * An error for a call that kubelet did not accept. `KUBELET_REFUSED`: it answered with an error; the same call may
+ * succeed later.
+ */
 export class KubeletError extends Error {
   readonly code: 'KUBELET_REFUSED' | 'KUBELET_UNREACHABLE';
 
@@ -19,7 +22,7 @@ export class KubeletError extends Error {
   }
 }
 
-/** What kubelet is told of a plugin. */
+/** The registration of a plugin. */
 export type Registration = {
   readonly resource: string;
   /** Name of the plugin's socket beside kubelet's. */
@@ -27,7 +30,7 @@ export type Registration = {
 };
 
 /**
- * Tells kubelet which socket serves a resource. It calls there afterwards, so who asks must serve already.
+ * Registers the socket that serves a resource. Kubelet connects to it afterwards, so it must be served already.
  * @throws KubeletError; the reason of `signal` when aborted.
  * @see k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1 Registration.Register
  */
@@ -46,7 +49,7 @@ export async function register(
 }
 
 /**
- * Asks which devices of a resource Pods hold.
+ * Reads which devices of a resource Pods hold.
  * @throws KubeletError; the reason of `signal` when aborted.
  * @see k8s.io/kubelet/pkg/apis/podresources/v1 PodResourcesLister.List
  */
@@ -67,7 +70,7 @@ const LIST_POD_RESOURCES = {
   response: LIST_POD_RESOURCES_RESPONSE,
 } as const;
 
-/** A connection of its own for each call: kubelet is another process each time, and calls are seldom. */
+/** Makes one call on a connection of its own: kubelet may be another process each time, and calls are rare. */
 async function callOnce<Q extends MessageTable, A extends MessageTable>(
   socket: string,
   call: UnaryCall<Q, A>,
@@ -80,7 +83,7 @@ async function callOnce<Q extends MessageTable, A extends MessageTable>(
   }
   const client = new Client(`unix:${socket}`, credentials.createInsecure(), {
     'grpc.max_receive_message_length': RECEIVE_BYTES,
-    // A shared one would remember that the socket of the kubelet before refused, and wait.
+    // A shared one would remember that the socket of an earlier kubelet refused, and wait.
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_channelz': 0,
   });

@@ -2,22 +2,22 @@ import type { MessageTable } from '../api/codec.ts';
 
 // The tables of kubelet.proto, in its order.
 
-/** Says nothing. */
+/** A message without fields. */
 export const EMPTY = {} as const satisfies MessageTable;
 
-/** Says which calls kubelet should make. */
+/** The optional calls that kubelet should make. */
 export const DEVICE_PLUGIN_OPTIONS = {
   preStartRequired: { number: 1, type: 'bool' },
   getPreferredAllocationAvailable: { number: 2, type: 'bool' },
 } as const satisfies MessageTable;
 
 /**
- * What we choose: that kubelet makes neither call. All devices are alike, and each call that an admission makes is one in
- * which an agent may die, for which kubelet refuses the Pod for good.
+ * Our choice: kubelet makes neither optional call. All devices are alike; and if an agent dies during a call that is
+ * part of an admission, kubelet refuses the Pod for good.
  */
 export const DEVICE_PLUGIN_CHOICES = { preStartRequired: false, getPreferredAllocationAvailable: false } as const;
 
-/** Tells kubelet of a plugin. */
+/** Registers a plugin with kubelet. */
 export const REGISTER_REQUEST = {
   version: { number: 1, type: 'string' },
   endpoint: { number: 2, type: 'string' },
@@ -30,7 +30,7 @@ const DEVICE = {
   health: { number: 2, type: 'string' },
 } as const satisfies MessageTable;
 
-/** Lists all devices. */
+/** All devices. */
 export const LIST_AND_WATCH_RESPONSE = {
   devices: { number: 1, type: 'message', message: DEVICE, repeated: true },
 } as const satisfies MessageTable;
@@ -39,12 +39,12 @@ const CONTAINER_DEVICE_IDS = {
   deviceIds: { number: 1, type: 'string', repeated: true },
 } as const satisfies MessageTable;
 
-/** Gives devices to containers. */
+/** Allocates devices to containers. */
 export const ALLOCATE_REQUEST = {
   containerRequests: { number: 1, type: 'message', message: CONTAINER_DEVICE_IDS, repeated: true },
 } as const satisfies MessageTable;
 
-/** Says what each container gets with its devices: nothing here. */
+/** What each container gets with its devices: nothing here. */
 export const ALLOCATE_RESPONSE = {
   containerResponses: { number: 1, type: 'message', message: EMPTY, repeated: true },
 } as const satisfies MessageTable;
@@ -65,7 +65,7 @@ const POD_RESOURCES = {
   containers: { number: 3, type: 'message', message: CONTAINER_RESOURCES, repeated: true },
 } as const satisfies MessageTable;
 
-/** Lists which Pod holds which devices. */
+/** The devices that each Pod holds. */
 export const LIST_POD_RESOURCES_RESPONSE = {
   podResources: { number: 1, type: 'message', message: POD_RESOURCES, repeated: true },
 } as const satisfies MessageTable;

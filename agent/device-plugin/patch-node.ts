@@ -1,18 +1,18 @@
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
 
-/** What a node says of a resource. */
+/** The amount of one resource in a Node's status. */
 export type NodeResource = {
   readonly resource: string;
-  /** Devices there are. */
+  /** Number of devices. */
   readonly capacity: number;
-  /** Of them, those that may be given. */
+  /** Number of devices that may be given to Pods. */
   readonly allocatable: number;
 };
 
 /**
- * Writes into the Node's status how much of a resource it has; kubelet writes what it thinks with its next sync. Idempotent.
- * Answers with the Node's resourceVersion, which stays while nobody changes the Node.
+ * Writes the amount of a resource into the Node's status; kubelet overwrites it with its own at its next sync.
+ * Idempotent. Returns the Node's resourceVersion, which stays the same until the Node is changed.
  * @throws KubeError
  */
 export async function patchNode(

@@ -2,10 +2,10 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
 /**
- * Lets a client through that names a socket's path as the host it calls (`:authority: /var/lib/kubelet/…`), as kubelets
- * before 1.26 do: HTTP/2 forbids slashes there and Node refuses the request. The path goes on with dashes for slashes,
- * which have as many bits in the compression of headers, so that nothing else moves.
- * @param paths What the socket may be called there: kubelet's folder may have another name where we run.
+ * Makes requests valid whose `:authority` is the path of a socket (`/var/lib/kubelet/…`), as kubelets before 1.26 send
+ * it: HTTP/2 forbids slashes there, and Node refuses the request. Slashes of the path become dashes, which have as many
+ * bits in the compression of headers, so that no other byte moves.
+ * @param paths Possible paths of the socket: kubelet's folder may be mounted under another name here.
  * @see https://github.com/kubernetes/kubernetes/pull/112597, RFC 7541 appendix B, RFC 9113 section 8.3.1
  */
 export function mendAuthority(connection: Socket, paths: readonly string[]): Duplex {
@@ -28,7 +28,7 @@ export function mendAuthority(connection: Socket, paths: readonly string[]): Dup
   return mended;
 }
 
-/** Replaces each path, as it is or compressed, by its mended form of the same length. Pure. */
+/** Returns a function that replaces each path, plain or compressed, by a form without slashes of the same length. */
 export function replacerOf(paths: readonly string[]): (chunk: Buffer) => Buffer {
   const pairs = [...new Set(paths)].flatMap((path) => {
     const mended = path.replaceAll('/', '-');
@@ -48,7 +48,7 @@ export function replacerOf(paths: readonly string[]): (chunk: Buffer) => Buffer 
   };
 }
 
-/** Printable characters by the length of their code in bits, each group in the order of its codes. */
+/** Printable characters by the length of their Huffman code in bits, each group in the order of its codes. */
 const CODES = [
   { bits: 5, first: 0x0, characters: '012aceiost' },
   { bits: 6, first: 0x14, characters: ' %-./3456789=A_bdfghlmnpru' },
@@ -56,7 +56,7 @@ const CODES = [
   { bits: 8, first: 0xf8, characters: '&*,;XZ' },
 ] as const;
 
-/** Compresses a text as header values are; undefined when a character of it has a longer code. */
+/** Compresses a text with the Huffman code of headers; undefined when one of its characters has a longer code. */
 function pack(text: string): Buffer | undefined {
   let bits = '';
   for (const character of text) {

@@ -1,30 +1,42 @@
 import { chmodSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Socket, type Server as SocketServer } from 'node:net';
 import { basename, join } from 'node:path';
-import { Server, ServerCredentials, type ServerWritableStream, type UntypedServiceImplementation } from '@grpc/grpc-js';
-import type { InitOf, MessageOf } from '../api/codec.ts';
+import {
+  Server,
+  ServerCredentials,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { decodeMessage, encodeMessage, type InitOf, type MessageOf, type MessageTable } from '../api/codec.ts';
 import type { Device } from './decide-devices.ts';
 import { fileIdentity } from './file-identity.ts';
 import {
-  type ALLOCATE_REQUEST,
-  type ALLOCATE_RESPONSE,
+  ALLOCATE_REQUEST,
+  ALLOCATE_RESPONSE,
   DEVICE_PLUGIN_CHOICES,
-  type LIST_AND_WATCH_RESPONSE,
+  DEVICE_PLUGIN_OPTIONS,
+  EMPTY,
+  LIST_AND_WATCH_RESPONSE,
 } from './kubelet-messages.ts';
 import { mendAuthority } from './path-authority.ts';
-import { DEVICE_PLUGIN_SERVICE } from './plugin-service.ts';
 
-/** Where kubelet asks for our devices. */
+/** The gRPC endpoint at which kubelet asks for our devices. */
 export type PluginEndpoint = {
-  /** Listens, anew when the socket was taken away, as kubelet does when it starts. Idempotent. @throws the file system's or the listener's own error. */
+  /**
+   * Listens; does so again when the socket's file was removed, as kubelet does at its start. Idempotent.
+   * @throws the file system's or the listener's own error.
+   */
   serve(): Promise<void>;
-  /** Tells all who watch of the devices, and all who come later. */
+  /** Sends the devices to all watchers, also to those that come later. */
   tell(devices: readonly Device[]): void;
-  /** True while somebody watches the devices. */
+  /** True while kubelet watches the devices. */
   isWatched(): boolean;
-  /** Lets a kubelet of before 1.26 through from the next connection on, or no longer. @see mendAuthority */
+  /**
+   * Turns the rewriting of requests of kubelets before 1.26 on or off, from the next connection on. @see mendAuthority
+   */
   mendsAuthority(isMending: boolean): void;
-  /** Ends what kubelets that came before still watch. */
+  /** Ends all open watches, which are those of earlier kubelets. */
   endWatches(): void;
   close(): void;
 };
@@ -33,16 +45,16 @@ type WatchStream = ServerWritableStream<unknown, InitOf<typeof LIST_AND_WATCH_RE
 type Reply<T> = (error: null, answer: T) => void;
 type Unary<Q, A> = (call: { readonly request: Q }, reply: Reply<A>) => void;
 
-/** Where every kubelet on Linux looks, whatever its root folder. */
+/** The folder that every kubelet on Linux uses, whatever its root folder. */
 const KUBELET_FOLDER = '/var/lib/kubelet/device-plugins';
 const NEW_SUFFIX = '.new';
 const HEALTHY = 'Healthy';
 const UNHEALTHY = 'Unhealthy';
 
 /**
- * Makes an endpoint on a socket that only root may open; nothing listens yet. One gRPC server for its life, whatever
- * becomes of its socket's file.
- * @param changed Called when somebody begins or ends to watch.
+ * Creates an endpoint on a socket that only root may open; it does not listen yet. It has one gRPC server for its whole
+ * life, whatever happens to the socket's file.
+ * @param changed Called when a watch begins or ends.
  */
 export function openPluginEndpoint(path: string, changed: () => void): PluginEndpoint {
   let message: InitOf<typeof LIST_AND_WATCH_RESPONSE> = { devices: [] };
@@ -72,7 +84,7 @@ export function openPluginEndpoint(path: string, changed: () => void): PluginEnd
   return {
     serve: async () => {
       if (listening?.identity !== undefined && listening.identity === fileIdentity(path)) return;
-      // Before another listens: closing unlinks the name that was bound.
+      // Closed before another one listens: closing unlinks the name that was bound.
       listening?.socket.close();
       listening = undefined;
       const socket = createServer(accept);
@@ -97,7 +109,9 @@ export function openPluginEndpoint(path: string, changed: () => void): PluginEnd
   };
 }
 
-/** Gives the socket its name only when it is ready, so that nobody finds it refusing. Returns which file it is. */
+/**
+ * Gives the socket its name only when it is ready, so that no connection is refused. Returns the identity of its file.
+ */
 async function publish(socket: SocketServer, path: string): Promise<string | undefined> {
   const temporary = path + NEW_SUFFIX;
   rmSync(temporary, { force: true });
@@ -119,7 +133,7 @@ async function publish(socket: SocketServer, path: string): Promise<string | und
 
 type Watch = { send(message: InitOf<typeof LIST_AND_WATCH_RESPONSE>): void; end(): void };
 
-/** Keeps the last message only for one who does not read: a kubelet that is stopped must not cost memory. */
+/** Buffers only the last message for a watcher that does not read: a stopped kubelet must not cost memory. */
 function openWatch(stream: WatchStream, over: () => void): Watch {
   let isFull = false;
   let pending: InitOf<typeof LIST_AND_WATCH_RESPONSE> | undefined;
@@ -138,7 +152,7 @@ function openWatch(stream: WatchStream, over: () => void): Watch {
 }
 
 function implementationOf(watch: (stream: WatchStream) => void): UntypedServiceImplementation {
-  // A device is room for an address and no thing: the address itself comes with the Pod's ADD.
+  // A device is the right to an address and no object: the address itself comes with the Pod's ADD.
   const allocate: Unary<MessageOf<typeof ALLOCATE_REQUEST>, InitOf<typeof ALLOCATE_RESPONSE>> = ({ request }, reply) =>
     reply(null, { containerResponses: request.containerRequests.map(() => ({})) });
   return {
@@ -146,5 +160,25 @@ function implementationOf(watch: (stream: WatchStream) => void): UntypedServiceI
     listAndWatch: watch,
     allocate,
     preStartContainer: (_call: unknown, reply: Reply<object>) => reply(null, {}),
+  };
+}
+
+/** `service DevicePlugin` in the shape that the gRPC library requires. */
+export const DEVICE_PLUGIN_SERVICE: ServiceDefinition = {
+  getDevicePluginOptions: call('GetDevicePluginOptions', EMPTY, DEVICE_PLUGIN_OPTIONS),
+  listAndWatch: { ...call('ListAndWatch', EMPTY, LIST_AND_WATCH_RESPONSE), responseStream: true },
+  allocate: call('Allocate', ALLOCATE_REQUEST, ALLOCATE_RESPONSE),
+  preStartContainer: call('PreStartContainer', EMPTY, EMPTY),
+};
+
+function call(name: string, request: MessageTable, response: MessageTable): ServiceDefinition[string] {
+  return {
+    path: `/v1beta1.DevicePlugin/${name}`,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: (message: InitOf<MessageTable>) => encodeMessage(request, message),
+    requestDeserialize: (bytes: Buffer) => decodeMessage(request, bytes),
+    responseSerialize: (message: InitOf<MessageTable>) => encodeMessage(response, message),
+    responseDeserialize: (bytes: Buffer) => decodeMessage(response, bytes),
   };
 }

@@ -1,9 +1,13 @@
-/** An ENI that was just attached has no link for a moment, and a repair pass that fails once is soon over. */
+/**
+ * How long devices have to be unhealthy before it is reported, milliseconds. An ENI that was just attached has no link
+ * for a moment, and a repair pass that fails once is repeated soon.
+ */
 export const SICK_AFTER_MS = 5_000;
 
 /**
- * Believes that devices turned unhealthy when they have been so for a while, and at once that they are well again.
- * Returned: asks how many to tell, given how many are now; times are monotonic milliseconds.
+ * Delays the report that devices became unhealthy, and reports at once that they are healthy again. The returned
+ * function takes the number of unhealthy devices now and returns the number to report; times are monotonic
+ * milliseconds.
  */
 export function createSteadyHealth(): (unhealthy: number, nowMs: number) => number {
   let told = 0;

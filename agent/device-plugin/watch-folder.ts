@@ -1,16 +1,16 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { fileIdentity } from './file-identity.ts';
 
-/** A folder under watch. */
+/** A watch on a folder. */
 export type FolderWatch = {
-  /** Watches the folder that has the name now, when it is another than before. Idempotent. */
+  /** Watches the folder that has the name now, if that is not the one watched already. Idempotent. */
   renew(): void;
   close(): void;
 };
 
 /**
- * Calls `changed` when a name in the folder comes or goes. The folder need not be there yet. Notifications may be missed
- * (no inotify instance left, the folder replaced), so look now and then all the same.
+ * Calls `changed` when a name in the folder appears or disappears. The folder need not exist yet. Notifications may be
+ * missed (no inotify instance left, the folder replaced), so callers have to poll as well.
  */
 export function watchFolder(path: string, changed: () => void): FolderWatch {
   let current: { readonly watcher: FSWatcher; readonly identity: string } | undefined;
@@ -29,7 +29,7 @@ export function watchFolder(path: string, changed: () => void): FolderWatch {
         watcher.on('error', drop);
         current = { watcher, identity };
       } catch {
-        // No inotify instance left: who looks now and then finds out a little later.
+        // No inotify instance left: the caller's poll finds the change a little later.
       }
     },
     close: drop,

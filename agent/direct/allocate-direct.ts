@@ -7,17 +7,17 @@ import type { UseCaseDeps } from '../ports.ts';
 import type { ChosenNetwork } from './choose-network.ts';
 import type { DirectEni, DirectLeaseResult } from './direct-pool.ts';
 
-/** What an allocation gives: an ENI that is leased to the key, and its interface in the host's namespace. */
+/** The result of an allocation: an ENI that is leased to the key, and its interface in the host's namespace. */
 export type DirectAllocation = { readonly eni: DirectEni; readonly link: HostLink };
 
-/** Left of the caller's deadline for wiring and the answer. */
+/** Part of the caller's deadline that is left for wiring and the reply. */
 const ANSWER_MARGIN_MS = 1_000;
-/** A cooldown may end without anybody saying so; the wait looks at least this often. */
+/** A cooldown may end without a notification; poll at least this often. */
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * Takes a whole ENI from the pool, or the one that is marked for the Pod, waiting for it until the caller's deadline or
- * `addWaitMs`. Under pressure one that cools is taken early, its connection tracking entries flushed.
+ * Takes a whole ENI of the pool, or the one with a claim of the Pod, and waits for it until the caller's deadline or
+ * `addWaitMs`. Under pressure a cooling one is taken early, and its connection tracking entries are flushed.
  * @throws CniFailureError 101 with the reason, 102 when interfaces are missing, 11 when the caller gave up.
  */
 export async function allocateDirect(
@@ -51,7 +51,7 @@ async function allocateInTime(
     const result = take(deps, key, command, { isOwn, mayForce: nowMs >= forceAtMs });
     if (result.kind === 'leased') {
       const link = state.directNics.get(result.eni.eniId);
-      // A kept one had no rest either: its next Pod may come at once.
+      // An ENI with a claim had no cooldown either: its next Pod may come at once.
       if (result.isForced || result.eni.claim !== undefined) await flush(deps, key, result);
       if (link !== undefined && !signal.aborted) return { eni: result.eni, link };
       state.direct.release({ key, nowMs: clock.bootMs(), cooldownMs: 0 });

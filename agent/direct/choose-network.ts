@@ -5,20 +5,25 @@ import { leaseKey } from '../journal/lease.ts';
 import type { NetworkWish } from '../pods/network-word.ts';
 import type { UseCaseDeps } from '../ports.ts';
 
-/** What an ADD is carried out as. */
+/** The command of an ADD, with the network that the Pod really gets. */
 export type ChosenNetwork = {
   readonly command: AttachCommand;
-  /** Its whole ENI has to be one that is kept or prepared for it. */
+  /** Its whole ENI must have a claim of this Pod: its address is static, or ipamd prepared the ENI for it. */
   readonly isOwn: boolean;
 };
 
-/** The watch brings a Pod before kubelet sends its ADD, as a rule; a question costs the API server more. */
+/**
+ * How long to wait for the watch, which normally delivers a Pod before kubelet sends its ADD; a request would cost the
+ * API server more.
+ */
 const VIEW_WAIT_MS = 500;
 
 /**
- * Decides whether a Pod shares an ENI or gets one as a whole: its annotation goes before the network configuration by which
- * it came here. The API server is waited for only where whole ENIs are served, and there only for a Pod that is not known.
- * @throws CniFailureError 11 when nobody can say: on the wrong ENI the Pod would have the wrong security groups.
+ * Decides whether a Pod shares an ENI or gets a whole one: its annotation takes precedence over the network
+ * configuration that led to this ADD. Asks the API server only where whole ENIs are served or configured, and only for
+ * an unknown Pod.
+ * @throws CniFailureError 11 when it cannot be determined: on the wrong ENI the Pod would have the wrong security
+ * groups.
  */
 export async function chooseNetwork(
   deps: UseCaseDeps,
@@ -27,10 +32,10 @@ export async function chooseNetwork(
 ): Promise<ChosenNetwork> {
   const { state } = deps;
   const held = state.leases.get(leaseKey(command.containerId, command.ifName));
-  // Asked again: what it has is what it gets.
+  // A repeated ADD: the attachment stays what it is.
   if (held?.plugin === 'direct-eni' && command.plugin === 'route-eni')
     return as(command, { isDirect: true, isOwn: false });
-  // Not of Kubernetes: it has no name that anything could be kept for.
+  // Not a Pod of Kubernetes: without a name it can have no claim.
   if (command.plugin === 'ipam' || command.podName === '') return { command, isOwn: false };
   const pod = { namespace: command.podNamespace, name: command.podName, uid: command.podUid };
   const known = state.networkWord.known(pod);

@@ -3,13 +3,13 @@ import type { DirectWarmTargets } from '../journal/supply.ts';
 import { directDemand } from './direct-demand.ts';
 import { type DirectEni, type DirectPoolState, isUsable } from './direct-pool.ts';
 
-/** Names one attachment of an ENI. */
+/** One attachment of an ENI. */
 export type AttachedEniId = { readonly eniId: string; readonly assignmentId: string };
 
 /** The agent's fields about whole ENIs. */
 export type DirectSpec = { readonly desired: number; readonly releasable: readonly AttachedEniId[] };
 
-/** What the object says about them. */
+/** What the object says about whole ENIs. */
 export type SeenDirect = {
   readonly desired: number | undefined;
   readonly releasable: readonly AttachedEniId[];
@@ -17,10 +17,10 @@ export type SeenDirect = {
   readonly enis: ReadonlyMap<string, { readonly assignmentId: string; readonly isLeaving: boolean }>;
 };
 
-/** All that it depends on. */
+/** All inputs of the decision. */
 export type DirectPublicationInput = {
   readonly pool: DirectPoolState;
-  /** Offers of whole ENIs on record. */
+  /** Recorded offers of whole ENIs. */
   readonly offers: readonly Offer[];
   readonly seen: SeenDirect;
   /** Undefined for a node that has none and may have none. */
@@ -30,11 +30,11 @@ export type DirectPublicationInput = {
   readonly isTrusted: boolean;
   /** False when offers cannot be recorded. */
   readonly mayOffer: boolean;
-  /** Surplus may go now: it goes one at a time. */
+  /** More surplus may be offered now; it goes one at a time. */
   readonly isPaceDue: boolean;
 };
 
-/** As `Publication`, of whole ENIs. */
+/** The part of a `Publication` that is about whole ENIs. */
 export type DirectPublication = {
   /** Absent: the fields stay as they are. */
   readonly spec?: DirectSpec;
@@ -42,9 +42,9 @@ export type DirectPublication = {
   readonly toOffer: readonly Offer[];
   readonly isPaced: boolean;
   readonly toForget: readonly Offer[];
-  /** Back into use once the write succeeded and changed the object. */
+  /** They return to use once the write succeeded and changed the object. */
   readonly toRestore: readonly Offer[];
-  /** More surplus waits for its turn. */
+  /** More surplus is left for a later write. */
   readonly isLeft: boolean;
 };
 
@@ -58,10 +58,10 @@ const NOTHING: DirectPublication = {
 };
 
 /**
- * Decides what the agent says of whole ENIs: the same hand-shake as with addresses. Pure.
- * - Offers: at once what drains, what is beyond the limit, and what is marked for a name of which no Pod may use it now;
- *   other surplus one at a time.
- * - Back: when more is wanted, and what is marked for a Pod by now.
+ * Decides what the agent publishes about whole ENIs, with the same protocol as for addresses.
+ * - Offered at once: ENIs that are draining, that exceed the limit, or whose claim mark names no Pod that may use them
+ *   now. Other surplus is offered one at a time.
+ * - Taken back: offers of the pool, when more is desired; offers of ENIs whose claim mark names a Pod by now.
  */
 export function decideDirectPublication(input: DirectPublicationInput): DirectPublication {
   const { pool, offers, seen, warm, isTrusted } = input;
@@ -78,7 +78,7 @@ export function decideDirectPublication(input: DirectPublicationInput): DirectPu
   const atOnce = [...surplus.slice(0, excess), ...[...pool.values()].filter(isForNobody)];
   const toOffer = mayOffer ? [...foreignDirectOffers(pool, stays, seen), ...offersOf([...atOnce, ...pacedNow])] : [];
   const without = specOf(desired, [...stays.filter((offer) => !back.includes(offer)), ...toOffer]);
-  // As with addresses: a write that changes nothing shuts out no older one, so the offer is written first.
+  // As with addresses: a write that changes nothing does not make an older one fail, so the offer is written first.
   const isFence = back.length === 0 || !isSame(without, seen);
   const spec = isFence ? without : specOf(desired, [...stays, ...toOffer]);
   return {
@@ -92,7 +92,10 @@ export function decideDirectPublication(input: DirectPublicationInput): DirectPu
   };
 }
 
-/** Those of the pool as far as more is wanted; those that are marked for a Pod, for it waits for that very one; those that a Pod has. */
+/**
+ * Selects offers to take back: ENIs that a Pod has; ENIs whose claim mark names a Pod, which waits for that very one;
+ * ENIs of the pool, as many as are short.
+ */
 function chooseBack(pool: DirectPoolState, open: readonly Offer[], shortage: number): readonly Offer[] {
   const claimOf = ({ eniId }: Offer) => pool.get(eniId)?.claim;
   const isLeased = ({ eniId }: Offer): boolean => pool.get(eniId)?.use === 'leased';
@@ -103,13 +106,18 @@ function chooseBack(pool: DirectPoolState, open: readonly Offer[], shortage: num
   return [...misplaced, ...awaited, ...ofPool.slice(0, Math.max(0, shortage))];
 }
 
-/** Free, and nobody here may have it: it drains, or its name has no Pod that may use it, and the next one may be elsewhere. */
+/**
+ * Tells whether a free ENI can serve no Pod here: it is draining, or its claim mark names no Pod now, and the next Pod
+ * of the name may run on another node.
+ */
 function isForNobody({ use, offered, standing, draining, claim }: DirectEni): boolean {
   if (use !== 'free' || offered || standing !== 'attached') return false;
   return draining || (claim !== undefined && claim.uid === undefined);
 }
 
-/** Finds offers that stand in the object and not on record, of free ENIs: ipamd honours them, so they count. Pure. */
+/**
+ * Finds offers that are in the object but not on record, of free ENIs: ipamd acts on them, so they count as offered.
+ */
 export function foreignDirectOffers(
   pool: DirectPoolState,
   known: readonly Offer[],

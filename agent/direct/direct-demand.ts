@@ -1,19 +1,19 @@
 import type { DirectWarmTargets } from '../journal/supply.ts';
 import { type DirectEni, type DirectPoolState, isUsable } from './direct-pool.ts';
 
-/** How many whole ENIs the node should have for its pool, and which it could give back. */
+/** How many whole ENIs the pool of the node should have, and which it could release. */
 export type DirectDemand = {
-  /** In use + cooling + waiting + warm, within the limit. ENIs that are marked are outside, as is who waits for one. */
+  /** In use + cooling + waiting + warm, within the limit. ENIs with a claim, and who waits for one, do not count. */
   readonly desired: number;
-  /** Here now, less those offered. */
+  /** Number that is here now, without those offered. */
   readonly bound: number;
-  /** Free beyond the warm maximum or the limit, freed longest ago first. */
+  /** Free ENIs beyond the warm maximum or the limit; those freed longest ago first. */
   readonly surplus: readonly DirectEni[];
-  /** Of the surplus: so many are beyond the limit. */
+  /** Number of the surplus that exceeds the limit. */
   readonly excess: number;
 };
 
-/** Computes demand from the pool. Pure. */
+/** Computes the demand for whole ENIs from the pool. */
 export function directDemand(state: DirectPoolState, warm: DirectWarmTargets, waiting: number): DirectDemand {
   const all = [...state.values()];
   const pool = all.filter(({ claim }) => claim === undefined);

@@ -14,11 +14,11 @@ import {
   tickDirect,
 } from './direct-pool.ts';
 
-/** Holds the state of the pool of whole ENIs between steps; each method is the function of about the same name. */
+/** Holds the state of the pool of whole ENIs; each method applies the function of about the same name. */
 export class DirectEniPool {
   #state: DirectPoolState = new Map();
 
-  /** The state now; never changes in place. */
+  /** The state now; never changed in place. */
   get state(): DirectPoolState {
     return this.#state;
   }

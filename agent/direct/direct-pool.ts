@@ -8,16 +8,16 @@ export type DirectEni = {
   readonly mac: string;
   readonly primary: readonly EniPrimaryAddress[];
   readonly assignmentId: string;
-  /** As the supply says; `missing`: it no longer names it, and only a lease or cooldown holds it. */
+  /** Its state in the supply; `missing`: the supply no longer lists it, and only a lease or cooldown holds it. */
   readonly standing: DirectSupplyEni['state'] | 'missing';
   readonly draining: boolean;
-  /** None of the pool's: of the Pods of one name. */
+  /** Present on an ENI for the Pods of one name; it does not belong to the pool. */
   readonly claim?: ClaimMark;
   readonly use: 'free' | 'leased' | 'cooling';
-  /** Offered for release: serves nobody until taken out again. */
+  /** Offered for release: serves no Pod until the offer is taken back. */
   readonly offered: boolean;
   readonly leaseKey?: LeaseKey;
-  /** While cooling, milliseconds since boot. */
+  /** End of the cooldown, milliseconds since boot; only while cooling. */
   readonly coolUntilMs?: number;
   readonly freedAtMs?: number;
 };
@@ -25,29 +25,29 @@ export type DirectEni = {
 /** The pool: by ENI id, in the order of the supply. Each function returns a new one. */
 export type DirectPoolState = ReadonlyMap<string, DirectEni>;
 
-/** Who wants an ENI. */
+/** A request for an ENI. */
 export type DirectRequest = {
   readonly key: LeaseKey;
   readonly podNamespace: string;
   readonly podName: string;
   readonly podUid: string;
-  /** It gets an ENI that is marked for it, and no other: its address is kept, or it has security groups of its own. */
+  /** It requires an ENI with its own claim: its address is static, or it has security groups of its own. */
   readonly needsMark: boolean;
-  /** ENIs whose interface is at rest in the host's namespace. */
+  /** ENIs whose interface is idle in the host's namespace. */
   readonly present: ReadonlySet<string>;
   readonly nowMs: number;
-  /** A cooling one may be taken before its time. */
+  /** A cooling ENI may be taken before its cooldown ends. */
   readonly mayForce: boolean;
 };
 
-/** What a request brought. */
+/** The result of a request. */
 export type DirectLeaseResult =
   | { readonly kind: 'leased'; readonly eni: DirectEni; readonly isForced: boolean }
   | { readonly kind: 'exhausted'; readonly awaitsMark: boolean; readonly missingNics: number };
 
 /**
- * Puts the exclusive ENIs of a supply in force. Pure, idempotent. What is leased or cooling stays until that ends, named or
- * not. An ENI under another assignment id was away meanwhile: an offer of it is over.
+ * Puts the whole ENIs of a supply in force. Idempotent. What is leased or cooling stays until that ends, listed or not.
+ * An ENI with another assignment id was detached meanwhile, so an offer of it has ended.
  */
 export function applyDirectSupply(state: DirectPoolState, enis: readonly DirectSupplyEni[]): DirectPoolState {
   const next = new Map<string, DirectEni>();
@@ -70,8 +70,9 @@ export function applyDirectSupply(state: DirectPoolState, enis: readonly DirectS
 }
 
 /**
- * Gives a key one ENI: one that is marked for its Pod, else, unless only such a one will do, the one of the pool that was
- * freed longest ago. A Pod for whose name any mark stands gets no other. Pure. A key that has one gets it again.
+ * Leases one ENI to a key: one whose claim mark names its Pod; else, unless a claim is required, the one of the pool
+ * that was freed longest ago. A Pod whose name stands in any claim mark gets no other. A key that has an ENI gets it
+ * again.
  */
 export function leaseDirect(
   state: DirectPoolState,
@@ -106,8 +107,8 @@ export function leaseDirect(
 }
 
 /**
- * Ends a lease: the ENI cools for `cooldownMs`, one that is marked not at all, for only Pods of one name get it. Pure.
- * Returns what to record; undefined for a key without lease.
+ * Ends a lease: the ENI cools for `cooldownMs`. One with a claim does not cool, because only Pods of one name get it.
+ * Returns the cooldowns to record; undefined for a key without lease.
  */
 export function releaseDirect(
   state: DirectPoolState,
@@ -130,7 +131,7 @@ export function releaseDirect(
   return { state: withEni(state, freed), cooldowns: [cooldown] };
 }
 
-/** Ends the cooldowns that are over and returns the ENIs. Pure. */
+/** Ends the cooldowns whose time is over and returns the ids of their ENIs. */
 export function tickDirect(
   state: DirectPoolState,
   nowMs: number,
@@ -142,7 +143,7 @@ export function tickDirect(
   return { state: settle(next), ended: over.map(({ eniId }) => eniId) };
 }
 
-/** Takes over leases that exist already; those of other kinds are passed over. Pure, idempotent. */
+/** Takes over leases that exist already; leases of other kinds are skipped. Idempotent. */
 export function adoptDirect(state: DirectPoolState, leases: readonly Lease[]): DirectPoolState {
   const next = new Map(state);
   for (const lease of leases) {
@@ -154,7 +155,7 @@ export function adoptDirect(state: DirectPoolState, leases: readonly Lease[]): D
   return next;
 }
 
-/** Takes over cooldowns on record. Pure. */
+/** Takes over recorded cooldowns. */
 export function adoptDirectCooldowns(state: DirectPoolState, cooldowns: readonly Cooldown[]): DirectPoolState {
   const next = new Map(state);
   for (const { eniId, freedAtMs, coolUntilMs } of cooldowns) {
@@ -164,8 +165,10 @@ export function adoptDirectCooldowns(state: DirectPoolState, cooldowns: readonly
   return next;
 }
 
-/** Marks ENIs as offered, or as offered no more; only those of the same assignment that nobody has; one that cools
- * may be: the end of its cooldown could not be recorded. Pure. */
+/**
+ * Marks ENIs as offered, or as not offered any more; only those of the same assignment, and no leased one as offered. A
+ * cooling one may be offered: the end of its cooldown could not be recorded.
+ */
 export function setOffered(
   state: DirectPoolState,
   offers: readonly Pick<Offer, 'eniId' | 'assignmentId'>[],
@@ -180,7 +183,7 @@ export function setOffered(
   return next;
 }
 
-/** Tells whether an ENI is free for its users now: attached, not offered, not to be emptied. Pure. */
+/** Tells whether an ENI may be leased now: attached, not offered, not draining, not leased. */
 export function isUsable({ standing, draining, offered, use }: DirectEni): boolean {
   return standing === 'attached' && !draining && !offered && use !== 'leased';
 }
@@ -197,7 +200,7 @@ function withEni(state: DirectPoolState, eni: DirectEni): DirectPoolState {
   return new Map(state).set(eni.eniId, eni);
 }
 
-/** Forgets what only a lease or cooldown had held. */
+/** Removes ENIs that the supply does not list and that no lease or cooldown holds any more. */
 function settle(state: DirectPoolState): DirectPoolState {
   return new Map([...state].filter(([, { use, standing }]) => use !== 'free' || standing !== 'missing'));
 }

@@ -3,12 +3,12 @@ import type { NodeEniConfigFields, NodeEniInfo } from '../../crd/node-eni-config
 import { familyOf } from '../journal/lease.ts';
 import type { DirectSupply, DirectSupplyEni, EniPrimaryAddress } from '../journal/supply.ts';
 
-/** The product's default: one spare ENI. */
+/** The product's default: one warm ENI. */
 const DEFAULT_WARM = 1;
 
 /**
- * Reads the exclusive ENIs of a NodeENIConfig; undefined for a node that has none and may have none. Pure.
- * @param settings What its annotations set, as far as it was accepted; goes before the spec.
+ * Reads the whole ENIs of a NodeENIConfig; undefined for a node that has none and may have none.
+ * @param settings The accepted settings of its annotations; they take precedence over the spec.
  */
 export function directSupplyOf(
   { spec, status }: NodeEniConfigFields,
@@ -19,7 +19,8 @@ export function directSupplyOf(
   const places = status?.allocatableDirectENIs;
   const limit = most === undefined || places === undefined ? most : Math.min(most, places);
   const marked = enis.filter(({ claim, state }) => claim !== undefined && state !== 'detaching').length;
-  // Places for Pods that wait for an ENI of their own are none of the pool's, though nothing is there yet.
+  // Capacity for Pods that wait for an ENI with a claim does not belong to the pool, although those ENIs are not here
+  // yet.
   const awaited = Math.max(0, (status?.staticDirectENIs ?? 0) - marked);
   if (enis.length === 0 && (most ?? 0) === 0) return undefined;
   const given = settings.directWarm ?? { min: spec?.directENIMinWarmTarget, max: spec?.directENIMaxWarmTarget };

@@ -3,8 +3,8 @@ import type { Lease } from '../journal/lease.ts';
 import type { PodRecord } from '../pods/pod-record.ts';
 
 /**
- * Counts who needs a whole ENI of the pool and has none: Pods that live on the node, and ADDs that wait; a Pod whose ADD
- * waits counts once. Pods that need one of their own wait for ipamd, which knows them. Pure.
+ * Counts who needs a whole ENI of the pool and has none: live Pods of the node, and waiting ADDs; a Pod whose ADD waits
+ * counts once. Pods that require an ENI with a claim do not count: ipamd finds them by itself.
  */
 export function countDirectWaiting(
   pods: Iterable<PodRecord>,

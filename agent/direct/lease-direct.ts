@@ -7,8 +7,9 @@ import type { RandomBytes } from '../ports.ts';
 import type { DirectEni } from './direct-pool.ts';
 
 /**
- * Makes the intent of giving a Pod a whole ENI: with all that is needed to bring its interface back.
- * @param begunMs when its ADD came in, since boot.
+ * Builds the lease that is recorded before a Pod gets a whole ENI; it has all that is needed to bring the interface
+ * back.
+ * @param begunMs When the ADD was received, milliseconds since boot.
  */
 export function directLeaseOf(
   command: AttachCommand,

@@ -4,17 +4,21 @@ import type { HostLink } from '../eni/locate-enis.ts';
 import type { NodeState } from '../node-state.ts';
 import { isStray, planIdleNics } from './plan-idle-nics.ts';
 
-/** The part of the host's kernel that whole ENIs need. */
+/** The functions of the host's kernel that whole ENIs need. */
 export type NicKernel = {
   /** Addresses on a link of the host's namespace, as `address/length`. */
   addressesOn(ifindex: number): readonly string[];
-  /** Puts an interface to rest that came back by itself, under the name that it had. */
+  /**
+   * Resets an interface that returned to the host's namespace by itself: down, without addresses, under its former
+   * name.
+   */
   restNic(link: HostLink): void;
 };
 
 /**
- * Notes which whole ENIs have their interface in the host's namespace, and returns what brings those to rest that somebody
- * set up: also one of a Pod whose namespace died, for nobody uses it any more. Changes no kernel state.
+ * Notes which whole ENIs have their interface in the host's namespace. Returns the operations that reset interfaces
+ * which something has set up there, also that of a Pod whose namespace was deleted: it is idle. Changes no kernel
+ * state.
  */
 export function placeDirectNics(
   state: NodeState,
@@ -27,13 +31,13 @@ export function placeDirectNics(
   return planIdleNics([...found.values()].map((link) => ({ link, prefixes: kernel.addressesOn(link.ifindex) })));
 }
 
-/** Finds interfaces that came back by themselves and that no lease will see to any more. */
+/** Finds interfaces that returned by themselves and whose lease has ended. */
 export function findStrays(state: NodeState): readonly HostLink[] {
   const leased = new Set([...state.leases.values()].map(({ eniId }) => eniId));
   return [...state.directNics].flatMap(([eniId, link]) => (isStray(link) && !leased.has(eniId) ? [link] : []));
 }
 
-/** Finds the interfaces of whole ENIs among the host's links, by ENI id. Those that only a lease knows are among them. Pure. */
+/** Finds the interfaces of whole ENIs among the host's links, by ENI id; also of ENIs that only a lease names. */
 export function findDirectNics(
   { supply, leases }: Pick<NodeState, 'supply' | 'leases'>,
   links: readonly HostLink[],

@@ -6,8 +6,8 @@ import type { HostLink } from '../eni/locate-enis.ts';
 export type IdleNic = { readonly link: HostLink; readonly prefixes: readonly string[] };
 
 /**
- * Plans what brings interfaces to rest that nobody has: a DHCP client or a person may have set one up, and then the node's
- * packets would leave by it. Pure. Nothing is planned for one that is at rest.
+ * Plans the operations that reset idle interfaces: link down, no addresses. A DHCP client or a person may have set one
+ * up, and then the node's packets would leave through it. Plans nothing for an interface that is reset already.
  */
 export function planIdleNics(nics: readonly IdleNic[]): readonly Operation[] {
   return nics.flatMap(({ link: { ifindex, ifname, isUp }, prefixes }): readonly Operation[] => [
@@ -18,7 +18,10 @@ export function planIdleNics(nics: readonly IdleNic[]): readonly Operation[] {
   ]);
 }
 
-/** Tells whether an interface came back by itself, as its Pod's namespace died: it bears the attachment's alias still. Pure. */
+/**
+ * Tells whether an interface returned by itself when its Pod's namespace was deleted: it still has the attachment's
+ * alias.
+ */
 export function isStray({ ifalias }: HostLink): boolean {
   return parseNicAlias(ifalias ?? '') !== undefined;
 }

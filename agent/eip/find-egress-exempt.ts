@@ -1,19 +1,19 @@
 import type { Lease } from '../journal/lease.ts';
 import type { PodRecord } from '../pods/pod-record.ts';
 
-/** What the answer hangs on. */
+/** Inputs of `findEgressExempt`. */
 export type EgressFacts = {
   readonly leases: Iterable<Pick<Lease, 'podNamespace' | 'podName' | 'podUid' | 'addresses' | 'state'>>;
-  /** What the API server said of a Pod; undefined when it did not say. */
+  /** The Pod as the API server has it; undefined when it is not known. */
   readonly podOf: (namespace: string, name: string) => PodRecord | undefined;
   /** Addresses that were exempt so far. */
   readonly before: ReadonlySet<string>;
 };
 
 /**
- * Finds the addresses of Pods that ask for an EIP: with `--egress=node` what they send leaves by their ENI all the same,
- * for the node's address is not theirs. Of a Pod of which nobody says anything it stays as it was; an address that no Pod
- * has is none. In order. Pure.
+ * Finds the addresses of Pods that request an EIP: with `--egress=node` their packets still leave by their ENI, because
+ * the node's address is not theirs. For a Pod that is not known the present state stays. An address without a lease is
+ * never exempt. Sorted.
  */
 export function findEgressExempt({ leases, podOf, before }: EgressFacts): readonly string[] {
   const exempt = [...leases].flatMap(({ podNamespace, podName, podUid, addresses, state }) => {

@@ -8,7 +8,7 @@ import type { Conntrack } from '../ports.ts';
 import type { RepairLoop } from '../repair/repair-loop.ts';
 import { findEgressExempt } from './find-egress-exempt.ts';
 
-/** What following the Pods with EIPs needs. */
+/** Dependencies of following the Pods with EIPs. */
 export type EgressExemptDeps = {
   readonly state: NodeState;
   readonly pods: Pick<PodView, 'find'>;
@@ -17,30 +17,30 @@ export type EgressExemptDeps = {
   readonly loop: Pick<RepairLoop, 'pass' | 'kick'>;
 };
 
-/** Pods and leases tell of themselves; this is for what nobody told. */
+/** Poll interval, for changes of Pods and leases that were not notified. */
 const LOOK_EACH_MS = 60_000;
 
 /**
- * Takes up what was exempt when the node was last planned in this boot: until the API server says otherwise that is what
- * holds. Never throws.
+ * Restores the exempt addresses of the last plan of this boot: they hold until the API server says otherwise. Never
+ * throws.
  */
 export function restoreEgressExempt(state: NodeState, stateDir: string, bootId: string): void {
   try {
     const record = readNodeRecord(join(stateDir, NODE_RECORD_FILE));
     if (record.bootId === bootId) state.egressExempt = record.node.egressExempt ?? [];
   } catch {
-    // None yet, or of another release: the API server says soon enough.
+    // There is none yet, or one of another release: the API server answers soon enough.
   }
 }
 
 /**
- * Keeps the addresses of Pods that ask for an EIP out of `--egress=node` until aborted. The nftables table is loaded anew
- * when they change, and only then. Never rejects.
+ * Exempts the addresses of Pods that request an EIP from `--egress=node`, until aborted. The nftables table is loaded
+ * anew when they change, and only then. Never rejects.
  */
 export async function followEgressExempt(deps: EgressExemptDeps, signal: AbortSignal): Promise<void> {
   const { state, pods, log } = deps;
   while (!signal.aborted) {
-    // Begun before the look, so that what changes while the kernel follows is looked at again.
+    // Begin to wait before reading, so that a change during the update of the kernel leads to another pass.
     const woken = state.demandChanged.wait(LOOK_EACH_MS, signal);
     const before = new Set(state.egressExempt);
     const podOf = (namespace: string, name: string) => pods.find(namespace, name);
@@ -58,8 +58,8 @@ export async function followEgressExempt(deps: EgressExemptDeps, signal: AbortSi
 }
 
 /**
- * A connection that began with the node's address would go on with it, by an ENI that lets no such packet out: it is
- * forgotten, but only once the kernel begins no other like it.
+ * Makes the kernel follow. A connection that began with the node's address would go on with it, through an ENI that
+ * drops such packets: its tracking entry is deleted, but only once the kernel starts no other connection like it.
  */
 async function apply({ conntrack, log, loop }: EgressExemptDeps, added: readonly string[]): Promise<void> {
   try {

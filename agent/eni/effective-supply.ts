@@ -2,9 +2,10 @@ import { type Lease, leaseKey } from '../journal/lease.ts';
 import type { ClaimMark, Supply, SupplyEni, TakenOver } from '../journal/supply.ts';
 
 /**
- * Keeps in a new supply the ENIs that it no longer names while Pods still hold their addresses: not attached, empty, so
- * that nothing new is given, but known, so that their Pods' routes and rules stay until the last one ends. And notes
- * which kept addresses it no longer has that sandboxes here still hold: they are another's by now. Pure.
+ * Adds to a new supply the ENIs that it no longer lists while Pods still have their addresses. They are not attached
+ * and empty, so that no new Pod gets one; the routes and rules of their Pods stay until the last Pod ends. Also records
+ * static addresses that the supply no longer lists while sandboxes here still have them: they belong to another Pod by
+ * now.
  */
 export function keepEnisInUse(next: Supply, previous: Supply | undefined, leases: Iterable<Lease>): Supply {
   const held = [...leases];
@@ -19,8 +20,9 @@ export function keepEnisInUse(next: Supply, previous: Supply | undefined, leases
 }
 
 /**
- * A kept address, or that of a kept ENI, that leaves the supply under a sandbox went to the next Pod of its name, on another node; nobody but its
- * own Pod brings it back. An address of the pool never does.
+ * Finds static addresses, also those of whole ENIs, that left the supply while a sandbox here still has them: they went
+ * to the next Pod of the name, on another node. Such an entry ends only when the supply lists the address for the
+ * sandbox's own Pod again. An address of the pool is never taken over.
  */
 function findTakenOver(next: Supply, previous: Supply | undefined, leases: readonly Lease[]): readonly TakenOver[] {
   const before = new Set((previous?.takenOver ?? []).map(({ ip, leaseKey }) => `${ip} ${leaseKey}`));
@@ -36,7 +38,7 @@ function findTakenOver(next: Supply, previous: Supply | undefined, leases: reado
   });
 }
 
-/** Every address of a supply with its mark, those of whole ENIs too; undefined where it has none. */
+/** Returns every address of a supply with its claim mark, whole ENIs included; undefined for an address without one. */
 function marksOf(supply: Supply | undefined): ReadonlyMap<string, ClaimMark | undefined> {
   const shared = supply?.enis.flatMap(({ addresses }) => addresses.map(({ ip, claim }) => [ip, claim] as const)) ?? [];
   const whole =

@@ -10,28 +10,28 @@ export type HostLink = {
   readonly mac?: string;
   readonly mtu: number;
   readonly ifalias?: string;
-  /** Administrative state; absent where nobody looked. */
+  /** Administrative state; absent when it was not read. */
   readonly isUp?: boolean;
-  /** What software made it ('bridge', 'vlan', 'veth', …); absent for hardware. */
+  /** Kind of a software link ('bridge', 'vlan', 'veth', …); absent for hardware. */
   readonly kind?: string;
 };
 
-/** Where the ENIs of a supply are. */
+/** Where the ENIs of a supply are on this node. */
 export type EniLocations = {
-  /** ENIs whose link is here, in the order of the supply. */
+  /** ENIs whose link is on this node, in the order of the supply. */
   readonly present: readonly EniNetwork[];
   /** ENIs of the supply without a link. */
   readonly missing: readonly SupplyEni[];
-  /** What was decided now for ENIs that had no record: to be journalled before the kernel is touched. */
+  /** Records of ENIs that had none; to be journalled before the kernel is changed. */
   readonly newRecords: readonly EniRecord[];
-  /** ENIs that fit no slot any more. */
+  /** ENIs for which no slot is left. */
   readonly refused: readonly SupplyEni[];
 };
 
 /**
- * Finds each ENI's link by its MAC and gives an ENI that is new its table and slot, which stay for its life. Pure.
- * Links of our own Pods are passed over (`isPodLink`): a Pod must not become an ENI by choosing a MAC. Bridges, VLANs and
- * the like take over the MAC of what they are built on: hardware goes before them, then the link that was there first.
+ * Finds each ENI's link by its MAC, and gives a new ENI its table and slot, which it keeps for its life. Links of our
+ * own Pods are skipped (`isPodLink`): a Pod must not become an ENI by choosing a MAC. Bridges, VLANs and the like take
+ * over the MAC of the link below them: so hardware goes first, then the link with the lower index.
  */
 export function locateEnis(
   enis: readonly SupplyEni[],
@@ -71,13 +71,16 @@ function byOrigin(a: HostLink, b: HostLink): number {
   return Number(a.kind !== undefined) - Number(b.kind !== undefined) || a.ifindex - b.ifindex;
 }
 
-/** Stands in for the link of an ENI that went away while Pods hold its addresses: an index that no link can have. */
+/**
+ * Base of the index that stands for a missing link of an ENI while Pods have its addresses; no link can have such an
+ * index.
+ */
 const GONE_IFINDEX_BASE = 0x7fff_ff00;
 const GONE_MTU_BYTES = 1500;
 
 /**
- * Describes an ENI whose link is gone, so that the plan keeps its Pods' routes and rules: their traffic to the node goes
- * on, and nothing has to be made anew when the link comes back. Pure.
+ * Describes an ENI whose link is missing, so that the plan retains its Pods' routes and rules: their traffic to the
+ * node goes on, and nothing has to be written when the link comes back.
  */
 export function goneEni(eni: SupplyEni, record: EniRecord): EniNetwork {
   const link = { ifindex: GONE_IFINDEX_BASE + record.slot, ifname: `eni-gone-${record.slot}`, mtu: GONE_MTU_BYTES };
@@ -100,7 +103,7 @@ function networkOf(eni: SupplyEni, link: HostLink, { table, slot }: EniRecord): 
 function newRecord(eni: SupplyEni, link: HostLink, others: readonly EniRecord[]): EniRecord | undefined {
   const tables = new Set(others.map(({ table }) => table));
   const slots = new Set(others.map(({ slot }) => slot));
-  // An index can come again after 2^31 links, or when a netns is made anew; its old table may still be in use.
+  // An index can come again after 2^31 links, or when a netns is recreated; its old table may still be in use.
   let table = TABLE_ENI_BASE + link.ifindex;
   while (tables.has(table)) table++;
   let slot = 1;

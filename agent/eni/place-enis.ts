@@ -9,8 +9,8 @@ import { goneEni, type HostLink, locateEnis } from './locate-enis.ts';
 type PlaceDeps = { readonly state: NodeState; readonly journal: Journal; readonly log: Logger };
 
 /**
- * Finds the supply's ENIs among the links, records what is decided for new ones (before the kernel is touched), forgets
- * those that nobody needs any more, and returns what the plan should contain. Idempotent.
+ * Finds the supply's ENIs among the links and updates `state`. Journals the records of new ENIs before the kernel is
+ * changed, and erases records that are not needed any more. Returns the ENIs that the plan should contain. Idempotent.
  */
 export function placeEnis({ state, journal, log }: PlaceDeps, links: readonly HostLink[]): readonly EniNetwork[] {
   const supplied = wantedEnis(state);
@@ -33,10 +33,7 @@ export function placeEnis({ state, journal, log }: PlaceDeps, links: readonly Ho
   return [...present, ...missing.flatMap((eni) => goneButUsed(state, used, eni))];
 }
 
-/**
- * Finds the ENIs that the plan should contain, as `placeEnis` does, and changes nothing: neither the journal nor what is
- * known.
- */
+/** Returns the ENIs that the plan should contain, as `placeEnis` does, without a change of journal or `state`. */
 export function findPlannedEnis(state: NodeState, links: readonly HostLink[]): readonly EniNetwork[] {
   const { present, missing } = locateEnis(wantedEnis(state), links, state.eniRecords, isPodLink);
   const used = usedEnis(state);
@@ -52,11 +49,13 @@ function goneButUsed(state: NodeState, used: ReadonlySet<string>, eni: SupplyEni
   return record !== undefined && used.has(eni.eniId) ? [goneEni(eni, record)] : [];
 }
 
-/** Drops ENIs that are neither supplied nor used; their kernel state is then nobody's and pruned. Returns the used ones. */
+/**
+ * Erases ENIs that are neither supplied nor used; their kernel state is then pruned. Returns the ids of the used ones.
+ */
 function forgetUnused({ state, journal, log }: PlaceDeps): ReadonlySet<string> {
   const supplied = new Set(wantedEnis(state).map(({ eniId }) => eniId));
   const used = usedEnis(state);
-  // Without any supply nobody has said that an ENI is gone.
+  // Without any supply it is not known that an ENI was removed.
   if (state.supply === undefined) return used;
   for (const eniId of [...state.eniRecords.keys()]) {
     if (supplied.has(eniId) || used.has(eniId)) continue;
@@ -69,7 +68,7 @@ function forgetUnused({ state, journal, log }: PlaceDeps): ReadonlySet<string> {
   return used;
 }
 
-/** ENIs of the supply, without those that were only kept for their Pods once the last of these is gone. */
+/** Lists the ENIs of the supply, without those that were retained for their Pods only and have no Pod left. */
 function wantedEnis(state: NodeState): readonly SupplyEni[] {
   const used = usedEnis(state);
   return (state.supply?.enis ?? []).filter(

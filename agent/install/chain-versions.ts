@@ -1,24 +1,28 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 
-/** What a network configuration says about CNI versions. @see CNI SPEC 1.1, "Section 1: Network configuration format" */
+/** The CNI versions in a network configuration. @see CNI SPEC 1.1, "Section 1: Network configuration format" */
 export type ConfVersions = {
-  /** For runtimes that know no `cniVersions`. */
+  /** For runtimes that do not support `cniVersions`. */
   readonly cniVersion: string;
-  /** All that the whole chain speaks; a runtime that knows the field takes the highest that it speaks too. */
+  /**
+   * All versions that the whole chain supports; a runtime that knows the field takes the highest that it supports too.
+   */
   readonly cniVersions: readonly string[];
 };
 
-/** Versions that our plugin is offered in, oldest first. 0.4.0 is the first with CHECK, and old chains speak it. */
+/**
+ * Versions that our plugin offers, oldest first. 0.4.0 is the first with CHECK, and old plugins of a chain support it.
+ */
 const OFFERED_VERSIONS = ['0.4.0', '1.0.0', '1.1.0'] as const;
-/** Newest that runtimes without `cniVersions` know: a 1.1.0 there makes containerd 1.6 and 1.7 refuse the file. */
+/** Newest version that runtimes without `cniVersions` accept: with 1.1.0 containerd 1.6 and 1.7 refuse the file. */
 const NEWEST_WITHOUT_LIST = '1.0.0';
-/** A plugin answers in some 10 ms; on a starting node, disks are busy. */
+/** Timeout of a plugin's answer, which takes some 10 ms; on a starting node, disks are busy. */
 const ANSWER_MS = 10_000;
 
 /**
- * Decides in which versions a chain can be called. Pure.
- * @param spoken for each plugin chained after ours, the versions that it speaks.
+ * Decides in which versions a chain can be called.
+ * @param spoken For each plugin chained after ours, the versions that it supports.
  */
 export function decideVersions(spoken: readonly (readonly string[])[]): ConfVersions {
   const common = OFFERED_VERSIONS.filter((version) => spoken.every((versions) => versions.includes(version)));
@@ -28,8 +32,8 @@ export function decideVersions(spoken: readonly (readonly string[])[]): ConfVers
 }
 
 /**
- * Asks a plugin which versions it speaks.
- * @throws the error of running it, or one that says how its answer reads. @see CNI SPEC, "VERSION"
+ * Reads which versions a plugin supports, by calling it.
+ * @throws the error of running it, or one with its answer. @see CNI SPEC, "VERSION"
  */
 export async function readSpokenVersions(binDir: string, name: string): Promise<readonly string[]> {
   const answer = await ask(join(binDir, name));
@@ -47,7 +51,7 @@ function ask(path: string): Promise<string> {
       if (error === null) resolve(stdout);
       else reject(error);
     });
-    // One that ends without reading says so by its exit code.
+    // A plugin that ends without reading shows why by its exit code.
     child.stdin?.on('error', () => {});
     child.stdin?.end(JSON.stringify({ cniVersion: NEWEST_WITHOUT_LIST }));
   });

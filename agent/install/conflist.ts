@@ -3,10 +3,13 @@ import { join } from 'node:path';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import type { ConfVersions } from './chain-versions.ts';
 
-/** Runtimes take the first file by name; 10 leaves room before us and stands before everything usual. */
+/**
+ * Name of our conflist. Runtimes take the first file by name; 10 comes before all usual ones, and leaves lower numbers
+ * free.
+ */
 export const CONFLIST_FILE = '10-tke-eni.conflist';
 
-/** What the conflist must say. */
+/** What the conflist depends on. */
 export type ConflistOptions = {
   readonly socket: string;
   readonly mtu: number;
@@ -14,7 +17,7 @@ export type ConflistOptions = {
   readonly bandwidth: boolean;
 };
 
-/** Names the plugins that are chained after ours, in their order. Pure. */
+/** Lists the plugins that are chained after ours, in their order. */
 export function chainedPlugins({
   portMapping,
   bandwidth,
@@ -24,7 +27,10 @@ export function chainedPlugins({
 
 const CAPABILITIES = { bandwidth: { bandwidth: true }, portmap: { portMappings: true } } as const;
 
-/** Renders the network configuration list of the node: our plugin first, bandwidth and portmap after it when asked for. Pure. */
+/**
+ * Renders the network configuration list of the node: our plugin first, then bandwidth and portmap if they are
+ * configured.
+ */
 export function renderConflist(options: ConflistOptions, versions: ConfVersions): string {
   const plugins: Record<string, unknown>[] = [
     {
@@ -39,8 +45,8 @@ export function renderConflist(options: ConflistOptions, versions: ConfVersions)
 }
 
 /**
- * Puts the conflist where the runtime finds it; from this moment it sends Pods to us. Atomic, and untouched when equal:
- * runtimes reload on each change. Returns whether it wrote.
+ * Writes the conflist where the runtime finds it; from then on the runtime sends Pods to this agent. Atomic. An equal
+ * file is not written again, because runtimes reload on each change. Returns whether it wrote.
  */
 export function installConflist(confDir: string, content: string): 'written' | 'unchanged' {
   mkdirSync(confDir, { recursive: true, mode: 0o755 });
@@ -50,7 +56,7 @@ export function installConflist(confDir: string, content: string): 'written' | '
   return 'written';
 }
 
-/** Takes our conflist away, so that the runtime reports the node's network as not ready. Idempotent. */
+/** Removes our conflist, so that the runtime reports the node's network as not ready. Idempotent. */
 export function removeConflist(confDir: string): void {
   rmSync(join(confDir, CONFLIST_FILE), { force: true });
 }

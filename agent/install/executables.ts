@@ -3,28 +3,32 @@ import { existsSync, statSync } from 'node:fs';
 import { chmod, copyFile, link, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** The one packaged file and the names that it answers to; the first is the file in the plugin folder. */
+/** Names of the one packaged executable; the first is its name in the plugin folder. */
 export const PLUGIN_NAMES = ['tke-route-eni', 'tke-eni-ipamc', 'tke-direct-eni'] as const;
 
 /**
- * Libraries that our executables look for below their own folder, and that few nodes have: Node needs libatomic. Each is
- * installed where the plugin folder has it.
+ * Libraries that our executables load from below their own folder, and that few nodes have: Node needs libatomic. Each
+ * is installed if the plugin folder has it.
  */
 export const PLUGIN_LIBRARIES = ['tke-eni-lib/libatomic.so.1'] as const;
 
-/** Reference plugins of the CNI project that our conflists chain, that hybrid nodes need, or that containerd calls itself. */
+/**
+ * Reference plugins of the CNI project: our conflists chain them, hybrid nodes need them, or containerd calls them
+ * itself.
+ */
 export const REFERENCE_PLUGIN_NAMES = ['portmap', 'bandwidth', 'host-local', 'bridge', 'loopback'] as const;
 
-/** Ends the name of a file that is being written; one that is there while nobody installs is a crash's. */
+/** Suffix of a file that is being written; one that exists while no installation runs is left of a crash. */
 export const NEW_SUFFIX = '.tke-eni-new';
 
-/** What an installation did. */
+/** The files that an installation wrote, and those that it left as they were. */
 export type InstallReport = { readonly installed: readonly string[]; readonly kept: readonly string[] };
 
 /**
- * Puts our executables into `binDir`: copied beside, synced, renamed, so that a runtime that execs at this moment gets
- * the old file or the new one whole; libraries first, for the new one may need them. The other names are hard links: one copy on disk and in the page cache. Idempotent:
- * an equal file is left alone.
+ * Installs our executables in `binDir`. A file is copied beside its target, synced and renamed, so that a runtime that
+ * starts it at this moment gets the whole old file or the whole new one. Libraries go first, because the new executable
+ * may need them. The other names are hard links: one copy on disk and in the page cache. Idempotent: an equal file is
+ * left alone.
  * @throws the file system's own error (ENOENT when `pluginDir` lacks the executable, ENOSPC, EROFS, …).
  */
 export async function installExecutables(pluginDir: string, binDir: string): Promise<InstallReport> {
@@ -54,7 +58,7 @@ export async function installExecutables(pluginDir: string, binDir: string): Pro
   return { installed, kept };
 }
 
-/** Copies each reference plugin that `binDir` lacks; one that is there is somebody's choice and stays. Idempotent. */
+/** Copies each reference plugin that `binDir` lacks; an existing one is someone else's choice and stays. Idempotent. */
 export async function installReferencePlugins(referenceDir: string, binDir: string): Promise<InstallReport> {
   await mkdir(binDir, { recursive: true, mode: 0o755 });
   const installed: string[] = [];
@@ -68,11 +72,11 @@ export async function installReferencePlugins(referenceDir: string, binDir: stri
 }
 
 /**
- * Reads a file from end to end and drops what it read. A cold first exec of a 117 MB executable costs 100 ms; read
- * sequentially beforehand it costs 25 ms, for the kernel then maps it in large folios.
+ * Reads a file from end to end, so that the page cache holds it. A cold first exec of a 117 MB executable costs 100 ms;
+ * after a sequential read it costs 25 ms, because the kernel then maps it in large folios.
  */
 export async function warmPageCache(path: string): Promise<void> {
-  // Reading is the point.
+  // Only the reading matters.
   await readThrough(path, () => {});
 }
 
@@ -103,14 +107,16 @@ async function replaceBy(path: string, make: (temporary: string) => Promise<void
   }
 }
 
-/** Digests a file's content. @throws the file system's own error */
+/** Returns the SHA-256 of a file's content in hex. @throws the file system's own error */
 export async function digest(path: string): Promise<string> {
   const hash = createHash('sha256');
   await readThrough(path, (chunk) => hash.update(chunk));
   return hash.digest('hex');
 }
 
-/** One buffer for all of it: a stream makes a new one for each megabyte, and the agent's memory shows them for long. */
+/**
+ * Reads a file through one buffer: a stream allocates a new one for each megabyte, and they stay in memory for long.
+ */
 async function readThrough(path: string, take: (chunk: Uint8Array) => void): Promise<void> {
   const buffer = new Uint8Array(CHUNK_BYTES);
   await using file = await open(path, 'r');

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { decodeOrThrow, integer, list, record, required, text } from '../../runtime/decode.ts';
 
-/** The record's name in the folder of executables: no runtime asks for a plugin of this name. */
+/** Name of the record in the folder of executables: no runtime looks for a plugin of this name. */
 export const RECORD_FILE = '.tke-eni-installed.json';
 
-/** One file that we put there, so that it can be told from what somebody put there after us. */
+/** One file that we installed, with what tells it from a file that replaced it later. */
 export type InstalledFile = {
   readonly name: string;
   readonly ino: number;
@@ -14,10 +14,10 @@ export type InstalledFile = {
   readonly mtimeMs: number;
 };
 
-/** What we put, or were about to put, into a folder. */
+/** The files that we installed in a folder, or were about to install. */
 export type InstallRecord = {
   readonly files: readonly InstalledFile[];
-  /** Names that were being installed when the record was last written: each may be there, whole, or not. */
+  /** Names whose installation had begun when the record was last written; each may exist, whole, or not. */
   readonly intended: readonly string[];
 };
 
@@ -44,7 +44,10 @@ const decoder = record(
   'ignore',
 );
 
-/** Reads the record of a folder. One that is missing or damaged knows of nothing: then content alone can tell. */
+/**
+ * Reads the record of a folder. A missing or damaged one counts as empty: then only the content shows which files are
+ * ours.
+ */
 export function readInstallRecord(binDir: string): InstallRecord {
   const path = join(binDir, RECORD_FILE);
   try {
@@ -54,13 +57,13 @@ export function readInstallRecord(binDir: string): InstallRecord {
   }
 }
 
-/** Records that files of these names are about to be put there, before they are. @throws the file system's own error */
+/** Records that files of these names will be installed; call it before that. @throws the file system's own error */
 export function recordIntent(binDir: string, names: readonly string[]): void {
   const { files, intended } = readInstallRecord(binDir);
   write(binDir, { files, intended: [...new Set([...intended, ...names])] });
 }
 
-/** Records that the files of these names are ours as they are now. @throws the file system's own error */
+/** Records that the present files of these names are ours. @throws the file system's own error */
 export function recordInstalled(binDir: string, names: readonly string[]): void {
   const { files, intended } = readInstallRecord(binDir);
   const done = new Set(names);
@@ -73,13 +76,13 @@ export function recordInstalled(binDir: string, names: readonly string[]): void 
   });
 }
 
-/** Forgets that names were about to be put there: they were not. @throws the file system's own error */
+/** Removes names from the intent: they were not installed. @throws the file system's own error */
 export function forgetIntent(binDir: string, names: readonly string[]): void {
   const { files, intended } = readInstallRecord(binDir);
   write(binDir, { files, intended: intended.filter((name) => !names.includes(name)) });
 }
 
-/** Takes the record away, and what a killed agent left of one. Idempotent. @throws the file system's own error */
+/** Removes the record, and unfinished ones of a killed agent. Idempotent. @throws the file system's own error */
 export function removeInstallRecord(binDir: string): void {
   const path = join(binDir, RECORD_FILE);
   if (statSync(binDir, { throwIfNoEntry: false }) === undefined) return;
@@ -88,7 +91,7 @@ export function removeInstallRecord(binDir: string): void {
   rmSync(path, { force: true });
 }
 
-/** Tells whether the file of that name is still the one that was recorded. */
+/** Tells whether the file of that name is still the recorded one. */
 export function isAsRecorded(binDir: string, file: InstalledFile): boolean {
   const [now] = identify(binDir, file.name);
   return now !== undefined && now.ino === file.ino && now.bytes === file.bytes && now.mtimeMs === file.mtimeMs;
@@ -99,7 +102,7 @@ function identify(binDir: string, name: string): readonly InstalledFile[] {
   return stat === undefined ? [] : [{ name, ino: stat.ino, bytes: stat.size, mtimeMs: Math.trunc(stat.mtimeMs) }];
 }
 
-/** An equal record is left alone: the disk is not written at each start. */
+/** Writes the record unless it is equal, so that the disk is not written at each start. */
 function write(binDir: string, content: InstallRecord): void {
   const path = join(binDir, RECORD_FILE);
   if (JSON.stringify(content) === JSON.stringify(readInstallRecord(binDir))) return;

@@ -2,23 +2,23 @@ import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 
-/** Whether an executable runs on the host. `unknown`: it could not be tried, which is nothing against it. */
+/** Whether an executable runs on the host. `unknown`: it could not be tried; that does not count as a failure. */
 export type Trial =
   | { readonly kind: 'runs' }
   | { readonly kind: 'fails'; readonly why: string }
   | { readonly kind: 'unknown'; readonly why: string };
 
-/** A start takes some 30 ms; a node that boots is slow. */
+/** Timeout of a trial. A start takes some 30 ms; a node that boots is slow. */
 const TRIAL_MS = 10_000;
-/** What the loader says has a line for each version that it misses. */
+/** Maximum length of a message, characters: the loader prints a line for each version that is missing. */
 const MOST_CHARS = 500;
 
 /**
- * Runs a CNI executable as the container runtime would: with the host's root, and so the host's libraries, which are
- * others than this container's. It is asked for its versions, which changes nothing. Only what the loader itself says
- * counts as a failure. Never rejects.
- * @param hostRoot the host's root as seen from here.
- * @param path of the executable, here and on the host.
+ * Runs a CNI executable as the container runtime would: with the host's root, and so with the host's libraries, which
+ * differ from those of this container. It is asked for its versions, which changes nothing. Only a message of the
+ * loader counts as a failure. Never rejects.
+ * @param hostRoot The host's root, as a path of this mount namespace.
+ * @param path Path of the executable, here and on the host.
  * @see unshare(1) --root; CNI SPEC, "VERSION"
  */
 export async function tryOnHost(hostRoot: string, path: string): Promise<Trial> {
@@ -37,7 +37,7 @@ export async function tryOnHost(hostRoot: string, path: string): Promise<Trial> 
 }
 
 /**
- * Finds in what a start said what the loader misses; '' when it is no complaint of the loader. Pure.
+ * Extracts from the output of a start what the loader misses; '' when the loader printed nothing of the kind.
  * @see ld.so(8); glibc elf/dl-load.c, elf/dl-version.c
  */
 export function missingOf(said: string, path: string): string {
@@ -46,7 +46,7 @@ export function missingOf(said: string, path: string): string {
     const version = /([^/\s]+): (version `[^']+' not found)/.exec(line);
     return library ?? (version === null ? [] : `${version[1]}: ${version[2]}`);
   });
-  // The file is there, so what is not is the loader that it names. @see execve(2)
+  // The file exists, so the missing one is the loader that it names. @see execve(2)
   if (said.includes(`failed to execute ${path}: No such file`) || said.includes(`spawn ${path} ENOENT`)) {
     lines.push('its loader (ld-linux) is not there: no glibc');
   }
@@ -61,7 +61,7 @@ function ask([file = '', ...args]: readonly string[]): Promise<{ readonly code: 
         if (error === null) resolve({ code: 0, said: '' });
         else resolve({ code: 1, said: `${stderr.trim() || stdout.trim() || error.message}`.slice(0, 4 * MOST_CHARS) });
       });
-      // One that the loader refuses ends without reading.
+      // An executable that the loader refuses ends without reading.
       child.stdin?.on('error', () => {});
       child.stdin?.end('{"cniVersion":"1.0.0"}');
     } catch (error) {

@@ -17,7 +17,7 @@ import {
 import { type JournalMemory, readTables, TableWriter } from './journal-tables.ts';
 import { isFull, isLocked } from './sqlite-error.ts';
 
-/** An open database that is ours alone, and what tells that it still is. */
+/** An open database that this process has locked, and the identity of its files. */
 export type Connection = {
   readonly database: DatabaseSync;
   readonly writer: TableWriter;
@@ -25,7 +25,7 @@ export type Connection = {
   readonly rollback: FileIdentity | undefined;
 };
 
-/** What opening found. */
+/** The result of opening. */
 export type Found = {
   readonly origin: JournalOrigin;
   readonly movedTo?: string;
@@ -33,7 +33,10 @@ export type Found = {
   readonly memory?: JournalMemory;
 };
 
-/** Opens what is at `path` when it is a whole journal of this boot; else takes it out of the way. @throws JournalError JOURNAL_LOCKED, JOURNAL_BROKEN */
+/**
+ * Opens the file at `path` if it is a whole journal of this boot; else removes it or moves it aside.
+ * @throws JournalError JOURNAL_LOCKED, JOURNAL_BROKEN
+ */
 export function openExisting(path: string, bootId: string, log: Logger): Found {
   if (identify(path) === undefined) return { origin: 'fresh' };
   let database: DatabaseSync | undefined;
@@ -54,7 +57,7 @@ export function openExisting(path: string, bootId: string, log: Logger): Found {
     }
   } catch (error) {
     if (isLocked(error)) throw lockedBy(path, error);
-    // Whatever keeps us from reading it, the way on is the same: start anew, and adopt what the kernel says.
+    // Whatever prevents the reading, the next step is the same: begin a new file, and adopt what the kernel holds.
     damage = error instanceof Error ? error.message : String(error);
   }
   closeQuietly(database);
@@ -63,7 +66,7 @@ export function openExisting(path: string, bootId: string, log: Logger): Found {
   return { origin: 'replaced-damaged', movedTo };
 }
 
-/** Makes a new file with the given content and opens it. @throws JournalError JOURNAL_FULL, JOURNAL_BROKEN */
+/** Creates a new file with the given content and opens it. @throws JournalError JOURNAL_FULL, JOURNAL_BROKEN */
 export function connectNew(path: string, bootId: string, memory: JournalMemory): Connection {
   return brokenUnless(path, () => {
     try {
@@ -88,12 +91,12 @@ function connect(path: string, database: DatabaseSync): Connection {
   };
 }
 
-/** Makes the error for a database that another process has. */
+/** Creates the error for a database that another process has locked. */
 export function lockedBy(path: string, cause: unknown): JournalError {
   return new JournalError('JOURNAL_LOCKED', path, 'another process has it open; stop the other agent', { cause });
 }
 
-/** Runs `change` in one transaction: all of it or nothing. */
+/** Runs `change` in one transaction: all of it takes effect, or nothing. */
 export function transact(database: DatabaseSync, change: () => void): void {
   database.exec('BEGIN');
   try {
@@ -106,7 +109,7 @@ export function transact(database: DatabaseSync, change: () => void): void {
   }
 }
 
-/** Runs file work and turns what it throws into JOURNAL_FULL or JOURNAL_BROKEN. @throws JournalError */
+/** Runs file operations and turns their errors into JOURNAL_FULL or JOURNAL_BROKEN. @throws JournalError */
 export function brokenUnless<T>(path: string, run: () => T): T {
   try {
     return run();
@@ -117,11 +120,11 @@ export function brokenUnless<T>(path: string, run: () => T): T {
   }
 }
 
-/** Closes a handle that may be of a broken file. */
+/** Closes a handle whose file may be broken. */
 export function closeQuietly(database: DatabaseSync | undefined): void {
   try {
     database?.close();
   } catch {
-    // The handle of a broken file: there is nothing left to do with it.
+    // The handle of a broken file: nothing more can be done with it.
   }
 }

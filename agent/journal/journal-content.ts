@@ -2,36 +2,39 @@ import type { RuleMode } from '../../dataplane/network.ts';
 import type { Family, Lease } from './lease.ts';
 import type { Supply } from './supply.ts';
 
-/** An address that nobody may have yet. */
+/** A cooldown: the address may not be leased yet. */
 export type Cooldown = {
   readonly ip: string;
   readonly family: Family;
   readonly eniId: string;
   readonly assignmentId: string;
-  /** When its last owner gave it back. Times are milliseconds since boot, which the journal does not outlive. */
+  /** When its last owner released it. Times are milliseconds since boot, which the journal does not outlive. */
   readonly freedAtMs: number;
   readonly coolUntilMs: number;
-  /** Full length: bounds what remains, whatever clock wrote it. */
+  /** Full length of the cooldown: limits what remains, whatever clock wrote the deadline. */
   readonly cooldownMs: number;
-  /** The ENI itself cools, a whole one, of which this is the first own address. */
+  /** Present when a whole ENI cools; the address is then its first own one. */
   readonly isWholeEni?: true;
 };
 
 /**
- * An address that the agent gives back: recorded and withdrawn from use before it is published, and out of use until a
- * guarded write of the agent took the offer out, or the supply says that it was taken.
+ * An address that the agent offers for release. It is recorded and withdrawn from use before it is published. It stays
+ * out of use until a guarded write of the agent removed the offer, or the supply shows that ipamd took the address.
  */
 export type Offer = {
   readonly ip: string;
   readonly family: Family;
   readonly eniId: string;
-  /** This assignment is offered, and no later one of the same address. */
+  /** Only this assignment is offered, and no later one of the same address. */
   readonly assignmentId: string;
-  /** The ENI itself is offered, a whole one, of which this is the first own address. */
+  /** Present when a whole ENI is offered; the address is then its first own one. */
   readonly isWholeEni?: true;
 };
 
-/** What was decided for an ENI when it was first set up; stays for the ENI's life, whatever its ifindex does. */
+/**
+ * Table and slot of an ENI, decided when it was first set up. They stay for the ENI's life, also when its ifindex
+ * changes.
+ */
 export type EniRecord = {
   readonly eniId: string;
   readonly mac: string;
@@ -41,7 +44,7 @@ export type EniRecord = {
   readonly slot: number;
 };
 
-/** All that a journal holds. */
+/** The whole content of a journal. */
 export type JournalContent = {
   readonly leases: readonly Lease[];
   readonly cooldowns: readonly Cooldown[];
@@ -52,45 +55,56 @@ export type JournalContent = {
   readonly supply?: Supply;
   /** The rule mode in force. */
   readonly ruleMode?: RuleMode;
-  /** Names this journal: what the agent wrote into the cluster under another name is of a life that is over. */
+  /**
+   * Name of this journal. What an agent wrote into the cluster under another name belongs to a journal that was lost.
+   */
   readonly life?: string;
 };
 
-/** Where the content of a journal comes from. Whether Pods may live which it does not know, `needsAdoption` tells. */
+/** Where the content of a journal comes from. `needsAdoption` tells whether Pods may run that it does not know. */
 export type JournalOrigin = 'fresh' | 'existing' | 'replaced-damaged' | 'replaced-other-boot';
 
 /** What activation adds to a pending lease. */
 export type LeaseDetails = Pick<Lease, 'hostVeth' | 'podMac'>;
 
 /**
- * Remembers what the agent decided, so that it can be killed between any two system calls. Each method is one
- * transaction: after a crash it happened as a whole or not at all. Order on ADD: putLease, act, activateLease. On DEL:
- * markReleasing, act, eraseLease.
+ * Persists what the agent decided, so that the agent can be killed between any two system calls. Each method is one
+ * transaction: after a crash it happened as a whole or not at all. Order on ADD: putLease, write to the kernel,
+ * activateLease. On DEL: markReleasing, write to the kernel, eraseLease.
  * @throws JournalError from every method that writes.
  */
 export type Journal = {
   readonly origin: JournalOrigin;
-  /** Where a damaged predecessor was moved to. */
+  /** Path to which a damaged predecessor was moved. */
   readonly movedTo?: string;
   /**
-   * True from a file's making until `markAdopted`, crashes in between included: Pods may live which it does not know. Adopt
+   * True from the creation of the file until `markAdopted`, across crashes: Pods may run that it does not know. Adopt
    * them from the kernel and the runtime before serving.
    */
   readonly needsAdoption: boolean;
   load(): JournalContent;
-  /** Records an intent (pending), or a lease found in the kernel (active). Ends the cooldown of its addresses. Replaces a lease of the same key. @throws JournalError JOURNAL_ADDRESS_TAKEN */
+  /**
+   * Records an intent (pending), or a lease found in the kernel (active). Ends the cooldown of its addresses. Replaces
+   * a lease of the same key.
+   * @throws JournalError JOURNAL_ADDRESS_TAKEN
+   */
   putLease(lease: Lease): void;
   /** @throws JournalError JOURNAL_NO_LEASE when the key has none. */
   activateLease(key: string, details: LeaseDetails): void;
   /** Returns false when the key has no lease. Idempotent. */
   markReleasing(key: string): boolean;
-  /** Removes a lease and starts its addresses' cooldowns, in one. Returns false when the key has no lease. Works on a full disk. */
+  /**
+   * Removes a lease and starts its addresses' cooldowns, in one transaction. Returns false when the key has no lease.
+   * Works on a full disk.
+   */
   eraseLease(key: string, cooldowns: readonly Cooldown[]): boolean;
-  /** Forgets cooldowns that are over; many take several transactions. Works on a full disk. */
+  /** Erases cooldowns that have ended; many take several transactions. Works on a full disk. */
   eraseCooldowns(ips: readonly string[]): void;
   /** Records offers, before they are published. Idempotent. */
   putOffers(offers: readonly Offer[]): void;
-  /** Forgets offers that were taken, or taken out; many take several transactions. Works on a full disk. */
+  /**
+   * Erases offers that ipamd acted on, or that were taken back; many take several transactions. Works on a full disk.
+   */
   eraseOffers(ips: readonly string[]): void;
   /** @throws JournalError JOURNAL_ENI_CONFLICT when another ENI has its table or slot. */
   putEni(record: EniRecord): void;
@@ -98,15 +112,15 @@ export type Journal = {
   putSupply(supply: Supply): void;
   putRuleMode(mode: RuleMode): void;
   putLife(life: string): void;
-  /** Records that whatever lived without a record is in it now. Idempotent. Works on a full disk. */
+  /** Records that the journal now has all Pods that ran without a record. Idempotent. Works on a full disk. */
   markAdopted(): void;
-  /** Checks that the file is still ours and whole, and writes it anew from memory when not. Each write does it too. */
+  /** Checks that the file is whole and still ours, and writes it anew from memory when not. Each write does it too. */
   verify(): 'intact' | 'rebuilt';
   close(): void;
   [Symbol.dispose](): void;
 };
 
-/** Parts what is of whole ENIs from what is of single addresses, in this order. Pure. */
+/** Splits entries of whole ENIs from entries of single addresses; returns them in this order. */
 export function parted<T extends { readonly isWholeEni?: true }>(
   all: readonly T[],
 ): readonly [readonly T[], readonly T[]] {

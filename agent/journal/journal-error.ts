@@ -1,9 +1,10 @@
 /**
+ * The failures of the journal:
  * - `JOURNAL_FULL`: no space; nothing was changed and the journal stays usable. Free space in its file system.
  * - `JOURNAL_LOCKED`: another agent has it open.
  * - `JOURNAL_ADDRESS_TAKEN`: another lease has one of the addresses.
  * - `JOURNAL_ENI_CONFLICT`: another ENI has the table or slot.
- * - `JOURNAL_NO_LEASE`: nothing to activate.
+ * - `JOURNAL_NO_LEASE`: there is no lease to activate.
  * - `JOURNAL_BROKEN`: the file cannot be read or written and could not be replaced.
  */
 export type JournalErrorCode =
@@ -14,7 +15,7 @@ export type JournalErrorCode =
   | 'JOURNAL_NO_LEASE'
   | 'JOURNAL_BROKEN';
 
-/** Says what the journal could not do. Nothing of the failed transaction remains. */
+/** An error of the journal. Nothing of the failed transaction remains. */
 export class JournalError extends Error {
   readonly code: JournalErrorCode;
   readonly path: string;

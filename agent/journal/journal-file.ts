@@ -13,31 +13,35 @@ import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ensureFolder } from '../../runtime/folder.ts';
 
-// Everything the journal may need on a full disk is there before: pages in the database (a free list, see `reserve`) and
-// bytes in the rollback journal, which `journal_mode=persist` overwrites in place.
+// All space that the journal may need on a full disk is allocated beforehand: pages in the database (a free list, see
+// `reserve`) and bytes in the rollback journal, which `journal_mode=persist` overwrites in place.
 //
-// What a crash can leave: nothing, `journal.db.new` (half made, removed on the next open) or a complete `journal.db`,
-// because a new file is built beside and renamed. So a file at the path that is empty or unreadable was damaged by others.
+// A crash can leave no file, `journal.db.new` (half made, removed on the next open) or a complete `journal.db`, because
+// a new file is built beside and renamed. So a file at the path that is empty or unreadable was damaged by something
+// else.
 
 /**
- * Raised when another layout is written. An older file that a step of ours leads here from is upgraded in place; one of
- * any other version is replaced, and its leases adopted anew.
+ * Raise it when another layout is written. An older file for which there is a step in `UPGRADES` is upgraded in place.
+ * One of any other version is replaced, and its leases are adopted anew.
  */
 const SCHEMA_VERSION = 2;
-/** 'tken': tells our files from other SQLite files. */
+/** 'tken': distinguishes our files from other SQLite files. */
 const APPLICATION_ID = 0x746b656e;
-/** Page size of the database. */
+/** Page size of the database, bytes. */
 export const PAGE_BYTES = 4096;
-/** A node of 250 Pods takes a third of it. */
+/** Initial size of the database; a node of 250 Pods uses a third of it. */
 const INITIAL_BYTES = 1024 * 1024;
-/** Forty pages: the largest transaction, a new supply of a thousand addresses, saves fewer. */
+/**
+ * Size of the rollback journal, forty pages: the largest transaction, a new supply of a thousand addresses, saves
+ * fewer.
+ */
 const ROLLBACK_BYTES = 160 * 1024;
-/** Older damaged files are of no use to anybody, and /run is small. */
+/** Number of damaged files that are retained: older ones are of no use, and /run is small. */
 const KEPT_DAMAGED = 3;
 
 const OFFER_TABLE = 'CREATE TABLE offer (ip TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;';
 
-/** What leads from the version that is its key to the next. */
+/** SQL statements that lead from the version that is the key to the next. */
 const UPGRADES: ReadonlyMap<number, string> = new Map([[1, OFFER_TABLE]]);
 
 const SCHEMA = `
@@ -52,30 +56,31 @@ const SCHEMA = `
   CREATE TABLE reserve  (id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
 `;
 
-/** What tells a file from another at the same path, and from itself before it was cut. */
+/** What tells a file from another at the same path, and from itself before it was truncated. */
 export type FileIdentity = { readonly dev: number; readonly ino: number; readonly bytes: number };
 
-/** Tells a file by device and inode; undefined when there is none. */
+/** Reads the identity of a file; undefined when there is none. */
 export function identify(path: string): FileIdentity | undefined {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? undefined : { dev: stat.dev, ino: stat.ino, bytes: stat.size };
 }
 
-/** Names the rollback journal that SQLite keeps beside a database. */
+/** Returns the path of the rollback journal that SQLite keeps beside a database. */
 export function rollbackPath(path: string): string {
   return `${path}-journal`;
 }
 
 /**
- * Makes a complete, empty database at `path` in one rename; replaces what is there. Mode 0600; the folder is made too.
- * @throws node:sqlite errors and file system errors; nothing remains then.
+ * Creates a complete, empty database at `path` by one rename; replaces an existing one. Mode 0600; creates the folder
+ * too.
+ * @throws node:sqlite errors and file system errors; no file remains then.
  */
 export function createDatabase(path: string, bootId: string): void {
   const temporary = `${path}.new`;
   ensureFolder(dirname(path), 0o700);
   removeDatabase(temporary);
   try {
-    // SQLite takes an empty file as it is, its mode included.
+    // SQLite keeps an empty file that exists, its mode included.
     closeSync(openSync(temporary, 'wx', 0o600));
     using database = new DatabaseSync(temporary);
     database.exec(`
@@ -83,7 +88,8 @@ export function createDatabase(path: string, bootId: string): void {
       PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION};
       BEGIN; ${SCHEMA} COMMIT;
     `);
-    // Together with the file: whoever is killed before Pods that live were found must not leave one that seems to know.
+    // Written together with the file: an agent that is killed before it found the running Pods must not leave a journal
+    // that seems complete.
     database.prepare("INSERT INTO meta VALUES ('bootId', ?), ('adoption', 'due')").run(bootId);
     growDatabase(database, INITIAL_BYTES);
     database.close();
@@ -95,15 +101,15 @@ export function createDatabase(path: string, bootId: string): void {
   }
 }
 
-/** Adds free pages to the file: written once, then freed, they stay ours. @throws SQLITE_FULL */
+/** Adds free pages to the file: pages that were written once and freed stay in the file. @throws SQLITE_FULL */
 export function growDatabase(database: DatabaseSync, bytes: number): void {
   database.prepare('INSERT INTO reserve (body) VALUES (zeroblob(?))').run(bytes);
   database.exec('DELETE FROM reserve');
 }
 
 /**
- * Opens a database for us alone and takes the lock at once. A crash's half transaction is rolled back by SQLite here.
- * `synchronous=off`: a killed process leaves its writes in the kernel, and a killed machine ends every sandbox.
+ * Opens a database exclusively and takes the lock at once. SQLite rolls back an unfinished transaction of a crash here.
+ * `synchronous=off` is safe: the writes of a killed process are in the kernel, and a reboot ends every sandbox.
  */
 export function openDatabase(path: string): DatabaseSync {
   preallocateRollback(path);
@@ -121,7 +127,7 @@ export function openDatabase(path: string): DatabaseSync {
   }
 }
 
-/** Says what is wrong with an open database: empty when it is a whole journal of a schema version that we read. */
+/** Describes what is wrong with an open database; empty when it is a whole journal of a readable schema version. */
 export function findDamage(database: DatabaseSync): string {
   const value = (sql: string) => Object.values(database.prepare(sql).get() ?? {})[0];
   if (value('PRAGMA application_id') !== APPLICATION_ID) return 'not a journal of this program';
@@ -131,7 +137,7 @@ export function findDamage(database: DatabaseSync): string {
   return check === 'ok' ? '' : String(check);
 }
 
-/** Brings a whole journal of an older schema version to this one, in one transaction. Idempotent. @throws SQLITE_FULL */
+/** Upgrades a whole journal of an older schema version, in one transaction. Idempotent. @throws SQLITE_FULL */
 export function upgradeDatabase(database: DatabaseSync): void {
   const version = Number(Object.values(database.prepare('PRAGMA user_version').get() ?? {})[0]);
   if (version === SCHEMA_VERSION) return;
@@ -139,7 +145,7 @@ export function upgradeDatabase(database: DatabaseSync): void {
   database.exec(`BEGIN; ${steps.join('\n')} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
 }
 
-/** Moves a damaged database aside, for people to look at, and keeps the last few. Returns its new path. */
+/** Moves a damaged database aside, for people to inspect, and retains the last few. Returns its new path. */
 export function moveAside(path: string): string {
   const prefix = `${basename(path)}.damaged-`;
   const numbers = readdirSync(dirname(path))
@@ -150,7 +156,7 @@ export function moveAside(path: string): string {
   for (const old of numbers.slice(0, Math.max(0, numbers.length + 1 - KEPT_DAMAGED))) removeDatabase(place(old));
   const target = place((numbers.at(-1) ?? 0) + 1);
   renameSync(path, target);
-  // The rollback journal goes along under the name by which SQLite finds it; without one nothing is lost.
+  // The rollback journal moves along under the name by which SQLite finds it; without one nothing is lost.
   if (identify(rollbackPath(path)) !== undefined) renameSync(rollbackPath(path), rollbackPath(target));
   return target;
 }
@@ -171,7 +177,7 @@ export function removeDatabase(path: string): void {
 
 /**
  * Fills the rollback journal with zeros up to its size; SQLite reads a zero there as "nothing to roll back". One that
- * begins otherwise is a crash's and must stay as it is.
+ * begins with another byte is left of a crash and must stay as it is.
  */
 function preallocateRollback(path: string): void {
   const rollback = rollbackPath(path);

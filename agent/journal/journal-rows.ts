@@ -14,8 +14,8 @@ import type { Cooldown, EniRecord, Offer } from './journal-content.ts';
 import type { Family, Lease } from './lease.ts';
 import type { Supply } from './supply.ts';
 
-// Rows are JSON. They were written by an agent of the same schema version, maybe a newer release: fields that we do not
-// know are ignored. A row that does not decode means that the file is not what we wrote.
+// Rows are JSON. They were written by an agent of the same schema version, maybe a newer release: unknown fields are
+// ignored. A row that does not decode shows that the file is damaged.
 
 const family: Decoder<Family> = (value, path, faults) => {
   if (value === 4 || value === 6) return value;

@@ -5,7 +5,7 @@ import { decodeCooldown, decodeEniRecord, decodeLease, decodeOffer, decodeSupply
 import { type Lease, type LeaseKey, leaseKey } from './lease.ts';
 import type { Supply } from './supply.ts';
 
-/** The content of a journal by key, as the process holds it. */
+/** The content of a journal by key, in memory. */
 export type JournalMemory = {
   readonly leases: Map<LeaseKey, Lease>;
   readonly cooldowns: Map<string, Cooldown>;
@@ -14,11 +14,11 @@ export type JournalMemory = {
   supply: Supply | undefined;
   ruleMode: RuleMode | undefined;
   life: string | undefined;
-  /** Pods may live that it does not know. */
+  /** Pods may run that it does not know. */
   needsAdoption: boolean;
 };
 
-/** Makes a memory without content: of a file that is new, and so knows nothing of Pods that live. */
+/** Creates an empty content, for a new file, which knows nothing of running Pods. */
 export function emptyMemory(): JournalMemory {
   return {
     leases: new Map(),
@@ -32,7 +32,7 @@ export function emptyMemory(): JournalMemory {
   };
 }
 
-/** Lists a memory's content. */
+/** Converts the content in memory into a `JournalContent`. */
 export function contentOf({ leases, cooldowns, enis, offers, supply, ruleMode, life }: JournalMemory): JournalContent {
   return {
     leases: [...leases.values()],
@@ -47,7 +47,7 @@ export function contentOf({ leases, cooldowns, enis, offers, supply, ruleMode, l
 
 /**
  * Reads a whole database.
- * @throws ConfigError, SyntaxError or Error when a row is not what we wrote, or two tables disagree: damage.
+ * @throws ConfigError, SyntaxError or Error when a row is malformed, or two tables disagree: the file is damaged.
  */
 export function readTables(database: DatabaseSync): { readonly memory: JournalMemory; readonly bootId: string } {
   const column = (sql: string) =>
@@ -101,7 +101,7 @@ function hasTable(database: DatabaseSync, name: string): boolean {
   return database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(name) !== undefined;
 }
 
-/** The writes of one connection, prepared once. None of them begins or ends a transaction. */
+/** The prepared writes of one connection. None of them begins or ends a transaction. */
 export class TableWriter {
   readonly #statements: ReturnType<typeof prepareAll>;
 
@@ -109,7 +109,7 @@ export class TableWriter {
     this.#statements = prepareAll(database);
   }
 
-  /** Writes a lease and makes its addresses its own. */
+  /** Writes a lease and makes it the owner of its addresses. */
   insertLease(lease: Lease): void {
     const key = leaseKey(lease.containerId, lease.ifName);
     this.#statements.putLease.run(key, JSON.stringify(lease));
@@ -119,7 +119,7 @@ export class TableWriter {
     }
   }
 
-  /** Writes a lease whose addresses stay the same. */
+  /** Writes a lease whose addresses are the same as before. */
   updateLease(lease: Lease): void {
     this.#statements.putLease.run(leaseKey(lease.containerId, lease.ifName), JSON.stringify(lease));
   }
@@ -157,12 +157,12 @@ export class TableWriter {
     this.#statements.putMeta.run(name, body);
   }
 
-  /** Takes away the mark of a new file. */
+  /** Removes the mark of a new file. */
   markAdopted(): void {
     this.#statements.deleteMeta.run('adoption');
   }
 
-  /** Writes everything: for a new file. */
+  /** Writes the whole content into a new file. */
   putAll(memory: JournalMemory): void {
     for (const lease of memory.leases.values()) this.insertLease(lease);
     for (const cooldown of memory.cooldowns.values()) this.putCooldown(cooldown);
@@ -174,7 +174,7 @@ export class TableWriter {
     if (!memory.needsAdoption) this.markAdopted();
   }
 
-  /** Counts the pages that the next writes may use without the file growing. */
+  /** Counts the pages that the next writes may use before the file grows. */
   freePages(): number {
     return Number(this.#statements.freePages.get()?.['freelist_count']);
   }

@@ -29,26 +29,26 @@ import { type Lease, leaseKey } from './lease.ts';
 import { isAddressTaken, isDamage, isEniConflict, isFull, isLocked } from './sqlite-error.ts';
 import type { Supply } from './supply.ts';
 
-/** What a journal needs from outside. */
+/** Options of a journal. */
 export type JournalOptions = {
-  /** For the deadlines of cooldowns. */
+  /** Clock of the deadlines of cooldowns. */
   readonly clock: Pick<Clock, 'bootMs'>;
   readonly log?: Logger;
-  /** This boot's; read from the kernel when absent. */
+  /** Id of this boot; read from the kernel when absent. */
   readonly bootId?: string;
 };
 
 /**
- * Free pages that a write which may be refused (a new lease) leaves for those that may not (the end of a lease). Erasing
- * every lease of a full node writes a dozen pages of cooldowns.
+ * Number of free pages that a write which may be refused (a new lease) leaves for those that must succeed (the end of a
+ * lease). Erasing every lease of a full node writes a dozen pages of cooldowns.
  */
 const RESERVE_PAGES = 32;
 const GROWTH_BYTES = 2 * RESERVE_PAGES * PAGE_BYTES;
 const ERASED_AT_ONCE = 24;
 
 /**
- * Opens the journal at `path`, or makes one. A damaged one is moved aside (`<path>.damaged-<n>`, the last three stay); one
- * of another boot, whose sandboxes are all gone, is removed. Look at `needsAdoption` before serving.
+ * Opens the journal at `path`, or creates one. A damaged one is moved aside (`<path>.damaged-<n>`, the last three
+ * stay). One of another boot is removed, because its sandboxes no longer exist. Check `needsAdoption` before serving.
  * @throws JournalError JOURNAL_LOCKED, JOURNAL_FULL, JOURNAL_BROKEN
  */
 export function openJournal(path: string, options: JournalOptions): Journal {
@@ -67,7 +67,7 @@ class SqliteJournal implements Journal {
   readonly #bootId: string;
   readonly #log: Logger;
   readonly #clock: Pick<Clock, 'bootMs'>;
-  /** What the file holds. Kept so that a file which is deleted, cut or broken under us can be written anew. */
+  /** Copy of the file's content, from which a deleted, truncated or broken file can be written anew. */
   readonly #memory: JournalMemory;
   #connection: Connection | undefined;
   #isClosed = false;
@@ -92,7 +92,7 @@ class SqliteJournal implements Journal {
   load(): JournalContent {
     const nowMs = this.#clock.bootMs();
     const content = contentOf(this.#memory);
-    // A deadline beyond the whole cooldown is of another clock.
+    // A deadline later than a whole cooldown from now was set by another clock.
     const cooldowns = content.cooldowns.map((entry) => ({
       ...entry,
       coolUntilMs: Math.min(entry.coolUntilMs, nowMs + entry.cooldownMs),
@@ -216,7 +216,10 @@ class SqliteJournal implements Journal {
     this.#memory.leases.set(leaseKey(lease.containerId, lease.ifName), lease);
   }
 
-  /** In order and a few at a time: what one transaction saves must fit the rollback journal on a full disk. */
+  /**
+   * Erases in order and a few at a time: the pages that one transaction saves must fit the rollback journal on a full
+   * disk.
+   */
   #eraseInParts(
     ips: readonly string[],
     from: Map<string, unknown>,
@@ -232,7 +235,7 @@ class SqliteJournal implements Journal {
     }
   }
 
-  /** Runs one transaction. The memory is changed by the caller, after it: a failure leaves both as they were. */
+  /** Runs one transaction. The caller changes the memory after it, so that a failure leaves both as they were. */
   #write(space: 'may-grow' | 'in-reserve', change: (writer: TableWriter) => void): void {
     this.verify();
     try {
@@ -266,7 +269,7 @@ class SqliteJournal implements Journal {
     if (identity === undefined) return 'the file was deleted';
     if (identity.ino !== ours.ino || identity.dev !== ours.dev) return 'another file is in its place';
     if (identity.bytes < ours.bytes) return `the file was cut from ${ours.bytes} to ${identity.bytes} bytes`;
-    // Without it a crash in the middle of a transaction could not be rolled back.
+    // Without it a crash during a transaction could not be rolled back.
     const rollback = identify(rollbackPath(this.#path));
     if (rollback?.ino !== this.#connection?.rollback?.ino) return 'its rollback journal was deleted';
     return undefined;

@@ -1,4 +1,4 @@
-/** Names one attachment: one interface of one sandbox. Made by `leaseKey`. */
+/** The key of one attachment: one interface of one sandbox. Made by `leaseKey`. */
 export type LeaseKey = string;
 
 /**
@@ -13,33 +13,36 @@ export function leaseKey(containerId: string, ifName: string): LeaseKey {
 /** 4 for IPv4, 6 for IPv6. */
 export type Family = 4 | 6;
 
-/** Tells the family of a textual IP address. */
+/** Returns the family of a textual IP address. */
 export function familyOf(ip: string): Family {
   return ip.includes(':') ? 6 : 4;
 }
 
-/** An address while a Pod has it. */
+/** An address that a lease has. */
 export type LeasedAddress = {
   readonly ip: string;
   readonly family: Family;
   readonly eniId: string;
-  /** Names this assignment of the address to the ENI; another one after the address was unassigned and came back. */
+  /**
+   * Id of this assignment of the address to the ENI; it is another one after the address was unassigned and assigned
+   * again.
+   */
   readonly assignmentId: string;
 };
 
 /**
  * ```
- * pending --activateLease--> active --markReleasing--> releasing --eraseLease--> (gone, its addresses cool)
+ * pending --activateLease--> active --markReleasing--> releasing --eraseLease--> (deleted, its addresses cool)
  * pending --------------------------- markReleasing--> releasing
  * ```
- * pending: the intent is recorded, the kernel may hold all, part or nothing of it. active: wired and verified.
- * releasing: being taken down; the address is held until rules, routes and veth are gone.
+ * pending: the intent is recorded; the kernel may hold all, part or nothing of it. active: wired and verified.
+ * releasing: the teardown runs; the address has its owner until rules, routes and veth are deleted.
  */
 export type LeaseState = 'pending' | 'active' | 'releasing';
 
 /**
- * Who wires the link: we (`route-eni`; `direct-eni` gives the Pod an ENI as a whole), or another main plugin that asked us
- * for an address only (`ipam`).
+ * Who wires the link: the agent (`route-eni`; `direct-eni` gives the Pod a whole ENI), or another main plugin that
+ * requested only an address (`ipam`).
  */
 export type LeasePlugin = 'route-eni' | 'ipam' | 'direct-eni';
 
@@ -47,16 +50,16 @@ export type LeasePlugin = 'route-eni' | 'ipam' | 'direct-eni';
 export type HostVeth = {
   readonly name: string;
   readonly mac: string;
-  /** Known once the link exists; DEL acts on it and never on the name. */
+  /** Known once the link exists; DEL uses it and never the name. */
   readonly ifindex?: number;
 };
 
-/** The interface of an ENI that a Pod has as a whole: all that is needed to bring it back, whatever the supply says by then. */
+/** The interface of a whole ENI in a Pod: all that is needed to bring it back, whatever the supply then lists. */
 export type LeasedNic = {
   readonly mac: string;
   /** Its name in the host's namespace. */
   readonly hostName: string;
-  /** What the cloud gave it, bytes. */
+  /** MTU of the interface before the Pod got it, bytes. */
   readonly mtu: number;
   readonly primary: readonly {
     readonly ip: string;
@@ -65,18 +68,18 @@ export type LeasedNic = {
     /** 'addr/len' */
     readonly subnetCidr: string;
   }[];
-  /** MAC of the Pod's end of the link beside it. */
+  /** MAC of the Pod's end of the veth pair beside it. */
   readonly sideMac: string;
 };
 
-/** What one sandbox interface holds on this node. Keyed by `leaseKey(containerId, ifName)`. */
+/** What one interface of a sandbox has on this node. Keyed by `leaseKey(containerId, ifName)`. */
 export type Lease = {
   readonly containerId: string;
   readonly ifName: string;
   /** CNI network name. */
   readonly network: string;
   readonly plugin: LeasePlugin;
-  /** As the runtime named it (CNI_NETNS). */
+  /** Path as the runtime named it (CNI_NETNS). */
   readonly netns: string;
   /** Empty when the runtime is not Kubernetes; so are the next two. */
   readonly podNamespace: string;
@@ -88,10 +91,13 @@ export type Lease = {
   readonly state: LeaseState;
   readonly hostVeth?: HostVeth;
   readonly podMac?: string;
-  /** Of plugin `direct-eni`, and of no other. */
+  /** Present for plugin `direct-eni`, and for no other. */
   readonly nic?: LeasedNic;
   /** Bytes. */
   readonly mtu: number;
-  /** When its ADD came in, since boot: the wall clock may be set back, and then nothing would seem older than it. */
+  /**
+   * When its ADD was received, milliseconds since boot: the wall clock may be set back, and then a later DEL would seem
+   * older than the lease.
+   */
   readonly createdAtMs: number;
 };

@@ -19,7 +19,7 @@ import type { Family } from './lease.ts';
 import { NODE_RECORD_FILE, type NodeRecord } from './node-record.ts';
 
 /**
- * Writes the record into the state folder, mode 0600, so that a reader sees the old one or the new.
+ * Writes the record into the state folder, mode 0600; a reader gets the whole old record or the whole new one.
  * @throws the file system's own error.
  */
 export function writeNodeRecord(dir: string, record: NodeRecord): void {
@@ -82,7 +82,7 @@ const decodeEni = record(
   'ignore',
 );
 
-/** Fields that it does not know are of a newer agent. */
+/** Decodes a record; unknown fields are of a newer agent and are ignored. */
 const decodeNodeRecord: Decoder<NodeRecord> = record(
   {
     bootId: required(text()),

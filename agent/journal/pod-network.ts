@@ -4,7 +4,7 @@ import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
 import type { EniRecord } from './journal-content.ts';
 import type { Lease, LeasedNic } from './lease.ts';
 
-/** Describes a lease as the data plane sees it; `record` is what was decided for the lease's ENI. Pure. */
+/** Describes a lease for the data plane; `record` is the record of the lease's ENI. */
 export function podNetworkOf(lease: Lease, record: Pick<EniRecord, 'table'>): PodNetwork {
   const { containerId, ifName, plugin, mtu } = lease;
   return {
@@ -19,7 +19,7 @@ export function podNetworkOf(lease: Lease, record: Pick<EniRecord, 'table'>): Po
   };
 }
 
-/** Describes a lease of a whole ENI as the data plane sees it; undefined when it names no interface. Pure. */
+/** Describes a lease of a whole ENI for the data plane; undefined when it names no interface. */
 export function directPodNetworkOf(lease: Lease): PodNetwork | undefined {
   const { nic, ifName } = lease;
   if (nic === undefined) return undefined;

@@ -6,18 +6,21 @@ import { JournalError } from './journal-error.ts';
 import { findDamage, openDatabase, rollbackPath } from './journal-file.ts';
 import { contentOf, readTables } from './journal-tables.ts';
 
-/** A writer that changes the file in each of so many looks is not there: one transaction takes 0.05 ms, a look 1 ms. */
+/**
+ * Maximum number of reads. One transaction takes 0.05 ms, a read 1 ms: no writer changes the file during each of them.
+ */
 const LOOKS = 50;
 
 /**
  * Reads a journal that an agent may have open, without disturbing it: for tools and checks, read only. Takes a copy of
- * the file and its rollback journal that did not change between two looks; half a transaction in it is rolled back there.
+ * the file and its rollback journal that did not change between two reads; an unfinished transaction is rolled back in
+ * it.
  *
- * `needsAdoption`: the file was made anew and no agent has looked for Pods that live yet, so what it lacks is no proof.
+ * `needsAdoption`: the file is new and no agent has looked for running Pods yet, so a missing lease proves nothing.
  *
- * @param folders where the copy may lie, the first that can be written: a container with a read-only root has no other place
- * than its shared memory.
- * @throws JournalError JOURNAL_BROKEN when there is no journal, or a damaged one, or no room for the copy.
+ * @param folders Folders for the copy, of which the first writable one is used: a container with a read-only root can
+ * only write to its shared memory.
+ * @throws JournalError JOURNAL_BROKEN when there is no journal, or a damaged one, or no space for the copy.
  */
 export function readJournal(
   path: string,
@@ -63,13 +66,16 @@ function lookTwice(path: string): Look {
   throw new Error('it changes all the time');
 }
 
-/** The rollback journal first: a transaction writes there before it touches the file. */
+/** Reads the rollback journal first, because a transaction writes to it before it changes the file. */
 function look(path: string): Look {
   const rollback = readRollback(rollbackPath(path));
   return { rollback, file: readFileSync(path) };
 }
 
-/** Without the file there is nothing to roll back, as SQLite sees it: a copy of a journal at rest may come alone. */
+/**
+ * Reads the rollback journal; without the file there is nothing to roll back, as in SQLite: a copy of an idle journal
+ * may come alone.
+ */
 function readRollback(path: string): Buffer {
   try {
     return readFileSync(path);

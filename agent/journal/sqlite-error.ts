@@ -1,4 +1,4 @@
-// Result codes of SQLite: the low byte is the kind, the rest says more. https://sqlite.org/rescode.html
+// Result codes of SQLite: the low byte is the primary code, the rest gives details. https://sqlite.org/rescode.html
 const SQLITE_BUSY = 5;
 const SQLITE_READONLY = 8;
 const SQLITE_IOERR = 10;
@@ -9,7 +9,7 @@ const SQLITE_NOTADB = 26;
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
 const SQLITE_CONSTRAINT_UNIQUE = 2067;
 
-/** Tells whether there was no space, by SQLite or by the file system. */
+/** Tells whether there was no space, as SQLite or the file system reports it. */
 export function isFull(error: unknown): boolean {
   return kindOf(error) === SQLITE_FULL || codeOf(error) === 'ENOSPC' || codeOf(error) === 'EDQUOT';
 }
@@ -19,19 +19,22 @@ export function isLocked(error: unknown): boolean {
   return kindOf(error) === SQLITE_BUSY;
 }
 
-/** Tells whether the file is not what we wrote, or cannot be reached any more. */
+/** Tells whether the file is damaged, or cannot be reached any more. */
 export function isDamage(error: unknown): boolean {
   const kind = kindOf(error);
   const kinds = [SQLITE_READONLY, SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_CANTOPEN, SQLITE_NOTADB];
   return kind !== undefined && kinds.includes(kind);
 }
 
-/** Tells whether an address has an owner already: the only primary key that is inserted plainly. */
+/**
+ * Tells whether an address has an owner already: only `lease_address` has a primary key that is inserted without
+ * upsert.
+ */
 export function isAddressTaken(error: unknown): boolean {
   return resultOf(error) === SQLITE_CONSTRAINT_PRIMARYKEY;
 }
 
-/** Tells whether a table or slot is another ENI's: the only unique columns. */
+/** Tells whether a table or slot belongs to another ENI: these are the only unique columns. */
 export function isEniConflict(error: unknown): boolean {
   return resultOf(error) === SQLITE_CONSTRAINT_UNIQUE;
 }

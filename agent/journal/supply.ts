@@ -1,28 +1,37 @@
 import type { Family, LeaseKey } from './lease.ts';
 
-/** What the cloud has given this node, as the pool and the data plane use it: one frozen value per change. */
+/** What the cloud has assigned to this node, as the pool and the data plane use it: one frozen value per change. */
 export type Supply = {
   readonly nodeName: string;
-  /** Only grows; a lower one than seen before is an old story and is not believed. 0 when the source has none. */
+  /**
+   * Only grows. A supply with a lower epoch than one seen before is outdated and not put in force. 0 when the source
+   * has none.
+   */
   readonly epoch: number;
   readonly enis: readonly SupplyEni[];
   readonly warm: WarmTargets;
-  /** Most Pod addresses that the node can have now, as far as its subnets give them; absent when they do not limit it. */
+  /**
+   * Maximum number of Pod addresses that the node can have now, as its subnets allow; absent when they do not limit it.
+   */
   readonly allocatable?: number;
-  /** Most public addresses that its Pods can have; absent while nobody says. */
+  /** Maximum number of public addresses of its Pods; absent while not known. */
   readonly maxEips?: number;
   /** ENIs that Pods get as a whole; absent on a node that has none and may have none. */
   readonly direct?: DirectSupply;
-  /** Pods of the node may keep their addresses; absent: they may not, or nobody says. */
+  /** Pods of the node may have static IPs; absent: they may not, or it is not known. */
   readonly isStaticIpEnabled?: true;
-  /** Kept addresses that went elsewhere while a sandbox here still has them; absent when there is none. */
+  /**
+   * Static addresses that were moved to another node while a sandbox here still has them; absent when there is none.
+   */
   readonly takenOver?: readonly TakenOver[];
 };
 
-/** A kept address that the cloud routes elsewhere by now, and the attachment on this node that still has it. */
+/**
+ * A static address that the cloud already routes to another node, and the attachment on this node that still has it.
+ */
 export type TakenOver = { readonly ip: string; readonly leaseKey: LeaseKey };
 
-/** Whose an address is, beyond the life of one Pod. */
+/** A claim mark: names the Pods of one name that have a static address or ENI, beyond the life of one Pod. */
 export type ClaimMark = {
   readonly namespace: string;
   readonly name: string;
@@ -35,17 +44,17 @@ export type SupplyEni = {
   readonly eniId: string;
   /** Lower case, with colons. */
   readonly mac: string;
-  /** Its own address per family: not for Pods. */
+  /** Its own address per family; not for Pods. */
   readonly primary: readonly EniPrimaryAddress[];
   readonly deviceIndex?: number;
-  /** False while the cloud is still attaching it, or detaches it: its addresses serve nobody new. */
+  /** False while the cloud attaches or detaches it: its addresses serve no new Pod. */
   readonly attached: boolean;
-  /** True when ipamd wants it empty: leases stay, nothing new is given. */
+  /** True when ipamd empties it: leases stay, new ones are not made. */
   readonly draining: boolean;
   readonly addresses: readonly SupplyAddress[];
 };
 
-/** The ENI's own address in one family, with where its packets go. */
+/** The ENI's own address in one family, with its gateway and subnet. */
 export type EniPrimaryAddress = {
   readonly ip: string;
   readonly family: Family;
@@ -54,26 +63,26 @@ export type EniPrimaryAddress = {
   readonly subnetCidr: string;
 };
 
-/** What the cloud has given this node of ENIs that Pods get as a whole. */
+/** The ENIs of this node that Pods get as a whole, and how many it should have. */
 export type DirectSupply = {
   readonly enis: readonly DirectSupplyEni[];
   readonly warm: DirectWarmTargets;
 };
 
-/** One such ENI. */
+/** One whole ENI. */
 export type DirectSupplyEni = {
   readonly eniId: string;
   /** Lower case, with colons. */
   readonly mac: string;
-  /** Its own address per family: the Pod's. */
+  /** Its own address per family; the Pod that has the ENI uses it. */
   readonly primary: readonly EniPrimaryAddress[];
-  /** Names this attachment; another one after the ENI was detached and came back. */
+  /** Id of this attachment; it is another one after the ENI was detached and attached again. */
   readonly assignmentId: string;
-  /** Only an attached one serves. */
+  /** Only an attached ENI serves. */
   readonly state: 'attaching' | 'attached' | 'detaching';
-  /** True when ipamd wants it back as soon as it is nobody's. */
+  /** True when ipamd takes it back as soon as no Pod has it. */
   readonly draining: boolean;
-  /** Kept, or prepared, for the Pods of one name: none of the pool's. */
+  /** Present on a static ENI, or one that ipamd prepared for the Pods of one name; it does not belong to the pool. */
   readonly claim?: ClaimMark;
 };
 
@@ -82,7 +91,7 @@ export type DirectWarmTargets = {
   readonly min: number;
   readonly max: number;
   readonly limit?: number;
-  /** Places of the limit that ENIs of claims are about to have: none of the pool's. */
+  /** Part of the limit for ENIs with a claim that are not here yet; not available to the pool. */
   readonly awaited?: number;
 };
 
@@ -91,11 +100,11 @@ export type SupplyAddress = {
   readonly ip: string;
   readonly family: Family;
   readonly assignmentId: string;
-  /** releasing: ipamd has decided to take it back. */
+  /** releasing: ipamd has decided to unassign it. */
   readonly state: 'assigned' | 'releasing';
-  /** The address of the other family that is meant to go to the same Pod. */
+  /** Its partner of the other family; both are meant for the same Pod. */
   readonly pairedIp?: string;
-  /** Kept for the Pods of one name: none of the pool's. */
+  /** Present on a static address; it does not belong to the pool. */
   readonly claim?: ClaimMark;
 };
 
@@ -103,17 +112,17 @@ export type SupplyAddress = {
 export type WarmTargets = {
   readonly min: number;
   readonly max: number;
-  /** maxRouteENI x maxIPPerENI; absent when nobody says. */
+  /** maxRouteENI x maxIPPerENI; absent when not known. */
   readonly limit?: number;
-  /** Gives back all surplus at a time; one by one when absent. */
+  /** Releases all surplus at a time; one by one when absent. */
   readonly isQuickRelease?: boolean;
-  /** Addresses in use are counted as at least so many; 0 when absent. */
+  /** At least so many addresses count as in use; 0 when absent. */
   readonly floor?: number;
-  /** How many of `limit` kept addresses have, or are about to have; 0 when absent. */
+  /** Part of `limit` that static addresses use, or will use soon; 0 when absent. */
   readonly keptPlaces?: number;
 };
 
-/** Names the Pods that an address is kept for: `namespace/name`. Pure. */
+/** Names the Pods that an address is static for: `namespace/name`. */
 export function claimKey({ namespace, name }: Pick<ClaimMark, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
 }

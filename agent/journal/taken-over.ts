@@ -3,8 +3,8 @@ import type { LeaseKey } from './lease.ts';
 import type { Supply } from './supply.ts';
 
 /**
- * Takes from a Pod what the node does not want of it any more: addresses that were taken over by the next Pod of its name,
- * elsewhere. Undefined when none is left. Pure.
+ * Removes from a Pod the addresses that the next Pod of its name has taken over on another node. Undefined when none is
+ * left.
  */
 export function withoutTakenOver(supply: Supply | undefined, key: LeaseKey, pod: PodNetwork): PodNetwork | undefined {
   const taken = new Set((supply?.takenOver ?? []).filter(({ leaseKey }) => leaseKey === key).map(({ ip }) => ip));

@@ -4,26 +4,27 @@ import type { Conntrack } from '../ports.ts';
 
 /** Options of `openConntrack`. */
 export type ConntrackOptions = {
-  /** Path of the namespace to work in; absent: the process's own. */
+  /** Path of the network namespace to work in; absent: that of the process. */
   readonly netnsPath?: string;
 };
 
 const TIMEOUT_MS = 5_000;
-/** Each is one sweep of the table: as the original's source or destination, and as the reply's. @see conntrack(8) */
+/** The fields of an entry that may hold an address; each is one sweep of the table. @see conntrack(8) */
 const SIDES = ['--orig-src', '--orig-dst', '--reply-src', '--reply-dst'] as const;
-/** A sweep ends where an entry expires under its hands; what it had not reached yet is left to the next. */
+/** A sweep stops at an entry that expires meanwhile; the next one deletes what it had not reached yet. */
 const MAX_SWEEPS = 5;
 const LOST_ENTRY = "such conntrack doesn't exist";
 
 /**
- * Flushes by the `conntrack` tool. Where it is missing the flush is skipped, with a warning: an address that is reused
- * early may then meet packets of its last owner's connections, which is what happens without any flush.
+ * Deletes connection tracking entries with the `conntrack` tool. Where it is missing a warning is logged and nothing is
+ * deleted: an address that is reused early may then receive packets of its last owner's connections, as without any
+ * flush.
  */
 export function openConntrack(log: Logger, { netnsPath }: ConntrackOptions = {}): Conntrack {
   const enter = netnsPath === undefined ? [] : ['nsenter', `--net=${netnsPath}`];
   const flush = async (ips: readonly string[], failed: (left: { ip: string; side: string; fault: string }) => void) => {
     for (const ip of ips) {
-      // One after the other: an entry is on two sides, and a sweep ends at one that another has just deleted.
+      // One after the other: an entry matches two of them, and a sweep stops at an entry that another has just deleted.
       for (const side of SIDES) {
         const fault = await remove([...enter, 'conntrack', '-D', '-f', ip.includes(':') ? 'ipv6' : 'ipv4', side, ip]);
         if (fault !== undefined) failed({ ip, side, fault });
@@ -39,7 +40,7 @@ export function openConntrack(log: Logger, { netnsPath }: ConntrackOptions = {})
   };
 }
 
-/** Returns what went wrong. */
+/** Deletes the entries; returns what went wrong. */
 async function remove(command: readonly string[]): Promise<string | undefined> {
   let fault: string | undefined;
   for (let sweep = 0; sweep < MAX_SWEEPS; sweep++) {
@@ -51,7 +52,7 @@ async function remove(command: readonly string[]): Promise<string | undefined> {
 
 async function run([file = '', ...args]: readonly string[]): Promise<string | undefined> {
   const over = Promise.withResolvers<string | undefined>();
-  // It prints every entry that it deletes, and a Pod may have had a hundred thousand: nobody reads them.
+  // The tool prints every entry that it deletes, and a Pod may have had a hundred thousand: its output is dropped.
   const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'], timeout: TIMEOUT_MS });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -59,7 +60,7 @@ async function run([file = '', ...args]: readonly string[]): Promise<string | un
   });
   child.once('error', (error) => over.resolve(error.message));
   child.once('close', (code, signal) => {
-    // "0 flow entries have been deleted" is exit code 1 as well, and all we want.
+    // "0 flow entries have been deleted" has exit code 1 as well, and is success.
     const isDone = code === 0 || (code === 1 && said.includes(' 0 flow entries'));
     over.resolve(isDone ? undefined : `${said.trim() || 'it said nothing'} (${signal ?? `exit code ${code}`})`);
   });

@@ -4,16 +4,16 @@ import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { boolean, decodeOrThrow, integer, list, optional, record, required, text } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 
-/** File of the state folder: it must not outlive a reboot, after which the kernel's settings are its own again. */
+/** Name of the file in the state folder: it must not outlive a reboot, which resets the kernel's settings. */
 export const FOUND_STATE_FILE = 'found.json';
 
-/** A kernel setting that we changed. */
+/** A kernel setting that we changed: its value before, and the value that we set. */
 export type FoundSysctl = { readonly path: readonly string[]; readonly found: string; readonly set: string };
 
-/** What of a link we changed. */
+/** The settings of a link that we may change. */
 export type LinkSettings = { readonly up?: boolean; readonly mtu?: number };
 
-/** A link that we changed. */
+/** A link that we changed: its settings before, and those that we set. */
 export type FoundLink = {
   readonly ifindex: number;
   readonly ifname: string;
@@ -21,20 +21,22 @@ export type FoundLink = {
   readonly set: LinkSettings;
 };
 
-/** What settings of the node were before the first agent of this boot changed them, so that they can be given back. */
+/** The settings of the node before the first agent of this boot changed them, so that they can be restored. */
 export type FoundState = {
   readonly bootId: string;
   readonly sysctls: readonly FoundSysctl[];
   readonly links: readonly FoundLink[];
 };
 
-/** Remembers what operations found. */
+/** Records settings that operations replace. */
 export type FoundStateKeeper = {
-  /** Records, before it is done, what an operation will replace; only the first finding counts. Never throws. */
+  /**
+   * Records, before it is done, what an operation will replace. Only the first value of a setting counts. Never throws.
+   */
   note(operation: Operation): void;
 };
 
-/** Host sides of Pods end with them: nobody wants their settings back. */
+/** Names of host veths: they are deleted with their Pods, so their settings need not be restored. */
 const HOST_VETH = /^eni[0-9a-f]{11}$/;
 
 const settings = record({ up: optional(boolean), mtu: optional(integer(0, 0xffff_ffff)) }, 'ignore');
@@ -61,7 +63,7 @@ const decoder = record(
   'ignore',
 );
 
-/** Opens the file, which is made with the first finding. One of another boot, or a damaged one, begins anew. */
+/** Opens the file; the first recorded setting creates it. One of another boot, or a damaged one, is replaced. */
 export function openFoundState(path: string, bootId: string, log: Logger): FoundStateKeeper {
   let known = readFoundState(path, bootId);
   return {
@@ -78,7 +80,7 @@ export function openFoundState(path: string, bootId: string, log: Logger): Found
   };
 }
 
-/** Reads the file; one that is missing, damaged or of another boot says nothing. */
+/** Reads the file; one that is missing, damaged or of another boot counts as empty. */
 export function readFoundState(path: string, bootId: string): FoundState {
   const nothing: FoundState = { bootId, sysctls: [], links: [] };
   try {
@@ -89,7 +91,7 @@ export function readFoundState(path: string, bootId: string): FoundState {
   }
 }
 
-/** Returns `state` itself when the operation adds nothing. */
+/** Adds an operation to a state; returns `state` itself when it adds nothing. */
 function withOperation(state: FoundState, operation: Operation): FoundState {
   if (operation.kind === 'set-sysctl') {
     const { path } = operation.key;

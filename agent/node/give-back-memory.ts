@@ -7,7 +7,8 @@ export type Mapping = { readonly address: number; readonly bytes: number };
 const MADV_DONTNEED = 4;
 
 /**
- * Gives back memory that is not in use: free memory of malloc, and see `dropStartPages`. Takes a few milliseconds.
+ * Returns unused memory to the kernel: free memory of malloc, and the pages of `dropStartPages`. Takes a few
+ * milliseconds.
  * @throws LibcError, and what reading /proc throws
  */
 export function giveBackMemory(): void {
@@ -16,10 +17,11 @@ export function giveBackMemory(): void {
 }
 
 /**
- * Lets go of the pages of our own executable that starting touched: 50 to 70 MiB of Node's code and tables, of which a
+ * Drops the pages of our own executable that the start has touched: 50 to 70 MiB of Node's code and tables, of which a
  * running agent uses a third. The kernel keeps them in its page cache and maps those that are used again, some hundred
  * faults of a few microseconds. Safe at any moment, from any thread, and idempotent: see `cleanMappings`.
- * @returns how many bytes were mapped. @throws LibcError, and what reading /proc throws. @see madvise(2) MADV_DONTNEED
+ * @returns how many bytes were resident. @throws LibcError, and what reading /proc throws. @see madvise(2)
+ * MADV_DONTNEED
  */
 export function dropStartPages(): number {
   const mappings = cleanMappings(readFileSync('/proc/self/smaps', 'utf8'), readlinkSync('/proc/self/exe'));
@@ -28,9 +30,9 @@ export function dropStartPages(): number {
 }
 
 /**
- * Finds, in the text of /proc/PID/smaps, private mappings of `file` that hold nothing but what the file holds: not
- * writable, and no page of them ever written or swapped. RELRO, which is read-only now, was written by the loader and has
- * such pages; dropping one would bring back pointers that were never relocated. Pure. @see proc_pid_smaps(5)
+ * Finds, in the text of /proc/PID/smaps, private mappings of `file` that contain only what the file contains: not
+ * writable, and no page of them was ever written or swapped. RELRO is read-only now but was written by the loader, and
+ * so has such pages; dropping one would bring back pointers that were never relocated. @see proc_pid_smaps(5)
  */
 export function cleanMappings(smaps: string, file: string): readonly (Mapping & { readonly residentBytes: number })[] {
   return smaps.split(NEXT_MAPPING).flatMap((text) => {
@@ -39,7 +41,7 @@ export function cleanMappings(smaps: string, file: string): readonly (Mapping & 
     const [, from = '', to = '', path] = header;
     const field = (name: string): number =>
       Number(new RegExp(`^${name}: +(\\d+) kB$`, 'm').exec(text)?.[1] ?? Number.NaN);
-    // A kernel that does not say so leaves NaN, which is not zero either.
+    // On a kernel that lacks the field this is NaN, which is not zero either.
     if (path !== file || field('Anonymous') !== 0 || field('Swap') !== 0) return [];
     const address = Number.parseInt(from, 16);
     return [{ address, bytes: Number.parseInt(to, 16) - address, residentBytes: field('Rss') * 1024 }];
@@ -47,5 +49,5 @@ export function cleanMappings(smaps: string, file: string): readonly (Mapping & 
 }
 
 const NEXT_MAPPING = /^(?=[0-9a-f]+-[0-9a-f]+ )/m;
-/** Private, readable or executable, not writable. */
+/** Header of a mapping that is private, readable or executable, and not writable. */
 const HEADER = /^([0-9a-f]+)-([0-9a-f]+) r-[-x]p [0-9a-f]+ [0-9a-f]+:[0-9a-f]+ \d+ +(.+)$/m;

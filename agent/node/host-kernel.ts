@@ -12,8 +12,8 @@ import type { HostLink } from '../eni/locate-enis.ts';
 import { type FailedOperation, type HostKernel, isRemoval } from '../repair/reconcile.ts';
 
 /**
- * Binds the data plane's functions to the host's kernel, in the shape that reconciling asks for.
- * @param noteBefore told of each operation before it is done.
+ * Binds the data plane's functions to the host's kernel, in the shape that reconciling requires.
+ * @param noteBefore Called with each operation before it is done.
  */
 export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation) => void = () => {}): HostKernel {
   const nft = rememberNft(kernel);
@@ -37,19 +37,22 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
       try {
         return await applyEach(kernel, operations, noteBefore, onDone);
       } finally {
-        // The kernel's notification would say so too, a moment later.
+        // The kernel's notification would cause this too, a moment later.
         if (operations.some(({ kind }) => kind === 'load-nft')) nft.forget();
       }
     },
   };
 }
 
-/** The kernel's own address, which comes and goes with the link. @see uapi/linux/rtnetlink.h */
+/** Scope of the address that the kernel adds and removes with the link. @see uapi/linux/rtnetlink.h */
 const RT_SCOPE_LINK = 253;
 
 type NftMemory = { observe(text: string): Promise<ObservedNft>; forget(): void };
 
-/** Spares the child process of a pass that a route or a rule called for: the kernel tells of every change of nftables. */
+/**
+ * Caches the nftables table, which saves the child process in a pass that a route or a rule caused: the kernel notifies
+ * every change of nftables.
+ */
 function rememberNft(kernel: Pick<Kernel, 'nft'>): NftMemory {
   let known: { readonly text: string; readonly observed: ObservedNft } | undefined;
   let forgotten = 0;
@@ -70,8 +73,8 @@ function rememberNft(kernel: Pick<Kernel, 'nft'>): NftMemory {
 }
 
 /**
- * One by one: repair keeps what it could do. A batch that takes all back on the first refusal would let one broken ENI
- * keep every other from being repaired.
+ * Applies operations one by one, so that repair keeps what succeeded. A batch that is undone at the first refusal would
+ * let one broken ENI prevent every other repair.
  */
 async function applyEach(
   kernel: Kernel,
@@ -81,7 +84,7 @@ async function applyEach(
 ): Promise<readonly FailedOperation[]> {
   const failed: FailedOperation[] = [];
   for (const operation of operations) {
-    // What goes away last was replaced by what came before it. If that failed the old one is still in use.
+    // Removals come last, after what replaces them. If that failed, the old object is still in use.
     if (failed.length > 0 && isRemoval(operation)) continue;
     noteBefore(operation);
     try {

@@ -5,19 +5,19 @@ import type { Logger } from '../../runtime/log.ts';
 import { writeNodeRecord } from '../journal/node-file.ts';
 import { NODE_RECORD_FILE, type NodeRecord } from '../journal/node-record.ts';
 
-/** Takes the plan of each pass. Never throws. */
+/** Receives the plan of each pass. Never throws. */
 export type PlannedListener = (node: NodeNetwork, enis: readonly EniNetwork[]) => void;
 
-/** What keeping the record needs beside the plan. */
+/** Dependencies of the writer besides the plan. */
 export type NodeRecordKeeperDeps = Pick<NodeRecord, 'bootId' | 'agentRelease' | 'nodeName'> & {
-  /** Folder of the journal; there before the first pass. */
+  /** Folder of the journal; it exists before the first pass. */
   readonly stateDir: string;
   readonly log: Logger;
 };
 
 /**
- * Keeps the node's record in step with the plan: writes it when it says something else than before, or is not there any
- * more. A failure is told once; the next pass tries again.
+ * Creates the writer of the node's record: it writes when the plan differs from the last one written, or the file is
+ * missing. A failure is logged once; the next pass tries again.
  */
 export function createNodeRecordKeeper({ stateDir, log, ...identity }: NodeRecordKeeperDeps): PlannedListener {
   const path = join(stateDir, NODE_RECORD_FILE);

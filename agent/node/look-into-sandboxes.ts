@@ -8,19 +8,19 @@ import { resolveHostPath } from '../../runtime/host-path.ts';
 import type { PeerEvidence, VethEvidence } from '../adopt/kernel-evidence.ts';
 import { type LeaseKey, leaseKey } from '../journal/lease.ts';
 
-/** Where runtimes and `ip netns` keep names of namespaces. */
+/** Folder in which runtimes and `ip netns` name namespaces. */
 const NETNS_FOLDER = '/run/netns';
 
-/** What looking into sandboxes needs. */
+/** Dependencies of reading the Pod ends. */
 export type LookDeps = {
   readonly hostRoot: string;
   readonly openRtnetlinkIn: (netns: Netns) => Rtnetlink;
 };
 
 /**
- * Looks into network namespaces for the Pod ends of host veths: into the one that the runtime named for a container, and
- * for the others into all of `/run/netns`. Reads only.
- * @param named namespace paths by container id.
+ * Reads the Pod ends of host veths inside network namespaces: in the one that the runtime named for a container, and
+ * for the others in all of `/run/netns`. Changes nothing.
+ * @param named Namespace paths by container id.
  */
 export function lookIntoSandboxes(
   deps: LookDeps,
@@ -62,12 +62,12 @@ function peersIn(
       return [[leaseKey(veth.containerId, veth.ifName), { netns: path, podMac: link.address ?? '', ips }] as const];
     });
   } catch {
-    // A namespace may die while we look; what cannot be read is no evidence.
+    // A namespace may be deleted meanwhile; what cannot be read is no evidence.
     return [];
   }
 }
 
-/** The interface of a whole ENI says itself whose it is. */
+/** Finds the interface of a whole ENI, whose alias names the attachment. */
 function directPeerIn(
   rtnetlink: Rtnetlink,
   path: string,
@@ -94,8 +94,9 @@ function globalIpsOf(rtnetlink: Rtnetlink, ifindex: number): readonly string[] {
 const RT_SCOPE_UNIVERSE = 0;
 
 /**
- * Interface indexes count from one in each namespace, so an equal number proves nothing: the other end may be in quite
- * another host's namespace. The gateway's permanent neighbour holds the host end's random MAC.
+ * Tells whether a link's peer is the host end with this MAC. Interface indexes count from one in each namespace, so an
+ * equal number proves nothing: the peer may be in yet another namespace. But the Pod's permanent neighbour entry of the
+ * gateway has the host end's random MAC.
  */
 function knowsGateway(rtnetlink: Rtnetlink, ifindex: number, hostMac: string): boolean {
   return rtnetlink.neigh.list({ ifindex }).some(({ lladdr }) => lladdr === hostMac);

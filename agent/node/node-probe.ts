@@ -13,8 +13,9 @@ const PROBE_ATTEMPTS = 3;
 const PROBE_PAUSE_MS = 500;
 
 /**
- * Tells whether nftables can be used: the tool is there and the kernel answers it. A refusal may be of this moment (no
- * memory, a table that changes), and the answer decides on the node's rules until the next start: it is asked again.
+ * Tells whether nftables can be used: the tool exists and the kernel accepts its requests. A refusal may be temporary
+ * (no memory, a table that changes), and the result decides the node's rules until the next start: so it is tried
+ * again.
  */
 export async function probeNftables(nft: Pick<Nft, 'read'>, clock: Pick<Clock, 'sleep'>): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
@@ -29,7 +30,9 @@ export async function probeNftables(nft: Pick<Nft, 'read'>, clock: Pick<Clock, '
   }
 }
 
-/** Finds CNI configurations that chain cilium-cni. What cannot be read has none: a missing folder, a dangling link. */
+/**
+ * Finds CNI configurations that chain cilium-cni. One that cannot be read has none: a missing folder, a dangling link.
+ */
 export function findCiliumConflists(cniConfDir: string): readonly string[] {
   return unlessUnreadable([], () => readdirSync(cniConfDir))
     .filter((name) => /\.(conf|conflist|json)$/.test(name))
@@ -41,12 +44,12 @@ function unlessUnreadable<T>(otherwise: T, read: () => T): T {
   try {
     return read();
   } catch {
-    // One file that somebody left half-made must not hide the others.
+    // One half-written file must not hide the others.
     return otherwise;
   }
 }
 
-/** Reads what the primary interface is found by. */
+/** Reads the input of finding the primary interface. */
 export function readHostView(rtnetlink: Rtnetlink): HostView {
   return {
     links: rtnetlink.link.list(),
@@ -55,7 +58,7 @@ export function readHostView(rtnetlink: Rtnetlink): HostView {
   };
 }
 
-/** Reads what an earlier agent may have left. */
+/** Dumps the kinds of objects that an earlier agent may have left. */
 export function readHostDump(rtnetlink: Rtnetlink): HostDump {
   return {
     links: rtnetlink.link.list(),

@@ -20,18 +20,18 @@ import { CniFailureError } from '../cni-failure.ts';
 import type { PodWiring, Sandboxes, WiredLink } from '../ports.ts';
 import { renderDirectWiring, renderUnwiring, renderWiring } from './render-wiring.ts';
 
-/** What wiring a Pod needs of the node. */
+/** Dependencies of wiring a Pod. */
 export type PodWiringDeps = {
   readonly kernel: Kernel;
-  /** The node as it is now, in the rule mode in force; undefined while it has no primary interface. */
+  /** The node as planned now, in the rule mode in force; undefined while it has no primary interface. */
   readonly nodeNetwork: () => NodeNetwork | undefined;
   readonly enis: () => readonly EniNetwork[];
   readonly sandboxes: Pick<Sandboxes, 'find'>;
-  /** Told of an ENI's interface that a Pod has no longer: it lies in the host's namespace, or was not found. */
+  /** Called when a Pod has no longer an ENI's interface: it is in the host's namespace, or was not found. */
   readonly nicReturned?: (mac: string, outcome: 'back' | 'missing') => void;
-  /** Told of every change as the lines that do it by hand. */
+  /** Gets every change as the command lines that a person would type. */
   readonly log: Logger;
-  /** Told of every change too; renders nothing until asked. */
+  /** Gets every change too; the lines are rendered only when someone reads them. */
   readonly changed?: (key: PodNetwork['key'], render: () => readonly string[]) => void;
 };
 
@@ -75,7 +75,7 @@ export function openPodWiring({
       return wired;
     },
     unwire: async (pod, netnsPath) => {
-      // What must go does not depend on the primary interface, and a DEL must not wait for one.
+      // What has to be removed does not depend on the primary interface, and a DEL must not wait for one.
       const network = nodeNetwork() ?? ANY_NODE;
       const { hadLink, finished, nic } = unwire(kernel, network, pod, () => sandboxes.find(netnsPath));
       await finished;
@@ -97,7 +97,10 @@ export function openPodWiring({
   };
 }
 
-/** The kernel acknowledged each write; this asks what came of them, by a lookup as a packet would make it. */
+/**
+ * Checks the result of wiring. The kernel acknowledged each write; this reads what they led to, with a route lookup as
+ * a packet would make it.
+ */
 function verify(rtnetlink: Rtnetlink, pod: PodNetwork): readonly string[] {
   const { ifindex, name } = pod.hostVeth;
   const link = ifindex === undefined ? undefined : rtnetlink.link.get({ ifindex });
@@ -111,7 +114,7 @@ function verify(rtnetlink: Rtnetlink, pod: PodNetwork): readonly string[] {
   ];
 }
 
-/** What the Pod's packets need and other Pods need as well: the node's rules, and its ENI. */
+/** Compares what the Pod's packets need and other Pods share: the node's rules, and its ENI. */
 function sharedDifferences(
   kernel: Kernel,
   node: NodeNetwork,
@@ -128,7 +131,7 @@ type Wired = { readonly wired: WiredLink | undefined; readonly render: () => rea
 function wire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, netns: Netns | undefined): Wired {
   const fallbackName = hostVethFallbackName(pod.key);
   if (netns === undefined) {
-    // Only rules: the namespace is not entered, whichever it is.
+    // Only rules are written: the Pod's namespace is not entered.
     using own = openOwnNetns();
     wirePod(kernel, own, { node, pod, fallbackName });
     return { wired: undefined, render: () => renderWiring(node, pod, undefined) };

@@ -5,12 +5,12 @@ import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../cni-failure.ts';
 import type { Sandboxes } from '../ports.ts';
 
-/** The agent's own namespace is the host's: it runs in the host network. */
+/** The agent's own namespace is the host's, because it runs in the host network. */
 const HOST_NETNS = '/proc/self/ns/net';
 
 /**
- * Opens the runtime's namespaces, which the agent sees below `hostRoot` (`/proc/1/root` in a container that shares the
- * host's PID namespace).
+ * Opens the runtime's namespaces, whose paths lie below `hostRoot` for the agent (`/proc/1/root` in a container that
+ * shares the host's PID namespace).
  */
 export function openSandboxes(hostRoot: string): Sandboxes {
   const open = (path: string): Netns => {
@@ -25,12 +25,12 @@ export function openSandboxes(hostRoot: string): Sandboxes {
     }
     return netns;
   };
-  // Without a path nothing can be said of it.
+  // Without a path it is not known whether the netns exists.
   const isGone = (path: string): boolean => path !== '' && !isNetns(hostRoot, path);
   const find = (path: string): Netns | undefined => {
     if (path === '' || isGone(path)) return undefined;
     const netns = openOrRefuse(hostRoot, path);
-    // The path of a process that is gone may be another process's by now.
+    // The path of a process that ended may belong to another process by now.
     if (!isHost(netns)) return netns;
     netns.close();
     return undefined;
@@ -63,7 +63,7 @@ function isNetns(hostRoot: string, path: string): boolean {
     openNetns(resolveHostPath(hostRoot, path)).close();
     return true;
   } catch (error) {
-    // Anything but a clear "no" (EACCES, EMFILE) leaves it undecided, and so not gone.
+    // Any error but a clear "no" (EACCES, EMFILE) proves nothing: the netns counts as existing.
     return !(error instanceof NetnsError && (error.code === 'ENOENT' || error.code === 'NOT_A_NETNS'));
   }
 }

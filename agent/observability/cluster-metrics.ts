@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-/** What the agent counts of its part in the cluster. */
+/** Metrics of the agent's part in the cluster. */
 export type ClusterMetrics = {
   published(outcome: 'changed' | 'unchanged' | 'failed'): void;
   offers(count: number): void;

@@ -1,9 +1,12 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-/** What became of telling kubelet where our devices are: `silent` took the registration and never asked for them; `unserved`: our own socket cannot be made. */
+/**
+ * The result of a registration with kubelet. `silent`: kubelet accepted it and never asked for the devices; `unserved`:
+ * our own socket cannot be created.
+ */
 export type RegistrationOutcome = 'registered' | 'refused' | 'unreachable' | 'silent' | 'unserved';
 
-/** What the agent counts of its device plugin. */
+/** Metrics of the device plugin. */
 export type DevicePluginMetrics = {
   deviceRegistration(outcome: RegistrationOutcome): void;
   devices(resource: string, healthy: number, unhealthy: number): void;

@@ -2,13 +2,16 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { type ClusterMetrics, createClusterMetrics } from './cluster-metrics.ts';
 import { createDevicePluginMetrics, type DevicePluginMetrics } from './device-plugin-metrics.ts';
 
-/** Phases of an ADD, as the histogram labels them: waiting in line, getting an address, recording it, wiring, looking at the result. */
+/**
+ * Phases of an ADD, as the histogram labels them: waiting for the attachment's lock, getting an address, recording the
+ * lease, wiring, verifying the result.
+ */
 export type AddPhase = 'queue' | 'allocate' | 'record' | 'netlink' | 'verify';
 
-/** One pool gauge: how many addresses of an ENI are in a state. */
+/** One value of the pool gauge: how many addresses of an ENI are in a state. */
 export type PoolSample = { readonly eniId: string; readonly state: string; readonly addressCount: number };
 
-/** What the agent counts. Domain verbs only, so that no use case knows Prometheus. */
+/** All metrics of the agent. The methods are domain verbs, so that no use case depends on Prometheus. */
 export type Metrics = ClusterMetrics &
   DevicePluginMetrics & {
     addPhase(phase: AddPhase, durationMs: number): void;
@@ -33,11 +36,11 @@ export type Metrics = ClusterMetrics &
     migrated(): void;
   };
 
-/** The agent's metrics and the text that a scrape gets. */
+/** The agent's metrics and the text that a scrape returns. */
 export type MetricsRegistry = Metrics & {
   render(): Promise<string>;
   readonly contentType: string;
-  /** For whoever describes the metrics. */
+  /** The registry itself, for the generated docs and for reading single values. */
   readonly registry: Registry;
 };
 

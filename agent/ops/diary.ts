@@ -3,52 +3,55 @@ import type { CniFailure } from '../cni-failure.ts';
 import type { Lease, LeaseKey } from '../journal/lease.ts';
 
 /**
- * Takes down what the agent does, for those who ask later (flight recorder) and those who watch. Cheap: what is told is
- * rendered only when somebody reads it. No method throws.
+ * Log of the agent's operations, for those who read them later (flight recorder) and those who watch. Cheap: an entry
+ * is rendered only when it is read. No method throws.
  */
 export type Diary = {
-  /** Begins an operation of an attachment, in its turn: until its end all that is told of the key belongs to it. */
+  /**
+   * Begins an operation of an attachment; the caller holds the attachment's lock. Until its end all calls for the key
+   * belong to it.
+   */
   begin(key: LeaseKey, operation: OperationStart): void;
-  /** Tells what was decided, before it is done. */
+  /** Records the lease that was decided, before it is carried out. */
   decided(key: LeaseKey, lease: Lease): void;
-  /** Ends a step of the operation that is under way, if one is. */
+  /** Ends a step of the running operation, if there is one. */
   step(key: LeaseKey, name: string): void;
-  /** Tells what was done to the kernel in it, as lines that a person would type. */
+  /** Records changes of the kernel by the operation, as command lines that a person would type. */
   kernelChanged(key: LeaseKey, render: () => readonly string[]): void;
   /** Ends the operation. */
   end(key: LeaseKey, outcome: OperationOutcome): void;
-  /** Tells of a repair pass that changed something, or could not. */
+  /** Records a repair pass that changed something, or failed to. */
   repaired(pass: RepairSign): void;
-  /** Tells of anything else; `render` is called only when somebody watches. */
+  /** Reports any other occurrence; `render` is called only when someone watches. */
   tell(kind: SignKind, render: () => Sign): void;
 };
 
-/** What is done to an attachment: by a call, or by garbage collection. */
+/** Operations on an attachment: by a call, or by garbage collection. */
 export type OperationKind = 'add' | 'del' | 'check' | 'gc';
 
-/** What else happens. */
+/** Other kinds of occurrences. */
 export type SignKind = 'supply' | 'publish' | 'conflict' | 'fight' | 'status';
 
 /** The beginning of an operation. */
 export type OperationStart = {
   readonly kind: OperationKind;
-  /** Empty where the runtime gave none. */
+  /** Empty when the runtime gave none. */
   readonly podNamespace: string;
   readonly podName: string;
-  /** When its call came in, monotonic; default now. */
+  /** When its call was received, monotonic; default now. */
   readonly startedMs?: number;
 };
 
-/** How an operation ended. */
+/** The outcome of an operation. */
 export type OperationOutcome = {
-  /** The attachment as it is then, or was before; absent when there is none. */
+  /** The attachment after the operation, or before it was ended; absent when there is none. */
   readonly lease?: Lease | undefined;
   readonly failure?: CniFailure | undefined;
-  /** What a CHECK found. */
+  /** The differences that a CHECK found. */
   readonly differences?: readonly string[];
 };
 
-/** What a repair pass did. */
+/** The result of a repair pass. */
 export type RepairSign = {
   readonly cause: string;
   readonly durationMs: number;
@@ -58,16 +61,16 @@ export type RepairSign = {
   readonly leases: Iterable<Lease>;
 };
 
-/** One thing that happened, in words. */
+/** One occurrence, as text. */
 export type Sign = {
-  /** An ENI, or nothing. */
+  /** Id of the ENI that it is about, if any. */
   readonly subject?: string;
   readonly text: string;
   readonly isFailure?: boolean;
   readonly code?: number;
 };
 
-/** Keeps nothing. */
+/** Drops everything. */
 export const NO_DIARY: Diary = {
   begin: () => {},
   decided: () => {},

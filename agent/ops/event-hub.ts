@@ -1,31 +1,31 @@
 import type { EventMessage } from './event-message.ts';
 
-/** Who is told. */
+/** A receiver of events. */
 export type Watcher = {
   /** Numbers of EVENT_KIND; empty for all. */
   readonly kinds: ReadonlySet<number>;
-  /** Takes an event; false when the next ones should wait for `ready`. */
+  /** Writes an event; returns false when the next ones should wait for `ready`. */
   write(event: EventMessage): boolean;
   /** Called once, when the hub closes. */
   end(): void;
 };
 
-/** A watcher's place in the hub. */
+/** The subscription of a watcher. */
 export type Subscription = {
-  /** Goes on with what had to wait. */
+  /** Writes the events that had to wait. */
   ready(): void;
   /** Idempotent. */
   close(): void;
 };
 
-/** Events that wait for a slow watcher. */
+/** Maximum number of events that wait for a slow watcher. */
 export const EVENTS_WAITING = 1_000;
 
 type Place = { readonly watcher: Watcher; readonly waiting: EventMessage[]; dropped: number; isReady: boolean };
 
 /**
- * Tells watchers what happens. Each has a queue of bounded length: one that is too slow loses the oldest, is told how
- * many, and keeps nobody waiting. Without watchers nothing is made.
+ * Distributes events to watchers. Each has a queue of bounded length: a watcher that is too slow loses the oldest
+ * events, gets their number, and delays no other watcher. Without watchers no event is built.
  */
 export class EventHub {
   readonly #places = new Set<Place>();
@@ -41,7 +41,7 @@ export class EventHub {
     return this.#places.size;
   }
 
-  /** Tells all who asked for `kind`; `make` is called only when there are any. */
+  /** Sends an event to all who watch `kind`; `make` is called only when there are any. */
   tell(kind: number, make: () => EventMessage): void {
     let event: EventMessage | undefined;
     for (const place of this.#places) {
@@ -57,7 +57,7 @@ export class EventHub {
     }
   }
 
-  /** Tells a watcher of what happens from now on. After `close` it is ended at once. */
+  /** Adds a watcher of all events from now on. After `close` it is ended at once. */
   watch(watcher: Watcher): Subscription {
     const place: Place = { watcher, waiting: [], dropped: 0, isReady: true };
     if (this.#isClosed) watcher.end();
@@ -71,7 +71,7 @@ export class EventHub {
     };
   }
 
-  /** Ends all watchers, and those who come later. */
+  /** Ends all watchers, and those that come later. */
   close(): void {
     this.#isClosed = true;
     for (const { watcher } of this.#places) watcher.end();
@@ -85,7 +85,7 @@ function flush(place: Place): void {
     if (event === undefined) return;
     const { dropped } = place;
     place.dropped = 0;
-    // What was lost came before the oldest that is left.
+    // The lost events came before the oldest that is left.
     place.isReady = place.watcher.write(dropped === 0 ? event : { ...event, dropped });
   }
 }

@@ -4,7 +4,7 @@ import type { OperationKind, SignKind } from './diary.ts';
 /** One event as watchers get it. */
 export type EventMessage = AgentEventInit;
 
-/** Numbers what happens as the contract does. */
+/** Numbers of the kinds of events, as in the contract. */
 export const KIND_NUMBER: Readonly<Record<OperationKind | SignKind | 'repair', number>> = {
   add: EVENT_KIND.EVENT_KIND_ADD,
   del: EVENT_KIND.EVENT_KIND_DEL,
@@ -18,7 +18,7 @@ export const KIND_NUMBER: Readonly<Record<OperationKind | SignKind | 'repair', n
   status: EVENT_KIND.EVENT_KIND_STATUS,
 };
 
-/** Numbers how it ended. */
+/** Returns the number of an outcome, as in the contract. */
 export function outcomeNumber(isFailure: boolean): number {
   return isFailure ? EVENT_OUTCOME.EVENT_OUTCOME_FAILED : EVENT_OUTCOME.EVENT_OUTCOME_OK;
 }
@@ -30,7 +30,7 @@ export function microseconds(ms: number): number {
   return Math.max(0, Math.round(ms * US_PER_MS));
 }
 
-/** Names a Pod: 'namespace/name', or its container where the runtime gave no name. */
+/** Names a Pod: 'namespace/name', or its container id when the runtime gave no name. */
 export function podSubject(pod: {
   readonly podNamespace: string;
   readonly podName: string;

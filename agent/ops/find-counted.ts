@@ -1,6 +1,6 @@
 import type { SummaryReplyInit } from '../api/ops-messages.ts';
 
-/** One metric as its registry gives it: cumulative buckets, sums and counts of a histogram are values too. */
+/** One metric in the form of its registry: a histogram's cumulative buckets, sum and count are values too. */
 export type Counted = {
   readonly name: string;
   readonly values: readonly {
@@ -15,13 +15,13 @@ type CallStats = NonNullable<SummaryReplyInit['calls']>[number];
 const REQUESTS = 'tke_eni_request_seconds';
 const US_PER_S = 1_000_000;
 
-/** Sums a metric over all its labels; 0 when there is none. Pure. */
+/** Sums a metric over all its labels; 0 when there is none. */
 export function findTotal(counted: readonly Counted[], name: string): number {
   const values = counted.find((metric) => metric.name === name)?.values ?? [];
   return values.reduce((sum, { value }) => sum + value, 0);
 }
 
-/** Finds calls by verb, with what they took: all codes together. Pure. */
+/** Computes the statistics of calls by verb, all codes together. */
 export function findCalls(counted: readonly Counted[]): readonly CallStats[] {
   const values = counted.find(({ name }) => name === REQUESTS)?.values ?? [];
   const byVerb = Map.groupBy(values, ({ labels }) => String(labels['verb']));
@@ -40,7 +40,7 @@ export function findCalls(counted: readonly Counted[]): readonly CallStats[] {
   });
 }
 
-/** Prometheus counts a call in its bucket and all above; we count it once. */
+/** Prometheus counts a call in its bucket and in all larger ones; here it is counted once. */
 function bucketsOf(values: Counted['values']): CallStats['buckets'] {
   const byBound = Map.groupBy(values, ({ labels }) => (labels['le'] === '+Inf' ? 0 : Number(labels['le'])));
   const cumulative = [...byBound]

@@ -1,7 +1,7 @@
 import type { Operation } from '../../dataplane/operation.ts';
 import type { Lease } from '../journal/lease.ts';
 
-/** Groups operations by the attachment that they are about; those of the node and its ENIs are left out. Pure. */
+/** Groups operations by the lease that they are about; operations of the node and its ENIs are left out. */
 export function findTouchedPods(
   operations: readonly Operation[],
   leases: Iterable<Lease>,
@@ -50,7 +50,10 @@ function leaseOf(
   }
 }
 
-/** Settings name a link and not its index; host links of Pods are few enough to look through. */
+/**
+ * Finds the lease by the name of its link, because settings name a link and not its index. Pods have few enough host
+ * links to search them all.
+ */
 function ofSysctl(path: readonly string[], byIfindex: ReadonlyMap<number, Lease>): Lease | undefined {
   const names = new Set(path);
   for (const lease of byIfindex.values()) if (names.has(lease.hostVeth?.name ?? '')) return lease;

@@ -2,43 +2,44 @@ import type { CniFailure } from '../cni-failure.ts';
 import type { Lease } from '../journal/lease.ts';
 import type { OperationKind } from './diary.ts';
 
-/** One operation as it is kept: references to what was there anyway, and what renders it. */
+/** One recorded operation: references to values that exist anyway, and functions that render it. */
 export type RecordedEntry = {
   readonly kind: OperationKind | 'repair';
   readonly containerId: string;
   readonly ifName: string;
-  /** When it began, wall clock. */
+  /** When it began, wall clock milliseconds. */
   readonly atMs: number;
   readonly durationMs: number;
   readonly steps: readonly RecordedStepEntry[];
   readonly lease?: Lease | undefined;
   readonly failure?: CniFailure | undefined;
   readonly differences?: readonly string[];
-  /** What called for a repair. */
+  /** The cause of a repair. */
   readonly cause?: string;
-  /** How often the same failed before it, without anything else in between. */
+  /** How often the same operation failed in the same way just before it. */
   readonly repeats?: number;
-  /** Each renders lines of what was done to the kernel. */
+  /** Each renders command lines of changes to the kernel. */
   readonly kernel: readonly (() => readonly string[])[];
 };
 
-/** How long a step took, milliseconds. */
+/** Duration of a step, milliseconds. */
 export type RecordedStepEntry = { readonly name: string; readonly ms: number };
 
-/** How much is kept. */
+/** Limits of the recorder. */
 export type RecorderLimits = {
   readonly pods: number;
   readonly operationsPerPod: number;
-  /** In all: 512 Pods of 16 each would be as much as everything else that the agent keeps. */
+  /** In total: 512 Pods with 16 each would take as much memory as everything else in the agent. */
   readonly operations: number;
 };
 
-/** Room for the ADD and the DEL of each; an operation takes about two kilobytes. */
+/** Enough for the ADD and the DEL of each; an operation takes about two kilobytes. */
 export const DEFAULT_RECORDER_LIMITS: RecorderLimits = { pods: 512, operationsPerPod: 16, operations: 1_024 };
 
 /**
- * Keeps the last operations of each Pod. What fails again and again in the same way is kept once, and counted. Of a Pod the oldest go first; when there is no room, the Pod to which nothing
- * has happened for longest loses its oldest. Memory is bounded whatever comes.
+ * Records the last operations of each Pod. A failure that repeats in the same way is stored once, with a count. A Pod
+ * loses its oldest operations first; at the total limit, the Pod without an operation for longest loses its oldest. So
+ * memory is bounded.
  */
 export class FlightRecorder {
   readonly #limits: RecorderLimits;
@@ -51,17 +52,17 @@ export class FlightRecorder {
     this.#limits = limits;
   }
 
-  /** Number of operations that are kept. */
+  /** Number of operations in the recorder. */
   get size(): number {
     return this.#count;
   }
 
-  /** Number of operations that were dropped to make room. */
+  /** Number of operations that were dropped at a limit. */
   get forgotten(): number {
     return this.#forgotten;
   }
 
-  /** Keeps one more operation of a Pod. */
+  /** Adds an operation of a Pod. */
   add(pod: string, entry: RecordedEntry): void {
     const entries = this.#pods.get(pod) ?? [];
     this.#pods.delete(pod);
@@ -77,7 +78,7 @@ export class FlightRecorder {
     while (this.#pods.size > this.#limits.pods || this.#count > this.#limits.operations) this.#dropOldest();
   }
 
-  /** What is kept, the Pod that something happened to last first; of each the oldest operation first. */
+  /** Iterates over the Pods, that with the latest operation first; of each the oldest operation first. */
   *pods(): IterableIterator<{ readonly pod: string; readonly entries: readonly RecordedEntry[] }> {
     for (const [pod, entries] of [...this.#pods].reverse()) yield { pod, entries };
   }

@@ -2,16 +2,16 @@ import type { KubeObserver } from '../../kube/kube-observer.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { KubeUse } from './summary-reply.ts';
 
-/** Counts what is asked of the API server. */
+/** Counts the requests to the API server. */
 export type KubeTally = { readonly observer: KubeObserver; use(): KubeUse };
 
 const MS_PER_S = 1_000;
-/** A turn that comes at once takes a fraction of this. */
+/** Shortest wait that counts as one, milliseconds: without a wait a request takes a fraction of this. */
 const WAITED_MS = 1;
 
 /**
- * Creates a tally of a client with these limits: calls a second in the long run, and at once after a rest. Of the calls
- * that are left it keeps an account of its own, by the same rule as the client; watches are not on it.
+ * Creates counters for a client with these limits: requests a second in the long run, and at once after a pause. It
+ * computes how many requests are left by the same rule as the client; watches do not count.
  */
 export function createKubeTally(
   limits: { readonly qps: number; readonly burst: number },
@@ -34,12 +34,12 @@ export function createKubeTally(
     observer: {
       onRequest: ({ verb, outcome }) => {
         calls++;
-        // A watch ends now and then by design, and a call that was aborted is nobody's fault.
+        // A watch ends now and then by design, and a request that was aborted is no failure.
         if (outcome !== 'ok' && outcome !== 'aborted' && verb !== 'watch') failed++;
       },
       onTurn: (waitedMs) => {
         const before = leftNow();
-        // With a call to spare when it came nobody waited for a turn: the process was busy.
+        // If a request was left when it came, it did not wait for the limit: the process was busy.
         const hadToWait = waitedMs >= WAITED_MS && before - (waitedMs * qps) / MS_PER_S < 1;
         left = Math.max(0, before - 1);
         if (!hadToWait) return;

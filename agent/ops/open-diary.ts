@@ -8,7 +8,7 @@ import { KIND_NUMBER, microseconds, outcomeNumber, podSubject } from './event-me
 import { findTouchedPods } from './find-touched-pods.ts';
 import type { FlightRecorder, RecordedEntry, RecordedStepEntry } from './flight-recorder.ts';
 
-/** Where the diary goes. */
+/** Dependencies of the operation log. */
 export type DiaryDeps = {
   readonly clock: Pick<Clock, 'nowMs' | 'monotonicMs'>;
   readonly recorder: FlightRecorder;
@@ -26,10 +26,10 @@ type UnderWay = {
   decided: Lease | undefined;
 };
 
-/** Opens a diary that the flight recorder keeps and watchers are told of. */
+/** Opens an operation log that writes to the flight recorder and to watchers. */
 export function openDiary(deps: DiaryDeps): Diary {
   const { clock, hub } = deps;
-  // One operation of a key at a time: whoever begins one holds the key's turn.
+  // At most one operation for each key, because whoever begins one holds the key's lock.
   const underWay = new Map<LeaseKey, UnderWay>();
   return {
     begin: (key, start) => void underWay.set(key, begun(key, start, clock.monotonicMs())),
@@ -85,7 +85,7 @@ function end({ clock, recorder, hub }: DiaryDeps, operation: UnderWay, outcome: 
     ...(differences === undefined ? {} : { differences }),
   };
   const pod = podSubject({ ...start, containerId });
-  // Runtimes repeat DELs of what is gone for as long as they like: nothing happened.
+  // Runtimes repeat DELs of unknown attachments as long as they like: nothing was done, so nothing is recorded.
   if (lease !== undefined || failure !== undefined) recorder.add(pod, entry);
   const number = KIND_NUMBER[start.kind];
   hub.tell(number, () => ({
@@ -98,7 +98,7 @@ function end({ clock, recorder, hub }: DiaryDeps, operation: UnderWay, outcome: 
   }));
 }
 
-/** Says in a line what came of an operation. Pure. */
+/** Describes the outcome of an operation in one line. */
 export function textOf({ lease, failure, differences = [] }: RecordedEntry): string {
   if (failure !== undefined) return failure.msg;
   if (lease === undefined) return 'nothing of it is here';

@@ -17,7 +17,7 @@ import { recorderReply } from './recorder-reply.ts';
 import { migrationReply, repairReply } from './repair-reply.ts';
 import { summaryReply } from './summary-reply.ts';
 
-/** What those who look after the node are answered from. */
+/** Dependencies of the ops service. */
 export type OpsDeps = {
   readonly config: AgentConfig;
   readonly runtime: AgentRuntime;
@@ -26,16 +26,16 @@ export type OpsDeps = {
   readonly loop: Pick<RepairLoop, 'pass' | 'alone' | 'kick'>;
   /** Undefined without a cluster. */
   readonly cluster: ClusterSide | undefined;
-  /** Monotonic. */
+  /** When the agent started, monotonic milliseconds. */
   readonly startedMs: number;
 };
 
-/** What called for a pass, in logs and metrics. */
+/** The cause of such a pass, in logs and metrics. */
 const CAUSE = 'ops';
 const RULE_MODES = ['compact', 'per-pod'] as const;
 const NO_WARM: WarmTargets = { min: 0, max: 0 };
 
-/** Binds what the ops CLI may ask for to the agent's parts. */
+/** Implements the calls of the ops CLI with the agent's components. */
 export function openOps(deps: OpsDeps): OpsUseCases {
   const { config, parts, cluster } = deps;
   const { state, useCases, recorder, hub } = parts;
@@ -74,7 +74,7 @@ async function summary({ config, runtime, parts, gate, cluster, startedMs }: Ops
   });
 }
 
-/** In the line of the agent's own passes: there is one writer. */
+/** Runs a repair pass or a preview. It waits for its place between the agent's own passes: there is one writer. */
 async function repair(
   deps: OpsDeps,
   { dryRun, ruleMode }: Parameters<OpsUseCases['repair']>[0],
@@ -87,7 +87,7 @@ async function repair(
     durationUs: microseconds(clock.monotonicMs() - startedMs),
   });
   try {
-    // Whoever asks wants everything looked at anew, as by the timer.
+    // The caller expects everything to be read anew, as by the timer.
     parts.reconcile.kernel.forgetNft();
     const found = ruleMode === '' ? await findingsOf(deps, dryRun) : await migration(deps, ruleMode, dryRun);
     if (found !== undefined) return answer(found);
@@ -110,7 +110,7 @@ async function findingsOf(deps: OpsDeps, dryRun: boolean): Promise<RepairReplyIn
   return found === undefined ? undefined : repairReply({ ...found, failed: [] });
 }
 
-/** @throws CniFailureError when it cannot be answered. */
+/** @throws CniFailureError when the request cannot be answered. */
 async function migration(
   { parts, loop }: OpsDeps,
   ruleMode: string,

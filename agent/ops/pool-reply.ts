@@ -4,16 +4,16 @@ import type { NodeState } from '../node-state.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
 import type { PoolAddress } from '../pool/pool-state.ts';
 
-/** What the answer depends on beside the agent's memory. */
+/** Inputs of the reply besides the agent's state. */
 export type PoolView = {
-  /** Since boot. */
+  /** Milliseconds since boot. */
   readonly nowMs: number;
   readonly cooldownMs: number;
   readonly warm: WarmTargets;
   readonly outside: OutsideDemand;
 };
 
-/** Says of every address who has it, and of every ENI how it is. Changes nothing. */
+/** Describes every address with its owner, and every ENI with its state. Changes nothing. */
 export function poolReply(state: NodeState, view: PoolView): PoolReplyInit {
   const addresses = [...state.pool.state.addresses.values()];
   const byEni = Map.groupBy(addresses, ({ eniId }) => eniId);
@@ -44,7 +44,7 @@ function addressMessage(state: NodeState, address: PoolAddress, nowMs: number): 
   return {
     ...{ ip, family, eniId, assignmentId },
     state: stateNumber(state, address),
-    // An ADD that is being served has its address before it has a lease.
+    // An ADD in progress has its address before it has a lease.
     ...(leaseKey === undefined ? {} : partsOf(leaseKey)),
     podNamespace: lease?.podNamespace ?? '',
     podName: lease?.podName ?? '',

@@ -3,12 +3,12 @@ import { KIND_NUMBER, microseconds, outcomeNumber } from './event-message.ts';
 import type { FlightRecorder, RecordedEntry } from './flight-recorder.ts';
 import { textOf } from './open-diary.ts';
 
-/** A client takes messages of up to 4 MiB by default. */
+/** Maximum length of a reply's texts: a client accepts messages of up to 4 MiB by default. */
 const MOST_CHARS = 3 << 20;
 
 /**
- * Says what is recorded of the Pods that `wanted` names: part of 'namespace/name', an address, or the beginning of a
- * container id; all when empty. Changes nothing.
+ * Describes the recorded operations of the Pods that `wanted` matches: part of 'namespace/name', an address, or the
+ * beginning of a container id; all Pods when empty. Changes nothing.
  */
 export function recorderReply(recorder: FlightRecorder, wanted: string): RecorderReplyInit {
   const pods: { readonly pod: string; readonly operations: readonly RecordedOperationInit[] }[] = [];
@@ -55,5 +55,5 @@ function charsOf({ operations = [], text = '', details = '' }: RecordedOperation
   return operations.reduce((sum, line) => sum + line.length, text.length + details.length + ENTRY_CHARS);
 }
 
-/** What an operation takes beside its lines, at most. */
+/** Maximum length of an operation without its lines. */
 const ENTRY_CHARS = 500;

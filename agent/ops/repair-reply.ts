@@ -3,7 +3,7 @@ import type { MigrationStep } from '../../dataplane/migration.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
 import type { RepairReplyInit } from '../api/ops-messages.ts';
 
-/** What a pass did, or would do. */
+/** The result of a pass, or of a preview. */
 export type RepairFindings = {
   readonly operations: readonly Operation[];
   readonly failed: readonly { readonly operation: Operation; readonly error: unknown }[];
@@ -11,7 +11,7 @@ export type RepairFindings = {
   readonly conflicts: readonly Conflict[];
 };
 
-/** Says it in the lines that a person would type. Pure. */
+/** Renders the result as command lines that a person would type. */
 export function repairReply({ operations, failed, held, conflicts }: RepairFindings): RepairReplyInit {
   return {
     operations: operations.map(renderOperation),
@@ -20,12 +20,12 @@ export function repairReply({ operations, failed, held, conflicts }: RepairFindi
       error: error instanceof Error ? error.message : String(error),
     })),
     held: held.map(renderOperation),
-    // A link that is gone is told as the problem of its ENI.
+    // A missing link is reported as the problem of its ENI.
     conflicts: conflicts.filter(({ kind }) => kind !== 'link').map(({ message }) => message),
   };
 }
 
-/** Says what a change of rule mode would do, stage by stage. Pure. */
+/** Describes what a change of rule mode would do, stage by stage. */
 export function migrationReply(steps: readonly MigrationStep[]): RepairReplyInit {
   const stages = steps.map(({ what, operations }) => ({ what, operations: operations.map(renderOperation) }));
   return { stages, operations: stages.flatMap(({ operations }) => operations) };

@@ -3,16 +3,16 @@ import type { CniFailure } from '../cni-failure.ts';
 import type { NodeState } from '../node-state.ts';
 import { type Counted, findCalls, findTotal } from './find-counted.ts';
 
-/** How the last repair pass went. */
+/** The result of the last repair pass. */
 export type LastPass = {
-  /** When it ended, monotonic. */
+  /** When it ended, monotonic milliseconds. */
   readonly endedMs: number;
   readonly cause: string;
-  /** Why it did not come to an end. */
+  /** The error that ended it early. */
   readonly error?: string;
 };
 
-/** What the agent asked of the API server. */
+/** The agent's use of the API server. */
 export type KubeUse = {
   readonly qps: number;
   readonly burst: number;
@@ -20,13 +20,13 @@ export type KubeUse = {
   readonly failed: number;
   readonly throttled: number;
   readonly throttledMs: number;
-  /** Calls that could be made at once now. */
+  /** Number of requests that could be sent at once now. */
   readonly tokensLeft: number;
 };
 
-/** What the answer depends on beside the agent's memory. */
+/** Inputs of the reply besides the agent's state. */
 export type SummaryView = {
-  /** Monotonic. */
+  /** Monotonic milliseconds. */
   readonly nowMs: number;
   readonly startedMs: number;
   readonly nodeName: string;
@@ -41,7 +41,7 @@ export type SummaryView = {
   readonly watchers: number;
 };
 
-/** Says how the agent is and what it has done. Changes nothing. */
+/** Describes the state of the agent and what it has done. Changes nothing. */
 export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyInit {
   const { nowMs, counted, lastPass } = view;
   const leases = Map.groupBy(state.leases.values(), (lease) => lease.state);

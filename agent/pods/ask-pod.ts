@@ -5,16 +5,16 @@ import type { PodIdentity } from '../pool/lease-kept.ts';
 import { type PodRecord, podUidOf } from './pod-record.ts';
 import type { PodView } from './pod-view.ts';
 
-/** Nobody can say, and why. */
+/** A lookup that gave no answer, and why. */
 export type UnsaidWord = { readonly why: string };
 
-/** What the API server says of a Pod. */
+/** The result of reading a Pod from the API server. */
 export type PodAnswer = { readonly pod: KubeObject } | UnsaidWord;
 
-/** An ADD has not much longer; kubelet tries again. */
+/** Timeout of the request: an ADD has not much time left, and kubelet tries again. */
 const ASK_MS = 4_000;
 
-/** Finds a Pod in memory; undefined when it is not known. One without uid is known by its name. */
+/** Finds a Pod in the cache; undefined when it is not known. Without a uid the name is enough. */
 export function findKnownPod(
   view: Pick<PodView, 'find'>,
   { namespace, name, uid }: PodIdentity,
@@ -23,7 +23,10 @@ export function findKnownPod(
   return record === undefined || (uid !== '' && record.uid !== uid) ? undefined : record;
 }
 
-/** Asks the API server for a Pod, for a few seconds, and believes no other of its name. Never rejects. */
+/**
+ * Reads a Pod from the API server, for a few seconds at most; one of that name with another uid is not accepted. Never
+ * rejects.
+ */
 export async function askForPod(
   kube: Pick<KubeClient, 'get'>,
   clock: Clock,

@@ -5,28 +5,28 @@ import { askForPod, findKnownPod, type UnsaidWord } from './ask-pod.ts';
 import { type PodRecord, podRecordOf } from './pod-record.ts';
 import type { PodView } from './pod-view.ts';
 
-/** How a Pod is joined to the VPC. */
+/** How a Pod is connected to the VPC. */
 export type NetworkWish = {
   /** Undefined: as its network configuration says. */
   readonly isDirect: boolean | undefined;
-  /** A whole ENI has to be one that is kept or prepared for it. */
+  /** A whole ENI for it must have its own claim. */
   readonly isOwn: boolean;
 };
 
-/** Says of a Pod how it is joined to the VPC. */
+/** Looks up how a Pod is connected to the VPC. */
 export type NetworkWord = {
-  /** From memory; undefined when the Pod is not known. */
+  /** From the cache; undefined when the Pod is not known. */
   known(pod: PodIdentity): NetworkWish | undefined;
-  /** Asks the API server, for a few seconds. Never rejects. */
+  /** From the API server, within a few seconds. Never rejects. */
   ask(pod: PodIdentity, signal: AbortSignal): Promise<NetworkWish | UnsaidWord>;
 };
 
 const AS_CONFIGURED: NetworkWish = { isDirect: undefined, isOwn: false };
 
-/** Where there is no cluster the network configuration says it all. */
+/** Without a cluster the network configuration alone decides. */
 export const NO_NETWORK_WORD: NetworkWord = { known: () => AS_CONFIGURED, ask: async () => AS_CONFIGURED };
 
-/** Takes the word of the node's Pods as they are known here, and of the API server. */
+/** Looks Pods up in the cache of the node's Pods, and in the API server. */
 export function openNetworkWord(kube: Pick<KubeClient, 'get'>, view: Pick<PodView, 'find'>, clock: Clock): NetworkWord {
   return {
     known: (pod) => {
@@ -40,12 +40,15 @@ export function openNetworkWord(kube: Pick<KubeClient, 'get'>, view: Pick<PodVie
   };
 }
 
-/** One that asks for another network is asked for here all the same: then the configuration counts. */
+/**
+ * Returns the network mode of a Pod. A Pod that requests another network only, and has an ADD here all the same, gets
+ * what the configuration says.
+ */
 function wishOf(record: PodRecord | undefined): NetworkWish {
   if (record === undefined) return AS_CONFIGURED;
   return {
     isDirect: record.direct === undefined ? undefined : true,
-    // Where the configuration makes the ENI a whole one, an unprepared one would have the node's security groups.
+    // Where the configuration selects a whole ENI, one that was not prepared would have the node's security groups.
     isOwn: record.direct === 'own' || record.keepsAddress === true || record.asksForGroups === true,
   };
 }

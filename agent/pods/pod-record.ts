@@ -5,28 +5,31 @@ import { isStaticPod } from '../../crd/pod-wishes.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
 
-/** What the agent keeps of a Pod of its node that may have an address of ours. */
+/** What the agent caches of a Pod of its node that may have an address of ours. */
 export type PodRecord = {
   readonly namespace: string;
   readonly name: string;
-  /** As the kubelet and the runtime have it: a static Pod's is not that of its mirror in the API. */
+  /** As kubelet and the runtime know it: the uid of a static Pod differs from that of its mirror Pod in the API. */
   readonly uid: string;
-  /** It is or will be run, and so needs an address. */
+  /** It is not being deleted, so it needs an address. */
   readonly isAlive: boolean;
   readonly isRunning: boolean;
-  /** It gets the address that is kept for its name, and no other. */
+  /** It gets its static IP, and no other address. */
   readonly keepsAddress?: true;
-  /** It has, or is to have, a public address of its own. */
+  /** It requests a public address of its own. */
   readonly asksForEip?: true;
-  /** It has an ENI as a whole: any of the pool, or one that is kept or prepared for it. Absent: it shares one. */
+  /** It gets a whole ENI: any of the pool, or one with its own claim. Absent: it shares an ENI. */
   readonly direct?: 'pool' | 'own';
-  /** It asks for security groups, which an ENI that others share, or that nobody prepared for it, has not. */
+  /** It requests security groups. An ENI that is shared, or that was not prepared for it, does not have them. */
   readonly asksForGroups?: true;
-  /** As its status says. */
+  /** The addresses in its status. */
   readonly ips: readonly string[];
 };
 
-/** The uid by which the kubelet and the runtime know a Pod: a static Pod's is not that of its mirror in the API. Pure. */
+/**
+ * Returns the uid by which kubelet and the runtime know a Pod: a static Pod's differs from that of its mirror Pod in
+ * the API.
+ */
 export function podUidOf({ annotations, uid }: KubeObject['metadata']): string {
   return annotations?.[MIRROR_ANNOTATION] ?? uid ?? '';
 }
@@ -36,8 +39,8 @@ const SHARED_ENI = 'tke-route-eni';
 const WHOLE_ENI = 'tke-direct-eni';
 
 /**
- * Takes from a Pod what the agent keeps; undefined for one that has no address of ours: in the host's network, in another
- * network by its annotation, or ended. Pure.
+ * Extracts what the agent caches of a Pod; undefined for one that has no address of ours: in the host's network, in
+ * another network by its annotation, or ended.
  */
 export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undefined {
   const [spec, status] = [recordOf(pod['spec']), recordOf(pod['status'])];
@@ -45,7 +48,7 @@ export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undef
   if (spec['hostNetwork'] === true || phase === 'Succeeded' || phase === 'Failed') return undefined;
   const asked = metadata.annotations?.[POD_ANNOTATION.networks] ?? '';
   const networks = readNetworks(asked);
-  // As ipamd reads it: without that annotation its resources say.
+  // As in ipamd: without that annotation its resources decide.
   const isDirect = networks.includes(WHOLE_ENI) || (asked.trim() === '' && asksForEni(spec));
   if (asked.trim() !== '' && !networks.includes(SHARED_ENI) && !isDirect) return undefined;
   return {
@@ -69,7 +72,7 @@ function asksForEni({ containers }: Readonly<Record<string, unknown>>): boolean 
   });
 }
 
-/** Its address is kept, or it has security groups that only an ENI of its own can have. */
+/** Tells whether a Pod requires an ENI with its own claim: its address is static, or it requests security groups. */
 function needsOwnEni(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
   return isStaticPod(annotations) || asksForGroups(annotations);
 }
@@ -78,7 +81,7 @@ function asksForGroups(annotations: KubeObject['metadata']['annotations'] = {}):
   return (annotations[POD_ANNOTATION.securityGroups] ?? '').trim() !== '';
 }
 
-/** One whose wish cannot be read gets no EIP, and the node's address serves it. */
+/** Tells whether a Pod requests an EIP. A malformed request counts as none: then the Pod uses the node's address. */
 function isAskingForEip(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
   return readEipWish(annotations, new Faults()) !== undefined;
 }

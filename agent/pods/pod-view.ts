@@ -5,7 +5,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type PodRecord, podRecordOf } from './pod-record.ts';
 
-/** What following the node's Pods needs. */
+/** Dependencies of following the node's Pods. */
 export type PodViewOptions = {
   readonly client: KubeClient;
   readonly nodeName: string;
@@ -14,25 +14,27 @@ export type PodViewOptions = {
   readonly random: () => number;
 };
 
-/** The Pods of this node, as the API server has them. */
+/** The Pods of this node, from the API server. */
 export type PodView = {
-  /** Nothing before the first list; later what was last known. */
+  /** Empty before the first list; later what was last known. */
   pods(): Iterable<PodRecord>;
-  /** What is known of the Pod of a name; undefined too when it is in another network. */
+  /** The Pod of a name as last known; undefined too when it is in another network. */
   find(namespace: string, name: string): PodRecord | undefined;
-  /** True while the API server is heard of: what is here may be relied on. */
+  /** True while the API server answers: the content is up to date. */
   isFresh(): boolean;
-  /** Calls whenever a Pod came, went or changed. Returns the way to stop. */
+  /** Calls the listener whenever a Pod is added, deleted or changed. Returns the function that unsubscribes. */
   subscribe(listener: () => void): () => void;
   close(): void;
 };
 
-/** Three of a watch's bookmarks: a server that is silent for longer is not there. */
+/**
+ * Maximum age of the last contact: three of a watch's bookmarks. A server that is silent for longer is not reachable.
+ */
 const FRESH_MS = 180_000;
-/** Pods of one node; a page is held in memory whole. */
+/** Number of Pods of one node in a page; a whole page is held in memory. */
 const PAGE_SIZE = 50;
 
-/** Follows the Pods of `nodeName` until `close`; keeps of each only what is needed. */
+/** Follows the Pods of `nodeName` until `close`; caches only what is needed of each. */
 export function openPodView({ nodeName, ...options }: PodViewOptions): PodView {
   const closing = new AbortController();
   const informer = openInformer({

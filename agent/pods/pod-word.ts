@@ -5,18 +5,18 @@ import type { PodIdentity } from '../pool/lease-kept.ts';
 import { askForPod, findKnownPod, type UnsaidWord } from './ask-pod.ts';
 import type { PodView } from './pod-view.ts';
 
-/** Says of a Pod whether it gets the address that is kept for its name, and no other. */
+/** Looks up whether a Pod has a static IP, so that it gets that address and no other. */
 export type PodWord = {
-  /** From memory; undefined when the Pod is not known. A Pod without uid is known by its name. */
+  /** From the cache; undefined when the Pod is not known. For a Pod without uid the name is enough. */
   known(pod: PodIdentity): boolean | undefined;
-  /** Asks the API server, for a few seconds. Never rejects. */
+  /** From the API server, within a few seconds. Never rejects. */
   ask(pod: PodIdentity, signal: AbortSignal): Promise<boolean | UnsaidWord>;
 };
 
-/** Where there is no cluster the supply says it all: a Pod without a mark has no kept address. */
+/** Without a cluster the supply alone decides: a Pod without a claim mark has no static IP. */
 export const NO_POD_WORD: PodWord = { known: () => undefined, ask: async () => false };
 
-/** Takes the word of the node's Pods as they are known here, and of the API server. */
+/** Looks Pods up in the cache of the node's Pods, and in the API server. */
 export function openPodWord(kube: Pick<KubeClient, 'get'>, view: Pick<PodView, 'find'>, clock: Clock): PodWord {
   return {
     known: (pod) => {

@@ -3,11 +3,10 @@ import { settle } from './pool.ts';
 import type { AddressHome, PoolAddress, PoolEni, PoolState, Step, SupplyResult } from './pool-state.ts';
 
 /**
- * Puts a new supply in force. Pure, idempotent.
- * Leased and cooling addresses stay until their lease or cooldown ends, in the supply or not; a leased one stays on its
- * ENI even when the supply has moved it. A supply with a lower epoch than the one in force is an old story (a restored
- * etcd, a stale cache) and changes nothing; nor does one below `leastEpoch`, the highest that an agent of this node has
- * acted upon as far as the source of the supply knows.
+ * Puts a new supply in force. Idempotent. Leased and cooling addresses stay until their lease or cooldown ends, listed
+ * or not. A leased one stays on its ENI even when the supply has moved it. A supply with a lower epoch than the one in
+ * force is outdated (a restored etcd, a stale cache) and changes nothing; nor does one below `leastEpoch`, the highest
+ * epoch that an agent of this node has acted on, as far as the source of the supply knows.
  */
 export function applySupply(state: PoolState, supply: Supply, leastEpoch = -1): Step<SupplyResult> {
   const inForce = Math.max(state.epoch, leastEpoch);
@@ -16,7 +15,7 @@ export function applySupply(state: PoolState, supply: Supply, leastEpoch = -1): 
   const added: string[] = [];
   for (const eni of supply.enis) {
     for (const offer of eni.addresses) {
-      // The decoder refuses one address on two ENIs; should a source let it pass, the first one has it.
+      // The decoder refuses one address on two ENIs; should a source let it pass, the first ENI has it.
       if (addresses.has(offer.ip)) continue;
       const known = state.addresses.get(offer.ip);
       if (known === undefined) added.push(offer.ip);
@@ -61,22 +60,22 @@ function rehome(known: PoolAddress, home: AddressHome): PoolAddress {
   const { next: _next, pairedIp: _pairedIp, claim: _claim, ...rest } = known;
   switch (known.state) {
     case 'leased':
-      // The Pod's routes lead to the ENI of its lease; the new home counts from the day it gives the address back.
+      // The Pod's routes lead to the ENI of its lease; the new entry applies once the lease ends.
       return known.eniId === home.eniId ? { ...rest, ...home } : { ...withoutHome(known), next: home };
     case 'cooling':
-      // A kept address does not rest: connection tracking is flushed before its next Pod has it.
+      // A static address does not cool: connection tracking is flushed before its next Pod gets it.
       return home.claim === undefined ? { ...rest, ...home } : settled({ ...rest, ...home });
     case 'free':
     case 'kept':
     case 'withdrawn': {
-      // Another assignment id means that the offer was taken and the address came back since: a new one.
+      // Another assignment id means that ipamd took the offered address and assigned it again: it counts as new.
       const offered = known.offered && known.assignmentId === home.assignmentId;
       return settled({ ...rest, ...home, offered });
     }
   }
 }
 
-/** As `settle`, of an address that the supply lists. */
+/** As `settle`, for an address that the supply lists. */
 function settled(listed: PoolAddress): PoolAddress {
   return settle(listed) ?? listed;
 }

@@ -1,20 +1,20 @@
 import type { Family } from '../journal/lease.ts';
 import type { LeaseRequest, PoolAddress, PoolState } from './pool-state.ts';
 
-/** Addresses to give: one per family of the request, all of one ENI. */
+/** Addresses for a lease: one per family of the request, all on one ENI. */
 export type Choice = {
   readonly addresses: readonly PoolAddress[];
-  /** IPs that still cool. */
+  /** IPs that are still cooling. */
   readonly forced: readonly string[];
 };
 
 type EniChoice = Choice & { readonly leasedOnEni: number; readonly youngestForcedMs: number };
 
 /**
- * Chooses an address per family, or nothing. Pure.
- * The fullest ENI that can serve all families wins, so that others empty and can be given back; within it the address
- * that was freed longest ago. With `mayForce`, addresses that still cool are taken when there is no other way: as few as
- * possible, then those that have cooled longest, on whatever ENI they are.
+ * Selects an address per family; undefined when there is none. The fullest ENI that can serve all families is
+ * preferred, so that others become empty and can be released; on it the address that was freed longest ago. With
+ * `mayForce`, cooling addresses are taken when there is no other way: as few as possible, then those that have cooled
+ * longest, on whatever ENI they are.
  */
 export function chooseAddresses(state: PoolState, request: LeaseRequest, mayForce: boolean): Choice | undefined {
   const byEni = groupCandidates(state, request, mayForce);
@@ -24,7 +24,8 @@ export function chooseAddresses(state: PoolState, request: LeaseRequest, mayForc
     const group = byEni.get(eni.eniId);
     if (!allowed || group === undefined) continue;
     const choice = chooseOnEni(group, request);
-    // Strictly better only: among equals the supply's order decides, so that the choice is the same each time.
+    // Only a strictly better one replaces it: among equals the supply's order decides, so that the result is always the
+    // same.
     if (choice !== undefined && (best === undefined || isBetter(choice, best))) best = choice;
   }
   return best;
@@ -75,7 +76,10 @@ function chooseOnEni(group: EniGroup, request: LeaseRequest): EniChoice | undefi
   };
 }
 
-/** The cloud may pair an IPv4 with an IPv6 address for one Pod: the partner of what was chosen first goes before age. */
+/**
+ * Selects an address of one family. The cloud may pair an IPv4 with an IPv6 address for one Pod: the partner of the
+ * first selected address is preferred to the oldest one.
+ */
 function chooseOfFamily(
   ordered: readonly PoolAddress[],
   family: Family,
@@ -94,7 +98,7 @@ function isBetter(a: EniChoice, b: EniChoice): boolean {
   return a.leasedOnEni > b.leasedOnEni;
 }
 
-/** An address that nobody ever had is the oldest of all. */
+/** An address that was never leased counts as the oldest of all. */
 function freedAt(address: PoolAddress): number {
   return address.freedAtMs ?? Number.NEGATIVE_INFINITY;
 }

@@ -2,21 +2,21 @@ import type { Family } from '../journal/lease.ts';
 import type { WarmTargets } from '../journal/supply.ts';
 import type { PoolAddress, PoolDemand, PoolState } from './pool-state.ts';
 
-/** Demand that the pool does not see. */
+/** Demand that the pool does not contain. */
 export type OutsideDemand = {
   /** Pods and ADDs that need an address and have none. */
   readonly waiting: number;
-  /** Addresses in use are counted as at least so many. */
+  /** At least so many addresses count as in use. */
   readonly floor: number;
 };
 
 const NO_OUTSIDE_DEMAND: OutsideDemand = { waiting: 0, floor: 0 };
 
 /**
- * Computes how many addresses the node should have and which it could give back. Pure.
- * Cooling addresses count as used, or a node that restarts many Pods would starve. Counts IPv4 addresses, or IPv6 where
- * there are no others: an IPv6 partner comes and goes with its IPv4 address. What a draining ENI has free counts as gone.
- * Kept addresses are left out, and the places that they have are none of the pool's.
+ * Computes how many addresses the node should have and which it could release. Cooling addresses count as used, or a
+ * node that restarts many Pods would run out. Counts IPv4 addresses, or IPv6 where there are no others: an IPv6 partner
+ * comes and goes with its IPv4 address. Free addresses of a draining ENI do not count. Static addresses are left out,
+ * and the part of the limit that they use is not available to the pool.
  */
 export function demand(state: PoolState, warm: WarmTargets, outside?: OutsideDemand): PoolDemand {
   const { desired, used, bound, surplus } = demandInUnits(state, warm, outside);
@@ -24,8 +24,8 @@ export function demand(state: PoolState, warm: WarmTargets, outside?: OutsideDem
 }
 
 /**
- * Does as `demand`, with the surplus in units that go together: an address and its partner of the other family. The first
- * `excess` of them are beyond the node's limit. Pure.
+ * Does as `demand`, with the surplus in units that are released together: an address and its partner of the other
+ * family. The first `excess` of them exceed the node's limit.
  */
 export function demandInUnits(
   state: PoolState,
@@ -55,20 +55,20 @@ export function demandInUnits(
   };
 }
 
-/** Tells in which family addresses are counted: IPv4, or IPv6 where there are no others. Pure. */
+/** Returns the family in which addresses are counted: IPv4, or IPv6 where there are no others. */
 export function countedFamily(state: PoolState): Family {
   for (const { family } of state.addresses.values()) if (family === 4) return 4;
   return 6;
 }
 
 /**
- * Orders so that the ENI with the fewest users empties first, of those the one with the fewest addresses left: so that
- * ENIs go as a whole, and what stays warm stays on as few as can be.
+ * Orders free addresses for release: on the ENI with the fewest users first, of those on the one with the fewest free
+ * addresses. So ENIs become empty as a whole, and warm addresses stay on as few ENIs as possible.
  */
 function emptiestFirst(all: readonly PoolAddress[], free: readonly PoolAddress[]): readonly PoolAddress[] {
   const users = new Map<string, number>();
   for (const { state, eniId, claim } of all) {
-    // An ENI stays for what is kept on it, too.
+    // An ENI is also in use by the static addresses on it.
     const isUsed = state === 'leased' || state === 'cooling' || claim !== undefined;
     if (isUsed) users.set(eniId, (users.get(eniId) ?? 0) + 1);
   }
@@ -86,7 +86,7 @@ function emptiestFirst(all: readonly PoolAddress[], free: readonly PoolAddress[]
   );
 }
 
-/** Adds the IPv6 partner of each; an address whose partner is in use cannot go. */
+/** Adds the IPv6 partner of each; an address whose partner is in use cannot be released. */
 function withPartners(state: PoolState, candidates: readonly PoolAddress[]): readonly (readonly PoolAddress[])[] {
   return candidates.flatMap((address) => {
     const partner = address.pairedIp === undefined ? undefined : state.addresses.get(address.pairedIp);

@@ -30,11 +30,11 @@ import {
   type SupplyResult,
 } from './pool-state.ts';
 
-/** Holds the state of the pool between steps; each method is the function of the same name. */
+/** Holds the state of the pool; each method applies the function of the same name. */
 export class IpPool {
   #state: PoolState = EMPTY_POOL;
 
-  /** The state now; never changes in place. */
+  /** The state now; never changed in place. */
   get state(): PoolState {
     return this.#state;
   }

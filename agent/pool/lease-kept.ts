@@ -6,35 +6,35 @@ import type { PoolAddress, PoolState, Step } from './pool-state.ts';
 /** A Pod, as the runtime names it. */
 export type PodIdentity = { readonly namespace: string; readonly name: string; readonly uid: string };
 
-/** Which kept address to give to whom. */
+/** A Pod's request for its static address. */
 export type KeptLeaseRequest = {
   readonly key: LeaseKey;
   readonly pod: PodIdentity;
   /** Not empty. */
   readonly families: readonly Family[];
-  /** Only these ENIs may serve (those that are set up in the kernel); all when absent. */
+  /** The ENIs that may serve (those that are set up in the kernel); all when absent. */
   readonly enis?: ReadonlySet<string>;
 };
 
-/** What a request for a kept address brought. */
+/** The result of a request for a static address. */
 export type KeptLeaseResult =
   | {
       readonly kind: 'leased';
-      /** IPv4 first, all of one ENI. */
+      /** IPv4 first, all on one ENI. */
       readonly addresses: readonly PoolAddress[];
-      /** False when the key had them already; true: flush their connection tracking entries before use. */
+      /** False when the key had them already. True: flush their connection tracking entries before use. */
       readonly isNew: boolean;
     }
   | {
       readonly kind: 'waits';
-      /** What for, for people: 'the address kept for ns/web-0 is not on this node yet'. */
+      /** What it waits for, as text for people: 'the address kept for ns/web-0 is not on this node yet'. */
       readonly reason: string;
     };
 
 /**
- * Gives a Pod the address that is kept for it: one whose mark has its name and its uid, that serves and that nobody has.
- * Never another one, whatever there is. Pure. A key that has a lease gets the same addresses again. A family for which
- * nothing is kept is left out, but not the first of those asked for.
+ * Leases a Pod its static address: one whose claim mark has its name and its uid, that serves and is not in use. Never
+ * another one. A key that has a lease gets the same addresses again. A family without a static address is left out,
+ * except the first of those requested.
  */
 export function leaseKept(state: PoolState, request: KeptLeaseRequest): Step<KeptLeaseResult> {
   const held = state.leases.get(request.key);
@@ -65,20 +65,20 @@ export function leaseKept(state: PoolState, request: KeptLeaseRequest): Step<Kep
 
 type Kept = { readonly address: PoolAddress; readonly uid: string | undefined };
 
-/** The addresses whose mark, as the supply has it now, names this Pod. */
+/** Finds the addresses whose claim mark, as the supply has it now, names this Pod. */
 function keptFor(state: PoolState, pod: Pick<PodIdentity, 'namespace' | 'name'>): readonly Kept[] {
   const found: Kept[] = [];
   for (const address of state.addresses.values()) {
     const claim = address.next === undefined ? address.claim : address.next.claim;
     if (claim?.namespace !== pod.namespace || claim.name !== pod.name) continue;
-    // One that the supply dropped is another node's by now, or nobody's.
+    // An address that the supply dropped is on another node by now, or on none.
     if (address.standing === 'missing' && address.next === undefined) continue;
     found.push({ address, uid: claim.uid });
   }
   return found;
 }
 
-/** Finds the mark of a Pod's name in the supply in force. Pure. */
+/** Finds the claim mark of a Pod's name in the supply in force. */
 export function findMark(
   state: PoolState,
   pod: Pick<PodIdentity, 'namespace' | 'name'>,

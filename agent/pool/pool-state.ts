@@ -3,8 +3,8 @@ import type { Family, LeaseKey } from '../journal/lease.ts';
 import type { ClaimMark } from '../journal/supply.ts';
 
 /**
- * What the supply says of an address: `assigned` serves; `releasing` ipamd is taking it back; `missing` the supply no
- * longer lists it (on that ENI), so it is kept only while a lease or a cooldown holds it.
+ * State of an address in the supply. `assigned`: it serves; `releasing`: ipamd is taking it back; `missing`: the supply
+ * no longer lists it (on that ENI), and only a lease or a cooldown holds it.
  */
 export type SupplyStanding = 'assigned' | 'releasing' | 'missing';
 
@@ -17,12 +17,13 @@ export type SupplyStanding = 'assigned' | 'releasing' | 'missing';
  *         | v releasing
  *      withdrawn            an address that leaves the supply while free or withdrawn is dropped
  * ```
- * An address with the mark of a claim is none of the pool's: `kept` stands where `free` and `cooling` do, and only the
- * Pod that the mark names leaves it by `leaseKept`. A mark that comes or goes turns `free` into `kept` and back.
+ * An address with a claim mark is static and does not belong to the pool: for it `kept` replaces `free` and `cooling`,
+ * and only the Pod that the mark names gets it, by `leaseKept`. When a mark appears or disappears, `free` becomes
+ * `kept` and back.
  */
 export type PoolAddressState = 'free' | 'kept' | 'leased' | 'cooling' | 'withdrawn';
 
-/** Where the supply lists an address. */
+/** The supply's entry for an address. */
 export type AddressHome = {
   readonly eniId: string;
   readonly assignmentId: string;
@@ -40,35 +41,38 @@ export type PoolAddress = {
   readonly state: PoolAddressState;
   readonly standing: SupplyStanding;
   /**
-   * True once the agent offered it for release: stays withdrawn until `restore`, or until the supply says that the offer
-   * was taken (the address is gone, or came back under another assignment id).
+   * True once the agent offered it for release. It stays withdrawn until `restore`, or until the supply shows that
+   * ipamd took it (the address is not listed, or has another assignment id).
    */
   readonly offered: boolean;
-  /** Where the supply lists it now, while a lease still holds it on another ENI. */
+  /** Its entry in the supply now, while a lease still holds it on another ENI. */
   readonly next?: AddressHome;
   readonly pairedIp?: string;
-  /** Whose it is beyond one Pod's life. */
+  /** The claim mark of a static address. */
   readonly claim?: ClaimMark;
   /** The owner, while leased. */
   readonly leaseKey?: LeaseKey;
-  /** While cooling. Times are milliseconds since boot: a wall clock that jumps ahead would end every cooldown at once. */
+  /**
+   * Only while cooling. Times are milliseconds since boot: a wall clock that jumps ahead would end every cooldown at
+   * once.
+   */
   readonly coolUntilMs?: number;
-  /** Length of the cooldown that runs, milliseconds: the most that may remain of it. */
+  /** Length of the running cooldown, milliseconds: the maximum that may remain of it. */
   readonly cooldownMs?: number;
-  /** When its last owner gave it back; absent when nobody had it. */
+  /** When its last owner released it; absent when it was never leased. */
   readonly freedAtMs?: number;
 };
 
 /** An ENI of the pool. */
 export type PoolEni = {
   readonly eniId: string;
-  /** False while it is draining or not attached: nothing new from it. */
+  /** False while it is draining or not attached: no new leases on it. */
   readonly serves: boolean;
-  /** True when ipamd wants it empty: what is free on it is given back at once. */
+  /** True when ipamd empties it: its free addresses are offered at once. */
   readonly draining: boolean;
 };
 
-/** All the pool knows. Frozen in spirit: each function returns a new one. */
+/** The whole state of the pool. Never changed in place: each function returns a new one. */
 export type PoolState = {
   /** By IP, in the order of the supply. */
   readonly addresses: ReadonlyMap<string, PoolAddress>;
@@ -83,17 +87,17 @@ export type PoolState = {
 /** A pool without any address. */
 export const EMPTY_POOL: PoolState = { addresses: new Map(), enis: new Map(), leases: new Map(), epoch: -1 };
 
-/** A function's new state and what it has to say. */
+/** The new state and the result of a function. */
 export type Step<R> = { readonly state: PoolState; readonly result: R };
 
-/** Why no address was given, in numbers of addresses of the wanted families. */
+/** Why no address was leased, in numbers of addresses of the requested families. */
 export type Exhausted = {
   readonly kind: 'exhausted';
-  /** Families that were asked for. */
+  /** The requested families. */
   readonly want: readonly Family[];
-  /** Free on ENIs that serve: too few, not of all families, or being taken back. */
+  /** Free on ENIs that serve: too few, not of all families, or being released. */
   readonly free: number;
-  /** Free on ENIs that do not serve: they are being attached or set up, or drain. */
+  /** Free on ENIs that do not serve: they are being attached or set up, or are draining. */
   readonly unserved: number;
   readonly cooling: number;
   readonly leased: number;
@@ -101,11 +105,11 @@ export type Exhausted = {
   readonly nextCoolAtMs?: number;
 };
 
-/** What a lease request brought. */
+/** The result of a lease request. */
 export type LeaseResult =
   | {
       readonly kind: 'leased';
-      /** One per family, IPv4 first, all of one ENI. */
+      /** One per family, IPv4 first, all on one ENI. */
       readonly addresses: readonly PoolAddress[];
       /** False when the key had them already. */
       readonly isNew: boolean;
@@ -114,57 +118,57 @@ export type LeaseResult =
     }
   | Exhausted;
 
-/** Which addresses to give to whom. */
+/** A request for addresses. */
 export type LeaseRequest = {
   readonly key: LeaseKey;
   /** Not empty. */
   readonly families: readonly Family[];
-  /** Since boot. */
+  /** Milliseconds since boot. */
   readonly nowMs: number;
-  /** Only these ENIs may serve (those that are set up in the kernel); all when absent. */
+  /** The ENIs that may serve (those that are set up in the kernel); all when absent. */
   readonly enis?: ReadonlySet<string>;
 };
 
-/** What changed by a new supply. */
+/** What a new supply changed. */
 export type SupplyResult =
   | {
       readonly kind: 'applied';
       readonly added: readonly string[];
       readonly dropped: readonly string[];
-      /** Leased or cooling, and no longer in the supply: kept until the lease or cooldown ends. */
+      /** Leased or cooling, and no longer in the supply: they stay until the lease or cooldown ends. */
       readonly missing: readonly string[];
     }
   | { readonly kind: 'distrusted'; readonly epoch: number; readonly inForce: number };
 
-/** What came back with the end of a lease. */
+/** The result of ending a lease. */
 export type ReleaseResult =
   | { readonly kind: 'released'; readonly cooldowns: readonly Cooldown[] }
   | { readonly kind: 'unknown' };
 
-/** Two owners for one address: the first known keeps it. */
+/** Two owners of one address: the first known owner has it. */
 export type AdoptConflict = { readonly ip: string; readonly owner: LeaseKey; readonly claimant: LeaseKey };
 
 /** Numbers of addresses, for metrics and messages. */
 export type PoolCounts = {
   readonly total: number;
   readonly free: number;
-  /** Kept for Pods of one name, and without a Pod. */
+  /** Static addresses without a Pod. */
   readonly kept: number;
   readonly leased: number;
   readonly cooling: number;
   readonly withdrawn: number;
-  /** Of the leased and cooling ones: no longer in the supply. */
+  /** Leased and cooling addresses that are no longer in the supply. */
   readonly missing: number;
 };
 
-/** How many addresses the node should have. */
+/** The demand of the pool. */
 export type PoolDemand = {
-  /** Addresses the node should have: in use + cooling + warm, within the limit. */
+  /** Desired number of addresses: in use + cooling + warm, within the limit. */
   readonly desired: number;
-  /** In use + cooling, kept addresses left out; so in all that follows. */
+  /** In use + cooling, without static addresses; the same holds for all that follows. */
   readonly used: number;
-  /** Assigned now, less those withdrawn. */
+  /** Assigned now, without withdrawn ones. */
   readonly bound: number;
-  /** Free addresses beyond the warm maximum, in the order to give them back: emptiest ENI first. */
+  /** Free addresses beyond the warm maximum, in the order of release: emptiest ENI first. */
   readonly surplus: readonly PoolAddress[];
 };

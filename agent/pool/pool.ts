@@ -14,16 +14,16 @@ import type {
 } from './pool-state.ts';
 
 /**
- * Gives a key one free address per family, all of one ENI: the fullest ENI first, in it the one freed longest ago.
- * Pure. A key that has a lease gets the same addresses again, whatever the families.
+ * Leases a key one free address per family, all on one ENI: the fullest ENI first, on it the address freed longest ago.
+ * A key that has a lease gets the same addresses again, whatever the families.
  */
 export function lease(state: PoolState, request: LeaseRequest): Step<LeaseResult> {
   return leaseWith(state, request, false);
 }
 
 /**
- * Does as `lease`, and under pressure cuts cooldowns short, those that have cooled longest first. Pure. The caller
- * flushes the connection tracking entries of `forced` before a Pod gets them.
+ * Does as `lease`, and under pressure cuts cooldowns short, those that have run longest first. The caller flushes the
+ * connection tracking entries of `forced` before a Pod gets them.
  */
 export function forceCool(state: PoolState, request: LeaseRequest): Step<LeaseResult> {
   return leaseWith(state, request, true);
@@ -52,8 +52,8 @@ function leaseWith(state: PoolState, request: LeaseRequest, mayForce: boolean): 
 }
 
 /**
- * Ends a lease: its addresses cool for `cooldownMs`, then are free if the supply still has them; with 0 at once. Kept
- * addresses are kept at once. Pure. A key without lease is `unknown`, which is no error: DEL may come twice.
+ * Ends a lease: its addresses cool for `cooldownMs`, then are free if the supply still lists them; with 0 at once.
+ * Static addresses do not cool. A key without lease is `unknown`, which is no error: DEL may come twice.
  */
 export function release(
   state: PoolState,
@@ -77,14 +77,16 @@ export function release(
   };
 }
 
-/** One that left the supply may come back as anything, and rests. */
+/**
+ * Tells whether an address is static by the supply. One that left the supply may come back as any kind, so it cools.
+ */
 function isListedAsKept({ claim, standing }: PoolAddress): boolean {
   return claim !== undefined && standing !== 'missing';
 }
 
 /**
- * Ends the cooldowns that are over and returns their IPs. Pure. A deadline further away than the whole cooldown is of
- * another clock (a journal from before a change of ours): it is moved near, so that no address cools for ever.
+ * Ends the cooldowns whose time is over and returns their IPs. A deadline later than a whole cooldown from now was set
+ * by another clock (a journal of an older release): it is shortened to that, so that no address cools for ever.
  */
 export function tick(state: PoolState, nowMs: number): Step<readonly string[]> {
   const cooling = [...state.addresses.values()].filter((address) => address.state === 'cooling');
@@ -109,8 +111,8 @@ function endCooldownsOf(state: PoolState, over: readonly PoolAddress[]): PoolSta
 }
 
 /**
- * Takes over leases that exist already: from the journal or found in the kernel. Pure, idempotent. An address need not
- * be in the supply. One that has another owner stays with it and is reported.
+ * Takes over leases that exist already: from the journal or found in the kernel. Idempotent. An address need not be in
+ * the supply. One that has another owner stays with that owner and is reported.
  */
 export function adopt(state: PoolState, found: readonly Lease[]): Step<readonly AdoptConflict[]> {
   const addresses = new Map(state.addresses);
@@ -141,13 +143,14 @@ export function adopt(state: PoolState, found: readonly Lease[]): Step<readonly 
       addresses.set(ip, asLeased(held, key));
       ips.push(ip);
     }
-    // A lease adopted twice keeps what it has: the map of leases and the owners of addresses always agree.
+    // A lease that is adopted twice has its addresses still: the map of leases and the owners of addresses always
+    // agree.
     if (ips.length > 0) leases.set(key, [...new Set([...(leases.get(key) ?? []), ...ips])]);
   }
   return { state: { ...state, addresses, leases }, result: conflicts };
 }
 
-/** Takes over cooldowns from the journal. Pure, idempotent. An address that is leased or kept meanwhile does not cool. */
+/** Takes over cooldowns from the journal. Idempotent. An address that is leased or static by now does not cool. */
 export function adoptCooldowns(state: PoolState, cooldowns: readonly Cooldown[]): Step<void> {
   const cooling = cooldowns
     .filter(({ ip }) => {
@@ -162,9 +165,9 @@ export function adoptCooldowns(state: PoolState, cooldowns: readonly Cooldown[])
 }
 
 /**
- * Takes over offers from the journal: their addresses stay out of use. Pure, idempotent. One that the pool does not know
- * yet is remembered until a supply says what became of it; one that has an owner stays with the owner; an offer of another
- * assignment than the supply's says nothing.
+ * Takes over offers from the journal: their addresses stay out of use. Idempotent. An unknown address is added as
+ * withdrawn until a supply shows what became of it; one that has an owner stays with the owner; an offer of another
+ * assignment than the supply's is ignored.
  */
 export function adoptOffers(state: PoolState, offers: readonly Offer[]): Step<void> {
   const offered = offers.flatMap(({ ip, family, eniId, assignmentId }): readonly PoolAddress[] => {
@@ -178,7 +181,7 @@ export function adoptOffers(state: PoolState, offers: readonly Offer[]): Step<vo
   return { state: { ...state, addresses: withAddresses(state, offered) }, result: undefined };
 }
 
-/** Takes free and kept addresses out of use before they are offered; returns those it took. Pure, idempotent. */
+/** Withdraws free and static addresses from use before they are offered; returns those that it took. Idempotent. */
 export function withdraw(state: PoolState, ips: readonly string[]): Step<readonly PoolAddress[]> {
   const taken = ips
     .flatMap((ip) => state.addresses.get(ip) ?? [])
@@ -187,7 +190,7 @@ export function withdraw(state: PoolState, ips: readonly string[]): Step<readonl
   return { state: { ...state, addresses: withAddresses(state, taken) }, result: taken };
 }
 
-/** Puts offered addresses back into use, once the offer is withdrawn where ipamd reads it. Pure, idempotent. */
+/** Returns offered addresses to use, once the offer was removed from the object that ipamd reads. Idempotent. */
 export function restore(state: PoolState, ips: readonly string[]): Step<readonly PoolAddress[]> {
   const restored = ips
     .flatMap((ip) => state.addresses.get(ip) ?? [])
@@ -196,7 +199,7 @@ export function restore(state: PoolState, ips: readonly string[]): Step<readonly
   return { state: { ...state, addresses: withAddresses(state, restored) }, result: restored };
 }
 
-/** Counts addresses by state. Pure. */
+/** Counts addresses by state. */
 export function counts(state: PoolState): PoolCounts {
   const all = [...state.addresses.values()];
   const of = (wanted: PoolAddress['state']) => all.filter((address) => address.state === wanted).length;
@@ -211,7 +214,10 @@ export function counts(state: PoolState): PoolCounts {
   };
 }
 
-/** Turns an address that is neither leased nor cooling any more into what the supply says; undefined = drop it. */
+/**
+ * Returns an address that is neither leased nor cooling any more in the state that the supply gives it; undefined =
+ * drop it.
+ */
 export function settle(address: PoolAddress): PoolAddress | undefined {
   if (address.standing === 'missing') return undefined;
   const { leaseKey: _owner, coolUntilMs: _until, cooldownMs: _length, next: _next, ...rest } = address;
@@ -219,12 +225,12 @@ export function settle(address: PoolAddress): PoolAddress | undefined {
   return { ...rest, state: isOut ? 'withdrawn' : address.claim === undefined ? 'free' : 'kept' };
 }
 
-/** Tells whether an address is in use by nobody, not resting and not given back: free, or kept without a Pod. Pure. */
+/** Tells whether an address is idle: free, or static without a Pod. It is not in use, not cooling and not offered. */
 export function isIdle({ state }: PoolAddress): boolean {
   return state === 'free' || state === 'kept';
 }
 
-/** Makes an address a key's own. Pure. */
+/** Returns the address as leased to a key. */
 export function asLeased(address: PoolAddress, key: LeaseKey): PoolAddress {
   const { coolUntilMs: _until, cooldownMs: _length, ...rest } = address;
   return { ...rest, state: 'leased', offered: false, leaseKey: key };
@@ -232,7 +238,7 @@ export function asLeased(address: PoolAddress, key: LeaseKey): PoolAddress {
 
 type Cooling = Required<Pick<PoolAddress, 'freedAtMs' | 'coolUntilMs' | 'cooldownMs'>>;
 
-/** Starts a cooldown; an address that the supply moved while it was leased goes to its new ENI now. */
+/** Returns the address as cooling; one that the supply moved while it was leased changes to its new ENI now. */
 function asCooling(address: PoolAddress, cooling: Cooling): PoolAddress {
   const { leaseKey: _owner, next, ...rest } = address;
   if (next === undefined) return { ...rest, ...cooling, state: 'cooling' };
@@ -253,7 +259,7 @@ function cooldownOf(address: PoolAddress): readonly Cooldown[] {
   return [{ ip, family, eniId, assignmentId, freedAtMs, coolUntilMs, cooldownMs }];
 }
 
-/** Puts changed addresses in place of the old ones. Pure. */
+/** Returns all addresses, with the changed ones in place of the old. */
 export function withAddresses(state: PoolState, changed: readonly PoolAddress[]): ReadonlyMap<string, PoolAddress> {
   const addresses = new Map(state.addresses);
   for (const address of changed) addresses.set(address.ip, address);

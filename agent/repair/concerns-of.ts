@@ -5,7 +5,7 @@ import type { Concerns } from './relevant-event.ts';
 
 const BITS = { 4: 32, 6: 128 } as const;
 
-/** What of the kernel concerns us at this moment. */
+/** Lists the kernel objects whose changes may call for a repair now. */
 export function concernsOf(state: NodeState, primary: PrimaryInterface | undefined): Concerns {
   const active = [...state.leases.values()].filter(
     (lease) => lease.state === 'active' || state.wired.has(`${lease.containerId}/${lease.ifName}`),

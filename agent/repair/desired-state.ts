@@ -5,7 +5,10 @@ import type { HostLink } from '../eni/locate-enis.ts';
 import { withoutTakenOver } from '../journal/taken-over.ts';
 import type { NodeState } from '../node-state.ts';
 
-/** What the kernel should hold at this moment: the node in its rule mode, these ENIs, and the Pods that are wired. Changes nothing. */
+/**
+ * Plans what the kernel should hold now: the node in its rule mode, these ENIs, and the Pods that are wired. Changes
+ * nothing.
+ */
 export function desiredState(
   state: NodeState,
   node: NodeNetwork,
@@ -21,9 +24,9 @@ export function desiredState(
 }
 
 /**
- * Pods whose kernel state is wanted. A lease that is being made or ended is its use case's; one whose host link is gone
- * (the sandbox died without a DEL) has nothing that could be repaired. An address that was taken over is another Pod's:
- * packets to it leave for the VPC, as from any other host.
+ * Lists the Pods whose kernel state should exist. A lease that is being made or ended is left to its use case. One
+ * whose host link is missing (the sandbox died without a DEL) has nothing that could be repaired. An address that was
+ * taken over belongs to another Pod: packets to it leave for the VPC, as from any other host.
  */
 function activePods(state: NodeState, links: readonly HostLink[]): readonly PodNetwork[] {
   const there = new Set(links.map(({ ifindex }) => ifindex));

@@ -1,22 +1,22 @@
-/** How many repairs of one object within how long make a fight, and how long repair then keeps its hands off. */
+/** How many repairs of one object within how long count as a fight, and how long repair then pauses for that object. */
 export type FightLimits = {
   readonly repairCount: number;
   readonly windowMs: number;
   readonly holdOffMs: number;
 };
 
-/** A single flush or a restarted network daemon repairs an object once or twice; six in a minute is a loop. */
+/** A single flush or a restarted network daemon causes one or two repairs of an object; six in a minute are a loop. */
 export const DEFAULT_FIGHT_LIMITS: FightLimits = { repairCount: 6, windowMs: 60_000, holdOffMs: 60_000 };
 
-/** What to do about an object that is not as it should be. `alarm` is `hold` said for the first time. */
+/** What to do about an object that differs from the plan. `alarm` is the first `hold` of a fight. */
 export type FightVerdict = 'repair' | 'alarm' | 'hold';
 
 type Record = { readonly repairedAtMs: readonly number[]; readonly holdUntilMs: number };
 
 /**
- * Notices that somebody else keeps undoing our repairs of one object. Holding off beats fighting: two daemons that
- * rewrite a rule hundreds of times a second cost packets and CPU, and a person has to decide anyway.
- * Memory is bounded by the objects repaired within one window.
+ * Detects that another program keeps undoing our repairs of one object. Then repair pauses for it: two daemons that
+ * rewrite a rule hundreds of times a second cost packets and CPU, and a person has to decide anyway. Memory is bounded
+ * by the objects repaired within one window.
  */
 export class FightDetector {
   readonly #limits: FightLimits;
@@ -26,7 +26,7 @@ export class FightDetector {
     this.#limits = limits;
   }
 
-  /** Says whether the object `identity` may be repaired at `nowMs` (monotonic), and counts the repair if so. */
+  /** Decides whether the object `identity` may be repaired at `nowMs` (monotonic), and counts the repair if so. */
   judge(identity: string, nowMs: number): FightVerdict {
     const record = this.#records.get(identity) ?? { repairedAtMs: [], holdUntilMs: Number.NEGATIVE_INFINITY };
     if (nowMs < record.holdUntilMs) return 'hold';
@@ -35,14 +35,14 @@ export class FightDetector {
       this.#records.set(identity, { ...record, repairedAtMs: [...recent, nowMs] });
       return 'repair';
     }
-    // One more try is granted when the hold is over; if it is fought again, the next hold starts at once.
+    // One more try is allowed when the pause is over; if it is undone again, the next pause starts at once.
     const holdUntilMs = nowMs + this.#limits.holdOffMs;
     const tries = Array.from({ length: this.#limits.repairCount - 1 }, () => holdUntilMs);
     this.#records.set(identity, { repairedAtMs: tries, holdUntilMs });
     return 'alarm';
   }
 
-  /** Tells whether `judge` would keep its hands off at `nowMs`; counts nothing. */
+  /** Tells whether `judge` would refuse the repair at `nowMs`; counts nothing. */
   wouldHold(identity: string, nowMs: number): boolean {
     const record = this.#records.get(identity);
     if (record === undefined) return false;
@@ -50,18 +50,18 @@ export class FightDetector {
     return record.repairedAtMs.filter((at) => nowMs - at < this.#limits.windowMs).length >= this.#limits.repairCount;
   }
 
-  /** Objects that are held off at `nowMs`. */
+  /** Returns the objects whose repair pauses at `nowMs`. */
   held(nowMs: number): readonly string[] {
     return [...this.#records].filter(([, record]) => nowMs < record.holdUntilMs).map(([identity]) => identity);
   }
 
-  /** When the earliest hold ends, monotonic milliseconds; undefined without any. */
+  /** When the earliest pause ends, monotonic milliseconds; undefined without any. */
   nextReleaseMs(nowMs: number): number | undefined {
     const ends = [...this.#records.values()].map((record) => record.holdUntilMs).filter((end) => end > nowMs);
     return ends.length === 0 ? undefined : Math.min(...ends);
   }
 
-  /** Drops what is older than a window, so that identities that come and go take no memory. */
+  /** Removes what is older than a window, so that identities that come and go take no memory. */
   forget(nowMs: number): void {
     for (const [identity, record] of this.#records) {
       const last = record.repairedAtMs.at(-1) ?? Number.NEGATIVE_INFINITY;

@@ -14,17 +14,17 @@ import { leftOut, type ReconcileDeps, withoutReliant } from './reconcile.ts';
 /** What a repair pass would do now. */
 export type RepairPreview = {
   readonly operations: readonly Operation[];
-  /** What it would leave alone: somebody keeps undoing them, or they rely on what is left alone. */
+  /** What it would leave out: another program keeps undoing it, or it relies on what is left out. */
   readonly held: readonly Operation[];
   readonly conflicts: readonly Conflict[];
 };
 
-/** What looking ahead needs. */
+/** Dependencies of a preview. */
 export type PreviewDeps = Pick<ReconcileDeps, 'clock' | 'kernel' | 'fights' | 'nodeNetwork' | 'state'>;
 
 /**
- * Plans, looks and compares as a repair pass does, and changes nothing: neither kernel nor journal, nor what the agent
- * knows. Undefined while the node has no primary interface.
+ * Plans, observes and compares as a repair pass does, and changes nothing: neither kernel nor journal, nor the agent's
+ * state. Undefined while the node has no primary interface.
  */
 export async function previewRepair(deps: PreviewDeps): Promise<RepairPreview | undefined> {
   const { fights, clock, state, kernel } = deps;
@@ -46,7 +46,10 @@ export async function previewRepair(deps: PreviewDeps): Promise<RepairPreview | 
   return { operations: allowed, held: leftOut(operations, allowed), conflicts };
 }
 
-/** Plans the way from what is there to a rule mode, in stages; changes nothing. Undefined as `previewRepair`. */
+/**
+ * Plans the way from the kernel's present state to a rule mode, in stages; changes nothing. Undefined as
+ * `previewRepair`.
+ */
 export async function previewMigration(
   deps: PreviewDeps,
   ruleMode: RuleMode,

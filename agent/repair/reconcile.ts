@@ -18,24 +18,24 @@ import type { Diary } from '../ops/diary.ts';
 import { desiredState } from './desired-state.ts';
 import type { FightDetector } from './fight-detector.ts';
 
-/** The node's kernel, as reconciling needs it. */
+/** The functions of the node's kernel that reconciling needs. */
 export type HostKernel = NicKernel & {
   /** Links of the host's namespace. */
   links(): readonly HostLink[];
-  /** Tells what the nftables table holds; what it returns is passed to `observe`. Asks nft, a child process, after `forgetNft` only. */
+  /** Reads the nftables table; the result is passed to `observe`. Runs nft, a child process, after `forgetNft` only. */
   readNft(desired: HostState): Promise<ObservedHost['nft']>;
-  /** Makes the next `readNft` look. */
+  /** Makes the next `readNft` read the kernel. */
   forgetNft(): void;
-  /** Reads the rest, in one go without yielding. */
+  /** Observes the rest, in one go without yielding. */
   observe(desired: HostState, nft: ObservedHost['nft']): ObservedHost;
-  /** Does the operations in order. One that fails takes none of the others with it, but nothing is removed after it. */
+  /** Applies the operations in order. One that fails does not stop the others, but nothing is removed after it. */
   apply(operations: readonly Operation[], onDone: (operation: Operation) => void): Promise<readonly FailedOperation[]>;
 };
 
 /** An operation that the kernel refused. */
 export type FailedOperation = { readonly operation: Operation; readonly error: unknown };
 
-/** What reconciling needs. */
+/** Dependencies of reconciling. */
 export type ReconcileDeps = {
   readonly clock: Clock;
   readonly log: Logger;
@@ -44,45 +44,45 @@ export type ReconcileDeps = {
   readonly journal: Journal;
   readonly kernel: HostKernel;
   readonly fights: FightDetector;
-  /** The node as it is now; undefined while it has no primary interface. */
+  /** The node as planned now; undefined while it has no primary interface. */
   readonly nodeNetwork: () => NodeNetwork | undefined;
   readonly diary: Diary;
-  /** Called when somebody insists on undoing an operation of ours. */
+  /** Called when another program keeps undoing an operation of ours. */
   readonly fightStarted?: (request: string) => void;
-  /** Told what the node was planned as, after the pass. */
+  /** Receives the plan of the node, after the pass. */
   readonly planned?: PlannedListener;
 };
 
-/** What one pass found and did. */
+/** The result of one pass. */
 export type ReconcileReport = {
   readonly done: readonly Operation[];
   readonly failed: readonly FailedOperation[];
-  /** Left alone: somebody keeps undoing them, or they rely on what is left alone. */
+  /** Left out: another program keeps undoing them, or they rely on what is left out. */
   readonly held: readonly Operation[];
   readonly conflicts: readonly Conflict[];
-  /** True when the kernel was changed by ADD or DEL meanwhile: look again. */
+  /** True when an ADD or DEL changed the kernel meanwhile: another pass is due. */
   readonly isStale: boolean;
 };
 
 const NOTHING: ReconcileReport = { done: [], failed: [], held: [], conflicts: [], isStale: false };
 
-/** Conflicts that keep packets from their way; others are worth a warning only. */
+/** Conflicts that stop packets; others are worth a warning only. */
 const GRAVE: ReadonlySet<Conflict['kind']> = new Set(['rule', 'route', 'table', 'mark']);
 
 /**
- * Makes the kernel what it should be: finds the ENIs, plans the node, looks, compares, acts. Idempotent: on a kernel that
- * is as it should be it does nothing. What is foreign is reported and left alone.
- * @param cause who or what called for it, for the log.
+ * Makes the kernel what it should be: finds the ENIs, plans the node, observes, compares, applies. Idempotent: on a
+ * kernel that is as planned it does nothing. Foreign state is reported and left alone.
+ * @param cause What called for the pass, for the log.
  */
 export async function reconcile(deps: ReconcileDeps, cause: string): Promise<ReconcileReport> {
   const { state, kernel } = deps;
   const node = deps.nodeNetwork();
   if (node === undefined) return NOTHING;
   const startedMs = deps.clock.monotonicMs();
-  // 'rule del by port 4711' is for the log; there are few first words.
+  // The whole text, such as 'rule del by port 4711', is for the log; as first words there are only few.
   deps.metrics.pass(cause.split(/[ ,]/, 1)[0] ?? cause);
   const nft = await kernel.readNft(planned(deps, node, kernel.links()));
-  // No await from here to the first operation: no ADD or DEL comes between what is wanted, what is seen and what is done.
+  // No await from here to the first operation: no ADD or DEL comes between planning, observing and applying.
   const links = kernel.links();
   const desired = planned(deps, node, links);
   const observed = kernel.observe(desired, nft);
@@ -109,7 +109,10 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   return { done, failed, held, conflicts, isStale: generation !== state.kernelGeneration && allowed.length > 0 };
 }
 
-/** An interface comes back by itself when its Pod's namespace dies without a DEL, or after one that could not wait for it. */
+/**
+ * Resets interfaces that returned by themselves: their Pod's namespace was deleted without a DEL, or after one that
+ * could not wait for them.
+ */
 function restStrays({ state, kernel, log }: ReconcileDeps): void {
   for (const link of findStrays(state)) {
     try {
@@ -121,14 +124,14 @@ function restStrays({ state, kernel, log }: ReconcileDeps): void {
   }
 }
 
-/** The desired state of this moment; what is decided for new ENIs is recorded. */
+/** Plans the desired state of this moment; journals the records of new ENIs. */
 function planned(deps: ReconcileDeps, node: NodeNetwork, links: readonly HostLink[]): HostState {
   const enis = placeEnis(deps, links);
   deps.state.plannedEnis = enis;
   return desiredState(deps.state, { ...node, ruleMode: deps.state.ruleMode }, enis, links);
 }
 
-/** Leaves out what is being fought over, and counts what is not as repaired once more. */
+/** Leaves out what is being fought over, and counts the rest as repaired once more. */
 function withoutHeld(deps: ReconcileDeps, operations: readonly Operation[], cause: string): readonly Operation[] {
   return withoutReliant(
     operations,
@@ -136,19 +139,19 @@ function withoutHeld(deps: ReconcileDeps, operations: readonly Operation[], caus
   );
 }
 
-/** Leaves removals out unless all operations are allowed: what goes away last relies on what came before it. Pure. */
+/** Leaves removals out unless all operations are allowed: a removal comes last and relies on what comes before it. */
 export function withoutReliant(operations: readonly Operation[], allowed: readonly Operation[]): readonly Operation[] {
   return allowed.length === operations.length ? allowed : allowed.filter((operation) => !isRemoval(operation));
 }
 
-/** What of `operations` is not in `allowed`. Pure. */
+/** Returns the operations that are not in `allowed`. */
 export function leftOut(operations: readonly Operation[], allowed: readonly Operation[]): readonly Operation[] {
   if (operations.length === allowed.length) return [];
   const kept = new Set(allowed);
   return operations.filter((operation) => !kept.has(operation));
 }
 
-/** Tells whether an operation only takes away. */
+/** Tells whether an operation only removes something. */
 export function isRemoval({ kind }: Operation): boolean {
   return kind === 'delete-rule' || kind === 'delete-route' || kind === 'delete-address' || kind === 'delete-neigh';
 }
@@ -167,7 +170,7 @@ function mayApply(deps: ReconcileDeps, operation: Operation, cause: string): boo
 
 function reportConflicts(deps: ReconcileDeps, conflicts: readonly Conflict[]): void {
   const { state } = deps;
-  // A link that is gone is told by the ENI's own problem.
+  // A missing link is reported as the problem of its ENI.
   const texts = conflicts.filter(({ kind }) => kind !== 'link').map(({ message }) => message);
   const known = new Set(state.reportedConflicts);
   for (const text of texts) {
@@ -186,7 +189,9 @@ function reportConflicts(deps: ReconcileDeps, conflicts: readonly Conflict[]): v
   deps.metrics.conflicts(texts.length);
 }
 
-/** An ENI serves when its link is here, its own operations went through and nobody else is in its table. */
+/**
+ * Updates which ENIs are ready: the link exists, its own operations succeeded, and its table has no foreign entries.
+ */
 function updateReadiness(deps: ReconcileDeps, observed: ObservedHost, failed: readonly FailedOperation[]): void {
   const { state } = deps;
   const before = new Set(state.readyEnis);

@@ -1,13 +1,13 @@
 import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import type { MonitorEvent } from '../../netlink/monitor.ts';
 
-/** What decides whether a change in the kernel concerns us. */
+/** The kernel objects whose changes may call for a repair. */
 export type Concerns = {
-  /** Links that matter: ENIs, the primary, host veths of active Pods. */
+  /** Links: ENIs, the primary interface, host veths of active Pods. */
   readonly ifindexes: ReadonlySet<number>;
   /** MACs of the supply's ENIs, lower case. */
   readonly macs: ReadonlySet<string>;
-  /** What a host veth of ours must look like, by ifindex. */
+  /** The group and MTU that each of our host veths must have, by ifindex. */
   readonly veths: ReadonlyMap<number, { readonly group: number; readonly mtu: number }>;
   /** Addresses of active Pods, as host prefixes ('10.0.0.5/32'). */
   readonly podPrefixes: ReadonlySet<string>;
@@ -17,9 +17,9 @@ const IFF_UP = 1;
 const RT_SCOPE_LINK = 253;
 
 /**
- * Tells whether a notification may mean that the kernel no longer holds what we want. Pure.
- * Our own writes are notified too. What they add is passed over by its protocol; what they delete, because by then no
- * active Pod has it. So a repair does not call for the next one, and an ADD or DEL for none.
+ * Tells whether a notification may mean that the kernel no longer holds what is planned. Our own writes are notified
+ * too. What they add is recognized by its protocol; what they delete belongs to no active Pod by then. So a repair does
+ * not cause the next one, and an ADD or DEL causes none.
  */
 export function isRelevant(event: MonitorEvent, concerns: Concerns): boolean {
   switch (event.kind) {
@@ -29,7 +29,7 @@ export function isRelevant(event: MonitorEvent, concerns: Concerns): boolean {
     case 'link':
       return isRelevantLink(event, concerns);
     case 'address':
-      // The kernel gives each new link a link-local address, our Pods' as well.
+      // The kernel gives each new link a link-local address, also the links of our Pods.
       return concerns.ifindexes.has(event.message.ifindex) && event.message.scope !== RT_SCOPE_LINK;
     case 'route':
       return isRelevantRoute(event, concerns);
@@ -52,7 +52,7 @@ function isRelevantLink({ op, message }: MonitorEvent & { readonly kind: 'link' 
 function isRelevantRoute({ op, message }: MonitorEvent & { readonly kind: 'route' }, concerns: Concerns): boolean {
   const isPods = concerns.podPrefixes.has(message.dst ?? '');
   const isInOurs = isOurTable(message.table);
-  // It tells the primary interface; a node may be up before it has one.
+  // The default route determines the primary interface; a node may start before it has one.
   if (message.dst === undefined && message.table === TABLE_MAIN) return true;
   if (op === 'new')
     return message.protocol !== RTPROT_TKE_ENI && (isInOurs || (message.table === TABLE_MAIN && isPods));
@@ -61,12 +61,13 @@ function isRelevantRoute({ op, message }: MonitorEvent & { readonly kind: 'route
 
 function isRelevantRule({ op, message }: MonitorEvent & { readonly kind: 'rule' }, concerns: Concerns): boolean {
   if (message.protocol !== RTPROT_TKE_ENI) {
-    // A foreign rule that comes may be a conflict, one that goes may end it. One with a mark may use bits of ours.
+    // A foreign rule that appears may be a conflict; one that disappears may end it. One with a mark may use bits of
+    // ours.
     const isMarked = message.fwmark !== undefined;
     return isMarked || OUR_PRIORITIES.includes(message.priority) || isOurTable(message.table);
   }
   if (op === 'new') return false;
-  // A rule of one Pod goes away with the Pod; all others stay for as long as we run.
+  // The rules of one Pod are deleted with the Pod; all others stay as long as the agent runs.
   const podPrefix =
     message.priority === PRIORITY.toPod ? message.dst : message.priority === PRIORITY.fromPod ? message.src : undefined;
   return podPrefix === undefined || concerns.podPrefixes.has(podPrefix);
@@ -76,7 +77,7 @@ function isHostPrefix(dst: string | undefined): boolean {
   return dst !== undefined && (dst.endsWith('/32') || dst.endsWith('/128'));
 }
 
-/** The gateway's own route is a host route too, on an ENI. */
+/** Tells whether a route's link is a known one: the route to a gateway is a host route too, on an ENI. */
 function isOnKnownLink(oif: number | undefined, concerns: Concerns): boolean {
   return oif !== undefined && concerns.ifindexes.has(oif);
 }

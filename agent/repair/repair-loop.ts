@@ -2,33 +2,36 @@ import type { MonitorEvent } from '../../netlink/monitor.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { ReconcileReport } from './reconcile.ts';
 
-/** What the loop needs. */
+/** Dependencies of the loop. */
 export type RepairLoopDeps = {
   readonly reconcile: (cause: string) => Promise<ReconcileReport>;
   readonly isRelevant: (event: MonitorEvent) => boolean;
   readonly overrun: () => void;
-  /** Told when nftables may have changed, before the pass that this calls for. */
+  /** Called when nftables may have changed, before the pass that this causes. */
   readonly forgetNft: () => void;
   readonly log: Logger;
   readonly intervalMs: number;
 };
 
-/** Asks for passes; they run one at a time. */
+/** Accepts requests for passes, which run one at a time. */
 export type RepairLoop = {
-  /** Wants a pass soon. Several wishes within a few milliseconds make one pass. */
+  /** Requests a pass soon. Several requests within a few milliseconds make one pass. */
   kick(cause: string): void;
-  /** Runs a pass that begins after this call and resolves when it is done. */
+  /** Runs a pass that begins after this call; resolves when it is done. */
   pass(cause: string): Promise<ReconcileReport>;
   /** Runs work between passes, so that none runs meanwhile. */
   alone<T>(work: () => Promise<T>): Promise<T>;
-  /** Takes events until the monitor ends. */
+  /** Handles events until the monitor ends. */
   follow(events: AsyncIterable<MonitorEvent>): Promise<void>;
   close(): Promise<void>;
 };
 
-/** `ip route flush` deletes one by one: a pass after the first would see the rest still there. */
+/** `ip route flush` deletes one by one: a pass after the first deletion would find the rest still there. */
 const DEBOUNCE_MS = 3;
-/** A pass that lost the race against an ADD or DEL is repeated so soon; one that failed, too, and then ever later. */
+/**
+ * Delay before a pass is repeated because an ADD or DEL came in between. A failed pass is repeated too, each time
+ * later.
+ */
 const RETRY_MS = 50;
 const MAX_FOLLOW_UPS = 5;
 
@@ -51,7 +54,7 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
     try {
       if ((await pass(cause)).isStale) again(RETRY_MS);
     } catch (error) {
-      // Its cause may be of a moment: nft was busy, a dump was interrupted by changes again and again.
+      // The cause may be temporary: nft was busy, a dump was interrupted by changes again and again.
       deps.log.error('reconciling failed, will be tried again', { cause, error });
       again(RETRY_MS << followUps);
     }
@@ -67,7 +70,7 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
     }, DEBOUNCE_MS);
   };
   const interval = setInterval(() => {
-    // By the clock everything is looked at anew, whatever we were told or not.
+    // The timer's pass reads everything anew, whatever was notified or missed.
     deps.forgetNft();
     kick('timer');
   }, deps.intervalMs);
@@ -92,7 +95,7 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
   };
 }
 
-/** Names who caused an event, as far as the kernel tells. */
+/** Names what caused an event, as far as the kernel reports it. */
 function causeOf(event: MonitorEvent): string {
   switch (event.kind) {
     case 'overrun':

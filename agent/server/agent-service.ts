@@ -1,6 +1,7 @@
 import type { ServerUnaryCall, sendUnaryData, UntypedServiceImplementation } from '@grpc/grpc-js';
+import { INTERFACE_NAME_RULE, isInterfaceName } from '../../runtime/interface-name.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
-import { PLUGIN } from '../api/messages.ts';
+import { PLUGIN, type Sandbox } from '../api/messages.ts';
 import type { AgentMethod, ReplyInitOf, RequestOf } from '../api/service.ts';
 import type { AttachOutcome } from '../attach.ts';
 import type { AttachCommand } from '../attach-command.ts';
@@ -9,9 +10,8 @@ import { type CniFailure, CniFailureError } from '../cni-failure.ts';
 import { failureOf } from '../failure-of.ts';
 import type { Lease, LeasePlugin } from '../journal/lease.ts';
 import { attachmentOf, type EniAddressing } from './attachment.ts';
-import { readSandbox } from './read-sandbox.ts';
 
-/** The use cases as the server calls them. None throws: outcomes are values. */
+/** The use cases as the server calls them. None throws: failures are values. */
 export type AgentUseCases = {
   attach(command: AttachCommand, signal: AbortSignal): Promise<AttachOutcome>;
   detach(target: { readonly containerId: string; readonly ifName: string }): Promise<CniFailure | undefined>;
@@ -25,15 +25,15 @@ export type AgentUseCases = {
     network: string,
     valid: readonly { readonly containerId: string; readonly ifName: string }[],
   ): Promise<{ readonly released: number; readonly failed: number }>;
-  /** How an ENI addresses its Pods; undefined when it is gone. */
+  /** How the lease's ENI addresses its Pods; empty when the supply does not list it. */
   addressing(lease: Lease): readonly EniAddressing[];
 };
 
 type Answer<M extends AgentMethod> = (request: RequestOf<M>, signal: AbortSignal) => Promise<ReplyInitOf<M>>;
 
 /**
- * Makes the handlers of the gRPC service. They translate and nothing else: messages to commands, outcomes to messages.
- * @param down aborts when the agent goes down; an ADD that waits for an address then gives up.
+ * Creates the handlers of the gRPC service. They only translate: messages to commands, outcomes to messages.
+ * @param down Aborts when the agent stops; an ADD that waits for an address then gives up.
  */
 export function agentImplementation(
   useCases: AgentUseCases,
@@ -83,7 +83,7 @@ async function add(
 }
 
 async function del(useCases: AgentUseCases, request: RequestOf<'del'>): Promise<ReplyInitOf<'del'>> {
-  // DEL acts on the lease: whatever else the request says, or lacks, does not matter.
+  // DEL uses the lease alone: whatever else the request contains, or lacks, does not matter.
   return errorField(await useCases.detach(readSandbox(request.sandbox, { needsNetns: false })));
 }
 
@@ -122,4 +122,28 @@ function pluginOf(plugin: number): LeasePlugin {
     `this agent does not serve plugin ${plugin}`,
     'use tke-route-eni',
   );
+}
+
+/** @see CNI SPEC, section "Parameters": CNI_CONTAINERID; the length leaves room in an IFLA_IFALIAS of 255 bytes. */
+const CONTAINER_ID = /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,199}$/;
+
+/**
+ * Reads the sandbox of a request. The executable has checked its environment already; this check is for other callers,
+ * and because these texts become names in the kernel.
+ * @throws CniFailureError 4 naming every fault.
+ */
+export function readSandbox(sandbox: Sandbox | undefined, { needsNetns }: { readonly needsNetns: boolean }): Sandbox {
+  const { containerId = '', ifName = '', netns = '', podNamespace = '', podName = '', podUid = '' } = sandbox ?? {};
+  const faults: string[] = [];
+  if (!CONTAINER_ID.test(containerId)) faults.push(`container id "${containerId}": expected letters, digits, "_.-"`);
+  if (!isInterfaceName(ifName)) faults.push(`interface name "${ifName}": expected ${INTERFACE_NAME_RULE}`);
+  if (needsNetns && !netns.startsWith('/')) faults.push(`netns "${netns}": expected an absolute path`);
+  if (faults.length > 0) {
+    throw new CniFailureError(
+      CNI_CODE.invalidEnvironment,
+      faults.join('; '),
+      'see CNI_CONTAINERID, CNI_IFNAME, CNI_NETNS',
+    );
+  }
+  return { containerId, ifName, netns, podNamespace, podName, podUid };
 }

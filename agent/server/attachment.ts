@@ -14,7 +14,7 @@ const BITS = { 4: 32, 6: 128 } as const;
 const CONTAINER_INDEX = 1;
 const NO_INTERFACE = -1;
 
-/** What the runtime is told of a lease: the same for ADD, a repeated ADD and CHECK. */
+/** Builds what the runtime gets for a lease: the same for ADD, a repeated ADD and CHECK. */
 export function attachmentOf(lease: Lease, enis: readonly EniAddressing[]): InitOf<typeof ATTACHMENT> {
   if (lease.nic !== undefined) return direct(lease, lease.nic);
   return lease.plugin === 'ipam' ? addressesOnly(lease, enis) : wired(lease);
@@ -36,7 +36,10 @@ function wired(lease: Lease): InitOf<typeof ATTACHMENT> {
   };
 }
 
-/** The ENI's own interface with its own address and gateway; the link beside it is told too, its addresses are none. */
+/**
+ * Builds the reply for a whole ENI: its interface with its own address and gateway. The veth pair beside it is listed
+ * too, without addresses.
+ */
 function direct(lease: Lease, { primary, sideMac }: LeasedNic): InitOf<typeof ATTACHMENT> {
   const { hostVeth, ifName, podMac = '', mtu, netns, eniId } = lease;
   const given = primary.filter(({ ip }) => lease.addresses.some((address) => address.ip === ip));
@@ -57,13 +60,14 @@ function direct(lease: Lease, { primary, sideMac }: LeasedNic): InitOf<typeof AT
 }
 
 /**
- * The answer of `tke-eni-ipamc`. The reference `ptp` and `bridge` put the gateway's address on their host side and refuse
- * one outside the Pod's prefix, so neither 169.254.1.1 nor the VPC's own gateway will do: the first lies outside, the
- * second would become the node's and cut the ENI off from its real gateway. The ENI's primary address is the node's
- * already and lies in the subnet.
+ * Builds the reply to `tke-eni-ipamc`. The reference `ptp` and `bridge` put the gateway's address on their host side
+ * and refuse one outside the Pod's prefix. So neither 169.254.1.1 nor the VPC's own gateway is usable: the first lies
+ * outside, and the second would become the node's and cut the ENI off from its real gateway. The ENI's primary address
+ * is the node's already and lies in the subnet.
  *
- * The subnet's other members are not on the Pod's link, whatever its prefix says; under `bridge` nobody would answer for
- * them. Two routes, more specific than the connected one, send the Pod to the gateway for them as well.
+ * The subnet's other members are not on the Pod's link, whatever its prefix says; under `bridge` nothing would answer
+ * ARP for them. Two routes, more specific than the connected one, send the Pod's packets for them to the gateway as
+ * well.
  */
 function addressesOnly(lease: Lease, enis: readonly EniAddressing[]): InitOf<typeof ATTACHMENT> {
   const parts = lease.addresses.map(({ ip, family, eniId }) => {
@@ -73,7 +77,7 @@ function addressesOnly(lease: Lease, enis: readonly EniAddressing[]): InitOf<typ
     const gateway = addressing?.ip ?? '';
     return {
       ip: { address, gateway, interfaceIndex: NO_INTERFACE, eniId },
-      // For any but the default route the reference plugins' CHECK wants the gateway spelled out.
+      // For any but the default route, CHECK of the reference plugins requires an explicit gateway.
       routes: [{ dst: ANY[family], gw: '' }, ...subnetHalves(subnetCidr).map((dst) => ({ dst, gw: gateway }))],
     };
   });

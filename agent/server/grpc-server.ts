@@ -1,36 +1,44 @@
 import { lstatSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import {
+  Server,
+  ServerCredentials,
+  type ServiceDefinition,
+  type sendUnaryData,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
 import { AGENT_SERVICE } from '../api/service.ts';
 import { createHealth, type Health } from './health.ts';
-import { countInFlight } from './in-flight.ts';
 import { publishSocket } from './unix-socket.ts';
 
 /** A server that accepts calls. */
 export type RunningServer = {
   readonly health: Health;
-  /** Stops accepting, lets calls in flight finish, ends what still runs after `graceMs`, removes the socket. Idempotent. */
+  /**
+   * Stops accepting, lets calls in flight finish, ends what still runs after `graceMs`, removes the socket. Idempotent.
+   */
   drain(graceMs: number): Promise<void>;
 };
 
 /**
- * A connection without a call is closed after this. The executables close theirs; one that is stopped or hangs would keep
- * a descriptor for good. Keepalive is not needed: on this machine a peer's death closes its sockets at once.
+ * How long a connection may be without a call, milliseconds. The executables close theirs; one of a process that is
+ * stopped or hangs would hold a descriptor for good. Keepalive is not needed: on this machine a peer's death closes its
+ * sockets at once.
  */
 const IDLE_MS = 5 * 60_000;
 
-/** A stream's end is read within this, or not at all: a watcher that is stopped must not hold up the agent. */
+/** How long a stream's end may take to be read: a watcher that is stopped must not delay the shutdown of the agent. */
 const STREAM_END_MS = 500;
 
-/** Where to serve. */
+/** The addresses to serve on. */
 export type GrpcAddress = {
   readonly socketPath: string;
   readonly tcpAddress?: string;
-  /** How long a connection may be without a call; default five minutes. */
+  /** How long a connection may be without a call, milliseconds; default five minutes. */
   readonly idleMs?: number;
 };
 
-/** A service that is offered on the unix socket alone, which only root may open. */
+/** A service that is offered on the unix socket only, which only root may open. */
 export type LocalService = {
   readonly definition: ServiceDefinition;
   readonly implementation: UntypedServiceImplementation;
@@ -40,8 +48,8 @@ export type LocalService = {
 
 /**
  * Serves the agent's service and the health service on a unix socket that only root may open, and on `tcpAddress` when
- * told so (the product's executables know no other way). Health says NOT_SERVING until told otherwise.
- * @param local is not offered on `tcpAddress`, which any user of the node may connect to.
+ * that is set (the product's executables support nothing else). Health is NOT_SERVING until set otherwise.
+ * @param local Service that is not offered on `tcpAddress`, which any user of the node may connect to.
  * @throws the listener's own error.
  */
 export async function serveGrpc(
@@ -74,7 +82,7 @@ export async function serveGrpc(
       health.setServing(false);
       health.close();
       local?.close();
-      // A successor may have put its own socket there already.
+      // A later agent may have put its own socket there already.
       if (lstatSync(socketPath, { throwIfNoEntry: false })?.ino === inode) rmSync(socketPath, { force: true });
       await Promise.all(servers.map((each) => shutdown(each, graceMs, calls.idle())));
     },
@@ -89,7 +97,7 @@ async function bind(server: Server, address: string): Promise<void> {
   await bound.promise;
 }
 
-/** Lets calls finish; what is left once they have is a stream that its reader does not read. */
+/** Lets calls finish; what is open after that is a stream that its reader does not read. */
 async function shutdown(server: Server, graceMs: number, idle: Promise<void>): Promise<void> {
   const isOver = new AbortController();
   const over = Promise.withResolvers<void>();
@@ -101,4 +109,43 @@ async function shutdown(server: Server, graceMs: number, idle: Promise<void>): P
   await Promise.race([over.promise, rest()]);
   isOver.abort();
   server.forceShutdown();
+}
+
+/** Counts unary calls that have begun and are not answered. */
+export type InFlight = {
+  /** The same handlers, counted. */
+  readonly implementation: UntypedServiceImplementation;
+  /** Resolves when no call is in flight. */
+  idle(): Promise<void>;
+};
+
+type UnaryHandler = (call: unknown, reply: sendUnaryData<unknown>) => void;
+
+/** Wraps the handlers of a service whose methods are all unary, to count its calls. */
+export function countInFlight(implementation: UntypedServiceImplementation): InFlight {
+  let count = 0;
+  let waiting: (() => void)[] = [];
+  const ended = (): void => {
+    count--;
+    if (count > 0) return;
+    for (const resolve of waiting) resolve();
+    waiting = [];
+  };
+  const counted = Object.entries(implementation).map(([name, handler]) => {
+    const run: UnaryHandler = (call, reply) => {
+      count++;
+      // The table of methods says that it is unary; the library's own type covers streams as well.
+      (handler as UnaryHandler)(call, (...answer) => {
+        reply(...answer);
+        ended();
+      });
+    };
+    return [name, run];
+  });
+  return {
+    implementation: Object.fromEntries(counted) as UntypedServiceImplementation,
+    idle: async () => {
+      if (count > 0) await new Promise<void>((resolve) => waiting.push(resolve));
+    },
+  };
 }

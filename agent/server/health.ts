@@ -11,18 +11,20 @@ const TAG_STATUS = 0x08;
 
 type Status = typeof SERVING | typeof NOT_SERVING;
 
-/** The health service: what a gRPC server registers, and the switch that the agent turns. */
+/** The health service: what a gRPC server registers, and the switch of its status. */
 export type Health = {
   readonly definition: ServiceDefinition;
   readonly implementation: UntypedServiceImplementation;
   setServing(serving: boolean): void;
-  /** Ends the streams of all who watch; a server with an open stream does not shut down. Those who come later get one answer. */
+  /**
+   * Ends the streams of all watchers; a server with an open stream does not shut down. Later watchers get one answer.
+   */
   close(): void;
 };
 
 type Watcher = { write(status: Status): boolean; end(): void; on(event: 'cancelled', run: () => void): void };
 
-/** Creates a health service that answers NOT_SERVING until told otherwise; one status for every service name. */
+/** Creates a health service that answers NOT_SERVING until set otherwise; one status for every service name. */
 export function createHealth(): Health {
   let status: Status = NOT_SERVING;
   const watchers = new Set<Watcher>();

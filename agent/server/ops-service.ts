@@ -12,11 +12,11 @@ import { OPS_SERVICE } from '../api/ops-service.ts';
 import type { Subscription, Watcher } from '../ops/event-hub.ts';
 import type { LocalService } from './grpc-server.ts';
 
-/** What those who look after the node ask for, as the server calls it. */
+/** The calls of the ops CLI, as the server calls them. */
 export type OpsUseCases = {
   pool(): OpsReplyInitOf<'pool'>;
   summary(): Promise<OpsReplyInitOf<'summary'>>;
-  /** Never rejects: why no pass could be made is in the reply. */
+  /** Never rejects: the reply says why no pass could be run. */
   repair(request: { readonly dryRun: boolean; readonly ruleMode: string }): Promise<OpsReplyInitOf<'repair'>>;
   recorder(pod: string): OpsReplyInitOf<'recorder'>;
   watch(watcher: Watcher): Subscription;
@@ -25,10 +25,10 @@ export type OpsUseCases = {
   close(): void;
 };
 
-/** More than people have terminals; each may cost a queue. */
+/** Maximum number of watchers: more than people have terminals; each may cost a queue. */
 const MOST_WATCHERS = 32;
 
-/** Makes `service Ops`: it translates and nothing else. It is for root, on the unix socket: never offer it on TCP. */
+/** Creates `service Ops`, which only translates. It is for root, on the unix socket: never offer it on TCP. */
 export function opsService(useCases: OpsUseCases, agentVersion: string): LocalService {
   const implementation: UntypedServiceImplementation = {
     pool: unary<'pool'>(async () => ({ ...useCases.pool(), agentVersion })),
@@ -57,7 +57,7 @@ function watch(
     refuse(status.RESOURCE_EXHAUSTED, `${MOST_WATCHERS} watch already`);
     return;
   }
-  // The caller knows with these from when on it is told.
+  // The metadata shows the caller from when on it gets events.
   call.sendMetadata(new Metadata());
   const place = useCases.watch({
     kinds: new Set(call.request.kinds),

@@ -1,9 +1,9 @@
 import { formatIp, parseIp } from '../../netlink/ip-text.ts';
 
 /**
- * Splits a subnet into its two halves: together they cover it, and each wins over a route for the whole. Host bits are
- * cleared. Pure.
- * @param prefix 'addr/len'; one of two addresses or fewer, or one that cannot be read, has no halves
+ * Splits a subnet into its two halves: together they cover it, and each takes precedence over a route for the whole.
+ * Host bits are cleared.
+ * @param prefix 'addr/len'; one of two addresses or fewer, or a malformed one, has no halves
  */
 export function subnetHalves(prefix: string): readonly string[] {
   const [address = '', length = ''] = prefix.split('/');

@@ -6,12 +6,12 @@ import { AgentError } from '../agent-error.ts';
 
 /** Longest path that fits `struct sockaddr_un` with its closing zero. @see unix(7) */
 const SUN_PATH_BYTES = 107;
-/** Ends the name of a socket that is not served yet. */
+/** Suffix of the name of a socket that is not served yet. */
 export const NEW_SUFFIX = '.new';
 const PROBE_MS = 2_000;
 
 /**
- * Makes sure that nobody serves on `path`. A socket file that refuses connections is what a killed agent left; the next
+ * Checks that no process serves on `path`. A socket file that refuses connections is left of a killed agent; the next
  * `publishSocket` replaces it. A process that is stopped (SIGSTOP) still accepts, and so counts as alive.
  * @throws AgentError ANOTHER_AGENT when something answers; SOCKET when the path cannot be a socket.
  */
@@ -32,8 +32,8 @@ export async function refuseLiveSocket(path: string): Promise<void> {
 
 /**
  * Makes the socket visible at its final path only when it is ready: `listen` gets a name beside it, then the mode is
- * set, then it is renamed over whatever lies there. At no moment may anybody but root connect, and none sees a
- * socket that nobody serves.
+ * set, then it is renamed over whatever exists there. At no moment can anyone but root connect, and no client finds a
+ * socket that is not served.
  */
 export async function publishSocket(path: string, listen: (temporaryPath: string) => Promise<void>): Promise<void> {
   socketUnless(path, () => ensureFolder(dirname(path), 0o700));
@@ -44,7 +44,7 @@ export async function publishSocket(path: string, listen: (temporaryPath: string
   renameSync(temporary, path);
 }
 
-/** Runs file work and turns what it throws into SOCKET. @throws AgentError */
+/** Runs file operations and turns their errors into SOCKET. @throws AgentError */
 function socketUnless<T>(path: string, run: () => T): T {
   try {
     return run();
@@ -53,7 +53,7 @@ function socketUnless<T>(path: string, run: () => T): T {
   }
 }
 
-/** Tells whether a listener accepts connections there. Also true when its queue is full: it is there, only busy. */
+/** Tells whether a listener accepts connections there. Also true when its queue is full: it exists and is busy. */
 async function accepts(path: string): Promise<boolean> {
   const outcome = Promise.withResolvers<boolean>();
   const probe = connect(path);

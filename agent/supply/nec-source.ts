@@ -17,7 +17,7 @@ import { complaintOf, isSupplyDamaged, seenNecOf, withAgentFields } from './seen
 import { supplyOfConfig } from './supply-of-config.ts';
 import type { SupplyEvent, SupplySource } from './supply-source.ts';
 
-/** What the node's NodeENIConfig needs from outside. */
+/** Options of following the node's NodeENIConfig. */
 export type NecSourceOptions = {
   readonly client: KubeClient;
   readonly nodeName: string;
@@ -26,38 +26,41 @@ export type NecSourceOptions = {
   readonly random: () => number;
   /** Tells whether a Pod has an address: a limit set by annotation must not be below what is in use. */
   readonly isInUse: (ip: string) => boolean;
-  /** Told once of each set of faults in what people wrote, and once when there are none any more. */
+  /** Called once for each new set of faults in what people wrote, and once when there are none any more. */
   readonly onFaults?: (kind: 'annotation' | 'object', faults: readonly Fault[]) => void;
 };
 
-/** What became of a publication. */
+/** The result of a publication. */
 export type PublishOutcome =
   /** There is no object, or nothing was due. */
   | 'nothing'
-  /** The write made a new version: no older write can land any more. */
+  /** The write made a new version: no older write can succeed any more. */
   | 'changed'
-  /** The object said so already. */
+  /** The object had this content already. */
   | 'unchanged';
 
-/** The node's NodeENIConfig in the cluster: supply, and the place where the agent says what it wants. */
+/**
+ * The node's NodeENIConfig in the cluster: the source of supply, and the object in which the agent publishes its
+ * demand.
+ */
 export type NecSource = SupplySource & {
   /**
-   * Asks `plan` what to write on the object as it is, and writes that, guarded; when somebody wrote in between, asks anew.
-   * `plan` may be called several times. One at a time.
-   * @throws KubeError; whether it was written is then not known.
+   * Calls `plan` with the object as it is and writes the fields that it returns, guarded; after a conflict it calls
+   * `plan` again with the newer object. One call at a time.
+   * @throws KubeError; whether the write took effect is then not known.
    */
   publish(plan: (seen: SeenNec) => AgentSpec | undefined, signal: AbortSignal): Promise<PublishOutcome>;
-  /** Says why there is no supply; undefined when there is. */
+  /** Returns why there is no supply; undefined when there is. */
   waitsFor(): string | undefined;
-  /** What ipamd says of the node while supply does not meet demand: `NodeENIConfig n1: SubnetExhausted: no free …`. */
+  /** Returns what ipamd reports while supply does not meet demand: `NodeENIConfig n1: SubnetExhausted: no free …`. */
   complaint(): string | undefined;
-  /** Monotonic milliseconds of the last word from the API server. */
+  /** When the API server last answered, monotonic milliseconds. */
   readonly lastContactMs: number;
   /** The object's uid, for events about it. */
   readonly uid: string | undefined;
 };
 
-/** NodeENIConfigs in the API. */
+/** The resource type of NodeENIConfigs. */
 export const NODE_ENI_CONFIGS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
 const REREAD_BACKOFF: BackoffSettings = { firstMs: 500, maxMs: 10_000, factor: 2, jitter: 0.5 };
@@ -80,7 +83,7 @@ class KubeNecSource implements NecSource {
     ['object', ''],
   ]);
   #isRereading = false;
-  /** Something was told since the last read was asked for. */
+  /** A change was notified since the last read was requested. */
   #isRereadDue = false;
 
   constructor(options: NecSourceOptions) {
@@ -137,13 +140,13 @@ class KubeNecSource implements NecSource {
     let base: KubeObject | undefined;
     const change = (current: KubeObject): KubeObject | undefined => {
       base = undefined;
-      // After a conflict it is newer than what is known, and the plan must be made on what the pool follows.
+      // After a conflict it is newer than the known object, and the plan must be made on what the pool follows.
       if (current !== this.#object) this.#take(current);
       const read = readNodeEniConfig(current);
       const spec = read === undefined ? undefined : plan(seenNecOf(read.config, read.damaged));
       if (spec === undefined) return undefined;
       base = current;
-      // The same object but for its own fields; `apiVersion`, `kind` and `metadata` are those of `current`.
+      // Only the agent's own fields differ; `apiVersion`, `kind` and `metadata` are those of `current`.
       return withAgentFields(current, spec) as KubeObject;
     };
     const { client, nodeName } = this.#options;
@@ -165,12 +168,12 @@ class KubeNecSource implements NecSource {
 
   #onChange(after: KubeObject | undefined): void {
     if (after === undefined) this.#forget();
-    // The watch lags behind our own writes; or the API server was restored, and what we wrote never was.
+    // The watch lags behind our own writes; or the API server was restored, and what we wrote is lost.
     else if (isOlder(after, this.#object)) void this.#reread();
     else this.#take(after);
   }
 
-  /** A read that is answered by what is committed, unlike a watch. Tried until it is. */
+  /** Reads the object. Unlike a watch, a read is answered with what is committed. Repeats until it succeeds. */
   async #reread(): Promise<void> {
     this.#isRereadDue = true;
     if (this.#isRereading) return;
@@ -185,7 +188,7 @@ class KubeNecSource implements NecSource {
       } catch (error) {
         if (signal.aborted) break;
         log.warn('NodeENIConfig not read again, will be tried again', { error });
-        // At rest no other change may come, and a restored object must be believed in the end.
+        // Without this read no other change may come, and a restored object must be accepted in the end.
         this.#isRereadDue = true;
         failures++;
         await clock.sleep(backoffMs(REREAD_BACKOFF, failures, random()), signal).catch(() => {});
@@ -198,13 +201,16 @@ class KubeNecSource implements NecSource {
     const { client, nodeName } = this.#options;
     const before = this.#object;
     const object = await client.get(NODE_ENI_CONFIGS, { name: nodeName }, signal);
-    // A change that came meanwhile is newer than the answer; one that seemed older has asked for another read.
+    // A change that came meanwhile is newer than the answer; one that seemed older has requested another read.
     if (this.#object !== before) return;
     if (object === undefined) this.#forget();
     else if (object.metadata.resourceVersion !== before?.metadata.resourceVersion) this.#take(object);
   }
 
-  /** Deleted, or not made yet. What is in force stays: Pods live, and a new object is a new description. */
+  /**
+   * Forgets the object, which was deleted or not created yet. The supply in force stays: Pods are running, and a new
+   * object will describe the node anew.
+   */
   #forget(): void {
     if (this.#object === undefined) return;
     this.#object = undefined;
@@ -242,7 +248,7 @@ class KubeNecSource implements NecSource {
     this.#tell({ kind: 'invalid', error });
   }
 
-  /** Says a thing once, however often the object changes otherwise. */
+  /** Reports each set of faults once, however often the object changes otherwise. */
   #tellFaults(kind: 'annotation' | 'object', faults: readonly Fault[]): void {
     const text = faults.map(({ path, got }) => `${path} ${got}`).join('\n');
     if (this.#toldFaults.get(kind) === text) return;
@@ -257,7 +263,7 @@ class KubeNecSource implements NecSource {
 }
 
 /**
- * Tells whether `object` is an earlier version than `known`, or of an object of that name before it.
+ * Tells whether `object` is an earlier version than `known`, or of an earlier object of that name.
  * @see KEP-5504: versions compare as numbers, whatever objects they are of
  */
 function isOlder(object: KubeObject, known: KubeObject | undefined): boolean {

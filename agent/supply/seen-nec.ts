@@ -2,18 +2,15 @@ import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { type AgentSpec, type SeenNec, UNREADABLE } from '../demand/publication.ts';
 
-/**
- * Annotation by which the agent tells its journal's life from another's: who wrote the object last, as far as the agents
- * of this node go.
- */
+/** Annotation with the name of the agent's journal: it shows which agent of this node wrote the object last. */
 export const AGENT_LIFE_ANNOTATION = 'tke.cloud.tencent.com/agent-life';
 
 /**
- * Reads from a NodeENIConfig what publication depends on. Pure.
- * @param damaged Fields of spec and status that are not what they must be.
+ * Extracts from a NodeENIConfig what publication depends on.
+ * @param damaged Fields of spec and status that are malformed.
  */
 export function seenNecOf({ spec, status, object }: NodeEniConfig, damaged: ReadonlySet<string> = new Set()): SeenNec {
-  // A field of ours that somebody made nonsense of is written anew.
+  // A malformed field of ours counts as absent, and so is written anew.
   const isOwnDamaged = OWN_FIELDS.some((field) => damaged.has(field));
   return {
     spec: {
@@ -47,7 +44,9 @@ export function seenNecOf({ spec, status, object }: NodeEniConfig, damaged: Read
   };
 }
 
-/** Says why supply does not meet demand, in ipamd's words: `SubnetExhausted: no free …`; undefined while it does. Pure. */
+/**
+ * Returns why supply does not meet demand, as ipamd reports it: `SubnetExhausted: no free …`; undefined while it does.
+ */
 export function complaintOf(object: Readonly<Record<string, unknown>>): string | undefined {
   const { conditions } = recordOf(object['status']);
   const ready = (Array.isArray(conditions) ? conditions : []).map(recordOf).find(({ type }) => type === 'Ready');
@@ -56,12 +55,12 @@ export function complaintOf(object: Readonly<Record<string, unknown>>): string |
   return told.length === 0 ? undefined : told.join(': ');
 }
 
-/** Tells whether what the cloud gave cannot be read as a whole. Pure. */
+/** Tells whether the description of what the cloud assigned cannot be read as a whole. */
 export function isSupplyDamaged(damaged: ReadonlySet<string>): boolean {
   return SUPPLY_FIELDS.some((field) => damaged.has(field));
 }
 
-/** Returns the whole object with the agent's own fields changed and everything else as it was. Pure. */
+/** Returns the whole object with the agent's own fields changed and everything else as it was. */
 export function withAgentFields(
   object: Readonly<Record<string, unknown>>,
   { desired, releasable, direct, observedEpoch, readyResources, life }: AgentSpec,

@@ -9,15 +9,15 @@ import type { Supply } from '../journal/supply.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
 import type { SupplyEvent, SupplySource } from './supply-source.ts';
 
-/** What a supply file needs from outside. */
+/** Options of a supply file. */
 export type SupplyFileOptions = {
   readonly clock: Pick<Clock, 'sleep'>;
   readonly log: Logger;
-  /** Refuses a file for another node; any will do when absent. */
+  /** Name of this node: a file for another node is refused. Absent: any file is accepted. */
   readonly nodeName?: string;
-  /** Waits this long after the first sign of a change: editors write in several steps. */
+  /** Delay after the first notification of a change, milliseconds: editors write in several steps. */
   readonly debounceMs?: number;
-  /** Looks this often without any sign: a folder that comes later, or was replaced, cannot be watched before. */
+  /** Poll interval, milliseconds: a folder that is created later, or was replaced, cannot be watched before. */
   readonly pollMs?: number;
 };
 
@@ -26,8 +26,8 @@ const POLL_MS = 5_000;
 
 /**
  * Opens a NodeENIConfig YAML file as a source of supply and follows it, edits, renames and swapped links included.
- * Reads it before it returns. An invalid or missing file keeps the last good supply in force and tells why. Owns a watch
- * and a timer until `close`.
+ * Reads it before it returns. While the file is invalid or missing the last good supply stays in force, and the reason
+ * is reported. Owns a watch and a timer until `close`.
  */
 export function openSupplyFile(path: string, options: SupplyFileOptions): SupplySource {
   return new SupplyFile(path, options);
@@ -47,7 +47,7 @@ class SupplyFile implements SupplySource {
   constructor(path: string, options: SupplyFileOptions) {
     this.#path = path;
     this.#options = options;
-    // Watch first, read then: an edit in between is seen twice rather than never.
+    // Watch first, then read: an edit in between is read twice rather than never.
     this.#watchFolder();
     this.#read();
     void this.#poll();
@@ -74,7 +74,10 @@ class SupplyFile implements SupplySource {
     this.#listeners.clear();
   }
 
-  /** The folder and not the file: editors and mounted ConfigMaps put a new file, or link, in the old one's place. */
+  /**
+   * Watches the folder and not the file: editors and mounted ConfigMaps put a new file, or link, in the old one's
+   * place.
+   */
   #watchFolder(): void {
     if (this.#watcher !== undefined) return;
     try {
@@ -82,7 +85,7 @@ class SupplyFile implements SupplySource {
       watcher.on('error', () => this.#dropWatch(watcher));
       this.#watcher = watcher;
     } catch (error) {
-      // No folder yet: the poll tries again.
+      // There is no folder yet: the poll tries again.
       this.#options.log.debug('supply folder cannot be watched yet', { path: this.#path, error: String(error) });
     }
   }
@@ -102,7 +105,7 @@ class SupplyFile implements SupplySource {
 
   async #poll(): Promise<void> {
     while (await this.#wait(this.#options.pollMs ?? POLL_MS)) {
-      // A folder that was removed and made anew has another inode: the old watch is silent for ever.
+      // A folder that was removed and created anew has another inode: the old watch gets no event any more.
       if (this.#watcher !== undefined) this.#dropWatch(this.#watcher);
       this.#watchFolder();
       this.#read();
@@ -150,7 +153,7 @@ class SupplyFile implements SupplySource {
 
   #readContent(): string {
     try {
-      // A pipe would hold us up until somebody writes.
+      // Reading a pipe would block until something is written to it.
       if (!statSync(this.#path).isFile()) throw new Error('something else than a file');
       return readFileSync(this.#path, 'utf8');
     } catch (error) {
@@ -165,7 +168,7 @@ class SupplyFile implements SupplySource {
     }
   }
 
-  /** Says a thing once: the poll finds a missing file again and again. */
+  /** Reports a fault once: the poll finds a missing file again and again. */
   #report(error: ConfigError): void {
     if (this.#problem?.message === error.message) return;
     this.#problem = error;

@@ -8,13 +8,13 @@ import { directSupplyOf } from '../direct/direct-supply.ts';
 import { familyOf } from '../journal/lease.ts';
 import type { EniPrimaryAddress, Supply, SupplyAddress, SupplyEni, WarmTargets } from '../journal/supply.ts';
 
-/** The product's defaults. */
+/** The product's default of warm addresses. */
 const DEFAULT_WARM_TARGET = 5;
 
 /**
- * Turns a NodeENIConfig into what the pool and the data plane use. Pure. No status means no ENI yet; ENIs
- * that are handed to one Pod as a whole are apart.
- * @param settings What its annotations set, as far as it was accepted; goes before the spec.
+ * Converts a NodeENIConfig into what the pool and the data plane use. Without status there is no ENI yet. Whole ENIs
+ * are listed apart.
+ * @param settings The accepted settings of its annotations; they take precedence over the spec.
  */
 export function supplyOfConfig(config: NodeEniConfigFields, settings: NodeSettings = {}): Supply {
   const allocatable = config.status?.allocatableRouteENIIPs;
@@ -32,7 +32,9 @@ export function supplyOfConfig(config: NodeEniConfigFields, settings: NodeSettin
   };
 }
 
-/** Annotations go before the spec. Where only one of both is given, the other follows so that minimum <= maximum. */
+/**
+ * Annotations take precedence over the spec. If only one target is given, the other follows so that minimum <= maximum.
+ */
 function warmTargetsOf({ metadata, spec, status }: NodeEniConfigFields, settings: NodeSettings): WarmTargets {
   const given = settings.routeWarm ?? {
     min: metadata.annotations?.[WARM_TARGET_ANNOTATION.min] ?? spec?.routeENIIPMinWarmTarget,
@@ -53,7 +55,7 @@ function warmTargetsOf({ metadata, spec, status }: NodeEniConfigFields, settings
 
 function eniOf(eni: NodeEniInfo): SupplyEni {
   const addresses = eni.addresses ?? [];
-  // A pair may be written at either end; it holds for both.
+  // A pair may be written at either address; it holds for both.
   const partners = new Map(
     addresses.flatMap(({ ip, pairedIP }) =>
       pairedIP === undefined

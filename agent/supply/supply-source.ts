@@ -2,12 +2,12 @@ import type { ConfigError } from '../../runtime/decode.ts';
 import type { SeenNec } from '../demand/publication.ts';
 import type { Supply } from '../journal/supply.ts';
 
-/** What a source of supply tells. After `invalid` the last good supply stays in force. */
+/** A change that a source of supply reports. After `invalid` the last good supply stays in force. */
 export type SupplyEvent =
   | {
       readonly kind: 'supply';
       readonly supply: Supply;
-      /** The object that it was read from, where the agent has its say in it too. */
+      /** The object that it was read from; present where the agent publishes in the same object. */
       readonly seen?: SeenNec;
     }
   | { readonly kind: 'invalid'; readonly error: ConfigError };
@@ -16,9 +16,9 @@ export type SupplyEvent =
 export type SupplySource = {
   /** The last good supply; undefined before the first. */
   latest(): Supply | undefined;
-  /** What is wrong with the newest input; undefined when it is the one in force. */
+  /** The fault of the newest input; undefined when that input is in force. */
   problem(): ConfigError | undefined;
-  /** Calls `listener` with what is known now, then on each change. Returns the way to stop. */
+  /** Calls `listener` with what is known now, then on each change. Returns the function that unsubscribes. */
   subscribe(listener: (event: SupplyEvent) => void): () => void;
   close(): void;
 };

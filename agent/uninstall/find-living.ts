@@ -7,7 +7,7 @@ import { type Lease, leaseKey } from '../journal/lease.ts';
 export type LivingAttachment = {
   readonly containerId: string;
   readonly ifName: string;
-  /** `namespace/name`, or '' when nobody told it. */
+  /** `namespace/name`, or '' when not known. */
   readonly pod: string;
   readonly ips: readonly string[];
 };
@@ -19,13 +19,13 @@ export type AttachmentSights = {
   /** Undefined when no runtime answers. */
   readonly sandboxes: readonly CriSandbox[] | undefined;
   readonly netnsGone: (lease: Lease) => boolean;
-  /** Since boot, as leases count. */
+  /** Milliseconds since boot, as in leases. */
   readonly nowMs: number;
 };
 
 /**
- * Finds the attachments whose Pods may live: every one of which it is not sure that its sandbox is gone. Pure. A sandbox
- * that was stopped counts too while its namespace is there: the runtime still has to end it, and needs our plugin for it.
+ * Finds the attachments that may be in use: all but those whose sandbox was surely removed. A stopped sandbox counts
+ * too while its namespace exists: the runtime still has to end it, and needs our plugin for it.
  */
 export function findLiving(sights: AttachmentSights): readonly LivingAttachment[] {
   const { leases, evidence } = sights;
@@ -39,7 +39,7 @@ export function findLiving(sights: AttachmentSights): readonly LivingAttachment[
       pod: podName === '' ? '' : `${podNamespace}/${podName}`,
       ips: addresses.map(({ ip }) => ip),
     }));
-  // Without a lease nobody knows the namespace or the Pod: the link itself, or the rules, say that somebody was wired.
+  // Without a lease neither namespace nor Pod is known: the link itself, or the rules, show that a Pod was wired.
   const ofLinks = evidence.veths
     .filter(({ containerId, ifName }) => !known.has(leaseKey(containerId, ifName)))
     .map(({ containerId, ifName, ips }) => ({ containerId, ifName, pod: '', ips }));
@@ -54,7 +54,7 @@ function goneKeys({ leases, sandboxes, netnsGone, nowMs }: AttachmentSights): re
   return leases.filter(netnsGone).map(({ containerId, ifName }) => leaseKey(containerId, ifName));
 }
 
-/** Names attachments for a message, the first of them in full. Pure. */
+/** Names attachments for a message, the first of them in full. */
 export function nameLiving(living: readonly LivingAttachment[]): string {
   const shown = living.slice(0, MOST_NAMED).map(({ containerId, ifName, pod, ips }) => {
     const who = pod !== '' ? pod : containerId === '' ? 'a Pod of another plugin' : `sandbox ${containerId}/${ifName}`;

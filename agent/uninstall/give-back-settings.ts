@@ -6,9 +6,9 @@ import type { FoundLink, FoundState, FoundSysctl, LinkSettings } from '../node/f
 import type { Sweep } from './sweep.ts';
 
 /**
- * Gives the node's settings back the values that the first agent of this boot found. One that somebody changed since is
- * left as it is. Forwarding stays on, and with it what keeps router advertisements heard by a host that forwards: kubelet's
- * own networking and every other CNI plugin need it, and no one sets it twice. Idempotent.
+ * Restores the settings that the first agent of this boot found. One that was changed by others since stays as it is.
+ * Forwarding stays on, and with it the setting by which a forwarding host accepts router advertisements: kubelet's own
+ * networking and every other CNI plugin need them, and do not set them a second time. Idempotent.
  */
 export async function giveBackSettings(kernel: Kernel, found: FoundState, sweep: Sweep): Promise<void> {
   for (const sysctl of found.sysctls) await giveBackSysctl(kernel, sysctl, sweep);
@@ -20,7 +20,7 @@ async function giveBackSysctl(kernel: Kernel, sysctl: FoundSysctl, sweep: Sweep)
   const name = sysctlName(key);
   await sweep.step(`sysctl ${name}`, () => {
     const now = kernel.sysctl.find(key);
-    // The interface is gone, or it is given back already.
+    // The interface does not exist any more, or the value is restored already.
     if (now === undefined || now === sysctl.found) return;
     if (now !== sysctl.set) return sweep.leave(`${name}=${now}: somebody changed it since we set ${sysctl.set}`);
     if (isShared(sysctl)) return sweep.leave(`${name}=${now}: others rely on it; it was ${sysctl.found}`);
@@ -29,7 +29,10 @@ async function giveBackSysctl(kernel: Kernel, sysctl: FoundSysctl, sweep: Sweep)
   });
 }
 
-/** `all` and `default` and what has no scope are the node's; accept_ra=2 is what a forwarding node needs to hear RAs. */
+/**
+ * Tells whether other programs rely on a setting: forwarding, and accept_ra=2, with which a forwarding node accepts
+ * RAs.
+ */
 function isShared({ path, set }: FoundSysctl): boolean {
   const last = path.at(-1);
   return last === 'ip_forward' || last === 'forwarding' || (last === 'accept_ra' && set === '2');

@@ -11,20 +11,20 @@ import {
 } from '../install/install-record.ts';
 import type { Sweep } from './sweep.ts';
 
-/** Where executables were put, and where they came from. */
+/** The folders to which executables were installed, and from which. */
 export type ExecutablePlaces = {
   readonly cniBinDir: string;
   readonly cniConfDir: string;
-  /** '' when not known: then the record alone tells what is ours. */
+  /** '' when not known: then the record alone shows what is ours. */
   readonly pluginDir: string;
   /** '' when not known. */
   readonly referencePluginDir: string;
 };
 
 /**
- * Takes away the executables that we installed, and only those: a file is ours when it is the one that the record
- * names, or, where an installation was cut short or nobody recorded it, when its content is that of ours. A reference
- * plugin that another network configuration names, or may need unnamed, stays. Idempotent; the record goes last.
+ * Removes the executables that we installed, and only those. A file is ours when it is the one that the record names;
+ * or, where an installation was interrupted or not recorded, when its content is equal to ours. A reference plugin
+ * stays that another network configuration names, or may use without naming it. Idempotent; the record is removed last.
  */
 export async function removeExecutables(places: ExecutablePlaces, sweep: Sweep): Promise<void> {
   const { cniBinDir } = places;
@@ -61,7 +61,7 @@ function isLibrary(name: string): boolean {
   return PLUGIN_LIBRARIES.some((library) => library === name);
 }
 
-/** An empty one only: what is left in it was not ours, and has been told. */
+/** Removes a folder if it is empty: what is left in it was not ours, and has been reported. */
 function removeFolder(path: string): void {
   try {
     rmdirSync(path);
@@ -76,7 +76,7 @@ async function isOurs(name: string, record: InstallRecord, places: ExecutablePla
   if (file !== undefined && isAsRecorded(places.cniBinDir, file)) return true;
   const [own] = PLUGIN_NAMES;
   const isOwnName = OWN_NAMES.has(name);
-  // Equal content of a reference plugin proves nothing, unless we were about to put it there.
+  // Equal content of a reference plugin proves nothing, unless the record says that we were about to install it.
   if (!isOwnName && !record.intended.includes(name)) return false;
   const source = isOwnName
     ? sourceOf(places.pluginDir, isLibrary(name) ? name : own)
@@ -99,7 +99,7 @@ type OtherConf = { readonly path: string; readonly text: string };
 
 /**
  * Plugins of the CNI project, which call no other but the one that their `ipam` names. Any other plugin may: flannel
- * delegates to `bridge` and `host-local`, and its configuration says neither.
+ * delegates to `bridge` and `host-local`, and its configuration names neither.
  */
 const SELF_CONTAINED = new Set(
   (
@@ -108,7 +108,7 @@ const SELF_CONTAINED = new Set(
   ).split(' '),
 );
 
-/** Says who needs a reference plugin besides us; undefined when nobody does. */
+/** Describes what else uses a reference plugin; undefined when nothing does. */
 function findUser(name: string, others: readonly OtherConf[]): string | undefined {
   const uses = others.map(({ path, text }) => ({ path, types: typesIn(text) }));
   const named = uses.find(({ types }) => types.includes(name));
@@ -123,7 +123,7 @@ function typesIn(text: string): readonly string[] {
   return [...text.matchAll(/"type"\s*:\s*"([^"]*)"/g)].flatMap(([, type]) => type ?? []);
 }
 
-/** Network configurations of others, as far as they can be read. */
+/** Reads the network configurations of others, as far as they are readable. */
 function readOtherConfs(confDir: string): readonly OtherConf[] {
   try {
     return readdirSync(confDir)

@@ -6,7 +6,7 @@ import { FOUND_STATE_FILE } from '../node/found-state.ts';
 import { NEW_SUFFIX as NEW_SOCKET_SUFFIX } from '../server/unix-socket.ts';
 import type { Sweep } from './sweep.ts';
 
-/** Takes our network configuration away, and what a killed agent left beside it. Idempotent. */
+/** Removes our network configuration, and temporary files that a killed agent left beside it. Idempotent. */
 export async function removeConfiguration(confDir: string, sweep: Sweep): Promise<void> {
   const path = join(confDir, CONFLIST_FILE);
   await sweep.step(path, () => {
@@ -17,7 +17,7 @@ export async function removeConfiguration(confDir: string, sweep: Sweep): Promis
   });
 }
 
-/** Takes sockets of the device plugin away; kubelet then knows the resource no more. Idempotent. */
+/** Removes the sockets of the device plugin; kubelet then drops the resource. Idempotent. */
 export async function removeDevicePluginSockets(kubeletDir: string, sweep: Sweep): Promise<void> {
   if (kubeletDir === '') return;
   const dir = join(kubeletDir, 'device-plugins');
@@ -26,12 +26,12 @@ export async function removeDevicePluginSockets(kubeletDir: string, sweep: Sweep
 
 const DEVICE_SOCKET = /^tke-(eni-ip|direct-eni)\.sock(\..*)?$/;
 
-/** Where the agent's own files are. */
+/** Paths of the agent's own files. */
 export type StatePlaces = { readonly socket: string; readonly stateDir: string; readonly hostRoot: string };
 
 /**
- * Takes away what the agent kept: spooled DELs, the journal and what was set aside of it, the plan, the socket, and at last what
- * the node's settings were; then the folders, where nobody else has anything in them. Idempotent.
+ * Removes the agent's files: spooled DELs, the journal and those that were moved aside, the plan, then the recorded
+ * settings, then the socket; at last the folders, if they are empty. Idempotent.
  */
 export async function removeState({ socket, stateDir, hostRoot }: StatePlaces, sweep: Sweep): Promise<void> {
   const spool = join(dirname(socket), 'deletions');
@@ -70,7 +70,7 @@ function namesIn(dir: string): readonly string[] {
   }
 }
 
-/** An empty folder only. One that is mounted into our container is removed where the host has it, or left. */
+/** Removes an empty folder. One that is mounted into our container is removed at its place on the host, or left. */
 function removeFolder(path: string, hostRoot: string, sweep: Sweep): void {
   for (const place of new Set([path, resolveHostPath(hostRoot, path)])) {
     try {

@@ -16,17 +16,17 @@ import type { JournalContent } from '../journal/journal-content.ts';
 import { readHostDump } from '../node/node-probe.ts';
 import type { Sweep } from './sweep.ts';
 
-/** What is known of what we put into the kernel. */
+/** What is known of our state in the kernel. */
 export type KernelTraces = { readonly journal: JournalContent; readonly evidence: KernelEvidence };
 
 /**
- * Takes all that is ours out of the host's kernel: Pod links, addresses of ENIs, the nftables table, rules, routes. Every
- * step finds its subject in the kernel itself, and what tells of a thing goes after it, so that a killed run is simply
- * repeated. What is not ours (by protocol, table, priority, alias) is not touched. Idempotent.
+ * Removes all our state from the host's kernel: Pod links, addresses of ENIs, the nftables table, rules, routes. Every
+ * step finds its objects in the kernel itself, and what identifies an object is removed after it, so that a killed run
+ * can simply be repeated. Foreign state (by protocol, table, priority, alias) is not touched. Idempotent.
  */
 export async function removeKernelState(kernel: Kernel, traces: KernelTraces, sweep: Sweep): Promise<void> {
   await removeLinks(kernel, traces, sweep);
-  // The rules from which an ENI's own address is known go after the address.
+  // The rules that show an ENI's own address are removed after the address.
   for (const address of findEniAddresses(kernel, traces)) {
     await applyOne(kernel, { kind: 'delete-address', address }, sweep);
   }
@@ -36,7 +36,7 @@ export async function removeKernelState(kernel: Kernel, traces: KernelTraces, sw
 }
 
 async function removeLinks({ rtnetlink }: Kernel, { journal, evidence }: KernelTraces, sweep: Sweep): Promise<void> {
-  // A lease knows a link that was made and not yet named as ours; all others bear their alias.
+  // Only a lease identifies a link that was made and has no alias yet; all others have their alias.
   const ofLeases = journal.leases.flatMap((lease) =>
     lease.hostVeth === undefined
       ? []
@@ -50,7 +50,7 @@ async function removeLinks({ rtnetlink }: Kernel, { journal, evidence }: KernelT
           await rtnetlink.link.deleteInBackground(ifindex);
           sweep.removed('link', name);
         } catch (error) {
-          // It went with its namespace.
+          // It was deleted with its namespace.
           if (!isNetlinkError(error, 'ENODEV')) throw error;
         }
       }),
@@ -58,7 +58,7 @@ async function removeLinks({ rtnetlink }: Kernel, { journal, evidence }: KernelT
   );
 }
 
-/** Our addresses of ENIs that are here: /32 and /128 of the ENI's own address, by the ENI's MAC. */
+/** Finds our addresses on the ENIs of this node: /32 and /128 of the ENI's own address, by the ENI's MAC. */
 function findEniAddresses({ rtnetlink }: Kernel, { journal, evidence }: KernelTraces): readonly AddressState[] {
   const macs = new Map(journal.enis.map(({ eniId, mac }) => [eniId, mac]));
   const ofSupply = (journal.supply?.enis ?? []).map(({ eniId, mac, primary }) => ({
@@ -83,7 +83,7 @@ async function removeNftTable({ nft }: Kernel, sweep: Sweep): Promise<void> {
     try {
       if ((await nft.read()) === undefined) return;
     } catch (error) {
-      // Where nft is missing the agent loaded no table.
+      // Without the nft tool the agent has loaded no table.
       if (isNftError(error) && error.code === 'NFT_MISSING') return;
       throw error;
     }

@@ -10,12 +10,12 @@ import { openSandboxes } from '../node/sandboxes.ts';
 import type { KernelTraces } from './remove-kernel-state.ts';
 import type { Sweep } from './sweep.ts';
 
-/** An interface of ours that may be in a Pod. */
+/** The interface of a whole ENI that may be in a Pod. */
 type LentNic = { readonly netns: string; readonly mac: string; readonly hostName: string; readonly mtu: number };
 
 /**
- * Brings the interfaces of whole ENIs back from the Pods that have them, and puts those to rest that came back by themselves.
- * Known by the journal, or by the links beside them. Before those links go. Idempotent.
+ * Brings the interfaces of whole ENIs back from the Pods that have them, and resets those that returned by themselves.
+ * They are found by the journal, or by the links beside them: so run it before those links are removed. Idempotent.
  */
 export async function returnNics(kernel: Kernel, traces: KernelTraces, hostRoot: string, sweep: Sweep): Promise<void> {
   const { rtnetlink } = kernel;

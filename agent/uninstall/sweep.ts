@@ -1,6 +1,6 @@
 import type { Logger } from '../../runtime/log.ts';
 
-/** Collects what an uninstallation took away, left, and could not take away. */
+/** Collects what an uninstallation removed, what it left, and what it could not remove. */
 export class Sweep {
   readonly #log: Logger;
   readonly #removed = new Map<string, number>();
@@ -11,31 +11,31 @@ export class Sweep {
     this.#log = log;
   }
 
-  /** Counts and logs something that is gone now. */
+  /** Counts and logs something that was removed. */
   removed(kind: string, what: string): void {
     this.#removed.set(kind, (this.#removed.get(kind) ?? 0) + 1);
     this.#log.info('removed', { kind, what });
   }
 
-  /** Counts and logs a setting that has its old value again. */
+  /** Counts and logs a setting that was restored. */
   restored(what: string): void {
     this.#removed.set('setting given back', (this.#removed.get('setting given back') ?? 0) + 1);
     this.#log.info('given back', { what });
   }
 
-  /** Notes what stays, and why. */
+  /** Records what stays, and why. */
   leave(what: string): void {
     this.#left.push(what);
     this.#log.info('left', { what });
   }
 
-  /** Notes what could not be done. */
+  /** Records what could not be done. */
   fail(what: string, error: unknown): void {
     this.#failed.push(`${what}: ${error instanceof Error ? error.message : String(error)}`);
     this.#log.error('not removed', { what, error });
   }
 
-  /** Runs one step; its failure keeps none of the others from being done. */
+  /** Runs one step; its failure does not prevent the others. */
   async step(what: string, run: () => void | Promise<void>): Promise<void> {
     try {
       await run();
@@ -44,12 +44,12 @@ export class Sweep {
     }
   }
 
-  /** Tells whether anything could not be done. */
+  /** Tells whether a step failed. */
   hasFailed(): boolean {
     return this.#failed.length > 0;
   }
 
-  /** What came of it all. */
+  /** Returns the overall result. */
   report(): {
     readonly removed: Readonly<Record<string, number>>;
     readonly left: readonly string[];

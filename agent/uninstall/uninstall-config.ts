@@ -3,7 +3,7 @@ import { switchValue, wordValue } from '../../runtime/settings/option-value.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
 import { OPTIONS } from '../config/options.ts';
 
-/** The agent's own settings, so that it is found what the agent was told, and two more. */
+/** The agent's own settings, so that an uninstallation finds what the agent was configured with, and two more. */
 export const UNINSTALL_OPTIONS = {
   despitePods: option(
     'Uninstalling',
@@ -22,10 +22,10 @@ export const UNINSTALL_OPTIONS = {
   ...OPTIONS,
 } as const;
 
-/** What `uninstall` runs with. Frozen. */
+/** The settings of an uninstallation. Frozen. */
 export type UninstallConfig = SettingsOf<typeof UNINSTALL_OPTIONS>;
 
-/** The subcommand, for help and docs. */
+/** Name, settings and example of the subcommand, for help and docs. */
 export const UNINSTALL_PROGRAM: SettingsProgram<typeof UNINSTALL_OPTIONS> = {
   name: 'tke-eni-agent uninstall',
   options: UNINSTALL_OPTIONS,
@@ -34,11 +34,11 @@ export const UNINSTALL_PROGRAM: SettingsProgram<typeof UNINSTALL_OPTIONS> = {
 };
 
 /**
- * Reads the settings of `uninstall`: the agent's flags, variables and file are taken as the agent takes them. Pure but
- * for `readFile`.
+ * Reads the settings of `uninstall`: the agent's flags, variables and file are read as the agent reads them. The only
+ * I/O is `readFile`.
  * @throws ConfigError with every fault; exit with `EX_CONFIG` then.
  */
 export function readUninstallConfig(input: SettingsInput): SettingsOutcome<UninstallConfig> {
-  // What does not go together only matters to an agent that runs.
+  // Combinations of settings matter only for an agent that runs.
   return readSettings(UNINSTALL_PROGRAM, input, () => {});
 }

@@ -28,23 +28,23 @@ import type { UninstallConfig } from './uninstall-config.ts';
 /** What an uninstallation gets from its process. */
 export type UninstallRuntime = { readonly clock: Clock; readonly log: Logger };
 
-/** The runtime is asked once; on a node under load it takes its time. */
+/** Timeout of the one question to the runtime; on a node under load it takes long to answer. */
 const ASK_RUNTIME_MS = 10_000;
 
 /**
- * Leaves the node as it was before the first agent: takes our network configuration, executables, kernel state and files
- * away, gives settings back, and tells what it left to others. Whatever tells of a thing goes after it, and the journal,
- * which is ours alone meanwhile, goes last: killed at any moment, the next run does the rest. On a clean node it does
- * nothing.
- * @throws AgentError ANOTHER_AGENT while an agent serves, PODS_LIVE while Pods of ours may live, UNINSTALL when something
- * could not be taken away; JournalError JOURNAL_LOCKED while an agent starts.
+ * Leaves the node as it was before the first agent: removes our network configuration, executables, kernel state and
+ * files, restores settings, and reports what it left to others. What identifies an object is removed after it, and the
+ * journal, which is locked meanwhile, is removed last: after a kill at any moment the next run does the rest. On a
+ * clean node it does nothing.
+ * @throws AgentError ANOTHER_AGENT while an agent serves, PODS_LIVE while Pods of ours may run, UNINSTALL when
+ * something could not be removed; JournalError JOURNAL_LOCKED while an agent starts.
  */
 export async function uninstall(config: UninstallConfig, { clock, log }: UninstallRuntime): Promise<void> {
   await refuseLiveSocket(config.socket);
   const sweep = new Sweep(log);
   const kernel: Kernel = { rtnetlink: openRtnetlink(), sysctl: openSysctl(), nft: openNft() };
   try {
-    // Open to the end: no agent starts meanwhile, and no second uninstallation.
+    // Locked to the end: no agent starts meanwhile, and no second uninstallation.
     const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });
     try {
       const evidence = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
@@ -58,7 +58,7 @@ export async function uninstall(config: UninstallConfig, { clock, log }: Uninsta
       const found = readFoundState(join(config.stateDir, FOUND_STATE_FILE), readBootId());
       await giveBackSettings(kernel, found, sweep);
       await removeDevicePluginSockets(config.kubeletDir, sweep);
-      // Evidence of what could not be taken away stays for the next run.
+      // Evidence of what could not be removed stays for the next run.
       if (!sweep.hasFailed()) await removeState(config, sweep);
     } finally {
       journal.close();
@@ -99,7 +99,7 @@ function netnsGoneIn(hostRoot: string): (lease: { readonly netns: string }) => b
   return ({ netns }) => sandboxes.isGone(netns);
 }
 
-/** Undefined when no runtime answers: then only namespaces tell. */
+/** Returns undefined when no runtime answers: then only namespaces show what is in use. */
 async function askRuntime(sockets: readonly string[], log: Logger): Promise<readonly CriSandbox[] | undefined> {
   if (sockets.length === 0) return undefined;
   const view = openCriView(sockets);

@@ -1,9 +1,9 @@
-/** Says where the agent listens. */
+/** The address on which the agent listens. */
 export type Backend =
   | { readonly kind: 'unix'; readonly path: string }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
 
-/** Parses `unix:/path`, `unix:///path`, `host:port` or `[v6]:port`; undefined when it is neither. */
+/** Parses `unix:/path`, `unix:///path`, `host:port` or `[v6]:port`; undefined when the text is none of these. */
 export function parseBackend(text: string): Backend | undefined {
   const unix = /^unix:(?:\/\/)?(\/.+)$/.exec(text)?.[1];
   if (unix !== undefined) return Buffer.byteLength(unix) <= SUN_PATH_BYTES ? { kind: 'unix', path: unix } : undefined;
@@ -14,5 +14,5 @@ export function parseBackend(text: string): Backend | undefined {
   return { kind: 'tcp', host, port };
 }
 
-/** Bytes of `sun_path` without its final zero. @see unix(7) */
+/** Longest path of a Unix socket: `sun_path` without its final zero, bytes. @see unix(7) */
 const SUN_PATH_BYTES = 107;

@@ -1,6 +1,9 @@
 import type { FailureKind } from './exchange.ts';
 
-/** Reports that the agent gave no answer. Whether it did what it was asked is unknown, but for UNREACHABLE. */
+/**
+ * A call without an answer of the agent. It is unknown whether the call had an effect, except for UNREACHABLE: then it
+ * had none.
+ */
 export class CallError extends Error {
   readonly code: FailureKind;
 

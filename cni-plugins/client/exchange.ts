@@ -13,10 +13,10 @@ import {
 import { encodeHeaders } from './hpack.ts';
 
 /**
- * Holds one gRPC call over one HTTP/2 connection of its own, as bytes in and bytes out.
+ * One gRPC call over an HTTP/2 connection of its own, as bytes in and bytes out.
  *
- * Header blocks of the answer are skipped, never decoded: every reply of the agent carries its outcome in the message,
- * so `grpc-status` has nothing to add. An answer without a message is a failure, whatever its headers say.
+ * Header blocks of the answer are skipped, never decoded. Every reply of the agent contains its outcome in the message,
+ * so `grpc-status` adds nothing. An answer without a message is a failure, whatever its headers contain.
  *
  * ```
  * start() ──> waiting ──message complete──> answered ──END_STREAM, close──> done
@@ -28,7 +28,7 @@ export class Exchange {
   readonly #reader = new FrameReader();
   readonly #reply: Buffer[] = [];
   #replyBytes = 0;
-  /** What of the request the peer's windows have not let through yet. */
+  /** The part of the request that the peer's flow-control windows do not allow yet. */
   #unsent: Buffer;
   #connectionWindow = DEFAULT_WINDOW_BYTES;
   #streamWindow = DEFAULT_WINDOW_BYTES;
@@ -42,14 +42,14 @@ export class Exchange {
     this.#unsent = Buffer.concat([prefix, call.request]);
   }
 
-  /** Is set once the call is over; bytes that come later change nothing. */
+  /** The outcome, set when the call has ended; later bytes do not change it. */
   get outcome(): Outcome | undefined {
     return this.#outcome;
   }
 
-  /** Returns what to send first. Call once. */
+  /** Returns the first bytes to send. Call once. */
   start(): Buffer {
-    // The reply's bound as window: the peer never has to wait for an update of ours, so we never send one.
+    // The window equals the size limit of a reply. The peer never waits for a window update, so none is ever sent.
     const settings = encodeSettings([
       [SETTING.HEADER_TABLE_SIZE, 0],
       [SETTING.ENABLE_PUSH, 0],
@@ -63,7 +63,7 @@ export class Exchange {
       ['te', 'trailers'],
       ['content-type', 'application/grpc+proto'],
       ['user-agent', this.#call.userAgent],
-      // At most eight digits, says gRPC; our bounds are far below.
+      // gRPC allows at most eight digits; the time limits are far below.
       ['grpc-timeout', `${Math.min(this.#call.timeoutMs, 99_999_999)}m`],
     ]);
     return Buffer.concat([
@@ -75,7 +75,7 @@ export class Exchange {
     ]);
   }
 
-  /** Takes bytes of the peer; returns what to send back, possibly nothing. */
+  /** Processes received bytes; returns the bytes to send back, possibly none. */
   receive(chunk: Uint8Array): Buffer {
     const answers: Uint8Array[] = [];
     const frames = this.#reader.push(chunk);
@@ -90,7 +90,7 @@ export class Exchange {
     return Buffer.concat(answers);
   }
 
-  /** Takes note that no more bytes will come. A reply that is complete by then counts: the outcome is in it. */
+  /** Processes the end of the stream. A reply that is complete by then is valid: it contains the outcome. */
   end(failure: FailureKind, reason: string): void {
     const message = this.#message();
     if (message === undefined) this.#fail(failure, reason);
@@ -120,7 +120,7 @@ export class Exchange {
         if (streamId === STREAM_ID) this.#onData(flags, payload);
         break;
       default:
-        // HEADERS, CONTINUATION, PRIORITY and frames not yet invented: nothing in them concerns us but the end.
+        // HEADERS, CONTINUATION, PRIORITY and unknown frames: only the END_STREAM flag in them matters.
         break;
     }
     const ends = (type === FRAME.DATA || type === FRAME.HEADERS) && (flags & FLAG.END_STREAM) !== 0;
@@ -139,7 +139,7 @@ export class Exchange {
     if (data.length === 0) return;
     this.#replyBytes += data.length;
     this.#reply.push(data);
-    // The first byte says whether the message is compressed, which we did not offer to take.
+    // The first byte tells whether the message is compressed. This client does not offer compression.
     if (this.#reply[0]?.[0] !== 0) this.#fail('PROTOCOL', 'the answer is no plain gRPC message');
     else if (this.#replyBytes > MAX_REPLY_BYTES) this.#fail('PROTOCOL', `an answer above ${MAX_REPLY_BYTES} bytes`);
   }
@@ -151,7 +151,7 @@ export class Exchange {
   #onSettings(payload: Buffer): Buffer {
     for (const [id, value] of decodeSettings(payload)) {
       if (id !== SETTING.INITIAL_WINDOW_SIZE) continue;
-      // What is already sent stays counted, so the window may become negative. RFC 9113 section 6.9.2.
+      // Bytes that are already sent still count, so the window may become negative. RFC 9113 section 6.9.2.
       this.#streamWindow += value - this.#initialWindow;
       this.#initialWindow = value;
     }
@@ -167,12 +167,12 @@ export class Exchange {
 
   #onGoaway(payload: Buffer): Buffer {
     const lastStreamId = readUint32(payload, 0) & 0x7fff_ffff;
-    // An agent that drains announces it and still answers what it has begun.
+    // A draining agent announces the end and still answers the calls that it has begun.
     if (lastStreamId < STREAM_ID) this.end('CLOSED', `the agent is closing (HTTP/2 error ${readUint32(payload, 4)})`);
     return EMPTY;
   }
 
-  /** Returns DATA frames for as much of the request as the windows allow. */
+  /** Returns DATA frames with as much of the request as the windows allow. */
   #flush(): Buffer {
     const frames: Buffer[] = [];
     for (;;) {
@@ -186,7 +186,7 @@ export class Exchange {
     }
   }
 
-  /** Returns the reply once all of it is there. */
+  /** Returns the reply when it is complete. */
   #message(): Buffer | undefined {
     const reply = Buffer.concat(this.#reply);
     if (reply.length < PREFIX_BYTES || reply[0] !== 0) return undefined;
@@ -199,41 +199,42 @@ export class Exchange {
   }
 }
 
-/** Describes a call. */
+/** A call to make. */
 export type Call = {
   /** `/package.Service/Method`. */
   readonly path: string;
-  /** The encoded message. */
+  /** The encoded request message. */
   readonly request: Uint8Array;
-  /** What the server is told; the caller keeps the time itself. */
+  /** The time limit that the server is given; the caller enforces it itself. */
   readonly timeoutMs: number;
   readonly userAgent: string;
 };
 
-/** Says how a call went: the encoded reply, or why there is none. */
+/** The outcome of a call: the encoded reply, or the kind of failure and its reason. */
 export type Outcome =
   | { readonly kind: 'message'; readonly message: Buffer }
   | { readonly kind: 'failure'; readonly failure: FailureKind; readonly reason: string };
 
 /**
- * Names the ways to get no answer. UNREACHABLE: nothing was sent. DEADLINE: the agent took the call and was silent.
- * CLOSED: it hung up. NO_MESSAGE: it ended the call without a message. PROTOCOL: what answers is no agent.
+ * The kinds of failure. UNREACHABLE: nothing was sent. DEADLINE: the agent accepted the call and did not answer in
+ * time. CLOSED: it closed the connection. NO_MESSAGE: it ended the call without a message. PROTOCOL: the peer is not an
+ * agent.
  */
 export type FailureKind = 'UNREACHABLE' | 'DEADLINE' | 'CLOSED' | 'NO_MESSAGE' | 'PROTOCOL';
 
-/** Bytes of the longest reply that we take: a CHECK of a thousand differences fits many times over. */
+/** Longest reply that is accepted, bytes: many times a CHECK with a thousand differences. */
 export const MAX_REPLY_BYTES = 4 * 1024 * 1024;
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
-/** The first stream that a client may open, and our only one. */
+/** The first stream that a client may open, and the only one here. */
 const STREAM_ID = 1;
-/** gRPC's message prefix: one byte "compressed", four of length. */
+/** Bytes of gRPC's message prefix: one byte "compressed", four of length. */
 const PREFIX_BYTES = 5;
-/** RFC 9113 section 6.9.2. */
+/** Initial window by RFC 9113 section 6.9.2. */
 const DEFAULT_WINDOW_BYTES = 65_535;
 const EMPTY = Buffer.alloc(0);
 
-/** Reads a number that a malformed frame may lack. */
+/** Reads a number at an offset; 0 when a malformed frame is too short. */
 function readUint32(payload: Buffer, offset: number): number {
   return payload.length >= offset + 4 ? payload.readUInt32BE(offset) : 0;
 }

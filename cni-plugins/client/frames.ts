@@ -1,4 +1,4 @@
-/** Numbers the frame types that we send or read. @see RFC 9113 section 6 */
+/** The frame types that this client sends or reads. @see RFC 9113 section 6 */
 export const FRAME = {
   DATA: 0x0,
   HEADERS: 0x1,
@@ -10,16 +10,16 @@ export const FRAME = {
   WINDOW_UPDATE: 0x8,
 } as const;
 
-/** Names the flags; the value 1 means ACK on SETTINGS and PING, END_STREAM on DATA and HEADERS. */
+/** The flags of frames. The value 1 means ACK on SETTINGS and PING, END_STREAM on DATA and HEADERS. */
 export const FLAG = { ACK: 0x1, END_STREAM: 0x1, END_HEADERS: 0x4, PADDED: 0x8 } as const;
 
-/** Names the settings that we send or heed. @see RFC 9113 section 6.5.2 */
+/** The settings that this client sends or obeys. @see RFC 9113 section 6.5.2 */
 export const SETTING = { HEADER_TABLE_SIZE: 1, ENABLE_PUSH: 2, INITIAL_WINDOW_SIZE: 4 } as const;
 
-/** Bytes of the largest payload that either side may send as long as no SETTINGS say otherwise; ours never do. */
+/** Largest payload that either side may send unless SETTINGS change it; this client never does. Bytes. */
 export const MAX_FRAME_BYTES = 16_384;
 
-/** Is one frame, header decoded. */
+/** One frame with its decoded header. */
 export type Frame = {
   readonly type: number;
   readonly flags: number;
@@ -70,11 +70,11 @@ export function encodeUint32(value: number): Buffer {
   return payload;
 }
 
-/** Cuts a byte stream into frames, however it arrives. */
+/** Splits a byte stream into frames, whatever chunks it arrives in. */
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0);
 
-  /** Adds bytes and returns the frames that are complete now, or 'too-large': then no HTTP/2 peer is speaking. */
+  /** Adds bytes and returns the frames that are complete now, or 'too-large': then the peer does not speak HTTP/2. */
   push(chunk: Uint8Array): readonly Frame[] | 'too-large' {
     this.#rest = Buffer.concat([this.#rest, chunk]);
     const frames: Frame[] = [];

@@ -1,6 +1,6 @@
 /**
- * Encodes headers as HPACK literals without indexing and without Huffman code: the one form that needs no table on
- * either side. Longer by some hundred bytes a call, and never out of step with the peer.
+ * Encodes headers as HPACK literals without indexing and without Huffman code: the only form that needs no table on
+ * either side. It takes some hundred bytes more a call, and no table can get out of step with the peer.
  *
  * @see RFC 7541 section 6.2.2
  */
@@ -10,7 +10,7 @@ export function encodeHeaders(headers: readonly (readonly [name: string, value: 
   return Buffer.concat(chunks);
 }
 
-/** 0000 = literal without indexing, 0000 = the name follows as text. */
+/** 0000: literal without indexing; 0000: the name follows as text. */
 const LITERAL_WITH_NEW_NAME = Uint8Array.of(0);
 
 /** Encodes the length with a 7-bit prefix, Huffman bit 0, then the bytes. @see RFC 7541 sections 5.1 and 5.2 */

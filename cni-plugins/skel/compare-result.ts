@@ -2,10 +2,10 @@ import type { Attachment } from '../../agent/api/messages.ts';
 import type { PrevResult } from './conf.ts';
 
 /**
- * Lists what the result that the runtime kept from ADD lacks of what the agent holds. Additions of plugins behind us in
- * the chain are no difference.
+ * Lists how the result that the runtime stored from ADD differs from what the agent holds. Additions of later plugins
+ * in the chain are not a difference.
  *
- * @param attachment what the agent holds; absent when it is of a release that does not say.
+ * @param attachment what the agent holds; absent when its release does not report it.
  */
 export function comparePrevResult(
   prevResult: PrevResult,

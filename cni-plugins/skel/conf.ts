@@ -19,9 +19,9 @@ import { CniError } from './error.ts';
 import { acceptVersion, type CniVersion, type Command } from './version.ts';
 
 /**
- * Decodes the network configuration that a runtime, or the main plugin that called us for an address, sends on stdin.
+ * Decodes the network configuration that a runtime sends on stdin, or a main plugin that requests an address.
  *
- * @throws CniError code 6 when it is no JSON object, 1 when we do not speak its version, 7 with every fault in it.
+ * @throws CniError code 6 when it is not a JSON object, 1 for an unsupported version, 7 with every fault in it.
  * @see https://www.cni.dev/docs/spec/#section-1-network-configuration-format
  */
 export function decodeConf(stdin: string, plugin: PluginName, command: Command): PluginConf {
@@ -46,8 +46,9 @@ export function decodeConf(stdin: string, plugin: PluginName, command: Command):
 }
 
 /**
- * Reads what a DEL needs: where the agent listens. What else may be wrong with the conf, a Pod must be able to end.
- * @throws CniError code 7 when that is what is wrong.
+ * Reads what a DEL needs: the address of the agent. Other faults of the conf are ignored, because a Pod must always be
+ * deletable.
+ * @throws CniError code 7 when that address is at fault.
  */
 function decodeForDel(conf: Readonly<Record<string, unknown>>, plugin: PluginName): Omit<PluginConf, 'cniVersion'> {
   const faults = new Faults();
@@ -62,47 +63,50 @@ function decodeForDel(conf: Readonly<Record<string, unknown>>, plugin: PluginNam
   return { ...withDefaults({ ...ipam, ...main }), name, validAttachments: [] };
 }
 
-/** Finds the cniVersion in a stdin that may be anything; for answers that must not fail. */
+/** Finds the cniVersion in any stdin; for answers that must not fail. */
 export function peekVersion(stdin: string): string | undefined {
   try {
     const version = parseObject(stdin)['cniVersion'];
     return typeof version === 'string' ? version : undefined;
   } catch {
-    // VERSION and error answers are due whatever came in.
+    // VERSION and error answers are required for any input.
     return undefined;
   }
 }
 
-/** Holds what we use of a network configuration. */
+/** The fields of a network configuration that are used. */
 export type PluginConf = {
   readonly cniVersion: CniVersion;
-  /** CNI network name. */
+  /** Name of the CNI network. */
   readonly name: string;
-  /** Where the agent listens, as written. */
+  /** The address of the agent, as written. */
   readonly backend: string;
-  /** Bytes; 0 means the ENI's own. */
+  /** Bytes; 0 means the MTU of the ENI. */
   readonly mtu: number;
   readonly disableIPv6: boolean;
-  /** Bound of one call to the agent; absent means the command's own. */
+  /** Time limit of one call to the agent; absent means that of the command. */
   readonly timeoutMs?: number;
-  /** Goes into the result as it is. */
+  /** Copied into the result unchanged. */
   readonly dns?: Readonly<Record<string, unknown>>;
   readonly prevResult?: PrevResult;
-  /** What GC must leave alone. */
+  /** The attachments that GC must keep. */
   readonly validAttachments: readonly { readonly containerID: string; readonly ifname: string }[];
 };
 
-/** Holds the result of the plugin before us, or of our own ADD; items as they came, checked for the fields that we read. */
+/**
+ * The result of the previous plugin, or of this plugin's ADD. Its items are unchanged; the fields that are read are
+ * checked.
+ */
 export type PrevResult = {
   readonly interfaces: readonly Readonly<Record<string, unknown>>[];
   readonly ips: readonly Readonly<Record<string, unknown>>[];
   readonly routes: readonly Readonly<Record<string, unknown>>[];
   readonly dns?: Readonly<Record<string, unknown>>;
-  /** All of it, as it came. */
+  /** The whole object as it was sent. */
   readonly raw: Readonly<Record<string, unknown>>;
 };
 
-/** Is the backend of a conf that names none. */
+/** The backend of a conf that names none. */
 export const DEFAULT_BACKEND = 'unix:/run/tke-eni/agent.sock';
 
 const NEXT_STEP = 'mend the file in /etc/cni/net.d that the runtime loaded (the agent writes ours anew when it starts)';
@@ -115,12 +119,12 @@ const backend: Decoder<string> = (value, path, faults) => {
   return undefined;
 };
 
-/** Lists our fields; they mean the same in the main object and in the ipam section. */
+/** The fields of this plugin. They have the same meaning in the main object and in the ipam section. */
 const OUR_FIELDS = {
   backend: optional(backend),
-  // 68 is the least that IPv4 allows.
+  // 68 is the smallest MTU that IPv4 allows.
   mtu: optional(orZero(integer(68, 65_535))),
-  // Accepted for confs of the product; the agent's answer decides.
+  // Accepted because confs of Tencent's product contain it; the agent's answer decides.
   routeTable: optional(integer(0, 0xffff_ffff)),
   disableIPv6: optional(boolean),
   timeoutMs: optional(integer(100, 600_000)),
@@ -128,7 +132,7 @@ const OUR_FIELDS = {
 
 const decodeOurFields = record(OUR_FIELDS, 'reject');
 
-/** Lists the keys that belong to CNI, not to us; what they hold is the runtime's affair. */
+/** The keys that CNI defines. This plugin does not check their values. */
 const CNI_KEYS: readonly string[] = [
   'cniVersion',
   'cniVersions',
@@ -146,7 +150,7 @@ const CNI_KEYS: readonly string[] = [
   'loadOnlyInlinedPlugins',
 ];
 
-/** Is the prefix of what the specification adds: cni.dev/valid-attachments, cni.dev/attachments. */
+/** Prefix of keys that the specification adds: cni.dev/valid-attachments, cni.dev/attachments. */
 const CNI_PREFIX = 'cni.dev/';
 
 function parseObject(stdin: string): Readonly<Record<string, unknown>> {
@@ -167,13 +171,13 @@ function parseObject(stdin: string): Readonly<Record<string, unknown>> {
 function decodeMainSection(conf: Readonly<Record<string, unknown>>, faults: Faults): Ours | undefined {
   const entries = Object.entries(conf).filter(([key]) => !CNI_KEYS.includes(key) && !key.startsWith(CNI_PREFIX));
   const ours = decodeOurFields(Object.fromEntries(entries), '', faults);
-  // `"ipam": {}` is how a runtime writes none.
+  // A runtime writes `"ipam": {}` for none.
   const ipam = decodeIpam(conf['ipam'] ?? {}, faults);
   return ours === undefined || ipam === undefined ? undefined : withDefaults({ ...ipam, ...ours });
 }
 
 function decodeIpamSection(conf: Readonly<Record<string, unknown>>, faults: Faults): Ours | undefined {
-  // The other keys are the main plugin's, ptp's or bridge's; its mtu is for the link, which is its own.
+  // The other keys belong to the main plugin, such as ptp or bridge. Its mtu is for the link, which it makes itself.
   const ipam = decodeIpam(conf['ipam'], faults);
   return ipam === undefined ? undefined : withDefaults(ipam);
 }
@@ -191,7 +195,7 @@ const object: Decoder<Readonly<Record<string, unknown>>> = (value, path, faults)
   return undefined;
 };
 
-/** Passes an object on as it is once the fields that we read in it are sound. */
+/** Returns a decoder that checks the given fields and passes the object on unchanged. */
 function checked(fields: Parameters<typeof record>[0]): Decoder<Readonly<Record<string, unknown>>> {
   const check = record(fields, 'ignore');
   return (value, path, faults) => (check(value, path, faults) === undefined || !isRecord(value) ? undefined : value);
@@ -231,18 +235,18 @@ const decodeCommon = record(
 
 const attachments = list(record({ containerID: required(text()), ifname: required(text()) }, 'ignore'));
 
-/** Reads the list of GC. Its absence is a fault, not an empty list: an empty one releases everything. */
+/** Reads the list of GC. A missing list is a fault and not an empty list: an empty one releases everything. */
 function decodeValidAttachments(
   conf: Readonly<Record<string, unknown>>,
   faults: Faults,
 ): PluginConf['validAttachments'] {
-  // libcni wrote the second name before the specification's was settled, and writes both since.
+  // libcni wrote the second name before the specification settled on the first, and has written both since.
   const key = ['cni.dev/valid-attachments', 'cni.dev/attachments'].find((candidate) => conf[candidate] !== undefined);
   if (key === undefined) {
     faults.add('cni.dev/valid-attachments', 'the list of attachments to keep, as GC requires', undefined);
     return [];
   }
-  // libcni writes null for a list without elements.
+  // libcni writes null for an empty list.
   return conf[key] === null ? [] : (attachments(conf[key], key, faults) ?? []);
 }
 

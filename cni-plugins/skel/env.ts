@@ -7,7 +7,7 @@ import { COMMANDS, type Command } from './version.ts';
 /**
  * Decodes the CNI_* environment.
  *
- * @throws CniError code 4 that names every variable at fault.
+ * @throws CniError code 4 that names every faulty variable.
  * @see https://www.cni.dev/docs/spec/#parameters
  */
 export function decodeEnv(env: Environment): CniEnv {
@@ -17,7 +17,7 @@ export function decodeEnv(env: Environment): CniEnv {
   const decoded = { containerId: '', netns: '', ifName: '', args: '' };
   for (const { name, field, required, optional, expected, isValid } of VARIABLES) {
     if (command === undefined || !(required.includes(command) || optional.includes(command))) continue;
-    // A variable set to nothing is a variable not set: runtimes do both on DEL.
+    // An empty variable counts as unset: runtimes do both on DEL.
     const value = env[name] ?? '';
     if (value === '') {
       if (required.includes(command)) faults.add(name, `${expected}, as ${command} requires`, undefined);
@@ -37,7 +37,7 @@ export function decodeEnv(env: Environment): CniEnv {
   return { command, ...decoded, args: decodeArgs(decoded.args) };
 }
 
-/** Holds what the runtime said by environment; a variable that the command does not use is ''. */
+/** The values of the runtime's environment; a variable that the command does not use is empty. */
 export type CniEnv = {
   readonly command: Command;
   readonly containerId: string;
@@ -46,10 +46,10 @@ export type CniEnv = {
   readonly args: CniArgs;
 };
 
-/** Holds the keys of CNI_ARGS that we know. Empty when the runtime is not Kubernetes. */
+/** The known keys of CNI_ARGS. Empty when the runtime is not that of Kubernetes. */
 export type CniArgs = { readonly podNamespace: string; readonly podName: string; readonly podUid: string };
 
-/** Is an environment: `process.env` or a test's. */
+/** An environment: `process.env` or that of a test. */
 export type Environment = { readonly [name: string]: string | undefined };
 
 type Variable = {
@@ -61,7 +61,7 @@ type Variable = {
   readonly isValid: (value: string) => boolean;
 };
 
-/** Lists the variables that we use. CNI_PATH is not among them: we execute no other plugin. */
+/** The variables that are used. CNI_PATH is not among them: this plugin executes no other plugin. */
 const VARIABLES: readonly Variable[] = [
   {
     name: 'CNI_CONTAINERID',
@@ -75,7 +75,7 @@ const VARIABLES: readonly Variable[] = [
     name: 'CNI_NETNS',
     field: 'netns',
     required: ['ADD', 'CHECK'],
-    // Empty on DEL when the namespace is gone.
+    // Empty on DEL when the namespace no longer exists.
     optional: ['DEL'],
     expected: 'the absolute path of a network namespace',
     isValid: (value) => value.startsWith('/'),
@@ -99,7 +99,7 @@ const VARIABLES: readonly Variable[] = [
 ];
 
 function decodeArgs(args: string): CniArgs {
-  // Unknown keys are ignored with and without IgnoreUnknown: which ones come depends on the runtime's release.
+  // Unknown keys are ignored with and without IgnoreUnknown: the set of keys depends on the runtime's release.
   const entries = pairsOf(args).map((pair) => {
     const at = pair.indexOf('=');
     return [pair.slice(0, at), pair.slice(at + 1)] as const;

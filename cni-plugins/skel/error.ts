@@ -1,12 +1,13 @@
 import { CNI_CODE } from '../../agent/api/cni-code.ts';
 
 /**
- * Reports why a CNI call failed, in CNI's terms. The message names the thing and the wish, the details what to do next.
+ * The failure of a CNI call, in the terms of CNI. The message names the object and what was expected; the details name
+ * the next step.
  *
  * @see https://www.cni.dev/docs/spec/#error
  */
 export class CniError extends Error {
-  /** 1-99 are the specification's, 100 and above ours. */
+  /** 1-99 are codes of the specification, 100 and above those of this plugin. */
   readonly code: number;
   readonly details: string;
 
@@ -18,7 +19,7 @@ export class CniError extends Error {
   }
 }
 
-/** Turns whatever was thrown into a CNI error; one that is none already becomes code 999. Never throws. */
+/** Converts any thrown value to a CNI error; a value that is not one gets code 999. Never throws. */
 export function toCniError(thrown: unknown): CniError {
   if (thrown instanceof CniError) return thrown;
   const message = thrown instanceof Error ? thrown.message : String(thrown);

@@ -3,9 +3,10 @@ import type { PluginConf } from './conf.ts';
 import { type CniVersion, isAtLeast } from './version.ts';
 
 /**
- * Makes the result of ADD in the conf's version, behind what a plugin before us in the chain made.
+ * Builds the result of ADD in the conf's version, after the results of earlier plugins in the chain.
  *
- * @param shape 'ipam' for a plugin that only gives an address: no interfaces, for the main plugin adds its own.
+ * @param shape 'ipam' for a plugin that only assigns an address: it adds no interfaces, as the main plugin adds its
+ * own.
  * @see https://www.cni.dev/docs/spec/#add-success
  */
 export function makeResult(conf: ResultConf, attachment: Attachment, shape: 'main' | 'ipam'): CniResult {
@@ -13,7 +14,7 @@ export function makeResult(conf: ResultConf, attachment: Attachment, shape: 'mai
   const before = shape === 'ipam' ? undefined : prevResult;
   const offset = before?.interfaces.length ?? 0;
   const ips = attachment.ips.map(({ address, gateway, interfaceIndex }) => ({
-    // From 1.0.0 on the address itself says which family it is.
+    // From 1.0.0 on there is no `version` field: the address itself shows its family.
     ...(isAtLeast(cniVersion, '1.0.0') ? {} : { version: address.includes(':') ? '6' : '4' }),
     ...(shape === 'ipam' || interfaceIndex < 0 ? {} : { interface: offset + interfaceIndex }),
     address,
@@ -31,7 +32,7 @@ export function makeResult(conf: ResultConf, attachment: Attachment, shape: 'mai
   };
 }
 
-/** Is a result as it is printed; the elements' fields depend on the version. */
+/** A result as it is printed; the fields of its items depend on the version. */
 export type CniResult = {
   readonly cniVersion: CniVersion;
   readonly interfaces?: readonly JsonObject[];
@@ -47,7 +48,7 @@ function makeInterfaces(cniVersion: CniVersion, { interfaces }: Attachment): rea
   return interfaces.map(({ name, mac, mtu, sandbox }) => ({
     name,
     mac,
-    // A field of 1.1.0.
+    // The field exists since 1.1.0.
     ...(isAtLeast(cniVersion, '1.1.0') && mtu !== 0 ? { mtu } : {}),
     ...(sandbox === '' ? {} : { sandbox }),
   }));

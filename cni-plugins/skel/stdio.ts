@@ -3,8 +3,8 @@ import { CNI_CODE } from '../../agent/api/cni-code.ts';
 import { CniError } from './error.ts';
 
 /**
- * Reads a descriptor to its end; synchronously, for there is nothing else to do before the conf is there, and a stream
- * costs milliseconds of start-up.
+ * Reads a descriptor to its end. Synchronous, because there is nothing else to do before the conf is read, and a stream
+ * costs milliseconds at start.
  *
  * @throws CniError code 5 when it cannot be read, 6 above MAX_CONF_BYTES.
  */
@@ -23,7 +23,7 @@ export function readAll(fd: number): string {
   }
 }
 
-/** Writes all of a text to a descriptor, in as many pieces as a pipe may ask for. @throws CniError code 5. */
+/** Writes a whole text to a descriptor, in several pieces if a pipe requires that. @throws CniError code 5. */
 export function writeAll(fd: number, text: string): void {
   const bytes = Buffer.from(text, 'utf8');
   for (let at = 0; at < bytes.length; ) {
@@ -32,7 +32,7 @@ export function writeAll(fd: number, text: string): void {
   }
 }
 
-/** A descriptor that the runtime left non-blocking answers EAGAIN instead of waiting; so we wait. */
+/** Repeats a read or write that returns EAGAIN: the runtime may have left the descriptor non-blocking. */
 function retryWhileBusy(attempt: () => number, boundMs: number): number {
   for (let waitedMs = 0; ; waitedMs += PAUSE_MS) {
     try {
@@ -50,7 +50,7 @@ function retryWhileBusy(attempt: () => number, boundMs: number): number {
 }
 
 const CHUNK_BYTES = 64 * 1024;
-/** A GC lists every attachment of a node, some 100 bytes each: room for a hundred thousand. */
+/** Largest conf. GC lists every attachment of a node, some 100 bytes each: enough for a hundred thousand. */
 const MAX_CONF_BYTES = 16 * 1024 * 1024;
 const READ_WAIT_MS = 10_000;
 const WRITE_WAIT_MS = 10_000;

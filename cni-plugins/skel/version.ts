@@ -1,29 +1,29 @@
 import { CNI_CODE } from '../../agent/api/cni-code.ts';
 import { CniError } from './error.ts';
 
-/** Lists the CNI versions that we speak, oldest first. */
+/** The supported CNI versions, oldest first. */
 export const SUPPORTED_VERSIONS = ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
 
-/** Is one of the CNI versions that we speak. */
+/** One of the supported CNI versions. */
 export type CniVersion = (typeof SUPPORTED_VERSIONS)[number];
 
-/** Is the newest version that we speak: what we answer in when the caller's is unknown. */
+/** The newest supported version: the version of answers when the caller's is unknown. */
 export const NEWEST_VERSION: CniVersion = '1.1.0';
 
-/** Lists the commands of CNI_COMMAND. */
+/** The commands of CNI_COMMAND. */
 export const COMMANDS = ['ADD', 'DEL', 'CHECK', 'STATUS', 'GC', 'VERSION'] as const;
 
-/** Is one of the commands of CNI_COMMAND. */
+/** One of the commands of CNI_COMMAND. */
 export type Command = (typeof COMMANDS)[number];
 
-/** Says since which version a command exists. @see https://www.cni.dev/docs/spec/#section-2-execution-protocol */
+/** The version that introduced each command. @see https://www.cni.dev/docs/spec/#section-2-execution-protocol */
 const SINCE = { ADD: '0.3.0', DEL: '0.3.0', CHECK: '0.4.0', STATUS: '1.1.0', GC: '1.1.0', VERSION: '0.3.0' } as const;
 
 /**
- * Accepts a conf's cniVersion for a command.
+ * Checks that a conf's cniVersion supports a command, and returns it.
  *
- * @param wanted the conf's cniVersion; absent means 0.1.0, says the specification.
- * @throws CniError code 1 with both lists when we do not speak it or it has no such command.
+ * @param wanted the conf's cniVersion; absent means 0.1.0 by the specification.
+ * @throws CniError code 1 with both lists when the version is not supported or does not have the command.
  */
 export function acceptVersion(wanted: string | undefined, command: Command): CniVersion {
   const version = SUPPORTED_VERSIONS.find((candidate) => candidate === wanted);
@@ -45,13 +45,14 @@ export function acceptVersion(wanted: string | undefined, command: Command): Cni
   return version;
 }
 
-/** Compares two versions by their place in the list. */
+/** Compares two versions by their position in the list. */
 export function isAtLeast(version: CniVersion, least: CniVersion): boolean {
   return SUPPORTED_VERSIONS.indexOf(version) >= SUPPORTED_VERSIONS.indexOf(least);
 }
 
 /**
- * Renders the answer to VERSION in the caller's version, as the specification asks; in our newest when it named none that we speak.
+ * Renders the answer to VERSION in the caller's version, as the specification requires; in the newest one when the
+ * caller's is absent or unsupported.
  */
 export function renderVersions(wanted: string | undefined): string {
   const cniVersion = SUPPORTED_VERSIONS.find((candidate) => candidate === wanted) ?? NEWEST_VERSION;
