@@ -9,8 +9,8 @@ import type { Finding } from './finding.ts';
 import type { ElementId } from './node/element-id.ts';
 
 /**
- * Every kind of finding by its id: what doctor, explain, diff, check, graph, cluster and bundle can say. docs/reference/findings.md
- * is made of it.
+ * Every kind of finding by its id, as doctor, explain, diff, check, graph, cluster and bundle report them.
+ * docs/reference/findings.md is generated from this table.
  */
 export const CATALOGUE = {
   ...ROUTING_FINDINGS,
@@ -24,22 +24,22 @@ export const CATALOGUE = {
 /** Id of a kind of finding: stable, kebab-case. */
 export type FindingId = keyof typeof CATALOGUE;
 
-/** What a finding adds to its entry in the catalogue. */
+/** The facts of one finding. Optional fields override the catalogue entry of its kind. */
 export type FindingParts = {
-  /** What is so here, with names and numbers. One line. */
+  /** What was found here, with names and numbers. One line. */
   readonly what: string;
-  /** Commands or steps that cure it here, in order; [] for what needs none. */
+  /** Commands or steps that fix this case, in order; [] where nothing has to be done. */
   readonly fix: readonly string[];
   readonly subjects: readonly ElementId[];
-  /** Where this case weighs other than the kind in general. */
+  /** Severity of this case where it differs from the severity of its kind. */
   readonly severity?: Finding['severity'];
-  /** Where this case is ours, or not, other than the kind in general. */
+  /** Whether tke-eni repairs this case, where that differs from its kind. */
   readonly isOurs?: boolean;
-  /** Where this case hurts other than the kind in general. */
+  /** Effect of this case where it differs from the effect of its kind. */
   readonly why?: string;
 };
 
-/** Builds a finding: what the catalogue says of its kind, and what is so here. */
+/** Builds a finding from the catalogue entry of its kind and the facts of this case. */
 export function finding(id: FindingId, parts: FindingParts): Finding {
   const entry: CatalogueEntry = CATALOGUE[id];
   return {

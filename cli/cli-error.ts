@@ -1,10 +1,10 @@
 import { EXIT, type ExitCode } from './exit-code.ts';
 
 /**
- * What keeps a command from answering. USAGE: the command line; NOT_FOUND: no such Pod, address, ENI; FORBIDDEN: needs
- * root or a capability; NO_AGENT: nobody answers on the agent's socket; NO_JOURNAL: nothing recorded on this node;
- * NO_CLUSTER: no API server to ask; NO_CLOUD: no cloud to ask; KERNEL: the kernel refused to tell; TERMINAL: this
- * needs a terminal; REFUSED: asked for a change that must not be made now.
+ * Why a command failed. USAGE: the command line is wrong; NOT_FOUND: there is no such Pod, address or ENI; FORBIDDEN:
+ * root or a capability is missing; NO_AGENT: no agent answers on its socket; NO_JOURNAL: this node has no journal;
+ * NO_CLUSTER: no API server answers; NO_CLOUD: the cloud's API does not answer; KERNEL: the kernel refused a request;
+ * TERMINAL: the command needs a terminal; REFUSED: the requested change must not be made now.
  */
 export type CliErrorCode =
   | 'USAGE'
@@ -18,10 +18,10 @@ export type CliErrorCode =
   | 'TERMINAL'
   | 'REFUSED';
 
-/** Says what could not be done and what to do next, for a person at a terminal. */
+/** Error of a command: the message says what failed, `next` says what the user can do. Both are printed. */
 export class CliError extends Error {
   readonly code: CliErrorCode;
-  /** What the person can do; one line. */
+  /** What the user can do next; one line. */
   readonly next: string;
 
   constructor(code: CliErrorCode, message: string, next: string, options?: ErrorOptions) {
@@ -31,7 +31,7 @@ export class CliError extends Error {
     this.next = next;
   }
 
-  /** The exit code that this error ends the process with. */
+  /** Exit code of the process after this error. */
   get exitCode(): ExitCode {
     return this.code === 'USAGE' ? EXIT.usage : EXIT.failed;
   }

@@ -2,11 +2,11 @@ import type { Clock } from '../runtime/clock.ts';
 import type { ExitCode } from './exit-code.ts';
 
 /**
- * Declares one command: what help, completion, man page and docs are made of, and where its code is. Declarations are
- * cheap to load; `load` imports the rest, and only for the command that runs.
+ * Declaration of one command. Help, completion, man page and docs are generated from it. It imports no code of the
+ * command, so it is cheap to load; `load` imports that code, and only for the command that runs.
  */
 export type Command<O extends OptionTable = OptionTable, P extends PositionalTable = PositionalTable> = {
-  /** As typed; two words for a subcommand ('completion bash'). */
+  /** The words a user types; two words for a subcommand ('completion bash'). */
   readonly name: string;
   /** One line, starts with a verb, no full stop. */
   readonly summary: string;
@@ -15,16 +15,16 @@ export type Command<O extends OptionTable = OptionTable, P extends PositionalTab
   readonly positionals: P;
   readonly options: O;
   readonly examples: readonly { readonly line: string; readonly does: string }[];
-  /** What exit code 1 means here; absent when it is never given. */
+  /** Meaning of exit code 1 for this command; absent where the command never exits with it. */
   readonly wrongMeans?: string;
-  /** What of it needs root (or which capability), for the docs and for the message to those who lack it. */
+  /** Which part of the command needs root or a capability. Used in the docs and in the error message without root. */
   readonly needs?: string;
   readonly load: () => Promise<CommandBody<O, P>>;
 };
 
-/** What a command does. */
+/** Code of a command. */
 export type CommandBody<O extends OptionTable = OptionTable, P extends PositionalTable = PositionalTable> = {
-  /** Rejects with CliError; what was printed before that stays printed. */
+  /** Runs the command and returns its exit code. Rejects with CliError; text that was printed before stays printed. */
   run(args: ArgsOf<O, P>, context: CommandContext): Promise<ExitCode>;
 };
 
@@ -42,7 +42,7 @@ export type OptionSpec = {
   readonly alias?: string;
   readonly choices?: readonly string[];
   readonly default?: string | number | boolean;
-  /** What a shell offers after it. */
+  /** Kind of values that a shell completes after this option. */
   readonly completes?: Completes;
 };
 
@@ -57,7 +57,7 @@ export type PositionalSpec = {
   readonly choices?: readonly string[];
 };
 
-/** What a shell completes a word with. */
+/** Kind of words that a shell offers as completion. */
 export type Completes = 'file' | 'folder' | 'pod' | 'eni' | 'table' | 'netns' | 'command';
 
 type OptionValue<S extends OptionSpec> = S extends { readonly type: 'strings' }
@@ -70,59 +70,68 @@ type OptionValue<S extends OptionSpec> = S extends { readonly type: 'strings' }
         ? boolean
         : string;
 
-/** Switches and lists are always there, others where they have a default. */
+/**
+ * Type of an option in the parsed arguments. Switches and lists are always present, others where they have a default.
+ */
 type OptionArg<S extends OptionSpec> = S extends
   | { readonly default: string | number | boolean }
   | { readonly type: 'boolean' | 'strings' }
   ? OptionValue<S>
   : OptionValue<S> | undefined;
 
-/** What a command gets: options and positionals under their names as declared. */
+/** Arguments that a command receives: options and positionals under their declared names. */
 export type ArgsOf<O extends OptionTable, P extends PositionalTable> = {
   readonly [K in keyof O]: OptionArg<O[K]>;
 } & { readonly [K in keyof P]: P[K] extends { readonly isOptional: true } ? string | undefined : string };
 
-/** The process around a command, as a port: tests give their own. */
+/** The process that runs a command: streams, environment, clock, signals. Tests pass their own. */
 export type CommandContext = {
   readonly stdout: Stream;
   readonly stderr: Stream;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
-  /** Aborts on SIGINT and SIGTERM; a command that follows something ends then, with exit code 0. */
+  /** Aborts on SIGINT and SIGTERM. A command that follows events then ends with exit code 0. */
   readonly signal: AbortSignal;
-  /** Keys typed, raw, while somebody listens; undefined when standard input is no terminal. */
+  /**
+   * Calls the listener for each key typed, until the returned function is called. Undefined where stdin is no terminal.
+   */
   readonly keys?: (listener: (key: string) => void) => () => void;
   readonly isRoot: boolean;
   readonly global: GlobalArgs;
 };
 
-/** Where text goes. */
+/** Output stream of a command. */
 export type Stream = {
   readonly isTerminal: boolean;
-  /** Width to lay out for: the terminal's, or COLUMNS, or 160 when nobody says. */
+  /** Width for the layout: the terminal's, or COLUMNS, or 160 where neither is known. */
   columns(): number;
   rows(): number;
-  /** True when escape sequences for colour are wanted: a terminal, no NO_COLOR, not TERM=dumb; or `--color=always`. */
+  /** True to print colours: on a terminal without NO_COLOR and TERM=dumb, or with `--color=always`. */
   readonly isColored: boolean;
   write(text: string): void;
 };
 
-/** Options that every command takes. */
+/** Values of the options that every command accepts. */
 export type GlobalArgs = {
   /** Agent's socket. */
   readonly socket: string;
   /** Agent's state folder: journal and node file. */
   readonly stateDir: string;
-  /** Namespace that stands for the node's: name in /run/netns or path; undefined: the process's own. */
+  /**
+   * Network namespace to read as the node's: a name in /run/netns or a path. Undefined: the process's own namespace.
+   */
   readonly netns: string | undefined;
   /** Root of the host's file system; '/' on the host, /proc/1/root inside the agent's container. */
   readonly hostRoot: string;
   readonly kubeconfig: string;
 };
 
-/** Keeps the types of a declaration: `export const ROUTES = defineCommand({…})`. */
+/** Returns the declaration unchanged and infers its literal types: `export const ROUTES = defineCommand({…})`. */
 export function defineCommand<const O extends OptionTable, const P extends PositionalTable>(
   command: Command<O, P>,
 ): Command<O, P> {
   return command;
 }
+
+/** The options or positional arguments of a command that has none. */
+export const NO_ARGUMENTS = {} as const;

@@ -14,7 +14,7 @@ import { STATUS } from './status/command.ts';
 import { TOP } from './top/command.ts';
 import { WATCH } from './watch/command.ts';
 
-/** Every command, in the order of the help. Each line is added by who writes the command. */
+/** Every command, in the order of the help. A new command needs a line here. */
 export const COMMANDS: readonly Command[] = [
   STATUS,
   POOL,

@@ -1,10 +1,10 @@
-/** How `tke-eni` ends; scripts rely on the numbers. */
+/** Exit codes of `tke-eni`. Scripts rely on the numbers. */
 export const EXIT = {
-  /** Done, and what was looked at is as it should be. */
+  /** Done; everything that was checked is as it should be. */
   ok: 0,
-  /** Done, and something is wrong: a difference, a broken hop, a finding of severity error. */
+  /** Done; a problem was found: a difference, a broken hop, a finding of severity error. */
   wrong: 1,
-  /** The question could not be answered: no right to look, no agent, no cluster, nothing of that name. */
+  /** The command failed: no permission, no agent, no cluster, no object of that name. */
   failed: 2,
   /** The command line is wrong. @see sysexits.h EX_USAGE */
   usage: 64,

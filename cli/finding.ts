@@ -1,37 +1,40 @@
 import type { ElementId } from './node/element-id.ts';
 
-/** One thing that is wrong or worth knowing, the same for doctor, explain, diff, graph and bundle. */
+/** One problem or notable fact. doctor, explain, diff, graph and bundle all use this type. */
 export type Finding = {
   /** Stable, kebab-case, documented: 'rp-filter-strict'. */
   readonly id: string;
-  /** error: packets are lost or Pods fail; warning: will bite; info: worth knowing. */
+  /** error: packets are lost or Pods fail; warning: it will cause a failure later; info: no failure follows from it. */
   readonly severity: 'error' | 'warning' | 'info';
-  /** What is so, with names and numbers. One line. */
+  /** What was found, with names and numbers. One line. */
   readonly what: string;
-  /** Why it matters: who loses what. One or two sentences. */
+  /** Effect on Pods, node or cluster. One or two sentences. */
   readonly why: string;
-  /** Commands or steps that cure it, in order; commands as they can be pasted. Empty for info. */
+  /** Commands or steps that fix it, in order; commands can be pasted into a shell. Empty for info. */
   readonly fix: readonly string[];
-  /** True when it is ours and `tke-eni repair` (or the running agent) mends it. */
+  /** True when the object belongs to tke-eni, and `tke-eni repair` or the running agent repairs it. */
   readonly isOurs: boolean;
-  /** What it is about, for the graph. */
+  /** Elements of the graph that the finding is about. */
   readonly subjects: readonly ElementId[];
 };
 
-/** Order of severities, the gravest first. */
+/** Sort order of severities, the most severe first. */
 export const SEVERITY_RANK: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, info: 2 };
 
-/** Compares for sorting: the gravest first. */
+/** Compares two findings for sorting: the most severe first. */
 export function byGravity(a: Pick<Finding, 'severity'>, b: Pick<Finding, 'severity'>): number {
   return SEVERITY_RANK[a.severity] - SEVERITY_RANK[b.severity];
 }
 
-/** Returns what is equal for findings that say the same of the same. */
+/** Returns the key that equal findings share: id and text. */
 export function findingKey({ id, what }: Finding): string {
   return `${id} ${what}`;
 }
 
-/** Leaves of findings that say the same the gravest, at the place of the first: what only bites one way may cut off another. */
+/**
+ * Returns each finding once. Of equal findings the most severe is kept, at the position of the first: the same fault
+ * can be a warning on one path and an error on another.
+ */
 export function uniqueFindings(findings: readonly Finding[]): readonly Finding[] {
   const gravest = new Map<string, Finding>();
   for (const finding of findings) {

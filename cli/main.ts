@@ -7,16 +7,22 @@ import { wantsColor } from './output/color.ts';
 import { openStream } from './output/open-stream.ts';
 import { runProgram } from './program/run-program.ts';
 
-// The ops CLI. process.stdout and console stay untouched but for a terminal's size: their first use costs 3.5 ms.
+// The ops CLI. Only the size of a terminal is read from process.stdout, and console is not used: the first use of
+// either costs 3.5 ms.
 
 const { env } = process;
 const stop = new AbortController();
-/** What a shell calls an end by SIGINT. @see bash(1) EXIT STATUS */
+/** Exit status of a process that SIGINT ended. @see bash(1) EXIT STATUS */
 const INTERRUPTED = 130;
-/** A command that follows something ends at once; one that does not look at the signal is ended. */
+/**
+ * Time between an interrupt and the forced exit. A command that checks the abort signal ends by itself before; one that
+ * does not check it is ended by the exit.
+ */
 const GRACE_MS = 2_000;
 
-/** /dev/null and the like. @see Documentation/admin-guide/devices.txt, character device 1 */
+/**
+ * Major number of /dev/null, /dev/zero and /dev/full. @see Documentation/admin-guide/devices.txt, character device 1
+ */
 const MEMORY_DEVICES = 1;
 
 process.on('SIGINT', leaveSoon);
@@ -52,13 +58,16 @@ runProgram(process.argv.slice(2), {
   },
 );
 
-/** Asks isatty(3) only where it can be one: node:tty brings node:net and streams, 3 ms that a pipe need not wait for. */
+/**
+ * Returns whether a descriptor is a terminal. It calls isatty(3) only for character devices: node:tty loads node:net
+ * and streams, which takes 3 ms, and a pipe or a file does not need them.
+ */
 function isTerminal(fd: number): boolean {
   try {
     const stat = fstatSync(fd);
     if (!stat.isCharacterDevice() || stat.rdev >> 8 === MEMORY_DEVICES) return false;
   } catch {
-    // Closed by whoever started us.
+    // The parent process has closed this descriptor.
     return false;
   }
   return process.getBuiltinModule('node:tty').isatty(fd);
@@ -70,7 +79,10 @@ function leaveSoon(): void {
   setTimeout(() => process.exit(INTERRUPTED), GRACE_MS).unref();
 }
 
-/** Reads keys as they are typed. In this mode the terminal makes no signal of Ctrl-C; so we do. */
+/**
+ * Reads single keys in raw mode and returns the function that stops it. In raw mode the terminal does not turn Ctrl-C
+ * into SIGINT, so this function handles Ctrl-C itself.
+ */
 function listenToKeys(listener: (key: string) => void): () => void {
   const { stdin } = process;
   const onData = (data: Buffer) => {
@@ -88,7 +100,7 @@ function listenToKeys(listener: (key: string) => void): () => void {
   };
 }
 
-/** Finds the host's root from inside a container that shares the host's PID namespace. */
+/** Returns the root of the host's file system; /proc/1/root in a container that shares the host's PID namespace. */
 function findHostRoot(): string {
   try {
     const host = statSync('/proc/1/root/');
@@ -96,12 +108,12 @@ function findHostRoot(): string {
     accessSync('/proc/1/root/', constants.R_OK | constants.X_OK);
     return host.dev === own.dev && host.ino === own.ino ? '/' : '/proc/1/root';
   } catch {
-    // Not root, or no /proc: then there is no other root to read.
+    // Not root, or no /proc: only the own root can be read.
     return '/';
   }
 }
 
-/** Finds what kubectl would use; '' stands for the Pod's own service account. */
+/** Returns the kubeconfig that kubectl would use; '' stands for the Pod's own service account. */
 function findKubeconfig(): CommandContext['global']['kubeconfig'] {
   const given = env['KUBECONFIG'];
   if (given !== undefined && given !== '') return given;

@@ -3,12 +3,13 @@ import { silentLogger } from '../runtime/log.ts';
 import { release } from '../runtime/release.ts';
 import type { CommandContext } from './command.ts';
 
-/** How long a call may take, milliseconds, and how many a second may be made. */
+/** Timeout of a call in milliseconds, and the rate limit in calls per second with its burst. */
 export type ClusterPace = { readonly callMs: number; readonly qps: number; readonly burst: number };
 
 /**
- * Opens a client of the API server that the kubeconfig names, or the Pod's own environment where there is none, for the
- * caller to close. The library is loaded only now. Rejects with ConfigError when neither names one.
+ * Opens a client of the API server from the kubeconfig, or from the Pod's own environment where there is no kubeconfig.
+ * The caller must close it. The client library is loaded by this call. Rejects with ConfigError when neither names a
+ * server.
  */
 export async function openCluster(
   { global, env, clock }: Pick<CommandContext, 'global' | 'env' | 'clock'>,

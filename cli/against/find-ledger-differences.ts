@@ -10,8 +10,9 @@ import type { AgentFacts } from '../node/node-facts.ts';
 import type { Ledger, LedgerEni } from './ledger.ts';
 
 /**
- * Compares what the agent recorded with what the cluster or the cloud says: each Pod's address must be its ENI's there, each
- * ENI attached, with the same MAC and primary address. Nothing of it is mended on the node. Pure.
+ * Compares the agent's records with the state in the cluster or the cloud. There each Pod's address must be assigned to
+ * its ENI, and each ENI must be attached, with the same MAC and primary address. `tke-eni repair` repairs none of these
+ * differences.
  */
 export function findLedgerDifferences(
   ledger: Ledger,
@@ -55,7 +56,7 @@ function leaseDifferences(
   there: LedgerEni | undefined,
   names: Names,
 ): readonly Difference[] {
-  // An ENI that is missing is told once, with the ENI.
+  // A missing ENI is reported once, by eniDifferences.
   if (there === undefined) return [];
   const owner: Owner = { kind: 'pod', key: leaseKey(lease.containerId, lease.ifName) };
   const addresses = new Map(there.addresses.map((address) => [canonicalAddress(address.ip), address]));
@@ -75,7 +76,10 @@ function leaseDifferences(
   });
 }
 
-/** What the other side has given and the agent does not use yet, or took back from an older time. */
+/**
+ * Returns differences of the supply: ENIs that the NodeENIConfig has as attached and the agent has not planned, and a
+ * supply epoch below the agent's, which happens after etcd was restored from a backup.
+ */
 function behind(
   { source, title, enis, epoch }: Ledger,
   { journal }: AgentFacts,

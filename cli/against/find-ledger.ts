@@ -2,7 +2,7 @@ import type { Eni } from '../../cloud/cloud.ts';
 import type { NodeEniConfigFields, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { Ledger, LedgerEni } from './ledger.ts';
 
-/** Reads a NodeENIConfig as a ledger; ENIs that belong to one Pod as a whole are left out. Pure. */
+/** Builds the remote state from a NodeENIConfig. ENIs that one Pod uses as a whole (mode direct-eni) are left out. */
 export function ledgerOfNec({ metadata, status }: NodeEniConfigFields, isDamaged: boolean): Ledger {
   return {
     source: 'nec',
@@ -29,7 +29,7 @@ function eniOfNec(eni: NodeEniInfo): LedgerEni {
   };
 }
 
-/** Reads what the cloud told of some ENIs as a ledger: those that were asked for and are missing do not exist. Pure. */
+/** Builds the remote state from ENIs that the cloud described. A requested ENI that is missing here does not exist. */
 export function ledgerOfCloud(enis: readonly Eni[]): Ledger {
   return { source: 'cloud', title: 'the cloud', enis: enis.map(eniOfCloud), isWhole: true };
 }

@@ -1,35 +1,35 @@
-/** What somebody else says that this node has: the cluster's NodeENIConfig, or the cloud. */
+/** ENIs and addresses of this node as a remote source has them: the cluster's NodeENIConfig, or the cloud. */
 export type Ledger = {
   readonly source: 'nec' | 'cloud';
-  /** For people: 'NodeENIConfig n1', 'the cloud'. */
+  /** Name of the source in messages: 'NodeENIConfig n1', 'the cloud'. */
   readonly title: string;
   readonly enis: readonly LedgerEni[];
-  /** True when ENIs that are missing here are certainly not the node's. */
+  /** True when the list of ENIs is complete: an ENI that is missing here does not belong to the node. */
   readonly isWhole: boolean;
-  /** Of the NodeENIConfig. */
+  /** Supply epoch of the NodeENIConfig; undefined for the cloud. */
   readonly epoch?: number;
 };
 
-/** One ENI as the ledger has it. */
+/** One ENI in the remote state. */
 export type LedgerEni = {
   readonly eniId: string;
   /** Lower case. */
   readonly mac: string;
   readonly isAttached: boolean;
-  /** In the ledger's own words. */
+  /** State as the source writes it. */
   readonly state: string;
-  /** Its own addresses. */
+  /** Primary addresses of the ENI. */
   readonly primaries: readonly string[];
   readonly addresses: readonly LedgerAddress[];
 };
 
-/** An address for a Pod. */
+/** A secondary address, for a Pod. */
 export type LedgerAddress = {
   readonly ip: string;
-  /** Undefined where the ledger has no such thing. */
+  /** Undefined where the source has no such id. */
   readonly assignmentId?: string;
-  /** True when it stays the ENI's. */
+  /** True when the address is assigned to the ENI and is not being added or removed. */
   readonly isFirm: boolean;
-  /** In the ledger's own words. */
+  /** State as the source writes it. */
   readonly state: string;
 };

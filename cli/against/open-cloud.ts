@@ -4,22 +4,24 @@ import type { TencentEndpoint } from '../../cloud/tencent/sdk-api.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 
-/** Where the cloud is, where that is not its usual place. */
+/** Region and endpoint of the cloud's API as the user gave them; undefined where the default applies. */
 export type CloudPlace = { readonly region: string | undefined; readonly endpoint: string | undefined };
 
-/** The part of the cloud that tells and changes nothing. */
+/** The read-only calls of the cloud's API that the CLI uses. */
 export type ReadableCloud = {
   readonly enis: Pick<Cloud['enis'], 'describe' | 'sweep'>;
   readonly subnets: Pick<Cloud['subnets'], 'describe'>;
 };
 
-/** A cloud that answers with CliErrors. */
+/** Reader of the cloud's API that turns errors into CliError. */
 export type CloudReader = {
-  /** @throws CliError NO_CLOUD, or the signal's reason */
+  /** Runs one read-only request. @throws CliError NO_CLOUD, or the signal's reason */
   read<T>(ask: (cloud: ReadableCloud, call: CallContext) => Promise<T>): Promise<T>;
 };
 
-/** Retries and waits included: a person waits. A sweep of a large VPC is many calls. */
+/**
+ * Timeouts, retries and waits included. They are short because a user waits; a sweep of a large VPC needs many calls.
+ */
 const CALL_MS = 20_000;
 const SWEEP_MS = 300_000;
 const METADATA_URL = 'http://metadata.tencentyun.com/latest/meta-data';
@@ -28,8 +30,8 @@ const METADATA_MS = 3_000;
 type Context = Pick<CommandContext, 'env' | 'clock' | 'signal'>;
 
 /**
- * Opens the cloud's API for reading. Keys come from the environment or the instance's role, the region too. The SDK is
- * loaded only now. @throws CliError NO_CLOUD, USAGE
+ * Opens the cloud's API for reading. Keys and region come from the environment or from the instance's metadata. The SDK
+ * is loaded by this call. @throws CliError NO_CLOUD, USAGE
  */
 export async function openCloudReader(context: Context, place: CloudPlace): Promise<CloudReader> {
   const { env, clock, signal } = context;
@@ -46,7 +48,7 @@ export async function openCloudReader(context: Context, place: CloudPlace): Prom
     { clock, env, get: systemHttpGet, endpoint },
   );
   const api = openSdkApi(endpoint, credentials);
-  // One reader makes too few calls for its retries to meet another's.
+  // One reader makes few calls. Their retries need no random jitter to keep apart from other clients.
   const cloud = createTencentCloud({ api, clock, random: () => 0.5 });
   const call = { priority: 'gc', owner: 'tke-eni', signal, timeoutMs: SWEEP_MS } as const;
   const read: CloudReader['read'] = async (ask) => {
@@ -77,7 +79,7 @@ async function findRegion({ env, signal }: Context, given: string | undefined): 
   }
 }
 
-/** 'http://host:port' for a cloud that stands elsewhere; the scheme alone decides whether it is encrypted. */
+/** Parses an endpoint that replaces the usual one, 'http://host:port'; the scheme alone decides whether TLS is used. */
 function endpointOf(endpoint: string | undefined): Partial<TencentEndpoint> {
   if (endpoint === undefined) return {};
   if (!URL.canParse(endpoint)) {

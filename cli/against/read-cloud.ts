@@ -3,10 +3,10 @@ import { ledgerOfCloud } from './find-ledger.ts';
 import type { Ledger } from './ledger.ts';
 import { type CloudPlace, openCloudReader } from './open-cloud.ts';
 
-/** Retries and waits included: a person waits. */
+/** Timeout of the call, retries and waits included; short because a user waits. */
 const CALL_MS = 20_000;
 
-/** Describes ENIs by the cloud's API; changes nothing there. @throws CliError NO_CLOUD, USAGE */
+/** Reads ENIs from the cloud's API; changes nothing there. @throws CliError NO_CLOUD, USAGE */
 export async function readCloud(
   context: Pick<CommandContext, 'env' | 'clock' | 'signal'>,
   place: CloudPlace,

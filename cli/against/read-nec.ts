@@ -9,10 +9,13 @@ import { openCluster } from '../open-cluster.ts';
 import { ledgerOfNec } from './find-ledger.ts';
 import type { Ledger } from './ledger.ts';
 
-/** A person waits. */
+/** Timeout of a call; short because a user waits. */
 const CALL_MS = 10_000;
 
-/** Reads the NodeENIConfig of a node. The client is loaded only now. @throws CliError NO_CLUSTER, NOT_FOUND, FORBIDDEN */
+/**
+ * Reads the NodeENIConfig of a node. The client library is loaded by this call.
+ * @throws CliError NO_CLUSTER, NOT_FOUND, FORBIDDEN
+ */
 export async function readNec(
   context: Pick<CommandContext, 'global' | 'env' | 'clock' | 'signal'>,
   nodeName: string,

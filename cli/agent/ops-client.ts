@@ -13,7 +13,7 @@ import {
 import { release } from '../../runtime/release.ts';
 import { CliError } from '../cli-error.ts';
 
-/** What a running agent can be asked. The owner must close it. */
+/** Client of a running agent's API. The caller must close it. */
 export type OpsClient = {
   pool(): Promise<OpsReplyOf<'pool'>>;
   summary(): Promise<OpsReplyOf<'summary'>>;
@@ -21,21 +21,21 @@ export type OpsClient = {
   repair(request: { readonly dryRun: boolean }): Promise<OpsReplyOf<'repair'>>;
   recorder(pod: string): Promise<OpsReplyOf<'recorder'>>;
   /**
-   * Events from now on, until `signal` aborts. `onOpen` runs once the agent has taken the call.
-   * @throws CliError NO_AGENT when the agent goes
+   * Streams events from now on, until `signal` aborts. `onOpen` runs when the agent has accepted the call.
+   * @throws CliError NO_AGENT when the agent ends the stream
    */
   watch(kinds: readonly number[], signal: AbortSignal, onOpen?: () => void): AsyncIterable<AgentEvent>;
-  /** Calls what the CNI executables call. @throws CliError NO_AGENT, REFUSED */
+  /** Calls a method of the API that the CNI executables use. @throws CliError NO_AGENT, REFUSED */
   cni<M extends AgentMethod>(method: M, request: RequestInitOf<M>, timeoutMs?: number): Promise<ReplyOf<M>>;
   close(): void;
   [Symbol.dispose](): void;
 };
 
-/** The agent answers from memory; one that does not in this time is stuck, and a person waits. */
+/** Timeout of a call. The agent answers from memory: one that needs longer is stuck, and a user waits. */
 const CALL_MS = 5_000;
-/** A repair pass compares the whole node, under load. */
+/** Timeout of a repair pass, which compares the whole node, possibly under load. */
 const REPAIR_MS = 60_000;
-/** A pool of 1,000 addresses is 100 kB; the flight recorder bounds itself. */
+/** Largest reply. A pool of 1,000 addresses is 100 kB; the flight recorder has its own limit. */
 const RECEIVE_BYTES = 64 << 20;
 /** @see grpc status codes */
 const CANCELLED = 1;
@@ -45,16 +45,16 @@ const UNIMPLEMENTED = 12;
 const UNAVAILABLE = 14;
 
 /**
- * Opens a client of the agent on its socket. The library is loaded only now: commands that ask no agent start sooner.
- * Each call throws CliError: NO_AGENT when nobody answers or the agent is too old, FORBIDDEN, REFUSED.
- * @throws CliError NO_AGENT when there is no socket; FORBIDDEN when it may not be opened
+ * Opens a client of the agent on its socket. The gRPC library is loaded by this call, so that commands without the
+ * agent start sooner. Each call throws CliError: NO_AGENT when no agent answers or it is too old, FORBIDDEN, REFUSED.
+ * @throws CliError NO_AGENT when there is no socket; FORBIDDEN when permission to open it is missing
  */
 export async function openOpsClient(socket: string): Promise<OpsClient> {
   checkSocket(socket);
   const { Client: GrpcClient, credentials } = await import('@grpc/grpc-js');
   const client = new GrpcClient(`unix:${socket}`, credentials.createInsecure(), {
     'grpc.max_receive_message_length': RECEIVE_BYTES,
-    // The name in the Host header; a socket's path is none.
+    // The value of the Host header: a socket's path is not a valid host name.
     'grpc.default_authority': 'localhost',
   });
   const call = <R>(method: MethodTable, request: unknown, timeoutMs: number) =>
@@ -72,12 +72,14 @@ export async function openOpsClient(socket: string): Promise<OpsClient> {
   };
 }
 
-/** Tells whether an error says that no agent answers, or only one that is too old: the journal may still tell. */
+/**
+ * Returns whether an error means that no agent answers, or that it is too old. The caller may read the journal then.
+ */
 export function isNoAgent(error: unknown): error is CliError {
   return error instanceof CliError && error.code === 'NO_AGENT';
 }
 
-/** Tells whether an agent answered that does not know the question. */
+/** Returns whether an agent answered that does not implement the method. */
 export function isTooOld(error: CliError): boolean {
   const { cause } = error;
   return isServiceError(cause) && cause.code === UNIMPLEMENTED;
@@ -106,7 +108,7 @@ async function unary<R>(client: Client, method: MethodTable, request: object, bo
     { deadline: Date.now() + bounds.timeoutMs },
     (error, reply) => (error === null ? answer.resolve(reply) : answer.reject(asCliError(error, method.path, bounds))),
   );
-  // The codec made it of the method's own table.
+  // The codec has decoded it with the reply table of this method.
   return (await answer.promise) as R;
 }
 

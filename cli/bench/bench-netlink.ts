@@ -4,14 +4,14 @@ import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
 import { AF_INET } from '../../netlink/uapi/netlink.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
-/** How long netlink took, milliseconds. */
+/** Durations of netlink requests, milliseconds. */
 export type NetlinkTimes = {
   readonly routes: number;
-  /** All routes in one batch. */
+  /** Adding all routes in one batch. */
   readonly addMs: number;
-  /** Each again, one request at a time. */
+  /** Replacing each route, one request at a time. */
   readonly replaceMs: readonly number[];
-  /** Reading all. */
+  /** Reading all routes. */
   readonly dumpMs: readonly number[];
   readonly deleteMs: number;
 };
@@ -19,7 +19,10 @@ export type NetlinkTimes = {
 const TABLE = 4001;
 const DUMPS = 10;
 
-/** Writes, reads and removes `count` routes in a namespace of its own, which is gone afterwards. @throws NetlinkError, NetnsError */
+/**
+ * Writes, reads and deletes `count` routes in a network namespace of its own, which is deleted afterwards.
+ * @throws NetlinkError, NetnsError
+ */
 export function benchNetlink(count: number, clock: Pick<Clock, 'monotonicMs'>): NetlinkTimes {
   using netns = createUnnamedNetns();
   using rtnetlink = openRtnetlinkIn(netns);

@@ -9,14 +9,14 @@ import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { BENCH_NETWORK, benchContainer, makerOfContainer } from './bench-names.ts';
 import { isAlive } from './process-times.ts';
 
-/** Longer than an ADD may wait for an address, which it does not where one is free. */
+/** Timeout of ADD and DEL: longer than an ADD waits for an address. It waits only where no address is free. */
 const CALL_MS = 30_000;
 const IF_NAME = 'eth0';
 
-/** How long each sandbox took, milliseconds. */
+/** Durations of ADD and DEL of each sandbox, milliseconds. */
 export type PodTimes = { readonly addMs: readonly number[]; readonly delMs: readonly number[] };
 
-/** What makes sandboxes needs. */
+/** What the benchmark of sandboxes needs. */
 export type PodBench = {
   readonly client: OpsClient;
   readonly pid: number;
@@ -25,8 +25,8 @@ export type PodBench = {
 };
 
 /**
- * Makes `count` sandboxes, one after the other, until the signal. Each is given back before the next, and before this
- * returns or rejects. @throws CliError REFUSED when the agent refuses an ADD
+ * Creates `count` sandboxes, one after the other, until the signal aborts. Each sandbox is deleted before the next one
+ * is created, and before this function returns or rejects. @throws CliError REFUSED when the agent refuses an ADD
  */
 export async function benchPods(bench: PodBench, count: number): Promise<PodTimes> {
   const addMs: number[] = [];
@@ -44,7 +44,8 @@ async function benchPod({ client, pid, context }: PodBench): Promise<{ addMs: nu
   const { clock } = context;
   const containerId = benchContainer(pid, randomBytes(6).toString('hex'));
   using netns = createUnnamedNetns();
-  // No folder of names is shared by a container and the host, and a name would outlive a kill; /proc is everybody's.
+  // A path in /proc is valid both in a container and on the host. A name in /run/netns is not, and it would remain
+  // when this process is killed.
   const path = `/proc/${pid}/fd/${netns.fd}`;
   const sandbox = { containerId, ifName: IF_NAME, netns: path };
   try {
@@ -60,7 +61,7 @@ async function benchPod({ client, pid, context }: PodBench): Promise<{ addMs: nu
     await remove(client, containerId, path);
     return { addMs, delMs: clock.monotonicMs() - delStartMs };
   } catch (error) {
-    // Whatever became of the ADD, a DEL of what is not there does nothing.
+    // The ADD may have failed at any point. DEL is idempotent: it does nothing for a sandbox that does not exist.
     await remove(client, containerId, path).catch(() => undefined);
     throw error;
   }
@@ -80,7 +81,9 @@ function refused(verb: string, { code, msg, details }: { code: number; msg: stri
   return new CliError('REFUSED', message, 'look at tke-eni status; docs/errors.md has the codes');
 }
 
-/** Gives back what a run that was killed has left: sandboxes of processes that are gone. Returns how many. */
+/**
+ * Deletes sandboxes of earlier runs that were killed: those of processes that no longer exist. Returns their number.
+ */
 export async function sweepLeftovers(client: OpsClient, { global }: CommandContext): Promise<number> {
   const leases = ifKnown(readAgentFacts(global.stateDir))?.journal.leases ?? [];
   const left = leases.filter(({ network, containerId }) => {

@@ -1,39 +1,5 @@
-import { type ArgsOf, defineCommand } from '../command.ts';
-
-const OPTIONS = {
-  count: {
-    type: 'number',
-    alias: 'n',
-    summary: 'sandboxes to make, one after the other',
-    metavar: 'COUNT',
-    default: 10,
-  },
-  reserve: {
-    type: 'number',
-    summary: 'free addresses that must remain besides',
-    metavar: 'COUNT',
-    default: 5,
-  },
-  force: { type: 'boolean', summary: 'go on though Pods may find no address meanwhile' },
-  routes: {
-    type: 'number',
-    summary: 'routes to write and read in a namespace of its own',
-    metavar: 'COUNT',
-    default: 1_000,
-  },
-  output: {
-    type: 'string',
-    alias: 'o',
-    summary: 'how to print it',
-    metavar: 'FORMAT',
-    choices: ['table', 'json', 'yaml'],
-    default: 'table',
-  },
-} as const;
-const NONE = {} as const;
-
-/** Is what `bench` gets. */
-export type BenchArgs = ArgsOf<typeof OPTIONS, typeof NONE>;
+import { defineCommand, NO_ARGUMENTS } from '../command.ts';
+import { OPTIONS } from './arguments.ts';
 
 /** `tke-eni bench` */
 export const BENCH = defineCommand({
@@ -46,7 +12,7 @@ Then writes, reads and removes routes in another namespace of its own.
 Each sandbox uses up one address for the time of the cooldown (two minutes); so it is refused when fewer than count and
 reserve together are free. Pods are not touched. Whatever happens, Ctrl-C included, sandboxes are given back; the
 namespaces have no names and go with this program. What a killed run left at the agent, the next one gives back.`,
-  positionals: NONE,
+  positionals: NO_ARGUMENTS,
   options: OPTIONS,
   examples: [
     { line: 'tke-eni bench', does: 'measures ten sandboxes and a thousand routes' },

@@ -1,4 +1,4 @@
-/** How long something took, to the microsecond. */
+/** Summary of measured durations, in milliseconds to the microsecond. */
 export type Figures = {
   readonly count: number;
   readonly medianMs: number;
@@ -7,7 +7,10 @@ export type Figures = {
   readonly maxMs: number;
 };
 
-/** Sums up durations; undefined of none. A quantile is one that was measured: the smallest with so many below or at it. Pure. */
+/**
+ * Returns count, quantiles and maximum of durations; undefined for an empty list. A quantile is a measured value: the
+ * smallest one such that the given share of all values is at or below it (nearest-rank method).
+ */
 export function findFigures(durationsMs: readonly number[]): Figures | undefined {
   const sorted = durationsMs.toSorted((a, b) => a - b);
   const last = sorted.at(-1);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** Clock ticks a second, as the kernel tells times to programs on all architectures. @see proc(5), sysconf(3) */
+/** Clock ticks per second: the unit of times in /proc, the same on all architectures. @see proc(5), sysconf(3) */
 const TICKS_PER_SECOND = 100;
 
 /** Returns this process's id in the PID namespace that /proc shows. */
@@ -8,7 +8,7 @@ export function ownPid(): number {
   return Number(readlinkSync('/proc/self'));
 }
 
-/** Tells whether a process lives. */
+/** Returns whether a process with this id exists. */
 export function isAlive(pid: number): boolean {
   try {
     readFileSync(`/proc/${pid}/stat`);
@@ -18,11 +18,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Returns CPU time of a process, user and system, in milliseconds, to 10; undefined when it is gone. */
+/** Returns the CPU time of a process, user and system, in milliseconds in steps of 10; undefined when it has ended. */
 export function cpuMs(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name, in parentheses, may hold blanks and parentheses; fields 14 and 15 are the 12th and 13th after it.
+    // The name, in parentheses, may contain blanks and parentheses. Fields 14 and 15 are the 12th and 13th after it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return ((Number(fields[11]) + Number(fields[12])) * 1_000) / TICKS_PER_SECOND;
   } catch {
@@ -30,7 +30,7 @@ export function cpuMs(pid: number): number | undefined {
   }
 }
 
-/** Finds the process that has a unix socket of this path open for others; undefined when /proc does not tell. */
+/** Returns the pid of the process that listens on a unix socket; undefined when it is not found in /proc. */
 export function listenerOf(socketPath: string): number | undefined {
   const inodes = socketInodes(socketPath);
   const names = new Set(inodes.map((inode) => `socket:[${inode}]`));
@@ -39,15 +39,16 @@ export function listenerOf(socketPath: string): number | undefined {
       const folder = `/proc/${pid}/fd`;
       if (readdirSync(folder).some((fd) => names.has(readlinkSync(`${folder}/${fd}`)))) return Number(pid);
     } catch {
-      // It ended, or closed a descriptor, while we looked.
+      // The process has ended, or has closed a descriptor, since the folder was listed.
     }
   }
   return undefined;
 }
 
 /**
- * A listening socket and its accepted connections bear the path that it was bound to; the agent renames its own
- * afterwards. All are of the same process. @see proc_net(5)
+ * Returns the inodes of all sockets with this path. A listening socket and its accepted connections keep the path that
+ * the socket was bound to. The agent binds `<path>.new` and renames it afterwards, so both names are accepted. All
+ * these sockets belong to the same process. @see proc_net(5)
  */
 function socketInodes(socketPath: string): readonly string[] {
   try {

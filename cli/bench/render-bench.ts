@@ -3,25 +3,25 @@ import { type Column, renderTable } from '../output/render-table.ts';
 import type { RenderOptions } from '../pool/render-pool.ts';
 import type { Figures } from './find-figures.ts';
 
-/** All that was measured. */
+/** Results of a benchmark run. */
 export type BenchReport = {
   readonly add?: Figures;
   readonly del?: Figures;
-  /** CPU time of the agent for one ADD and DEL, milliseconds; absent where its process was not found. */
+  /** CPU time of the agent for one ADD with its DEL, milliseconds; absent where its process was not found. */
   readonly agentCpuMs?: number;
-  /** CPU time of this program in all. */
+  /** Total CPU time of this program, milliseconds. */
   readonly ownCpuMs?: number;
   readonly routes: number;
   readonly routeReplace?: Figures;
   readonly routeDump?: Figures;
-  /** For one route, in a batch of all. */
+  /** Time for one route, where all are added in one batch. */
   readonly routeAddMs: number;
   readonly routeDeleteMs: number;
 };
 
 type Row = { readonly what: string; readonly figures: Figures };
 
-/** Renders a report: a line for each thing measured, then what it cost. Pure. */
+/** Renders a report: one table row for each measured operation, then batch times and CPU times. */
 export function renderBench(report: BenchReport, options: RenderOptions): string {
   const rows: readonly Row[] = [
     ...rowOf('ADD', report.add),

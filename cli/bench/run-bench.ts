@@ -7,18 +7,20 @@ import { openProgress } from '../output/progress.ts';
 import { findAgentPool } from '../pool/find-agent-pool.ts';
 import { countUses } from '../pool/pool-view.ts';
 import { printView } from '../pool/print-view.ts';
+import type { BenchArgs } from './arguments.ts';
 import { benchNetlink } from './bench-netlink.ts';
 import { benchPods, type PodBench, sweepLeftovers } from './bench-pods.ts';
-import type { BenchArgs } from './command.ts';
 import { findFigures } from './find-figures.ts';
 import { cpuMs, listenerOf, ownPid } from './process-times.ts';
 import { type BenchReport, renderBench } from './render-bench.ts';
 
-/** A bounded run: more says nothing more. */
+/** Limits of a run: larger numbers do not make the results more exact. */
 const MAX_COUNT = 1_000;
 const MAX_ROUTES = 100_000;
 
-/** Measures this node. @throws CliError USAGE, NO_AGENT, FORBIDDEN, REFUSED; the signal's reason when interrupted */
+/**
+ * Runs `bench` on this node. @throws CliError USAGE, NO_AGENT, FORBIDDEN, REFUSED; the signal's reason when interrupted
+ */
 export async function run(args: BenchArgs, context: CommandContext): Promise<ExitCode> {
   const { count, reserve, routes, output } = args;
   checkNumber('--count', count, MAX_COUNT);
@@ -72,7 +74,7 @@ async function measure(bench: PodBench, { count, routes }: BenchArgs): Promise<B
   };
 }
 
-/** For one of many, to the microsecond. */
+/** Returns the time for one of `count` items, to the microsecond. */
 function eachMs(ms: number | undefined, count: number): number {
   return Math.round(((ms ?? 0) * 1_000) / Math.max(1, count)) / 1_000;
 }
@@ -92,7 +94,7 @@ async function refuseWhenScarce(
 
 type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
 
-/** Fields that were not measured are left out of the document. */
+/** Removes undefined fields: what was not measured is left out of the document. */
 function withoutMissing<T extends object>(fields: T): Defined<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

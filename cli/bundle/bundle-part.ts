@@ -1,35 +1,44 @@
-/** What one part of the archive has to say. */
+/** Content of one part of the archive. */
 export type PartContent =
   | { readonly kind: 'text'; readonly text: string }
-  /** Becomes JSON; secrets are looked for by the names in it as well. */
+  /** Is written as JSON. Secrets are searched by its property names as well. */
   | { readonly kind: 'value'; readonly value: unknown }
-  /** Is bounded already, and has no secrets any more. */
+  /** Is bounded in size already, and secrets are removed already. */
   | { readonly kind: 'safe'; readonly text: string }
-  /** Not there, and that says something too. */
+  /** The part could not be collected; `why` is written into the archive instead. */
   | { readonly kind: 'missing'; readonly why: string };
 
-/** One file of the archive, still to be made. */
+/** One file of the archive, which `collect` produces. */
 export type BundlePart = {
   /** Path in the archive. */
   readonly path: string;
-  /** Rejects: the archive says why instead. Stops at `signal`, which also ends a part that takes too long. */
+  /**
+   * Produces the content. Where it rejects, the archive contains the error instead. It stops when `signal` aborts, also
+   * after a time limit.
+   */
   collect(signal: AbortSignal): Promise<PartContent>;
 };
 
-/** A text as part. */
+/** Returns a part with this text. */
 export function textPart(text: string): PartContent {
   return { kind: 'text', text };
 }
 
-/** A value as part. */
+/** Returns a part with this value. */
 export function valuePart(value: unknown): PartContent {
   return { kind: 'value', value };
 }
 
-/** Longer than any dump of 5,000 routes; what is longer keeps its beginning and end. */
+/**
+ * Size limit of a part, bytes; larger than any dump of 5,000 routes. Of a longer text the beginning and the end are
+ * kept.
+ */
 export const PART_BYTES = 16 << 20;
 
-/** Of a text that is too long keeps the first and the last half, at whole lines, and says what is missing. Pure. */
+/**
+ * Shortens a text that is too long to its first and last half, at whole lines, and inserts how many characters are left
+ * out.
+ */
 export function boundText(text: string, bytes = PART_BYTES): string {
   if (text.length <= bytes) return text;
   const half = Math.floor(bytes / 2);

@@ -11,7 +11,7 @@ import { type CapturedRun, runCaptured } from './run-captured.ts';
 
 type Around = Pick<CommandContext, 'env' | 'clock' | 'isRoot' | 'global'>;
 
-/** What other commands print, each as a person would call it. */
+/** Returns the parts that are the output of other commands, run as a user would run them. */
 export function commandParts(context: Around): readonly BundlePart[] {
   const part = (path: string, command: Command, given: Readonly<Record<string, unknown>>): BundlePart => ({
     path,
@@ -35,14 +35,17 @@ export function commandParts(context: Around): readonly BundlePart[] {
   ];
 }
 
-/** A document that came whole is searched for secrets by its names as well. */
+/**
+ * Returns what a command printed as content. A complete JSON document is searched for secrets by its property names as
+ * well.
+ */
 function contentOf(path: string, { text, printed, exitCode }: CapturedRun): PartContent {
   if (exitCode === 'error' && printed === '') return { kind: 'missing', why: text };
   if (!path.endsWith('.json')) return textPart(text);
   try {
     return valuePart(JSON.parse(text));
   } catch {
-    // Cut, or followed by an error: still worth reading.
+    // Not valid JSON: it was shortened, or an error follows it. It is still useful as text.
     return textPart(text);
   }
 }

@@ -1,18 +1,5 @@
-import { type ArgsOf, defineCommand } from '../command.ts';
-
-const OPTIONS = {
-  output: {
-    type: 'string',
-    alias: 'o',
-    summary: 'file to write; default tke-eni-bundle-HOST-TIME.tar.gz in the current folder',
-    metavar: 'FILE',
-    completes: 'file',
-  },
-} as const;
-const NONE = {} as const;
-
-/** Is what `bundle` gets. */
-export type BundleArgs = ArgsOf<typeof OPTIONS, typeof NONE>;
+import { defineCommand, NO_ARGUMENTS } from '../command.ts';
+import { OPTIONS } from './arguments.ts';
 
 /** `tke-eni bundle` */
 export const BUNDLE = defineCommand({
@@ -29,7 +16,7 @@ taken out of every part; of CNI configuration only fields that are known to be n
 its owner only, and is there as a whole or not at all.
 
 Addresses, names of Pods and of interfaces stay: without them it would be of no use. Look before you send it.`,
-  positionals: NONE,
+  positionals: NO_ARGUMENTS,
   options: OPTIONS,
   examples: [
     { line: 'tke-eni bundle', does: 'writes it into the current folder and prints its name' },

@@ -8,11 +8,16 @@ import { wantedNft } from '../explain/run-explain.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { type PartContent, textPart } from './bundle-part.ts';
 
-/** Of a node with very many Pods those that are looked at in this time; the archive says how many were not. */
+/**
+ * Time limit. On a node with many Pods only those explained in this time are included; the text says how many were not.
+ */
 const EXPLAIN_MS = 20_000;
 const WIDTH = 160;
 
-/** Explains every Pod of the node, as `tke-eni explain` would, and tells of those with a broken hop. @throws CliError */
+/**
+ * Explains every Pod of the node as `tke-eni explain` does, and returns the explanations with a broken hop.
+ * @throws CliError
+ */
 export async function explainBroken(
   context: Pick<CommandContext, 'global' | 'clock'>,
   signal: AbortSignal,
@@ -30,7 +35,7 @@ export async function explainBroken(
     if (isBroken(explanation)) {
       broken.push(`===== ${key}\n${renderExplanation(explanation, { width: WIDTH, isColored: false })}`);
     }
-    // All of it is synchronous: an interrupt must be heard in between.
+    // The work is synchronous. Yield to the event loop, so that an interrupt is handled between two Pods.
     await new Promise((resolve) => setImmediate(resolve));
   }
   const head = `${facts.pods.length} Pods, ${looked} looked at, ${broken.length} broken`;

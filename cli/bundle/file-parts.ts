@@ -1,4 +1,4 @@
-import { readdirSync, realpathSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, realpathSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { readNodeRecord } from '../../agent/journal/node-file.ts';
 import { NODE_RECORD_FILE } from '../../agent/journal/node-record.ts';
@@ -6,27 +6,29 @@ import { readJournal } from '../../agent/journal/read-journal.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 import type { GlobalArgs } from '../command.ts';
 import { type BundlePart, type PartContent, textPart, valuePart } from './bundle-part.ts';
-import { readEnd } from './read-end.ts';
 import { CNI_CONF_NAMES, keepAllowed } from './redact-value.ts';
 
-/** Of each log the end. */
+/** Bytes that are kept of each log, from its end. */
 const LOG_BYTES = 2 << 20;
-/** Files of a folder; a node has a few of each kind. */
+/** Limit of files per folder; a node has a few of each kind. */
 const MAX_FILES = 16;
 const CNI_CONF_DIR = '/etc/cni/net.d';
-/** One folder a Pod: `<namespace>_<name>_<uid>/<container>/<restart>.log`. @see kubelet, Pod logs */
+/** Folder of Pod logs: `<namespace>_<name>_<uid>/<container>/<restart>.log`. @see kubelet, Pod logs */
 const POD_LOGS = '/var/log/pods';
 const OUR_PODS = /^[^_]+_tke-eni-(?:agent|ipamd)[^_]*_/;
-/** Where Docker has what the names in a Pod's log folder lead to; its folder can be anywhere. */
+/** Log file of a Docker container, to which the names in a Pod's log folder link. Docker's folder can be anywhere. */
 const DOCKER_LOG = /\/containers\/([0-9a-f]{64})\/\1-json\.log(?:\.\d+)?$/;
 
 type Places = Pick<GlobalArgs, 'stateDir' | 'hostRoot'>;
 
-/** What the agent wrote down, the CNI configuration as far as it is known to hold no secret, and the end of our logs. */
+/**
+ * Returns the parts that are files of the host: journal and node record of the agent, the CNI configuration as far as
+ * it is known to contain no secret, and the end of our logs.
+ */
 export function fileParts(places: Places): readonly BundlePart[] {
   const { stateDir, hostRoot } = places;
   return [
-    // By our own decoders: what is not ours in there does not get through.
+    // Read by our own decoders: fields that they do not know are left out.
     { path: 'node/node.json', collect: async () => valuePart(readNodeRecord(join(stateDir, NODE_RECORD_FILE))) },
     { path: 'node/journal.json', collect: async () => valuePart(readJournal(join(stateDir, 'journal.db'))) },
     { path: 'node/cni-conf.json', collect: async () => cniConf(hostRoot) },
@@ -62,14 +64,17 @@ function logParts(hostRoot: string): readonly BundlePart[] {
   return [{ path: 'logs/agent.log', collect: async () => ({ kind: 'missing', why }) }];
 }
 
-/** As an archive can have it, and a terminal: whoever may write to the folder of logs chose the name. */
+/**
+ * Returns a name that is safe in an archive and on a terminal: anyone who may write to the folder of logs chose the
+ * name.
+ */
 function entryName(name: string): string {
   return name.replace(/[^\w.-]/g, '_').slice(-60);
 }
 
 /**
- * Follows a log's name as the host does, to a log of Pods or of Docker only: a Pod that may write to the folder could
- * lay a link there to any file of the node.
+ * Resolves a log's name as the host does. Only logs of Pods or of Docker are accepted: a Pod that may write to the
+ * folder could place a symbolic link there to any file of the node.
  */
 function logFile(hostRoot: string, path: string): string {
   const file = realPathOn(hostRoot, `${POD_LOGS}/${path}`);
@@ -77,18 +82,21 @@ function logFile(hostRoot: string, path: string): string {
   throw new Error(`${POD_LOGS}/${path} leads to ${file}, which is no log`);
 }
 
-/** No component of what this returns is a link. */
+/** Returns the path on the host with all symbolic links resolved. */
 function realPathOn(hostRoot: string, path: string): string {
   return hostRoot === '' || hostRoot === '/' ? realpathSync(path) : resolveHostPath(hostRoot, path);
 }
 
-/** The newest of each container come last by name: kubelet counts restarts. */
+/**
+ * Lists the logs of our Pods, the two newest of each container: kubelet counts restarts, so the newest come last by
+ * name.
+ */
 function findLogs(folder: string): readonly string[] {
   const list = (path: string): readonly string[] => {
     try {
       return readdirSync(path).toSorted();
     } catch {
-      // None of our Pods was here, or the folder is not for us to read.
+      // The folder does not exist (no Pod of ours ran here), or permission to read it is missing.
       return [];
     }
   };
@@ -102,4 +110,34 @@ function findLogs(folder: string): readonly string[] {
         .map((name) => join(container, name)),
     )
     .slice(0, MAX_FILES);
+}
+
+/**
+ * Reads the end of a regular file, starting at a whole line. It does not follow a symbolic link at the end of the path
+ * and does not block: the path may be a pipe, a device or a link to another place.
+ * @throws Error when it is no regular file; the file system's own error
+ */
+export function readEnd(path: string, bytes: number): string {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY);
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw new Error(`${path} is no plain file`);
+    const from = Math.max(0, stat.size - bytes);
+    // Read at most `bytes`: the file may grow, and some files in /proc report size 0 and never end.
+    const text = readAt(fd, from, Math.min(bytes, stat.size)).toString('utf8');
+    return from === 0 ? text : `[the first ${from} bytes are left out]\n${text.slice(text.indexOf('\n') + 1)}`;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function readAt(fd: number, from: number, bytes: number): Buffer {
+  const buffer = Buffer.alloc(bytes);
+  let count = 0;
+  while (count < bytes) {
+    const read = readSync(fd, buffer, count, bytes - count, from + count);
+    if (read === 0) break;
+    count += read;
+  }
+  return buffer.subarray(0, count);
 }

@@ -8,10 +8,13 @@ import { readNodeFacts } from '../node/read-node-facts.ts';
 import { type BundlePart, PART_BYTES } from './bundle-part.ts';
 import { redactValue } from './redact-value.ts';
 
-/** Of more Pods a drawing takes long to make, and nobody finds anything in it; the tables have them all. */
+/** Limit of Pods on a page. A drawing of more takes long to make and is unreadable; the tables contain all Pods. */
 const MAX_PODS = 500;
 
-/** The node drawn as a page, as `tke-eni graph` does. Secrets are taken out of what is drawn: a page cut or changed afterwards is none. */
+/**
+ * Returns the part with the node drawn as a page, as `tke-eni graph` does. Secrets are removed from the graph before it
+ * is drawn: shortening or changing the finished page would break it.
+ */
 export function graphPart(context: Pick<CommandContext, 'global'>): BundlePart {
   return {
     path: 'graph.html',

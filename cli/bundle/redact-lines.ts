@@ -1,6 +1,7 @@
 /**
- * Takes blocks under secret-sounding names out of a text, by their indentation: YAML (`password: |` and what is under it,
- * mappings, lists), and JSON written over several lines. Lines may bear the prefix that container runtimes write. Pure.
+ * Removes blocks under secret-sounding names from a text. It finds them by indentation: YAML (`password: |` and the
+ * lines below it, mappings, lists), and JSON written over several lines. Lines may have the prefix that container
+ * runtimes write.
  */
 export function redactBlocks(text: string, isSecretName: (name: string) => boolean): string {
   const lines: string[] = [];
@@ -20,7 +21,7 @@ export function redactBlocks(text: string, isSecretName: (name: string) => boole
   return lines.join('\n');
 }
 
-/** Puts together what a container runtime cut into several lines, so that no secret lies across two. Pure. */
+/** Joins lines that a container runtime has split, so that no secret is spread over two lines. */
 function joinPartialLines(text: string): string {
   if (!text.includes(' P ')) return text;
   let isOpen = false;
@@ -34,15 +35,15 @@ function joinPartialLines(text: string): string {
   return pieces.join('');
 }
 
-/** A name whose value stands in the lines below it. */
+/** A name whose value is in the lines below it. */
 type Block = { readonly indent: number; readonly isItem: boolean };
 
-/** A list may stand as far left as the name that it is of. */
+/** Returns whether a line belongs to a block. Items of a list may have the same indentation as the name of the list. */
 function isWithin({ indent: head, isItem }: Block, said: string, indent: number): boolean {
   return said.trim() === '' || indent > head || (indent === head && !isItem && said.startsWith('- ', indent));
 }
 
-/** @see Kubernetes CRI, log format: time, stream, whole (F) or partial (P) */
+/** Prefix of a log line: time, stream, whole (F) or partial (P). @see Kubernetes CRI, log format */
 const RUNTIME_PREFIX = /^\d{4}-\S{1,40} (?:stdout|stderr) ([FP]) /;
 const BLOCK_HEAD = /^\s*(- )?\\*["']?([\w.-]+)\\*["']?:/;
 const BLOCK_END = /(:)[ \t]{0,8}(?:[|>][-+\d]{0,2}|[[{])?[ \t]{0,8}$/;

@@ -5,8 +5,8 @@ const LABEL_CHARS = 100;
 const REMOVED = '[removed: PEM]';
 
 /**
- * Takes blocks in PEM out of a text: keys and certificates. Of one that was cut off all that there is goes: to the end of
- * the text where its end is missing, back through the lines of base64 where its beginning is. Pure.
+ * Removes PEM blocks (keys and certificates) from a text. Of an incomplete block everything that is present is removed:
+ * to the end of the text where its end is missing, back through the lines of base64 where its beginning is missing.
  */
 export function redactPem(text: string): string {
   const pieces: string[] = [];
@@ -14,7 +14,8 @@ export function redactPem(text: string): string {
   let begin = text.indexOf(BEGIN);
   let end = text.indexOf(END);
   for (;;) {
-    // Looked for again only when it lies behind: what is nowhere would be looked for to the end each time.
+    // Search again only when the last match lies behind `at`. A marker that does not occur would otherwise be searched
+    // to the end of the text in every round.
     if (begin >= 0 && begin < at) begin = text.indexOf(BEGIN, at);
     if (end >= 0 && end < at) end = text.indexOf(END, at);
     if (begin < 0 && end < 0) return [...pieces, text.slice(at)].join('');
@@ -30,7 +31,7 @@ export function redactPem(text: string): string {
 }
 
 function afterLabel(text: string, from: number): number {
-  // Labels are short: 'ENCRYPTED PRIVATE KEY' is one of the longest.
+  // Labels are short; 'ENCRYPTED PRIVATE KEY' is one of the longest.
   const rest = text.slice(from, from + LABEL_CHARS);
   const dashes = rest.indexOf(DASHES);
   const line = rest.indexOf('\n');
@@ -38,7 +39,7 @@ function afterLabel(text: string, from: number): number {
   return from + (line < 0 ? rest.length : line);
 }
 
-/** Cuts the lines of base64 that a text ends with. */
+/** Removes the lines of base64 at the end of a text. */
 function withoutTail(text: string): string {
   const lines = text.split('\n');
   while (lines.length > 0 && /^(?:\d{4}-\S{1,40} (?:stdout|stderr) [FP] )?[A-Za-z0-9+/=\s]*$/.test(lines.at(-1) ?? ''))

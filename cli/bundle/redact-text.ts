@@ -2,9 +2,10 @@ import { redactBlocks } from './redact-lines.ts';
 import { redactPem } from './redact-pem.ts';
 
 /**
- * Takes what may be secret out of a text, whatever it is: values of names that sound secret (in JSON, YAML, INI, flags,
- * environment, headers), blocks in PEM, tokens by their shape, credentials in URLs, and long random words. Rather too
- * much than too little: an archive travels. Takes time in proportion to the text. Pure; doing it twice changes nothing more.
+ * Removes possible secrets from a text of any format: values of secret-sounding names (in JSON, YAML, INI, flags,
+ * environment, headers), PEM blocks, known forms of tokens, credentials in URLs, and long random words. It removes
+ * rather too much than too little, because the archive leaves the node. It runs in time proportional to the text and is
+ * idempotent.
  */
 export function redactText(text: string): string {
   const assignments = redactBlocks(redactPem(text), isSecretName)
@@ -19,12 +20,12 @@ export function redactText(text: string): string {
     .replace(LONG_WORD, (word) => (isRandom(word) || isEncodedText(word) ? '[removed: random]' : word));
 }
 
-/** Tells whether a name sounds as if its value were secret. Pure. */
+/** Returns whether a name sounds as if its value were secret. */
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name) || SHORT_NAME.test(name);
 }
 
-/** What names of secret values contain. Those that we read ourselves are among them: TENCENTCLOUD_SECRET_KEY, … */
+/** Parts of names of secret values. The variables that we read ourselves match too: TENCENTCLOUD_SECRET_KEY, … */
 const SECRET_NAME = new RegExp(
   [
     'passw(?:or)?d|passphrase|secret|token|api[-_.]?key|access[-_.]?key|private[-_.]?key|client[-_.]?key',
@@ -33,13 +34,17 @@ const SECRET_NAME = new RegExp(
   ].join('|'),
   'i',
 );
-/** Words too short to be looked for within others: they are all of a name or its last part. `ak` and `sk` are the cloud's. */
+/**
+ * Short words that match only as a whole name or as its last part. `ak` and `sk` are the cloud's access key and secret
+ * key.
+ */
 const SHORT_NAME =
   /(?:^|[-_.])(?:auths?|pass|pwd|ak|sk|psk|sig|hmac|otp|AUTHS?|PASS|PWD|AK|SK|PSK|SIG|HMAC|OTP)$|[a-z](?:Auth|Pass|Pwd)$/;
 
-// Names are found whole, by what cannot be before them, and judged after: a pattern that looks for the secret word within
-// a name tries each place of a long one again and again. What follows a harmless name is searched itself.
-/** In quotes, which may be escaped, as in JSON within JSON; an open quote takes the rest of the line. */
+// These patterns match whole names first, anchored by the character before the name, and test the name afterwards. A
+// pattern that searches the secret word within a name would retry each position of a long name. The text after a
+// harmless name is searched itself.
+/** A quoted value. Quotes may be escaped, as in JSON within JSON; an unclosed quote extends to the end of the line. */
 const QUOTED = [
   '"(?:[^"\\\\\\n]|\\\\[^\\n])*"',
   '(?<escape>\\\\+)"(?:(?!(?<!\\\\)\\k<escape>")[^\\n])*\\k<escape>"',
@@ -51,28 +56,29 @@ const QUOTED = [
 const ASSIGNMENT =
   /(?<![A-Za-z0-9_.$-])([A-Za-z0-9_.$-]+)(?:\\*["']|&(?:quot|#34|#39);|\\u0022|%22)?[ \t]*(?::=|=>|=|:|%3[DdAa])[ \t]*/g;
 const ASSIGNED = new RegExp(`${QUOTED}|[^\\s,;}\\]"'&]+`, 'y');
-/** `--token abc`, also as two members of a list in JSON or YAML; with '=' it is an assignment. */
+/** A flag and its value: `--token abc`, also as two items of a list in JSON or YAML. With '=' it is an assignment. */
 const FLAG =
   /(?<![A-Za-z0-9_.-])(--?[A-Za-z][A-Za-z0-9_.-]*)(?:[ \t]+|\\*["'],?\s{0,40}(?:-[ \t]+)?|\n[ \t]{0,40}-[ \t]+)/g;
 const FLAGGED = new RegExp(`${QUOTED}|(?!--)[^\\s,\\]}]\\S*`, 'y');
-/** As curl takes it. */
+/** User and password as curl accepts them. */
 const USER_FLAG = /((?<![\w-])(?:-u|--user|--proxy-user)[ \t=]{1,8})["']?[^\s:"']+:[^\s"']+["']?/g;
-/** Of headers. */
+/** Credentials in HTTP headers. */
 const BEARER =
   /\b(Bearer|Basic|TC3-HMAC-SHA256)[ \t]+[^\s"',;\\]+(?:[ \t]*,[ \t]*(?:SignedHeaders|Signature)=[^\s"',;\\]+)*/gi;
-/** Up to the last at sign before the path: a password may have one. */
+/** Credentials in a URL, up to the last at sign before the path: a password may contain one. */
 const URL_CREDENTIALS = /(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*:\/\/)[^/\s"'?#]*@/gi;
-/** Without a scheme; a digest of an image is none. */
+/** Credentials without a scheme; the digest of an image is excluded. */
 const BARE_CREDENTIALS = /(?<![\w.@/:%+-])[\w.%+-]+:[^\s:@/"'[\]]+@(?!sha\d)(?=[\w[])/g;
-/** A variable as Kubernetes writes it: its name in one field, its value in the next. */
+/** A variable as Kubernetes writes it: the name in one field, the value in the next. */
 const PAIR =
   /(\b(?:name|key)\\*["']?[ \t]*[:=][ \t]*\\*["']?([\w.-]+)\\*["']?[\s,]{0,40}\\*["']?value\\*["']?[ \t]*[:=][ \t]*)(?:"[^"\n]*"?|'[^'\n]*'?|\\+"(?:(?!\\+")[^\n])*\\*"?|[^\s,}]+)/gi;
-/** `Secret Access Key: …`, `password is …`, and as in .netrc. */
+/** Secrets in prose: `Secret Access Key: …`, `password is …`, and as in .netrc. */
 const SAID_IN_WORDS =
   /(\b(?:(?:secret|access|private|api|client|session)[ \t](?:access[ \t])?key(?:[ \t]id)?[ \t]{0,8}[:=][ \t]{0,8}|(?:password|passwd|passphrase)(?:[ \t]is)?[ \t]))(?![:=[])\S+/gi;
 /**
- * JSON web tokens, those broken over lines too, ids of Tencent Cloud and AWS keys, tokens of GitHub, GitLab, Slack and
- * OpenShift, bootstrap tokens of Kubernetes, keys of age, and passwords as /etc/shadow has them.
+ * Tokens with a known form: JSON web tokens (also broken over lines), ids of Tencent Cloud and AWS keys, tokens of
+ * GitHub, GitLab, Slack and OpenShift, bootstrap tokens of Kubernetes, keys of age, and password hashes as in
+ * /etc/shadow.
  */
 const KNOWN_TOKENS = new RegExp(
   `(?<![A-Za-z0-9_-])(?:${[
@@ -83,7 +89,7 @@ const KNOWN_TOKENS = new RegExp(
   ].join('|')})`,
   'g',
 );
-/** Base64 in its two alphabets. */
+/** A long word in one of the two base64 alphabets. */
 const LONG_WORD = /[A-Za-z0-9+/_=-]{16,}/g;
 
 function redactNamed(text: string, names: RegExp, values: RegExp): string {
@@ -105,7 +111,10 @@ function redactNamed(text: string, names: RegExp, values: RegExp): string {
 
 type Value = { readonly name: string; readonly nameAt: number; readonly at: number; readonly first: string };
 
-/** A value without quotes ends with its word, except in headers, and in YAML, where it has the rest of the line. */
+/**
+ * Returns the whole value. A value without quotes ends with its word, except in headers and in YAML, where it extends
+ * to the end of the line.
+ */
 function wholeValue(text: string, { name, nameAt, at, first }: Value): string {
   if (/^(?:\\*["']|[[{&])/.test(first)) return first;
   if (/cookie|authorization/i.test(name)) {
@@ -123,7 +132,7 @@ function wholeValue(text: string, { name, nameAt, at, first }: Value): string {
   return text.slice(at, end < 0 ? text.length : end);
 }
 
-/** Numbers and the like are counts: `tokens: 12`. */
+/** Returns whether a value is a number, a constant or already removed; `tokens: 12` is a count. */
 function isHarmless(value: string): boolean {
   return /^(?:\d{1,9}|true|false|null|undefined|\[removed.*|\\*["']\[removed.*|\[\]|\{\})$/.test(value);
 }
@@ -134,15 +143,16 @@ function redactedLike(value: string): string {
 }
 
 /**
- * Capitals, small letters and digits all in one long word: names of ours, of Kubernetes and of the kernel have no such
- * mixture, hexadecimal ids neither; keys and certificates have. Of a path each part is judged alone.
+ * Returns whether a word looks random: capitals, small letters and digits in one long word. Our names and those of
+ * Kubernetes and the kernel have no such mixture, nor have hexadecimal ids; keys and certificates have. The parts of a
+ * path are tested one by one.
  */
 function isRandom(word: string): boolean {
   const parts = word.startsWith('/') ? word.split('/') : [word];
   return parts.some((part) => part.length >= 20 && /[A-Z]/.test(part) && /[a-z]/.test(part) && /\d/.test(part));
 }
 
-/** Base64 of a readable text: something was hidden, or could not be written otherwise. By chance one word in 100,000 is. */
+/** Returns whether a word is base64 of a readable text, which may hide a secret. By chance one word in 100,000 is. */
 function isEncodedText(word: string): boolean {
   const bytes = Buffer.from(word, 'base64');
   return (

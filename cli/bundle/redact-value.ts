@@ -1,8 +1,8 @@
 import { isSecretName, redactText } from './redact-text.ts';
 
 /**
- * Takes what may be secret out of a value that becomes JSON: what stands under a secret-sounding name goes whole, all
- * other texts as `redactText` says, names too. Pure.
+ * Removes possible secrets from a value that is written as JSON. The whole value under a secret-sounding name is
+ * removed; all other texts, names included, are passed through `redactText`.
  */
 export function redactValue(value: unknown): unknown {
   if (typeof value === 'string') return redactText(value);
@@ -19,8 +19,9 @@ export function redactValue(value: unknown): unknown {
 }
 
 /**
- * Keeps of a CNI configuration what is known to be no secret: `allowed` names, wherever they stand. Of others the name
- * stays, and of what kind the value was: a plugin that we do not know may have anything in its configuration. Pure.
+ * Keeps of a CNI configuration only values under `allowed` names, at any depth: these are known to contain no secret.
+ * Of other fields it keeps the name and the kind of the value. A plugin that we do not know may have anything in its
+ * configuration.
  */
 export function keepAllowed(value: unknown, allowed: ReadonlySet<string>): unknown {
   if (Array.isArray(value)) return value.map((inner) => keepAllowed(inner, allowed));
@@ -33,7 +34,11 @@ export function keepAllowed(value: unknown, allowed: ReadonlySet<string>): unkno
   );
 }
 
-/** Names in CNI configurations of the reference plugins, of ours and of the usual neighbours. @see CNI SPEC, section 1 */
+/**
+ * Names of fields in CNI configurations: of the reference plugins, of ours, and of plugins that are often used with
+ * them.
+ * @see CNI SPEC, section 1
+ */
 export const CNI_CONF_NAMES: ReadonlySet<string> = new Set([
   ...['cniVersion', 'cniVersions', 'name', 'type', 'plugins', 'disableCheck', 'disableGC', 'capabilities'],
   ...['portMappings', 'bandwidth', 'ips', 'mac', 'portmap', 'snat', 'ipam', 'backend', 'mtu', 'disableIPv6'],
@@ -43,7 +48,7 @@ export const CNI_CONF_NAMES: ReadonlySet<string> = new Set([
   ...['defaultNetworks', 'networks', 'multusNamespace', 'sysctl', 'master', 'mode', 'socket', 'timeout'],
 ]);
 
-/** The value of a flag in a command line: `['--token', 'abc']`. */
+/** Returns whether an item of a list is the value of a secret flag: `['--token', 'abc']`. */
 function isFlagged(list: readonly unknown[], index: number): boolean {
   const before = list[index - 1];
   return isText(before) && /^--?[\w.-]+$/.test(before) && isSecretName(before);

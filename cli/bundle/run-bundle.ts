@@ -3,14 +3,14 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { release } from '../../runtime/release.ts';
 import { type TarEntry, tar } from '../../runtime/tar.ts';
+import { openOpsClient } from '../agent/ops-client.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { openProgress } from '../output/progress.ts';
 import { renderWarning } from '../output/render-error.ts';
-import { agentParts } from './agent-parts.ts';
-import { type BundlePart, boundText, type PartContent } from './bundle-part.ts';
-import type { BundleArgs } from './command.ts';
+import type { BundleArgs } from './arguments.ts';
+import { type BundlePart, boundText, type PartContent, valuePart } from './bundle-part.ts';
 import { commandParts } from './command-parts.ts';
 import { fileParts } from './file-parts.ts';
 import { graphPart } from './graph-part.ts';
@@ -19,19 +19,22 @@ import { redactValue } from './redact-value.ts';
 import { toolParts } from './tool-parts.ts';
 import { checkTarget, writeArchive } from './write-archive.ts';
 
-/** One part; a stuck agent or nft must not hold the rest. */
+/** Time limit of one part: a stuck agent or nft must not block the other parts. */
 const PART_MS = 60_000;
 
-/** One file of the archive, as it went. */
+/** One collected file of the archive. */
 type Collected = {
   readonly path: string;
   readonly text: string;
   readonly tookMs: number;
-  /** Why it is not there. */
+  /** Why the part is missing. */
   readonly missing?: string;
 };
 
-/** Writes the archive. @throws CliError REFUSED when it cannot be written; the signal's reason when interrupted */
+/**
+ * Runs `bundle`: writes the archive.
+ * @throws CliError REFUSED when it cannot be written; the signal's reason when interrupted
+ */
 export async function run({ output }: BundleArgs, context: CommandContext): Promise<ExitCode> {
   const { clock, signal, stdout, stderr, global } = context;
   const at = new Date(clock.nowMs());
@@ -48,8 +51,9 @@ export async function run({ output }: BundleArgs, context: CommandContext): Prom
   const collected: Collected[] = [];
   try {
     progress.show(`1/${parts.length} the agent`);
-    // All at once: of an agent that hangs each question takes its whole time. And alone: what comes next keeps the process
-    // busy, and an answer that waits for it would be late.
+    // Query the agent for all its parts at once: with an agent that hangs, each query takes its whole timeout. Run
+    // nothing else meanwhile: the parts that follow keep the process busy, which would delay the handling of the
+    // answers.
     collected.push(...(await Promise.all(agentParts(context).map((part) => collect(part, context)))));
     signal.throwIfAborted();
     for (const part of parts) {
@@ -90,7 +94,7 @@ async function collect(part: BundlePart, { clock, signal }: CommandContext): Pro
   }
 }
 
-/** Some parts hear no signal; then they are left behind. */
+/** Rejects when the signal aborts. A part that does not check the signal continues in the background. */
 async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
@@ -99,7 +103,7 @@ async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T>
     return await Promise.race([work, aborted.promise]);
   } finally {
     signal.removeEventListener('abort', onAbort);
-    // Whatever becomes of it, nobody waits any more.
+    // The result is not used any more; handle a later rejection.
     work.catch(() => undefined);
   }
 }
@@ -145,4 +149,16 @@ function refuseOnFault(work: () => void): void {
       cause: error,
     });
   }
+}
+
+/** Returns the parts that the running agent answers from memory: pool, summary and flight recorder. */
+export function agentParts({ global }: Pick<CommandContext, 'global'>): readonly BundlePart[] {
+  const ask = (path: string, question: 'pool' | 'summary' | 'recorder'): BundlePart => ({
+    path,
+    collect: async () => {
+      using client = await openOpsClient(global.socket);
+      return valuePart(question === 'recorder' ? await client.recorder('') : await client[question]());
+    },
+  });
+  return [ask('agent/pool.json', 'pool'), ask('agent/summary.json', 'summary'), ask('agent/recorder.json', 'recorder')];
 }

@@ -3,21 +3,21 @@ import type { Command, CommandContext, OptionTable, Stream } from '../command.ts
 import type { ExitCode } from '../exit-code.ts';
 import { boundText, PART_BYTES } from './bundle-part.ts';
 
-/** What a command printed, and how it ended. */
+/** Output and exit code of a command. */
 export type CapturedRun = {
-  /** Both streams, standard error last. */
+  /** Text of both streams, standard error last. */
   readonly text: string;
-  /** On standard output alone. */
+  /** Text on standard output alone. */
   readonly printed: string;
   readonly exitCode: ExitCode | 'error';
 };
 
-/** Width of what is laid out in columns. */
+/** Width of tables, characters. */
 const COLUMNS = 160;
 
 /**
- * Runs another command as its command line would, with the options that are given and the defaults of the rest, into a
- * text. What it says on standard error, and the error that it ends with, stand at the end. Never rejects with CliError.
+ * Runs another command with the given options, and the defaults of the others, and returns its output as a text. The
+ * content of standard error and the error that ended the command stand at the end. Never rejects with CliError.
  */
 export async function runCaptured(
   command: Command,
@@ -32,7 +32,8 @@ export async function runCaptured(
   const body = await command.load();
   let exitCode: CapturedRun['exitCode'];
   try {
-    // Declared and given by name; the types of one command are not known where all are run.
+    // Options are declared and passed by name here. The types of a single command are not known where any command can
+    // run.
     exitCode = await body.run({ ...defaultsOf(command.options), ...given } as Parameters<typeof body.run>[0], inner);
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
@@ -63,7 +64,7 @@ function memoryStream(): { readonly stream: Stream; readonly text: () => string 
     columns: () => COLUMNS,
     rows: () => 50,
     write: (text) => {
-      // Twice what is kept: the end of a long text matters as well, the middle does not.
+      // Keep twice the limit: boundText keeps the beginning and the end of the collected text.
       if (length > 2 * PART_BYTES) return;
       chunks.push(text);
       length += text.length;

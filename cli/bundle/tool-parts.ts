@@ -8,11 +8,11 @@ import { readNodeFacts } from '../node/read-node-facts.ts';
 import { netnsPathOf } from '../node/with-node-netns.ts';
 import { type BundlePart, PART_BYTES, textPart, valuePart } from './bundle-part.ts';
 
-/** A rule set of many Services takes nft seconds. */
+/** Time limit of a tool: nft needs seconds for a rule set of many Services. */
 const TOOL_MS = 20_000;
 const ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
-/** Kernel, machine, settings, and what other tools of the node tell. */
+/** Returns the parts about kernel and machine: sysctls, versions, and the output of other tools of the node. */
 export function toolParts(global: GlobalArgs): readonly BundlePart[] {
   const inNetns = (argv: readonly string[]) =>
     global.netns === undefined ? argv : ['nsenter', `--net=${netnsPathOf(global)}`, '--', ...argv];
@@ -58,7 +58,7 @@ function readOrEmpty(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // A container image need not have it.
+    // A container image may lack this file.
     return '';
   }
 }

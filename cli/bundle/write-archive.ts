@@ -13,8 +13,8 @@ import {
 import { dirname } from 'node:path';
 
 /**
- * Writes a file that only its owner may read, so that there is the whole of it or nothing. The name beside it that it
- * bears until then cannot be guessed, and nothing that lies there is followed: the folder may be /tmp.
+ * Writes a file atomically, readable by its owner only. It writes to a temporary name beside it first. That name is
+ * random and must not exist, so that no link placed there is followed: the folder may be /tmp.
  * @throws the file system's own error
  */
 export function writeArchive(path: string, content: Uint8Array): void {
@@ -35,8 +35,8 @@ export function writeArchive(path: string, content: Uint8Array): void {
 }
 
 /**
- * Tells before the work whether an archive can be written there. What is no plain file stays: as root a rename would put
- * the archive in the place of /dev/null.
+ * Checks, before any part is collected, whether an archive can be written to a path. An existing path must be a regular
+ * file: root's rename would replace /dev/null by the archive.
  * @throws Error, the file system's own too
  */
 export function checkTarget(path: string): void {

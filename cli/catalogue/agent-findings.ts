@@ -1,6 +1,6 @@
 import type { CatalogueEntry } from './catalogue-entry.ts';
 
-/** The agent, what it keeps and what the container runtime reads. */
+/** Findings about the agent, its state files and the CNI files that the container runtime reads. */
 export const AGENT_FINDINGS = {
   'agent-dead': {
     title: 'No agent answers on its socket',

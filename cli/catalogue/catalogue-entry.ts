@@ -1,14 +1,14 @@
 import type { Finding } from '../finding.ts';
 
-/** One kind of finding, for every case of it. */
+/** Catalogue entry of one kind of finding, valid for every case of it. */
 export type CatalogueEntry = {
-  /** What is so, in general; no full stop. */
+  /** What is wrong, in general; no full stop. */
   readonly title: string;
-  /** Who loses what; one or two sentences. */
+  /** Effect on Pods, node or cluster; one or two sentences. */
   readonly why: string;
-  /** How it is cured in general; for the docs, a case says its own commands. */
+  /** How to fix it in general, for the docs. A finding has its own commands in `fix`. */
   readonly cure: string;
   readonly severity: Finding['severity'];
-  /** True when the running agent, or `tke-eni repair`, mends it. */
+  /** True when the running agent or `tke-eni repair` repairs it. */
   readonly isOurs: boolean;
 };

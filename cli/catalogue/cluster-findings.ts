@@ -1,6 +1,6 @@
 import type { CatalogueEntry } from './catalogue-entry.ts';
 
-/** What `tke-eni cluster leaks` can find across cloud, objects and Pods. */
+/** Findings of `tke-eni cluster leaks`, which compares cloud, objects and Pods. */
 export const CLUSTER_FINDINGS = {
   'address-on-two-enis': {
     title: 'Two ENIs have one address',

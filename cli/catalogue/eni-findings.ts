@@ -1,6 +1,6 @@
 import type { CatalogueEntry } from './catalogue-entry.ts';
 
-/** ENIs, the primary interface and their MTU. */
+/** Findings about ENIs, the primary interface and their MTU. */
 export const ENI_FINDINGS = {
   'eni-down': {
     title: 'An ENI is down',

@@ -1,6 +1,6 @@
 import type { CatalogueEntry } from './catalogue-entry.ts';
 
-/** The node's kernel and what else runs on it. */
+/** Findings about the node's kernel and about other programs on the node. */
 export const HOST_FINDINGS = {
   'rp-filter-strict': {
     title: 'Reverse path filtering is strict where answers come in by another way',

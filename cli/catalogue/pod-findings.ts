@@ -1,6 +1,6 @@
 import type { CatalogueEntry } from './catalogue-entry.ts';
 
-/** Pods and their interfaces. */
+/** Findings about Pods and their interfaces. */
 export const POD_FINDINGS = {
   'veth-missing': {
     title: 'A Pod that lives has no host interface',

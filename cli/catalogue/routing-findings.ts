@@ -1,6 +1,6 @@
 import type { CatalogueEntry } from './catalogue-entry.ts';
 
-/** Rules, routes and the nftables table. */
+/** Findings about rules, routes, neighbour entries and the nftables table. */
 export const ROUTING_FINDINGS = {
   'rule-missing': {
     title: 'A routing rule of ours is not there',

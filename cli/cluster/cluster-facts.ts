@@ -2,70 +2,70 @@ import type { Eni, Subnet } from '../../cloud/cloud.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Known } from '../node/node-facts.ts';
 
-/** What one look at the cluster and the cloud told. Lists that may not be read say why. */
+/** Result of one read of cluster and cloud. A list for which permission is missing contains the reason instead. */
 export type ClusterFacts = {
-  /** Wall clock when the look began; milliseconds since the epoch. */
+  /** Wall clock at the start of the read; milliseconds since the epoch. */
   readonly takenAtMs: number;
   readonly necs: readonly ClusterNec[];
   readonly nodes: Known<readonly ClusterNode[]>;
-  /** Those with a network of their own that are not over. */
+  /** Pods with their own network that have not completed. */
   readonly pods: Known<readonly ClusterPod[]>;
   readonly vips: Known<readonly ClusterVip[]>;
   readonly claims: Known<readonly ClusterClaim[]>;
   readonly venis: Known<readonly ClusterVeni[]>;
   readonly eips: Known<readonly ClusterEip[]>;
-  /** Undefined when it was not asked. */
+  /** Undefined when the cloud was not requested. */
   readonly cloud: Known<CloudFacts> | undefined;
 };
 
-/** What every object has. Times are milliseconds since the epoch, 0 when not told. */
+/** Fields of every object. Times are milliseconds since the epoch, 0 when not known. */
 export type Identity = {
   /** `name` or `namespace/name`. */
   readonly key: string;
   readonly uid: string;
   readonly createdMs: number;
-  /** Since when it waits for its finalizers; undefined when nobody deletes it. */
+  /** When its deletion was requested; undefined when it is not being deleted. */
   readonly leavingSinceMs: number | undefined;
   readonly finalizers: readonly string[];
 };
 
-/** A NodeENIConfig as far as it can be read. */
+/** A NodeENIConfig, as far as it can be decoded. */
 export type ClusterNec = Identity & {
   readonly spec: NodeEniConfigSpec;
   readonly status: NodeEniConfigStatus;
-  /** What is malformed, as 'path: expected …'. */
+  /** Malformed fields, as 'path: expected …'. */
   readonly faults: readonly string[];
-  /** What people set on it by annotations, as 'name=value' without the product's prefix. */
+  /** Settings that users made by annotations, as 'name=value' without the product's prefix. */
   readonly settings: readonly string[];
 };
 
 /** A Node. */
 export type ClusterNode = Identity & {
   readonly isReady: boolean;
-  /** True while our taint keeps Pods away. */
+  /** True while the Node has our taint, which keeps Pods off the node. */
   readonly isTainted: boolean;
   readonly podCidrs: readonly string[];
-  /** As ClusterNec.settings. */
+  /** Settings by annotations, as in ClusterNec.settings. */
   readonly settings: readonly string[];
 };
 
 /** A Pod. */
 export type ClusterPod = Identity & {
   readonly nodeName: string;
-  /** In their shortest spelling. */
+  /** Addresses in canonical form. */
   readonly ips: readonly string[];
 };
 
 /** A VpcIP. */
 export type ClusterVip = Identity & {
-  /** True for an ENI's own address: no Pod has it. */
+  /** True for the primary address of an ENI, which no Pod gets. */
   readonly isEnis: boolean;
   readonly ip: string;
-  /** `namespace/name`, '' when it names none. */
+  /** `namespace/name` of the Pod, '' when the VpcIP names none. */
   readonly podKey: string;
-  /** '' while it is kept for a Pod that is not there. */
+  /** Uid of the Pod; '' while the address is retained for a Pod that does not exist. */
   readonly podUid: string;
-  /** As ClusterClaim.isRecord. */
+  /** True for a record that ipamd writes, as ClusterClaim.isRecord. */
   readonly isRecord: boolean;
   readonly subnetId: string;
   readonly nodeName: string;
@@ -76,22 +76,22 @@ export type ClusterVip = Identity & {
 /** A VpcIPClaim; its key is the Pod's. */
 export type ClusterClaim = Identity & {
   readonly podUid: string;
-  /** True when it outlives its Pod on purpose. */
+  /** True when the claim is retained after its Pod is deleted. */
   readonly isKept: boolean;
-  /** True for what ipamd writes of a Pod whose address is not kept. */
+  /** True for a record that ipamd writes for a Pod without a static address. */
   readonly isRecord: boolean;
   readonly ips: readonly string[];
   readonly nodeName: string;
 } & Standing;
 
-/** Where a claim stands. */
+/** Status of a claim. */
 export type Standing = {
   readonly phase: string;
-  /** What it waits for, or what is wrong; '' for nothing. */
+  /** What the claim waits for, or what is wrong; '' for neither. */
   readonly message: string;
-  /** Since when its condition Ready is as it is; 0 when not told. */
+  /** Last transition of its condition Ready; 0 when not known. */
   readonly sinceMs: number;
-  /** Since when it waits for a Pod of its name; undefined while it has one. */
+  /** Since when it has been retained for a Pod of its name; undefined while it has a Pod. */
   readonly retainedMs: number | undefined;
 };
 
@@ -99,7 +99,7 @@ export type Standing = {
 export type ClusterVeni = Identity & {
   readonly nodeName: string;
   readonly eniId: string;
-  /** `namespace/name`, '' when it is for no Pod. */
+  /** `namespace/name` of the Pod, '' when the ENI is for no Pod. */
   readonly podKey: string;
   readonly isKept: boolean;
   readonly isExclusive: boolean;
@@ -115,7 +115,7 @@ export type ClusterEip = Identity & {
   readonly intents: readonly WorkIntent[];
 } & Standing;
 
-/** A cloud call under way. */
+/** A cloud call that is in flight. */
 export type WorkIntent = {
   readonly id: string;
   readonly action: string;
@@ -124,16 +124,19 @@ export type WorkIntent = {
   readonly resourceName: string;
   readonly eniId: string;
   readonly tries: number;
-  /** 'Code: message', '' when no try failed. */
+  /** Last error as 'Code: message', '' when no try failed. */
   readonly lastError: string;
 };
 
-/** What the cloud holds for this cluster. */
+/** ENIs and subnets of this cluster in the cloud. */
 export type CloudFacts = {
-  /** Of the tags; undefined when neither given nor learnt: then orphans cannot be told. */
+  /**
+   * Cluster id in the tags of ENIs; undefined when it is neither given nor found. Orphaned ENIs cannot be detected
+   * then.
+   */
   readonly clusterId: string | undefined;
   readonly enis: readonly Eni[];
-  /** False when the cloud changed while it was read: what is missing may exist all the same. */
+  /** False when the cloud changed while it was read. An ENI that is missing in the list may exist then. */
   readonly isConsistent: boolean;
   readonly subnets: readonly Subnet[];
 };

@@ -1,47 +1,5 @@
-import { type ArgsOf, defineCommand } from '../command.ts';
-import { OUTPUT_OPTION } from '../pool/output-option.ts';
-
-const OPTIONS = {
-  ...OUTPUT_OPTION,
-  cloud: { type: 'boolean', summary: 'ask the cloud too: what ENIs and subnets really hold; needs credentials' },
-  sample: {
-    type: 'number',
-    summary: 'look twice, so many seconds apart; default 30 for leaks, one look for the others',
-    metavar: 'SECONDS',
-  },
-  grace: {
-    type: 'number',
-    summary: 'what is younger than this is work under way: no leak, no problem',
-    metavar: 'SECONDS',
-    default: 600,
-  },
-  'cluster-id': {
-    type: 'string',
-    summary: 'cluster id in the tags of ENIs; default: what the ENIs of the NodeENIConfigs carry',
-    metavar: 'ID',
-  },
-  region: {
-    type: 'string',
-    summary: "region of the cloud; default TENCENTCLOUD_REGION or the instance's",
-    metavar: 'REGION',
-  },
-  endpoint: {
-    type: 'string',
-    summary: "another place of the cloud's API, such as http://127.0.0.1:8080",
-    metavar: 'URL',
-  },
-} as const;
-
-const POSITIONALS = {
-  view: {
-    summary: 'what to show: nodes (default), subnets, enis, kept or leaks',
-    isOptional: true,
-    choices: ['nodes', 'subnets', 'enis', 'kept', 'leaks'],
-  },
-} as const;
-
-/** Is what `cluster` gets. */
-export type ClusterArgs = ArgsOf<typeof OPTIONS, typeof POSITIONALS>;
+import { defineCommand } from '../command.ts';
+import { OPTIONS, POSITIONALS } from './arguments.ts';
 
 /** `tke-eni cluster` */
 export const CLUSTER = defineCommand({

@@ -17,7 +17,7 @@ import type {
   WorkIntent,
 } from './cluster-facts.ts';
 
-/** Reads a NodeENIConfig; of one that is malformed what can be read, and what is wrong. Pure. */
+/** Decodes a NodeENIConfig. Of a malformed one it returns the valid fields and a list of the malformed ones. */
 export function decodeNec(object: KubeObject): ClusterNec {
   const read = readNodeEniConfig(object);
   const faults = read?.faults.map(({ path, expected }) => `${path}: not ${expected}`) ?? ['it has no usable name'];
@@ -30,7 +30,7 @@ export function decodeNec(object: KubeObject): ClusterNec {
   };
 }
 
-/** Reads a Node. Pure. */
+/** Decodes a Node. */
 export function decodeNode(object: KubeObject): ClusterNode {
   const spec = recordOf(object['spec']);
   const conditions = listOf(recordOf(object['status'])['conditions']);
@@ -43,7 +43,10 @@ export function decodeNode(object: KubeObject): ClusterNode {
   };
 }
 
-/** Reads a Pod; undefined for one in its node's network, on no node yet, or over: it has no address of ours. Pure. */
+/**
+ * Decodes a Pod. Returns undefined for a Pod in its node's network, without a node, or completed: it has no address of
+ * ours.
+ */
 export function decodePod(object: KubeObject): ClusterPod | undefined {
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
@@ -55,7 +58,7 @@ export function decodePod(object: KubeObject): ClusterPod | undefined {
   return { ...identityOf(object), finalizers: NONE, nodeName, ips: ips.map(canonicalAddress) };
 }
 
-/** Reads a VpcIP; what is malformed reads as absent. Pure. */
+/** Decodes a VpcIP; malformed fields count as absent. */
 export function decodeVip(object: KubeObject): ClusterVip {
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
@@ -74,7 +77,7 @@ export function decodeVip(object: KubeObject): ClusterVip {
   };
 }
 
-/** Reads a VpcIPClaim; what is malformed reads as absent. Pure. */
+/** Decodes a VpcIPClaim; malformed fields count as absent. */
 export function decodeClaim(object: KubeObject): ClusterClaim {
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
@@ -90,7 +93,7 @@ export function decodeClaim(object: KubeObject): ClusterClaim {
   };
 }
 
-/** What ipamd marks its records of Pods with, whose addresses nobody keeps. */
+/** Label that ipamd sets on its records of Pods without a static address. */
 const RECORD_LABEL = 'tke.cloud.tencent.com/record';
 
 function isRecordOfPod({ metadata }: KubeObject): boolean {
@@ -107,7 +110,7 @@ function standingOf(status: Readonly<Record<string, unknown>>): Standing {
   };
 }
 
-/** Reads a VpcENI; what is malformed reads as absent. Pure. */
+/** Decodes a VpcENI; malformed fields count as absent. */
 export function decodeVeni(object: KubeObject): ClusterVeni {
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
@@ -123,7 +126,7 @@ export function decodeVeni(object: KubeObject): ClusterVeni {
   };
 }
 
-/** Reads an EIPClaim; what is malformed reads as absent. Pure. */
+/** Decodes an EIPClaim; malformed fields count as absent. */
 export function decodeEip(object: KubeObject): ClusterEip {
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
@@ -138,7 +141,7 @@ export function decodeEip(object: KubeObject): ClusterEip {
   };
 }
 
-/** Most objects have none: one for all of them. */
+/** Shared empty list: most objects have no intents and no finalizers. */
 const NONE: readonly never[] = Object.freeze([]);
 
 function identityOf({ metadata }: KubeObject): Identity {
@@ -162,7 +165,7 @@ function intentsOf(value: unknown): readonly WorkIntent[] {
 
 type Intent = NonNullable<ReturnType<typeof intentValue.decoder>>;
 
-/** Keeps of an intent what tells how far it is. Pure. */
+/** Returns the fields of an intent that describe its progress. */
 export function workIntentOf(intent: Intent): WorkIntent {
   const { id, action, phase, recordedAt, resourceName = '', eniID = '', tries = 0, lastError } = intent;
   const why = lastError === undefined ? '' : `${lastError.code}: ${lastError.message}`;

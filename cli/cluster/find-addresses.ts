@@ -2,19 +2,21 @@ import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
 import type { ClusterNec } from './cluster-facts.ts';
 
-/** An address as a NodeENIConfig has it. */
+/** An address in a NodeENIConfig. */
 export type Holding = {
-  /** In its shortest spelling. */
+  /** The address in canonical form. */
   readonly ip: string;
   readonly nodeName: string;
   readonly eniId: string;
   readonly subnetId: string;
-  /** own: the ENI's, no Pod gets it. shared: for Pods. exclusive: of an ENI that one Pod has. */
+  /**
+   * own: primary address of an ENI, for no Pod. shared: for Pods. exclusive: of an ENI that one Pod uses as a whole.
+   */
   readonly role: 'own' | 'shared' | 'exclusive';
   readonly isReleasing: boolean;
 };
 
-/** Lists every address of a NodeENIConfig once. Pure. */
+/** Returns every address of a NodeENIConfig once. */
 export function holdingsOf(nec: ClusterNec): readonly Holding[] {
   return (nec.status.eniInfos ?? []).flatMap((eni) => holdingsOfEni(nec.key, eni));
 }
@@ -38,7 +40,7 @@ function holdingsOfEni(nodeName: string, eni: NodeEniInfo): readonly Holding[] {
   return [...held.values()];
 }
 
-/** Indexes every address of the cluster by its text: more than one holding is one too many. Pure. */
+/** Returns the addresses of the cluster by their text. An address with more than one entry is a duplicate. */
 export function indexHoldings(necs: readonly ClusterNec[]): ReadonlyMap<string, readonly Holding[]> {
   const index = new Map<string, Holding[]>();
   for (const nec of necs) {

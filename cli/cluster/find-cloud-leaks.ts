@@ -8,10 +8,12 @@ import { ifKnown } from '../node/known.ts';
 import type { CloudFacts, ClusterFacts, ClusterNec } from './cluster-facts.ts';
 import type { Holding } from './find-addresses.ts';
 
-/** Tags of ENIs that ipamd makes. */
+/** Tags that ipamd sets on the ENIs that it creates. */
 export const ENI_TAG = { cluster: 'tke-clusterId', created: 'tke-created-eni', node: 'tke-node' } as const;
 
-/** Finds ENIs and addresses that only the cloud or only the objects have. Nothing when the cloud was not asked. Pure. */
+/**
+ * Returns ENIs and addresses that exist only in the cloud or only in the objects; [] when the cloud was not requested.
+ */
 export function findCloudLeaks(
   facts: ClusterFacts,
   index: ReadonlyMap<string, readonly Holding[]>,
@@ -61,7 +63,10 @@ function fixOfOrphan(eniId: string, instanceId: string | undefined, node: string
     : [`detach ${eniId} from ${instanceId} by hand if nothing there uses it`, wait];
 }
 
-/** Everything that may be an ENI's owner: its id, the name that it was made with, a node whose object is damaged. */
+/**
+ * Returns every reference to an ENI: ids, names with which ENIs are created, and nodes whose NodeENIConfig is
+ * malformed, so that its references may be incomplete.
+ */
 function namesOf(facts: ClusterFacts) {
   const venis = ifKnown(facts.venis) ?? [];
   const ofNecs = facts.necs.flatMap(({ status }) => status.intents ?? []);

@@ -8,7 +8,9 @@ import type { Holding } from './find-addresses.ts';
 
 type Index = ReadonlyMap<string, readonly Holding[]>;
 
-/** Finds addresses on two ENIs or of two Pods, and Pods whose address is nobody's or another node's. Pure. */
+/**
+ * Returns addresses on two ENIs, addresses of two Pods, and Pods with an address that is unlisted or of another node.
+ */
 export function findDoubles(facts: ClusterFacts, index: Index): readonly Finding[] {
   return [...doubleHoldings(index), ...podFindings(facts, index)];
 }
@@ -24,7 +26,7 @@ function doubleHoldings(index: Index): readonly Finding[] {
     return [
       finding('address-on-two-enis', {
         what: `${ip} is on ${places.join(' and ')}, by their NodeENIConfigs`,
-        // On its way from one to the other it stands in both for a while.
+        // While an address moves between two ENIs, both list it for a while.
         severity: firm.length > 1 ? 'error' : 'warning',
         fix: [`tke-eni cluster leaks --cloud says which ENI the cloud leads ${ip} to`],
         subjects: [`address:${ip}`],
@@ -84,7 +86,7 @@ function sharedAddress(ip: string, owners: readonly ClusterPod[]): readonly Find
   return [
     finding('address-of-two-pods', {
       what: `${ip} is the address of ${names.join(' and ')}`,
-      // A Pod of a node that is gone keeps its address in its status until somebody removes it.
+      // A Pod of a deleted node keeps its address in its status until the Pod is deleted.
       severity: living.length > 1 ? 'error' : 'warning',
       fix: [`kubectl -n ${namespace} delete pod ${name}`],
       subjects: [`address:${ip}`, ...owners.map(({ key }) => `pod:${key}`)],
@@ -93,8 +95,9 @@ function sharedAddress(ip: string, owners: readonly ClusterPod[]): readonly Find
 }
 
 /**
- * Tells whether an address is one of ours although no NodeENIConfig has it: it is in a subnet of our ENIs and not of the
- * node's own bridge, or somebody wrote a record of it. Others on the same nodes may have networks of their own.
+ * Returns a check whether an address that no NodeENIConfig lists is one of ours. It is when it is in a subnet of our
+ * ENIs and outside the Pod CIDR of the node's own bridge, or when a VpcIP records it. Other Pods on the same nodes may
+ * have addresses of other networks.
  */
 function ourNetworks(facts: ClusterFacts): (ip: string, nodeName: string) => boolean {
   const subnets = new BlockList();
@@ -105,7 +108,7 @@ function ourNetworks(facts: ClusterFacts): (ip: string, nodeName: string) => boo
     ...ofCloud.flatMap(({ cidr, cidrV6 }) => [cidr, cidrV6]),
   ];
   addAll(subnets, cidrs);
-  // One list a node: thousands of networks in one would be walked for every Pod.
+  // One list per node: a single list of thousands of networks would be searched for every Pod.
   const bridges = new Map((ifKnown(facts.nodes) ?? []).map(({ key, podCidrs }) => [key, podCidrs]));
   const recorded = new Set((ifKnown(facts.vips) ?? []).filter(({ isEnis }) => !isEnis).map(({ ip }) => ip));
   return (ip, nodeName) => {

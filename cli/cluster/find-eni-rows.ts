@@ -3,15 +3,15 @@ import { ifKnown } from '../node/known.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import { holdingsOf } from './find-addresses.ts';
 
-/** One ENI, as the NodeENIConfig or the cloud has it. */
+/** One ENI, from the NodeENIConfig or the cloud. */
 export type EniRow = {
   readonly eniId: string;
-  /** '' for one that no NodeENIConfig has. */
+  /** Name of the node; '' for an ENI that no NodeENIConfig lists. */
   readonly node: string;
   readonly kind: 'shared' | 'exclusive' | 'unknown';
-  /** Of the NodeENIConfig; 'unlisted' when none has it. */
+  /** State in the NodeENIConfig; 'unlisted' when none lists it. */
   readonly state: string;
-  /** Of the cloud; undefined when it was not asked, 'missing' when it lacks it. */
+  /** State in the cloud; undefined when the cloud was not requested, 'missing' when the cloud does not have the ENI. */
   readonly cloudState: string | undefined;
   readonly isDraining: boolean;
   readonly subnetId: string;
@@ -21,7 +21,7 @@ export type EniRow = {
   readonly used: number | undefined;
 };
 
-/** Makes a row for every ENI of a NodeENIConfig, and of the cloud's for this cluster that none has: those first. Pure. */
+/** Returns a row for every ENI of a NodeENIConfig, after rows for ENIs of this cluster that only the cloud has. */
 export function findEniRows(facts: ClusterFacts): readonly EniRow[] {
   const pods = ifKnown(facts.pods);
   const podIps = pods === undefined ? undefined : new Set(pods.flatMap(({ ips }) => ips));

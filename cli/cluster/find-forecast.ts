@@ -1,25 +1,25 @@
-/** What is known of how many addresses a subnet gives over time. */
+/** How fast a subnet's addresses are used up, as far as it was measured. */
 export type Growth =
   | { readonly kind: 'unknown'; readonly why: string }
   /**
-   * From when living records were made: as many as `count` came in the last `windowMs`. What ended meanwhile is not seen,
-   * so the true growth is this or less.
+   * From the creation times of existing records: `count` were created in the last `windowMs`. The true growth is at
+   * most this, because it is reduced by records that were deleted in the window.
    */
   | { readonly kind: 'births'; readonly of: string; readonly windows: readonly BirthWindow[] }
-  /** From two looks: what came and what went between them. */
+  /** From two reads: addresses that were added and removed between them. */
   | { readonly kind: 'sample'; readonly spanMs: number; readonly came: number; readonly went: number };
 
-/** Births in a window that ends now. */
+/** Number of records created in a window that ends now. */
 export type BirthWindow = { readonly windowMs: number; readonly count: number };
 
-/** When the free addresses of a subnet are used up. A time is there only with what it was made of. */
+/** When the free addresses of a subnet are used up. A forecast with a time also says what it was computed from. */
 export type Forecast =
   | { readonly kind: 'unknown'; readonly why: string }
   | { readonly kind: 'exhausted' }
   | { readonly kind: 'not-growing'; readonly ground: string }
-  /** Not before the soonest; later, or never, when addresses come free. */
+  /** Not before the soonest time; later or never where addresses are released. */
   | { readonly kind: 'not-before'; readonly byWindow: readonly WindowForecast[]; readonly ground: string }
-  /** Undefined latest: it may never happen. */
+  /** Between soonest and latest; an undefined latest means that it may never happen. */
   | {
       readonly kind: 'range';
       readonly soonestMs: number;
@@ -27,16 +27,16 @@ export type Forecast =
       readonly ground: string;
     };
 
-/** How long the free addresses last when the window's births go on and nothing ends. */
+/** How long the free addresses last when as many records are created as in the window, and none is deleted. */
 export type WindowForecast = BirthWindow & { readonly soonestMs: number };
 
 const HOUR_MS = 3_600_000;
-/** Windows in which births are counted: the last hour, day and week. */
+/** Windows in which created records are counted: the last hour, day and week. */
 export const BIRTH_WINDOWS_MS: readonly number[] = [HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS];
-/** So many standard deviations of a random count on each side: about 95 of 100 cases. */
+/** Width of the range on each side, in standard deviations of a random count: about 95 of 100 cases. */
 const SPREAD = 2;
 
-/** Counts births in each window. Times that nobody told (0) count as old. Pure. */
+/** Counts records created in each window. An unknown creation time (0) counts as old. */
 export function countBirths(createdMs: readonly number[], nowMs: number): readonly BirthWindow[] {
   return BIRTH_WINDOWS_MS.map((windowMs) => ({
     windowMs,
@@ -45,8 +45,8 @@ export function countBirths(createdMs: readonly number[], nowMs: number): readon
 }
 
 /**
- * Tells when `free` addresses run out. Undefined free: not known. Never more sure than what was measured: births give the
- * soonest only, two looks a range that widens with the chance in what was counted. Pure.
+ * Forecasts when `free` addresses are used up; undefined `free` means not known. Creation times give only the soonest
+ * time. Two reads give a range, which is wider the fewer changes were counted.
  */
 export function forecastOf(free: number | undefined, growth: Growth): Forecast {
   if (free === 0) return { kind: 'exhausted' };

@@ -3,53 +3,59 @@ import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
 import { ifKnown } from '../node/known.ts';
 import type { ClusterFacts, ClusterNec, Identity, Standing } from './cluster-facts.ts';
 
-/** Addresses, EIPs and ENIs that belong to a Pod's name. Undefined: that may not be read. */
+/**
+ * Static addresses, EIPs and ENIs, which belong to a Pod's name. A field is undefined where permission to read it is
+ * missing.
+ */
 export type KeptView = {
   readonly claims: PhaseCounts | undefined;
   readonly eips: PhaseCounts | undefined;
-  /** Claims and EIPs whose Pod waits, those that failed first, then the oldest. */
+  /** Claims and EIPs that their Pod still waits for: failed ones first, then the oldest. */
   readonly waiting: readonly WaitingRow[];
   readonly idle: readonly IdleRow[] | undefined;
   readonly exclusive: readonly ExclusiveRow[];
 };
 
-/** How many there are, in all and by phase; 'none' for those that say none. */
+/** Number of objects, in total and by phase; 'none' for those without a phase. */
 export type PhaseCounts = { readonly total: number; readonly byPhase: Readonly<Record<string, number>> };
 
-/** A claim that has not what its Pod wants. */
+/** A claim that is not bound yet. */
 export type WaitingRow = {
   readonly kind: 'address' | 'EIP';
   /** `namespace/name` of the claim and of its Pod. */
   readonly key: string;
   readonly phase: string;
-  /** Milliseconds; undefined when not told since when. */
+  /** Age in milliseconds; undefined when the start is not known. */
   readonly ageMs: number | undefined;
   readonly node: string;
   readonly message: string;
 };
 
-/** Addresses that wait for a Pod of their name, on one node and of one subnet. */
+/** Retained addresses without a Pod, of one node and one subnet. */
 export type IdleRow = {
-  /** '' for those on no ENI. */
+  /** Name of the node; '' for addresses on no ENI. */
   readonly node: string;
   readonly subnetId: string;
   readonly count: number;
-  /** How long the oldest has waited; undefined when not told. */
+  /** Age of the oldest in milliseconds; undefined when not known. */
   readonly oldestMs: number | undefined;
 };
 
-/** Whole ENIs for Pods, of one node. */
+/** Exclusive ENIs (one Pod each) of one node. */
 export type ExclusiveRow = {
-  /** '' for those on no instance. */
+  /** Name of the node; '' for ENIs on no instance. */
   readonly node: string;
-  /** Undefined when Pods may not be listed. */
+  /** Undefined when permission to list Pods is missing. */
   readonly inUse: number | undefined;
   readonly spare: number | undefined;
-  /** For a name without a Pod. */
+  /** Retained for the name of a Pod that does not exist. */
   readonly kept: number;
 };
 
-/** Counts what is kept for names of Pods, and lists what of it waits. Records of Pods without a kept address are left out. Pure. */
+/**
+ * Counts static claims, EIPs and exclusive ENIs, and lists the claims that wait. Records of Pods without a static
+ * address are left out.
+ */
 export function findKept(facts: ClusterFacts): KeptView {
   const claims = ifKnown(facts.claims)?.filter(({ isRecord }) => !isRecord);
   const eips = ifKnown(facts.eips);
@@ -71,7 +77,7 @@ export function findKept(facts: ClusterFacts): KeptView {
   };
 }
 
-/** Whether somebody has to look: a claim failed, or waits for longer than `graceMs`. Pure. */
+/** Returns whether a claim failed, or has waited for longer than `graceMs`. */
 export function isKeptWrong({ waiting }: KeptView, graceMs: number): boolean {
   return waiting.some(({ phase, ageMs = 0 }) => phase === 'Failed' || ageMs >= graceMs);
 }
@@ -85,7 +91,7 @@ function countsOf(standings: readonly Standing[]): PhaseCounts {
   return { total: standings.length, byPhase };
 }
 
-/** What a claim goes through until its Pod has what it wants; '' before ipamd said anything. */
+/** Phases before a claim is bound; '' until ipamd has written a phase. */
 const ON_THE_WAY = new Set(['', 'Pending', 'Allocating', 'Binding', 'Failed']);
 
 function waitingRow(
@@ -99,7 +105,9 @@ function waitingRow(
   return [{ kind, key: one.key, phase: one.phase, ageMs, node: one.nodeName, message: one.message }];
 }
 
-/** VpcIPs have the subnet, claims have since when. */
+/**
+ * Builds rows from VpcIPs, which have the subnet, and from claims, which have the time since when they are retained.
+ */
 function idleRows(facts: ClusterFacts): readonly IdleRow[] | undefined {
   const vips = ifKnown(facts.vips);
   if (vips === undefined) return undefined;
@@ -134,7 +142,7 @@ function exclusiveRow(nec: ClusterNec, podIps: ReadonlySet<string> | undefined):
   return [{ node: nec.key, inUse, spare: inUse === undefined ? undefined : enis.length - kept - inUse, kept }];
 }
 
-/** One that a claim's Pod has, or whose address a Pod says to have. */
+/** Returns whether a Pod uses the ENI: its claim has a Pod, or a Pod's status lists its address. */
 function hasPod({ claim, primaryIP, primaryIPv6 }: NodeEniInfo, podIps: ReadonlySet<string>): boolean {
   if (claim !== undefined) return claim.uid !== undefined;
   return [primaryIP, primaryIPv6].some((ip) => ip !== undefined && podIps.has(canonicalAddress(ip)));

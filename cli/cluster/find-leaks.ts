@@ -8,19 +8,19 @@ import { findDoubles } from './find-doubles.ts';
 import { findStrayRecords } from './find-stray-records.ts';
 import { findStuckWork } from './find-stuck-work.ts';
 
-/** What leaked or is double, and what could not be looked at. */
+/** Leaks and duplicates, and what could not be read. */
 export type Leaks = {
   /** Errors first. */
   readonly findings: readonly Finding[];
   readonly unseen: readonly Unseen[];
 };
 
-/** Something that could not be looked at, so that nothing is said of it. */
+/** A resource that could not be read, so that the findings do not cover it. */
 export type Unseen = { readonly what: string; readonly why: string; readonly next: string };
 
 /**
- * Finds what one look shows. What has an age of its own and is younger than `graceMs` is work under way. What others do
- * meanwhile shows as well: compare with a second look (`seenTwice`). Pure.
+ * Returns the findings of one read. Objects younger than `graceMs` are skipped, since an operation on them may be in
+ * progress. Findings without an age may also be in progress; compare them with a second read (`seenTwice`).
  */
 export function findLeaks(facts: ClusterFacts, graceMs: number): Leaks {
   const index = indexHoldings(facts.necs);
@@ -33,7 +33,10 @@ export function findLeaks(facts: ClusterFacts, graceMs: number): Leaks {
   return { findings: findings.toSorted(byGravity), unseen: unseenOf(facts) };
 }
 
-/** Keeps of the later look what the earlier one saw of the same things: the rest was work under way. What one of them could not see is unseen. Pure. */
+/**
+ * Returns the findings of the later read that the earlier one contains too. The others were operations in progress. A
+ * resource that one of the two could not read counts as unchecked.
+ */
 export function seenTwice(earlier: Leaks, later: Leaks): Leaks {
   const before = new Set(earlier.findings.map(identityOf));
   const unseen = new Map([...earlier.unseen, ...later.unseen].map((one) => [one.what, one]));

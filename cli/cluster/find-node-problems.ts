@@ -1,18 +1,21 @@
 import { byGravity, type Finding } from '../finding.ts';
 import type { ClusterNec, ClusterNode } from './cluster-facts.ts';
 
-/** What is wrong with a node. */
+/** A problem of a node. */
 export type NodeProblem = {
   readonly severity: Finding['severity'];
-  /** One word: that of a condition, or ours. */
+  /** Reason in one word: the reason of a condition, or one of ours. */
   readonly reason: string;
   readonly message: string;
 };
 
-/** When it is, and how long what passes by itself may take. Milliseconds. */
+/** The present time, and how long a transient state may last. Milliseconds. */
 export type Patience = { readonly nowMs: number; readonly graceMs: number };
 
-/** Lists what is wrong with a node by its objects, the heaviest first. Undefined Node: the cluster has none. Pure. */
+/**
+ * Returns the problems of a node by its objects, the most severe first. An undefined Node means that the cluster has
+ * none.
+ */
 export function findNodeProblems(
   nec: ClusterNec,
   node: ClusterNode | 'unknown' | undefined,
@@ -26,7 +29,7 @@ export function findNodeProblems(
   return problems.toSorted(byGravity);
 }
 
-/** Says what a Node lacks that has our taint and no NodeENIConfig. Pure. */
+/** Returns the problem of a Node that has our taint and no NodeENIConfig. */
 export function bareNodeProblem(node: ClusterNode, patience: Patience): NodeProblem {
   const message = 'the node waits for ipamd: it has the taint and no NodeENIConfig';
   return { severity: isYoung(node.createdMs, patience) ? 'info' : 'error', reason: 'NoNodeENIConfig', message };
@@ -44,12 +47,15 @@ function objectProblems({ spec, status, faults, leavingSinceMs }: ClusterNec): r
   ];
 }
 
-/** Reasons of Ready that are no trouble by themselves: they pass. */
+/** Reasons of condition Ready that are transient. */
 const PASSING: readonly string[] = ['CallUnderWay', 'Draining'];
 
 type Condition = NonNullable<ClusterNec['status']['conditions']>[number];
 
-/** Ready is good when true; every other condition tells a trouble while it is true. */
+/**
+ * Returns the problem of a condition. Ready is good when true; every other condition reports a problem while it is
+ * true.
+ */
 function problemOfCondition(
   { type, status, reason, message = '', lastTransitionTime }: Condition,
   patience: Patience,

@@ -12,42 +12,42 @@ export type NodeRow = {
   readonly zone: string;
   readonly enis: EniCounts;
   readonly addresses: AddressCounts;
-  /** What the agent asks for; undefined before it did. */
+  /** Number of addresses that the agent requests; undefined until it has written one. */
   readonly desired: number | undefined;
-  /** Most addresses by the limits of the instance; undefined when not known yet. */
+  /** Largest number of addresses by the limits of the instance; undefined when not known yet. */
   readonly quota: number | undefined;
-  /** Most addresses that the subnets let it have now; undefined when they do not limit it. */
+  /** Largest number of addresses that the subnets allow now; undefined when they are no limit. */
   readonly allocatable: number | undefined;
-  /** What people set by annotations. */
+  /** Settings that users made by annotations. */
   readonly settings: readonly string[];
-  /** The heaviest first. */
+  /** Problems, the most severe first. */
   readonly problems: readonly NodeProblem[];
 };
 
-/** How many ENIs are in which state; exclusive ones are counted apart. */
+/** Number of ENIs by state; exclusive ENIs are counted separately. */
 export type EniCounts = {
   readonly attached: number;
   readonly attaching: number;
   readonly detaching: number;
-  /** Of those attached. */
+  /** Attached ENIs that are draining; `attached` includes them. */
   readonly draining: number;
   readonly exclusive: number;
   readonly max: number | undefined;
 };
 
-/** How many addresses for Pods; those of exclusive ENIs are left out. */
+/** Number of addresses for Pods; those of exclusive ENIs are left out. */
 export type AddressCounts = {
   readonly assigned: number;
   readonly releasing: number;
-  /** Undefined when Pods may not be listed. */
+  /** Undefined when permission to list Pods is missing. */
   readonly used: number | undefined;
   readonly free: number | undefined;
 };
 
 const NO_ENIS: EniCounts = { attached: 0, attaching: 0, detaching: 0, draining: 0, exclusive: 0, max: undefined };
 /**
- * Makes a row for every NodeENIConfig, and for every Node that ought to have one, those with problems first. What passes by
- * itself is a problem from an age of `graceMs` on. Pure.
+ * Returns a row for every NodeENIConfig, and for every Node that should have one, those with problems first. A
+ * transient state counts as a problem when it is older than `graceMs`.
  */
 export function findNodeRows(facts: ClusterFacts, graceMs: number): readonly NodeRow[] {
   const nodes = ifKnown(facts.nodes);
@@ -108,7 +108,7 @@ function rowOf(
   };
 }
 
-/** A Node that our taint keeps Pods from and that ipamd made nothing for yet. */
+/** Returns the row of a Node that has our taint and no NodeENIConfig yet. */
 function bareRow(node: ClusterNode, patience: Patience): NodeRow {
   return {
     node: node.key,
@@ -144,7 +144,7 @@ function weightOf({ problems }: NodeRow): number {
   return first === undefined ? SEVERITY_RANK.info + 1 : SEVERITY_RANK[first.severity];
 }
 
-/** What all nodes have together. */
+/** Totals of all nodes. */
 export type ClusterTotals = {
   readonly nodes: number;
   readonly withProblems: number;
@@ -157,7 +157,7 @@ export type ClusterTotals = {
   readonly quota: number;
 };
 
-/** Sums rows up. Pure. */
+/** Returns the totals of rows. */
 export function totalsOf(rows: readonly NodeRow[]): ClusterTotals {
   const sum = (of: (row: NodeRow) => number | undefined) => rows.reduce((total, row) => total + (of(row) ?? 0), 0);
   const known = (of: (row: NodeRow) => number | undefined) =>

@@ -5,7 +5,7 @@ import { ifKnown } from '../node/known.ts';
 import type { ClusterFacts, ClusterPod, ClusterVip } from './cluster-facts.ts';
 import type { Holding } from './find-addresses.ts';
 
-/** Finds records of addresses, ENIs and nodes that are not there, and records that place an address wrong. Pure. */
+/** Returns records of Pods, ENIs and nodes that do not exist, and records that place an address on the wrong ENI. */
 export function findStrayRecords(
   facts: ClusterFacts,
   index: ReadonlyMap<string, readonly Holding[]>,
@@ -74,7 +74,7 @@ function vipFindings(
   claimed: ReadonlySet<string> | undefined,
 ): readonly Finding[] {
   if (vip.podKey === '') return [];
-  // Kept for a Pod that is to come: its claim says for how long.
+  // The address is retained for a later Pod of this name; the claim has the time limit.
   if (vip.podUid === '')
     return claimed === undefined || claimed.has(vip.podKey) ? [] : [strayVip(vip, 'it is kept for')];
   if (pod === undefined) return [strayVip(vip, 'it is of')];

@@ -7,7 +7,7 @@ import { spanText } from './render-span.ts';
 
 type Worked = Identity & { readonly intents: readonly WorkIntent[] };
 
-/** Finds cloud calls and deletions that are under way for longer than `graceMs`, and objects that cannot be read. Pure. */
+/** Returns cloud calls and deletions that have been in progress for longer than `graceMs`, and malformed objects. */
 export function findStuckWork(facts: ClusterFacts, graceMs: number): readonly Finding[] {
   const necs = facts.necs.map((nec) => ({ ...nec, intents: (nec.status.intents ?? []).map(workIntentOf) }));
   const kinds: readonly (readonly [string, readonly Worked[]])[] = [

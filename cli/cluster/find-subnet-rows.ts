@@ -4,30 +4,33 @@ import type { ClusterFacts } from './cluster-facts.ts';
 import { type Holding, holdingsOf } from './find-addresses.ts';
 import { countBirths, type Forecast, forecastOf, type Growth } from './find-forecast.ts';
 
-/** One subnet that nodes draw IPv4 addresses from. */
+/** One subnet from which nodes get IPv4 addresses. */
 export type SubnetRow = {
   readonly subnetId: string;
   readonly cidr: string;
   readonly zone: string;
-  /** Addresses that it can give at all; undefined when not known. */
+  /** Usable addresses of the subnet; undefined when not known. */
   readonly total: number | undefined;
-  /** Taken by whomever, as the cloud says; undefined without it. */
+  /** Addresses in use by anyone in the VPC, from the cloud; undefined without the cloud. */
   readonly used: number | undefined;
-  /** Undefined without the cloud: others may draw on it too. */
+  /** Free addresses; undefined without the cloud, because others may use the subnet too. */
   readonly free: number | undefined;
-  /** Of this cluster's NodeENIConfigs, ENIs' own included. */
+  /** Addresses in this cluster's NodeENIConfigs, primary addresses of ENIs included. */
   readonly ours: number;
   readonly nodes: readonly string[];
   readonly enis: number;
   readonly forecast: Forecast;
 };
 
-/** The network, the gateway and the broadcast address are the cloud's. @see https://cloud.tencent.com/document/product/215/20046 */
+/**
+ * Addresses that the cloud reserves: network, gateway and broadcast.
+ * @see https://cloud.tencent.com/document/product/215/20046
+ */
 const RESERVED = 3;
 
 /**
- * Makes a row for every subnet of an ENI, the fullest first. `before` is an earlier look: growth is then what came and went
- * between the two. Pure.
+ * Returns a row for every subnet of an ENI, the fullest first. With `before`, an earlier read, the growth is computed
+ * from the addresses added and removed between the two reads.
  */
 export function findSubnetRows(facts: ClusterFacts, before?: ClusterFacts): readonly SubnetRow[] {
   const held = heldBySubnet(facts);
@@ -67,7 +70,7 @@ type Drawn = {
   readonly enis: Set<string>;
 };
 
-/** IPv6 subnets have more addresses than anybody takes: they are left out. */
+/** Returns the use of IPv4 subnets. IPv6 subnets are left out, as their addresses are never used up. */
 function heldBySubnet(facts: Pick<ClusterFacts, 'necs'>): ReadonlyMap<string, Drawn> {
   const drawn = new Map<string, Drawn>();
   for (const nec of facts.necs) {
@@ -92,7 +95,10 @@ type Births =
   | { readonly of: string; readonly bySubnet: ReadonlyMap<string, readonly number[]> }
   | { readonly why: string };
 
-/** VpcIPs when ipamd keeps any, else Pods: both begin with the use of an address. */
+/**
+ * Returns creation times by subnet: of VpcIPs when ipamd writes any, else of Pods. Both are created when an address is
+ * first used.
+ */
 function birthsOf(facts: ClusterFacts): Births {
   const vips = ifKnown(facts.vips)?.filter(({ ip, isEnis }) => !isEnis && !ip.includes(':')) ?? [];
   if (vips.length > 0) {

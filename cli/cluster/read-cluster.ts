@@ -13,26 +13,27 @@ import type { Known } from '../node/node-facts.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import { decodeClaim, decodeEip, decodeNec, decodeNode, decodePod, decodeVeni, decodeVip } from './decode-objects.ts';
 
-/** What reading needs. */
+/** What reading the cluster needs. */
 export type ClusterReader = {
   readonly client: Pick<KubeClient, 'listPage'>;
   readonly clock: Pick<Clock, 'nowMs'>;
   readonly signal: AbortSignal;
-  /** Hears how many objects of a resource were read. */
+  /** Called with the number of objects of a resource that were read so far. */
   readonly onProgress: (plural: string, count: number) => void;
 };
 
-/** A list that a view may do without. */
+/** A list that only some views need. */
 export type ClusterPart = 'nodes' | 'pods' | 'vips' | 'claims' | 'venis' | 'eips';
 
-/** As kubectl's: small enough for the API server, and only one page is held whole. */
+/** Objects per page, as kubectl uses. It is small for the API server, and only one page is in memory as a whole. */
 const PAGE = 500;
-/** A list whose token grew too old begins anew so often. */
+/** How often a list is read again from the start when its continue token has expired. */
 const TRIES = 3;
 
 /**
- * Lists the NodeENIConfigs and what else a view needs, page by page, and keeps a few hundred bytes of each object. All at
- * once: the looks at them are close together. @throws CliError NO_CLUSTER, FORBIDDEN when not even the NodeENIConfigs can be read
+ * Lists the NodeENIConfigs and the other resources that a view needs, page by page. It keeps a few hundred bytes of
+ * each object. All resources are listed at the same time, so that their states belong together.
+ * @throws CliError NO_CLUSTER; FORBIDDEN when even the NodeENIConfigs cannot be read
  */
 export async function readCluster(
   reader: ClusterReader,
@@ -50,7 +51,7 @@ export async function readCluster(
     read('venis', resourceTypeOf(VPC_ENI_KIND), decodeVeni),
     read('eips', resourceTypeOf(EIP_CLAIM_KIND), decodeEip),
   ]);
-  // Nothing can be said without them; of the others each view says what it lacks.
+  // No view works without NodeENIConfigs. For other resources each view reports what is missing.
   if (necs.kind === 'unknown') throw new CliError('FORBIDDEN', necs.why, necs.next);
   return { takenAtMs, necs: necs.value, nodes, pods, vips, claims, venis, eips };
 }
@@ -94,7 +95,10 @@ async function readPages<T>(
   return kept;
 }
 
-/** A missing right or kind costs its part of the answer; a server that does not answer costs all. @throws CliError */
+/**
+ * Returns the reason why a list cannot be read: permission or resource is missing. Other errors end the command.
+ * @throws CliError
+ */
 function whyNot(error: unknown, type: ResourceType): Known<never> {
   const resource = type.group === '' ? type.plural : `${type.plural}.${type.group}`;
   if (isKubeError(error, 'FORBIDDEN')) {

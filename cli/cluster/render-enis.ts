@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<EniRow>[] = [
   { title: 'MAC', text: ({ mac }) => mac, priority: 2 },
 ];
 
-/** Renders a line for each ENI. Pure. */
+/** Renders a table row for each ENI. */
 export function renderEnis(rows: readonly EniRow[], layout: ClusterLayout): string {
   return rows.length === 0 ? 'the cluster has no ENI\n' : renderTable(rows, COLUMNS, layout);
 }

@@ -4,7 +4,7 @@ import type { ExclusiveRow, IdleRow, KeptView, PhaseCounts, WaitingRow } from '.
 import { type ClusterLayout, countText } from './render-nodes.ts';
 import { spanText } from './render-span.ts';
 
-/** Renders the sums, then who waits and why, then addresses and ENIs without a Pod. Pure. */
+/** Renders the totals, then waiting claims with their reason, then addresses and ENIs without a Pod. */
 export function renderKept(view: KeptView, layout: ClusterLayout): string {
   const { waiting, idle, exclusive } = view;
   const blocks = [
@@ -63,10 +63,10 @@ function sumText({ claims, eips, idle, exclusive }: KeptView, { isColored }: Clu
   return lines.map(([what, text]) => `${paint(what.padEnd(SUM_WIDTH), 'bold', isColored)}${text}\n`).join('');
 }
 
-/** Of the longest word, with a gap. */
+/** Width of the longest label plus a gap. */
 const SUM_WIDTH = 12;
 
-/** In the order of their life. */
+/** Phases in the order of a claim's life cycle. */
 const PHASES = ['Bound', 'Retained', 'Pending', 'Allocating', 'Binding', 'Releasing', 'Failed'];
 
 function countsText(counts: PhaseCounts | undefined): string {

@@ -6,21 +6,21 @@ import type { Leaks } from './find-leaks.ts';
 import type { ClusterLayout } from './render-nodes.ts';
 import { spanText } from './render-span.ts';
 
-/** How the look was made: what the answer rests on. */
+/** Scope of the check: the findings are valid for it. */
 export type LookTerms = {
-  /** Milliseconds between the two looks; undefined: one look. */
+  /** Milliseconds between the two reads; undefined for a single read. */
   readonly apartMs: number | undefined;
   readonly graceMs: number;
   readonly wasCloudAsked: boolean;
 };
 
 const COLORS: Readonly<Record<Finding['severity'], Color>> = { error: 'red', warning: 'yellow', info: 'cyan' };
-/** Width of the word for the weight, with a gap. */
+/** Width of the severity column, with a gap. */
 const INDENT = 9;
-/** Findings of one kind that are told in full where the width is that of a terminal. */
+/** Number of findings of one kind that are printed in full where the output has a fixed width. */
 const SHOWN_ALIKE = 3;
 
-/** Renders findings with their cures, those alike together, then what the answer rests on. Pure. */
+/** Renders findings with their fixes, grouped by kind, then the scope of the check. */
 export function renderLeaks({ findings, unseen }: Leaks, terms: LookTerms, layout: ClusterLayout): string {
   const groups = Map.groupBy(findings, ({ severity, id }) => `${severity} ${id}`);
   const blocks = [...groups.values()].map((alike) => renderAlike(alike, layout));
@@ -48,7 +48,7 @@ function renderAlike(alike: readonly Finding[], layout: ClusterLayout): string {
   return [head, ...why, ...cases, ...rest, ''].join('\n');
 }
 
-/** Prose is not read across a whole screen. */
+/** Largest width of prose; longer lines are hard to read. */
 const MOST_WIDTH = 120;
 
 function renderSum(findings: readonly Finding[], terms: LookTerms, { isColored }: ClusterLayout): string {

@@ -4,7 +4,7 @@ import { type Color, paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
 import { type ClusterTotals, type NodeRow, totalsOf } from './find-node-rows.ts';
 
-/** How a view of the cluster is laid out. */
+/** Layout of a view of the cluster. */
 export type ClusterLayout = { readonly width: number; readonly isColored: boolean };
 
 const COLORS: Readonly<Record<Finding['severity'], Color>> = { error: 'red', warning: 'yellow', info: 'cyan' };
@@ -25,7 +25,9 @@ const COLUMNS: readonly Column<NodeRow>[] = [
   { title: 'SET', text: ({ settings }) => settings.join(' '), priority: 1 },
 ];
 
-/** A long text must not drive the numbers of every node out of sight. */
+/**
+ * Returns the column of problems. Its width is limited, so that a long text does not push the numbers off the screen.
+ */
 function problemColumn(width: number): Column<NodeRow> {
   const room = width === Number.POSITIVE_INFINITY ? width : Math.max(LEAST_PROBLEM, Math.floor(width * PROBLEM_SHARE));
   return {
@@ -38,16 +40,16 @@ function problemColumn(width: number): Column<NodeRow> {
 const LEAST_PROBLEM = 24;
 const PROBLEM_SHARE = 0.35;
 
-/** Renders a line for each node, then what they have together. Pure. */
+/** Renders a table row for each node, then the totals. */
 export function renderNodes(rows: readonly NodeRow[], layout: ClusterLayout): string {
   if (rows.length === 0) return 'the cluster has no NodeENIConfig\n';
-  // A column that says nothing of any node takes no room.
+  // Omit columns that are empty for every node.
   const all = [...COLUMNS, problemColumn(layout.width)];
   const columns = all.filter(({ title, text }) => title === 'NODE' || rows.some((row) => text(row) !== ''));
   return `${renderTable(rows, columns, layout)}${renderTotals(totalsOf(rows), layout)}`;
 }
 
-/** What all nodes have together, in two lines. */
+/** Renders the totals of all nodes in two lines. */
 function renderTotals(totals: ClusterTotals, { isColored }: ClusterLayout): string {
   const { nodes, withProblems, enis, assigned, used, free, releasing, desired, quota } = totals;
   const trouble = withProblems === 0 ? 'no problems' : `${withProblems} with problems`;
@@ -58,7 +60,7 @@ ${assigned} addresses: ${counts}; ${desired} wanted of ${quota} at most
 `;
 }
 
-/** Writes a number, '?' for what is not known. Pure. */
+/** Returns a number as text; '?' when not known. */
 export function countText(count: number | undefined): string {
   return count === undefined ? '?' : `${count}`;
 }
@@ -77,7 +79,7 @@ function statesText({ enis }: NodeRow): string {
   return counts.flatMap(([count, word]) => (count === 0 ? [] : [`${count} ${word}`])).join(' ');
 }
 
-/** The limit that holds now: the instance's, or the subnets' when they have less. */
+/** Returns the present limit of addresses: the instance's, or the subnets' where that is lower. */
 function mostText({ quota, allocatable }: NodeRow): string {
   if (quota === undefined) return countText(allocatable);
   return allocatable !== undefined && allocatable < quota ? `${allocatable}(${quota})` : `${quota}`;

@@ -1,9 +1,12 @@
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Longer is no forecast any more. */
+/** Longest span that is printed exactly: ten years. */
 const MOST_MS = 3_650 * DAY_MS;
 
-/** Writes a span in its largest unit with two digits at least: '90s', '45m', '36h', '12d'; ten years is the most. Never more than it is. Pure. */
+/**
+ * Writes a duration in its largest unit with at least two digits: '90s', '45m', '36h', '12d'. Above ten years it writes
+ * '10y+'. It rounds down.
+ */
 export function spanText(ms: number): string {
   if (ms < 120_000) return `${Math.floor(ms / 1_000)}s`;
   if (ms < HOUR_MS) return `${Math.floor(ms / 60_000)}m`;

@@ -27,12 +27,15 @@ const COLUMNS: readonly Column<SubnetRow>[] = [
   { title: 'FROM', text: ({ forecast }) => ('ground' in forecast ? forecast.ground : ''), priority: 1 },
 ];
 
-/** Renders a line for each subnet. Pure. */
+/** Renders a table row for each subnet. */
 export function renderSubnets(rows: readonly SubnetRow[], layout: ClusterLayout): string {
   return rows.length === 0 ? 'no ENI of the cluster names its subnet\n' : renderTable(rows, COLUMNS, layout);
 }
 
-/** Says a forecast in few words: '>5h (pace of 1h), >9d (7d)': not before, whatever ends meanwhile. Pure. */
+/**
+ * Writes a forecast in short form. '>5h (pace of 1h), >9d (7d)' means: not before these times, at the growth of the
+ * last hour and of the last 7 days.
+ */
 export function forecastText(forecast: Forecast): string {
   switch (forecast.kind) {
     case 'unknown':

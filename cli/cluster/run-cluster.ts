@@ -8,8 +8,8 @@ import { openCluster } from '../open-cluster.ts';
 import { openProgress, type Progress } from '../output/progress.ts';
 import { renderWarning } from '../output/render-error.ts';
 import { printView } from '../pool/print-view.ts';
+import type { ClusterArgs } from './arguments.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
-import type { ClusterArgs } from './command.ts';
 import { findEniRows } from './find-eni-rows.ts';
 import { findKept, isKeptWrong } from './find-kept.ts';
 import { findLeaks, seenTwice } from './find-leaks.ts';
@@ -23,12 +23,15 @@ import { renderLeaks } from './render-leaks.ts';
 import { renderNodes } from './render-nodes.ts';
 import { renderSubnets } from './render-subnets.ts';
 
-/** A page of a large cluster may take its time; a person waits. */
+/** Timeout of a call: a page of a large cluster needs time, and a user waits. */
 const CALL_MS = 30_000;
-/** A reader of large lists: some hundred pages, each of which the API server has to itself for some milliseconds. */
+/** Calls per second. Large lists have some hundred pages, and the API server works some milliseconds on each. */
 const QPS = 50;
 
-/** Shows a view of the cluster; changes nothing. @throws CliError NO_CLUSTER, FORBIDDEN, NO_CLOUD, USAGE */
+/**
+ * Runs `cluster`: prints a view of the cluster; changes nothing. @throws CliError NO_CLUSTER, FORBIDDEN, NO_CLOUD,
+ * USAGE
+ */
 export async function run(args: ClusterArgs, context: CommandContext): Promise<ExitCode> {
   refuseOdd(args);
   const progress = openProgress(context);
@@ -51,7 +54,7 @@ async function openClient(context: CommandContext): Promise<OpenKubeClient> {
   }
 }
 
-/** Refuses what makes no sense, rather than leave it out silently. @throws CliError USAGE naming all of it */
+/** Checks that the options fit the view, rather than ignore some silently. @throws CliError USAGE naming all faults */
 function refuseOdd({ view = 'nodes', sample, grace, cloud }: ClusterArgs): void {
   const numbers = [['--sample', sample ?? 0] as const, ['--grace', grace] as const];
   const wrong = [
@@ -106,7 +109,9 @@ const showKept: View = async ({ output, grace }, context) => {
   return isKeptWrong(kept, grace * 1_000) ? EXIT.wrong : EXIT.ok;
 };
 
-/** Longer than a record waits after something happened on its node (--record-delay of ipamd, 10 s). */
+/**
+ * Seconds between the two reads of leaks: longer than ipamd delays its records after a change (--record-delay, 10 s).
+ */
 const LEAKS_APART_S = 30;
 
 const ALL: readonly ClusterPart[] = ['nodes', 'pods', 'vips', 'claims', 'venis', 'eips'];
@@ -133,7 +138,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   leaks: showLeaks,
 };
 
-/** Looks, then waits: what is seen in the next look is compared with it. */
+/** Reads the cluster and waits. The caller compares the result with the next read. */
 async function lookAndWait(
   { look, progress, clock, signal }: ViewContext,
   seconds: number,
@@ -145,7 +150,7 @@ async function lookAndWait(
   return before;
 }
 
-/** Says what could not be looked at, and what to do about it. */
+/** Prints a warning for each resource that could not be read, with the next step. */
 function warn({ stderr, progress }: ViewContext, facts: readonly (Known<unknown> | undefined)[]): void {
   progress.clear();
   for (const fact of facts) {

@@ -1,39 +1,39 @@
 import type { Command, OptionSpec, OptionTable, PositionalSpec } from '../command.ts';
 import { GLOBAL_OPTIONS } from '../program/global-options.ts';
 
-/** What a shell has to know to complete a command line: the declarations, without what only help needs. */
+/** Grammar of the command line for shell completion: the declarations without the texts that only help needs. */
 export type Grammar = {
   readonly globals: readonly OptionGrammar[];
   readonly commands: readonly CommandGrammar[];
 };
 
-/** One command as a shell sees it. */
+/** One command in the grammar. */
 export type CommandGrammar = {
   /** One word, or two. */
   readonly name: string;
   readonly summary: string;
   readonly options: readonly OptionGrammar[];
-  /** In their order. */
+  /** Positional arguments in their order. */
   readonly positionals: readonly { readonly name: string; readonly takes: Takes }[];
 };
 
-/** One option as a shell sees it. */
+/** One option in the grammar. */
 export type OptionGrammar = {
-  /** As typed: '--output', and '-o' if it has a letter. */
+  /** The names as typed: '--output', and '-o' where the option has a letter. */
   readonly long: string;
   readonly short: string | undefined;
   readonly summary: string;
-  /** Undefined for a switch. */
+  /** Completion of the option's value; undefined for a switch. */
   readonly takes: Takes | undefined;
 };
 
-/** What a value is completed with: fixed words, files, what `__complete` prints of a kind, or nothing. */
+/** How a value is completed: by fixed words, by files, by words that `__complete` prints for a kind, or not at all. */
 export type Takes =
   | { readonly kind: 'words'; readonly words: readonly string[] }
   | { readonly kind: 'file' | 'folder' | 'any' }
   | { readonly kind: 'dynamic'; readonly what: string };
 
-/** Finds the grammar of the command line. Pure. */
+/** Builds the grammar of the command line. */
 export function findGrammar(commands: readonly Command[]): Grammar {
   return {
     globals: optionsOf(GLOBAL_OPTIONS),

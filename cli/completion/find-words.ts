@@ -2,12 +2,14 @@ import { findEnis } from '../node/find-enis.ts';
 import { ifKnown } from '../node/known.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 
-/** Finds the words of a kind that a shell may offer, sorted, each once, none that a shell would have to quote. Pure. */
+/**
+ * Returns the words of a kind that a shell may offer, sorted, without duplicates and without words that need quoting.
+ */
 export function findWords(kind: 'pod' | 'eni' | 'table', facts: NodeFacts): readonly string[] {
   return safeWords(candidates(kind, facts));
 }
 
-/** Leaves only words that no shell expands, splits or quotes; names are written by others. Pure. */
+/** Returns only words that no shell expands, splits or quotes: names come from other sources and are not trusted. */
 export function safeWords(words: readonly string[]): readonly string[] {
   return [...new Set(words)].filter((word) => SAFE.test(word)).sort();
 }
@@ -30,5 +32,5 @@ function candidates(kind: 'pod' | 'eni' | 'table', { host, agent, pods }: NodeFa
   }
 }
 
-/** As crictl shows the ids of containers. */
+/** Number of characters of a container id, as crictl prints it. */
 const SHOWN_ID_LENGTH = 13;

@@ -1,7 +1,7 @@
 import type { Grammar, OptionGrammar, Takes } from './find-grammar.ts';
 
 /**
- * Renders the completion for bash 4.2 and newer, with nothing of the package bash-completion. Pure.
+ * Renders the completion script for bash 4.2 and newer. It needs nothing of the package bash-completion.
  * @see bash(1), Programmable Completion
  */
 export function renderBash({ globals, commands }: Grammar): string {
@@ -17,7 +17,7 @@ _tke_eni_option() {
   case "$1 $2" in
 ${lines([
   ...commands.flatMap(({ name, options }) => optionCases(name, options)),
-  // After the commands' own; any command.
+  // After the options of the commands; '*' matches any command.
   ...optionCases('*', globals),
 ])}
   esac

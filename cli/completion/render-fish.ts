@@ -1,6 +1,6 @@
 import type { CommandGrammar, Grammar, OptionGrammar, Takes } from './find-grammar.ts';
 
-/** Renders the completion for fish 3. Pure. @see complete(1) of fish */
+/** Renders the completion script for fish 3. @see complete(1) of fish */
 export function renderFish({ globals, commands }: Grammar): string {
   const firsts = new Map<string, string>();
   for (const { name, summary } of commands) firsts.set(name.split(' ')[0] ?? '', summary);
@@ -96,7 +96,7 @@ function valueOptions(globals: readonly OptionGrammar[], commands: readonly Comm
   return [...new Set(all.flatMap(({ long, short }) => (short === undefined ? [long] : [long, short])))];
 }
 
-/** In single quotes fish knows two escapes. */
+/** Quotes a word for fish, which has two escapes in single quotes. */
 function quote(text: string): string {
   return `'${text.replace(/[\\']/g, '\\$&')}'`;
 }

@@ -1,6 +1,6 @@
 import type { CommandGrammar, Grammar, OptionGrammar, Takes } from './find-grammar.ts';
 
-/** Renders the completion for zsh 5. Pure. @see zshcompsys(1), _arguments */
+/** Renders the completion script for zsh 5. @see zshcompsys(1), _arguments */
 export function renderZsh({ globals, commands }: Grammar): string {
   const groups = new Map<string, CommandGrammar[]>();
   for (const command of commands) {
@@ -116,7 +116,7 @@ function describe(word: string, summary: string): string {
   return quote(`${word.replaceAll(':', '\\:')}:${summary}`);
 }
 
-/** Brackets and colons end a part of a specification. */
+/** Escapes brackets and colons, which separate the parts of a specification. */
 function escapeSpec(text: string): string {
   return text.replace(/[[\]:\\]/g, '\\$&');
 }

@@ -1,7 +1,10 @@
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 
-/** Prints the words of a kind, one a line; nothing where they cannot be read. Never fails: nobody reads its errors. */
+/**
+ * Runs `__complete`: prints the words of a kind, one per line, or nothing where they cannot be read. It never fails: a
+ * shell does not show its errors.
+ */
 export async function run(
   { kind }: { readonly kind: string },
   context: Pick<CommandContext, 'global' | 'stdout'>,
@@ -11,7 +14,7 @@ export async function run(
     const words = await readWords(kind, context);
     context.stdout.write(words.map((word) => `${word}\n`).join(''));
   } catch {
-    // No right, no kernel, no journal: the person sees why when the command runs.
+    // Permission, kernel or journal is missing: the command itself reports that to the user when it runs.
   }
   return EXIT.ok;
 }

@@ -5,7 +5,7 @@ import { renderBash } from './render-bash.ts';
 import { renderFish } from './render-fish.ts';
 import { renderZsh } from './render-zsh.ts';
 
-/** Makes the body of `completion`. */
+/** Builds the body of the command `completion`. */
 export function completionBody(commands: readonly Command[]): CommandBody {
   return {
     run: async (args, { stdout }) => {

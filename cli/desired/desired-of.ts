@@ -15,38 +15,38 @@ import { ipForward, sysctlName } from '../../sysctl/sysctl-key.ts';
 import type { AgentFacts } from '../node/node-facts.ts';
 import { enisOfJournal, placeRecordedEnis } from './place-recorded-enis.ts';
 
-/** What should be and is not compared, because nothing says how it should be. */
+/** A part of the node's state that is not compared, because its desired value is not known. */
 export type Unjudged = { readonly what: string; readonly why: string; readonly next: string };
 
-/** The node as it should be by what its agent wrote down. */
+/** Desired state of the node, planned from the agent's journal and node record. */
 export type DesiredNode = {
   readonly host: HostState;
-  /** Insides, of Pods whose interface is known by its index. */
+  /** Desired state in each Pod's network namespace, of Pods whose interface index is known. */
   readonly pods: ReadonlyMap<LeaseKey, PodState>;
-  /** Leases that the plan contains, as the data plane sees them. */
+  /** Leases that the plan contains, as input of the data plane. */
   readonly networks: ReadonlyMap<LeaseKey, PodNetwork>;
-  /** ENIs that the plan contains, at their links of this moment. */
+  /** ENIs that the plan contains, with their present links. */
   readonly enis: readonly EniNetwork[];
-  /** Active leases that cannot be planned: no host link, or an ENI that is in no plan. */
+  /** Active leases that cannot be planned: the host link is missing, or the ENI is not in the plan. */
   readonly unplanned: readonly {
     readonly key: LeaseKey;
     readonly lease: Lease;
     readonly cause: 'no-link' | 'no-eni';
   }[];
-  /** Addresses of leases that are being made or ended: what the kernel holds of them is their use case's. */
+  /** Addresses of leases that an ADD or DEL is changing. Kernel objects of these leases belong to that ADD or DEL. */
   readonly inTransit: ReadonlySet<string>;
   readonly unjudged: readonly Unjudged[];
-  /** False when parts of the plan are missing: then nothing may be deleted for not being in it. */
+  /** False when parts of the plan are missing. An object may then not be deleted because the plan lacks it. */
   readonly isComplete: boolean;
 };
 
 /**
- * Plans the node from journal and node record, by the rules of the agent's own repair: active leases whose host link is
- * there, of ENIs that are in the plan. Without a node record only what the journal alone decides is planned, and
- * `unjudged` says what that leaves out.
+ * Plans the node from journal and node record, by the rules of the agent's own repair: it plans active leases whose
+ * host link exists and whose ENI is in the plan. Without a node record it plans only what the journal alone decides,
+ * and `unjudged` lists what is left out.
  * @param links of the host's namespace
  * @param podIfindexes index of each Pod's interface in the Pod, as far as it was found
- * @throws PlanError when what was written down makes no plan
+ * @throws PlanError when no plan can be made from journal and node record
  */
 export function desiredOf(
   agent: AgentFacts,
@@ -73,12 +73,15 @@ export function desiredOf(
         .flatMap(({ addresses }) => addresses.map(({ ip }) => ip)),
     ),
     unjudged: agent.node.kind === 'known' ? unjudgedByOldRecord(unplanned) : unjudgedWithoutRecord(agent.node),
-    // An ENI that has Pods and is in no plan says that the record is older than the journal, or was written without supply.
+    // Where an ENI has Pods and is in no plan, the node record is older than the journal or was written without supply.
     isComplete: record !== undefined && !unplanned.some(({ cause }) => cause === 'no-eni'),
   };
 }
 
-/** The same choice as the agent's repair; a lease that is being made or ended is its use case's. */
+/**
+ * Selects leases as the agent's repair does: only active ones. A lease that is not active belongs to the ADD or DEL
+ * that changes it.
+ */
 function activePods(
   journal: JournalContent,
   links: readonly LinkMessage[],
@@ -119,14 +122,17 @@ function podStates(
   return new Map(
     [...networks].flatMap(([key, pod]) => {
       const ifindex = podIfindexes.get(key);
-      // What is in a Pod with a whole ENI is compared by the agent's CHECK.
+      // The inside of a Pod with a whole ENI is compared by the agent's CHECK.
       if (ifindex === undefined || pod.kind !== 'route-eni') return [];
       return [[key, planSharedEniPod(node, pod, ifindex).pod] as const];
     }),
   );
 }
 
-/** What of the node the journal decides; the rest stands for "not known" and must not be compared. */
+/**
+ * Builds the node's settings from the journal. Only fields that the journal decides are valid; the rest are
+ * placeholders.
+ */
 function unrecordedNode(journal: JournalContent): NodeNetwork {
   const primaries = (journal.supply?.enis ?? []).flatMap(({ primary }) => primary);
   return {
@@ -143,7 +149,7 @@ function unrecordedNode(journal: JournalContent): NodeNetwork {
   };
 }
 
-/** The part of the node's plan that no setting of the agent has a say in. */
+/** Plans the part of the host's state that does not depend on any setting of the agent. */
 function hostOfJournal(node: NodeNetwork, enis: readonly EniNetwork[], pods: readonly PodNetwork[]): HostState {
   const host = planHost(node, enis);
   const known = new Set([sysctlName(ipForward())]);

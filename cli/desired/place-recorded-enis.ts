@@ -3,28 +3,29 @@ import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
 import type { EniNetwork } from '../../dataplane/network.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 
-/** Stands in for the link of an ENI that is not here: an index that no link can have. */
+/** Base of interface indexes for ENIs without a link: no link can have such an index. */
 const GONE_IFINDEX_BASE = 0x7fff_ff00;
 
-/** What the agent assumes of a link that it has never seen. Bytes. */
+/** MTU that the agent assumes for a link that it has never observed, bytes. */
 const UNSEEN_MTU = 1500;
 
 /**
- * Finds recorded ENIs among the links of this moment, by MAC as the agent does: an ENI that was detached and came back
- * has another index. One without a link keeps its place in the plan, so that its Pods' routes stay wanted.
+ * Matches recorded ENIs with the present links, by MAC as the agent does: an ENI that was detached and attached again
+ * has another interface index. An ENI without a link stays in the plan, so that the routes of its Pods stay desired.
  */
 export function placeRecordedEnis(enis: readonly EniNetwork[], links: readonly LinkMessage[]): readonly EniNetwork[] {
   const byMac = linksByMac(links);
   return enis.map((eni) => {
     const link = byMac.get(eni.mac);
     if (link === undefined) return { ...eni, ifindex: GONE_IFINDEX_BASE + eni.slot };
-    // The same link with another MTU was changed by somebody; another link is a new one, and has the MTU it should have.
+    // The same interface index: another MTU was set by another program. Another index: the link is new and its MTU is
+    // right.
     const mtu = link.ifindex === eni.ifindex ? eni.mtu : link.mtu;
     return { ...eni, ifindex: link.ifindex, ifname: link.ifname, mtu };
   });
 }
 
-/** Makes ENIs of what the journal alone has: the supply, and the table and slot that were decided for each ENI. */
+/** Builds ENIs from the journal alone: from the supply, and from the table and slot that are recorded for each ENI. */
 export function enisOfJournal(journal: JournalContent, links: readonly LinkMessage[]): readonly EniNetwork[] {
   const records = new Map(journal.enis.map((record) => [record.eniId, record]));
   const byMac = linksByMac(links);
@@ -39,7 +40,7 @@ export function enisOfJournal(journal: JournalContent, links: readonly LinkMessa
   });
 }
 
-/** Tells whether an ENI stands in the plan without a link. */
+/** Returns whether an ENI is in the plan without a link. */
 export function isGoneEni(eni: Pick<EniNetwork, 'ifindex'>): boolean {
   return eni.ifindex >= GONE_IFINDEX_BASE;
 }
@@ -48,7 +49,10 @@ function unseenLink({ slot }: EniRecord): Pick<EniNetwork, 'ifindex' | 'ifname' 
   return { ifindex: GONE_IFINDEX_BASE + slot, ifname: `eni-gone-${slot}`, mtu: UNSEEN_MTU };
 }
 
-/** A Pod must not become an ENI by choosing a MAC; hardware goes before what is built on it, then the oldest link. */
+/**
+ * Indexes links by MAC. Host veths of Pods are left out: a Pod must not pass for an ENI by choosing its MAC. Of links
+ * with the same MAC a hardware link goes before a virtual one, then the one with the lower index.
+ */
 function linksByMac(links: readonly LinkMessage[]): ReadonlyMap<string, LinkMessage> {
   const byMac = new Map<string, LinkMessage>();
   const inOrder = links.toSorted(

@@ -3,8 +3,8 @@ import type { JournalContent } from '../../agent/journal/journal-content.ts';
 import { type Lease, leaseKey } from '../../agent/journal/lease.ts';
 
 /**
- * Joins what a journal held before a look and after it: a lease that came, went or changed meanwhile counts as in transit
- * (pending), so that nothing is told of what the kernel holds of it. Pure.
+ * Merges two reads of the journal, before and after the kernel was read. A lease that was added, deleted or changed
+ * between them becomes 'pending', so that kernel objects of that lease are not reported.
  */
 export function settledJournal(before: JournalContent, after: JournalContent): JournalContent {
   const was = byKey(before.leases);
@@ -18,7 +18,10 @@ export function settledJournal(before: JournalContent, after: JournalContent): J
   return { ...after, leases };
 }
 
-/** Tells whether nothing came or went between two readings, not even something that came and went. Pure. */
+/**
+ * Returns whether the journal did not change between two reads. Cooldowns are compared too: a lease that was added and
+ * deleted in between leaves its address in cooldown.
+ */
 export function isSameMoment(before: JournalContent, after: JournalContent): boolean {
   const kept = ({ leases, enis, cooldowns, ruleMode }: JournalContent) => ({ leases, enis, cooldowns, ruleMode });
   return isDeepStrictEqual(kept(before), kept(after));

@@ -1,14 +1,14 @@
 import type { LeaseKey } from '../../agent/journal/lease.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 
-/** One change that repair would make, and where. */
+/** One change that repair would make, with its place. */
 export type Change =
   | { readonly kind: 'host'; readonly operation: Operation }
-  /** In the network namespace of a Pod. */
+  /** A change in the network namespace of a Pod. */
   | { readonly kind: 'pod'; readonly key: LeaseKey; readonly netns: string; readonly operation: Operation }
-  /** The host interface of an attachment that is no more. */
+  /** Deletes the host interface of an attachment that no longer exists. */
   | { readonly kind: 'delete-veth'; readonly key: LeaseKey; readonly ifindex: number; readonly ifname: string }
-  /** The MAC address that a Pod sends to, back on its host interface. */
+  /** Sets the MAC address of a host interface back to the one that its Pod sends to. */
   | {
       readonly kind: 'set-veth-mac';
       readonly key: LeaseKey;

@@ -1,43 +1,7 @@
-import { type ArgsOf, defineCommand } from '../command.ts';
+import { defineCommand, NO_ARGUMENTS } from '../command.ts';
+import { CHECK_OPTIONS, CHECK_POSITIONALS, DIFF_OPTIONS } from './arguments.ts';
 
-const OUTPUTS = ['table', 'wide', 'json', 'yaml'] as const;
 const SEES_ALL = 'root: to read the journal and to look into Pods';
-const NONE = {} as const;
-
-const DIFF_OPTIONS = {
-  output: { type: 'string', alias: 'o', summary: 'how to print', choices: [...OUTPUTS, 'ip'], default: 'table' },
-  nec: { type: 'boolean', summary: "compare with the cluster's NodeENIConfig too; needs a kubeconfig" },
-  cloud: { type: 'boolean', summary: 'compare with the ENIs as the cloud describes them too; needs credentials' },
-  region: {
-    type: 'string',
-    metavar: 'REGION',
-    summary: "region of the cloud; default TENCENTCLOUD_REGION or the instance's",
-  },
-  endpoint: {
-    type: 'string',
-    metavar: 'URL',
-    summary: "another place of the cloud's API, such as http://127.0.0.1:8080",
-  },
-} as const;
-
-const CHECK_OPTIONS = {
-  output: { type: 'string', alias: 'o', summary: 'how to print', choices: OUTPUTS, default: 'table' },
-  quiet: { type: 'boolean', alias: 'q', summary: 'print nothing; the exit code tells' },
-} as const;
-
-const CHECK_POSITIONALS = {
-  pod: {
-    summary: 'Pod by namespace/name, name, address, container id or host interface',
-    isOptional: true,
-    completes: 'pod',
-  },
-} as const;
-
-/** Is what `diff` gets. */
-export type DiffArgs = ArgsOf<typeof DIFF_OPTIONS, typeof NONE>;
-
-/** Is what `check` gets. */
-export type CheckArgs = ArgsOf<typeof CHECK_OPTIONS, typeof CHECK_POSITIONALS>;
 
 /** `tke-eni diff` */
 export const DIFF = defineCommand({
@@ -48,7 +12,7 @@ export const DIFF = defineCommand({
 With --nec the addresses are compared with the NodeENIConfig of this node as well, with --cloud with the ENIs as the cloud describes them.
 
 With -o ip it prints the lines that would mend what is ours; \`tke-eni repair\` does them.`,
-  positionals: NONE,
+  positionals: NO_ARGUMENTS,
   options: DIFF_OPTIONS,
   examples: [
     { line: 'tke-eni diff', does: 'says what differs and what would mend it' },

@@ -2,36 +2,39 @@ import type { Unjudged } from '../desired/desired-of.ts';
 import type { Finding } from '../finding.ts';
 import type { Change } from './change.ts';
 
-/** One thing that is not as it should be. */
+/** One difference between the desired and the observed state. */
 export type Difference = Finding & {
-  /** For people: 'Pod default/web-0', 'ENI eni-1 (eth1)', 'node', 'foreign'. */
+  /** Owner as text: 'Pod default/web-0', 'ENI eni-1 (eth1)', 'node', 'foreign'. */
   readonly whose: string;
-  /** What it is told apart by: a lease's key, an ENI's id; undefined for the node's own. */
+  /** Owner as a value: a lease's key or an ENI's id; the node where neither applies. */
   readonly owner: Owner;
-  /** What mends it, in order; empty for what is not ours to change. */
+  /** Changes that repair it, in order; empty where the object is not ours to change. */
   readonly changes: readonly Change[];
 };
 
-/** What part of the node a difference belongs to. */
+/** Part of the node that a difference belongs to. */
 export type Owner =
   | { readonly kind: 'pod'; readonly key: string }
   | { readonly kind: 'eni'; readonly eniId: string }
   | { readonly kind: 'node' };
 
-/** All that a comparison found. */
+/** Result of a comparison. */
 export type NodeDifferences = {
   readonly differences: readonly Difference[];
-  /** All changes of `differences`, each once, in the order that leaves no hole. */
+  /**
+   * All changes of `differences`, each once, in the safe order of dataplane/diff.ts: what packets need is added before
+   * anything is removed.
+   */
   readonly changes: readonly Change[];
   readonly unjudged: readonly Unjudged[];
 };
 
-/** Tells whether a difference makes a node differ: what is only worth knowing and needs no change does not. */
+/** Returns whether a difference counts. One of severity info without a change does not make the node differ. */
 export function isDifferent({ changes, severity }: Difference): boolean {
   return changes.length > 0 || severity !== 'info';
 }
 
-/** Leaves out what only diff needs. */
+/** Returns the finding without the fields that only `diff` uses. */
 export function findingOf({ id, severity, what, why, fix, isOurs, subjects }: Difference): Finding {
   return { id, severity, what, why, fix, isOurs, subjects };
 }

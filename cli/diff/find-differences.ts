@@ -11,24 +11,30 @@ import { namesOf } from './find-names.ts';
 import { findPodDifferences, type PodSight } from './find-pod-differences.ts';
 import { renderChange } from './render-change.ts';
 
-/** A node as it should be and as it is, at one moment. */
+/** Desired and observed state of a node at one moment. */
 export type NodeSight = {
   readonly agent: AgentFacts;
   readonly facts: NodeFacts;
   readonly desired: DesiredNode;
   readonly host: ObservedHost;
   readonly pods: readonly PodSight[];
-  /** By the ifindex of the host veth: of those that bear our alias and have no lease. */
+  /** Peers of host veths that have our alias and no lease, by the ifindex of the host veth. */
   readonly peers: ReadonlyMap<number, LostPeer>;
-  /** Keys of leases whose network namespace is not there. */
+  /** Keys of leases without an existing network namespace. */
   readonly deadSandboxes: ReadonlySet<string>;
-  /** What could not be looked at. */
+  /** Parts that could not be read. */
   readonly unseen: readonly Unjudged[];
-  /** The look before, of a node that was never quiet: what only one of the two shows came and went. */
+  /**
+   * The read before this one, for a node that changed during every read. A difference that only one of the two shows is
+   * transient.
+   */
   readonly earlier?: NodeSight;
 };
 
-/** Compares what is wanted of a node with what is there: the host's namespace, each Pod's inside, links and addresses. Pure. */
+/**
+ * Compares the desired with the observed state of a node: the host's namespace, each Pod's namespace, links and
+ * addresses.
+ */
 export function diffNode(sight: NodeSight): NodeDifferences {
   const found = diffOnce(sight);
   return sight.earlier === undefined ? found : inBoth(found, diffOnce(sight.earlier));
@@ -58,7 +64,7 @@ function diffOnce(sight: NodeSight): NodeDifferences {
   ];
   const changes: readonly Change[] = [
     ...hostOperations(desired, sight.host).map((operation) => ({ kind: 'host' as const, operation })),
-    // One operation may mend two things.
+    // One operation may repair two differences.
     ...new Map(pods.flatMap((pod) => pod.changes.map((change) => [operationOf(change), change] as const))).values(),
     ...links.flatMap((link) => link.changes),
   ];

@@ -27,7 +27,7 @@ import type { Names } from './find-names.ts';
 
 const REFUSING: ReadonlySet<number> = new Set([RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT, RTN_THROW]);
 
-/** Nothing of the kernel's own to be afraid of. */
+/** Empty observation. A single rule or route is put into it, so that conflicts of this one alone are found. */
 const NOTHING_OBSERVED: ObservedHost = {
   links: [],
   addresses: [],
@@ -40,7 +40,7 @@ const NOTHING_OBSERVED: ObservedHost = {
 
 type Host = Pick<HostFacts, 'links' | 'routes' | 'rules'>;
 
-/** Finds what others put in the way of our rules and routes. Nothing of it is ours to change. Pure. */
+/** Returns rules and routes of other programs that conflict with ours. None of them is ours to change. */
 export function findForeignDifferences(desired: DesiredNode, host: Host, names: Names): readonly Difference[] {
   const nameOf = linkNames(host);
   return [
@@ -51,7 +51,7 @@ export function findForeignDifferences(desired: DesiredNode, host: Host, names: 
   ];
 }
 
-/** Names links, as messages say them; one that is gone by its number. */
+/** Returns a function from ifindex to link name; a link that does not exist becomes `if<ifindex>`. */
 function linkNames({ links }: Pick<Host, 'links'>): (ifindex: number) => string {
   const byIndex = new Map(links.map(({ ifindex, ifname }) => [ifindex, ifname]));
   return (ifindex) => byIndex.get(ifindex) ?? `if${ifindex}`;
@@ -88,12 +88,12 @@ function isOurTwin(rule: RuleMessage, other: ObservedRule): boolean {
   return rule.protocol === RTPROT_TKE_ENI && ruleKey(toRule(rule)) === ruleKey(other);
 }
 
-/** The first Pod whose packets a foreign rule takes before ours are asked; undefined when it takes none. */
+/** Returns the first Pod whose packets match a foreign rule before our rules; undefined when there is none. */
 function caughtPod({ networks }: DesiredNode, host: Host, rule: RuleMessage): string | undefined {
   const { priority, protocol, action } = rule;
   const isBefore = priority > 0 && priority < PRIORITY.fromEniPrimary && !OUR_PRIORITIES.includes(priority);
   if (!isBefore || protocol === RTPROT_TKE_ENI || protocol === RTPROT_KERNEL) return undefined;
-  // With a mark of somebody else's it is for packets that somebody marked.
+  // A rule with a mark matches only packets that another program has marked.
   const isSelective = Boolean(rule.fwmark) || rule.ipProto !== undefined || rule.uidRange !== undefined;
   if (isSelective || rule.suppressPrefixlength !== undefined || rule.l3mdev === 1) return undefined;
   const ips = [...networks.values()].flatMap((pod) => pod.ips);
@@ -104,7 +104,10 @@ function caughtPod({ networks }: DesiredNode, host: Host, rule: RuleMessage): st
   })?.[0];
 }
 
-/** By source, by destination, or because it asks for neither. A rule for one far destination is somebody's choice. */
+/**
+ * Returns whether a rule matches packets of a Pod by source or by destination, or because it selects by neither. A rule
+ * from a Pod to a single destination is regarded as intended.
+ */
 function coversPod({ src, dst }: RuleMessage, ip: string): boolean {
   if (src === undefined && dst === undefined) return true;
   return (src !== undefined && dst === undefined && holds(src, ip)) || (dst !== undefined && holds(dst, ip));

@@ -11,12 +11,13 @@ import type { Difference, Owner } from './difference.ts';
 import type { Names } from './find-names.ts';
 import { renderChange } from './render-change.ts';
 
-/** What one operation says. */
+/** Finding for one operation. */
 type Told = { readonly id: FindingId; readonly owner: Owner; readonly what: string; readonly subject: ElementId };
 
 /**
- * Tells what the operations that would mend the host's namespace mean, one difference for each, a rule that leads to a
- * wrong table told once. Where the plan has parts missing nothing is told that only says "nobody wants this". Pure.
+ * Returns one difference for each operation that would repair the host's namespace. A rule with a wrong table is one
+ * difference, though it needs two operations. Where parts of the plan are missing, objects that the plan lacks are not
+ * reported.
  */
 export function findHostDifferences(desired: DesiredNode, observed: ObservedHost, names: Names): readonly Difference[] {
   const operations = hostOperations(desired, observed);
@@ -40,7 +41,7 @@ export function findHostDifferences(desired: DesiredNode, observed: ObservedHost
   return [...ours, ...missingSettings(desired, observed, names)];
 }
 
-/** Settings that this kernel does not have: one booted without IPv6. */
+/** Returns settings that this kernel does not have, as one booted without IPv6. */
 function missingSettings(desired: DesiredNode, observed: ObservedHost, names: Names): readonly Difference[] {
   const owner: Owner = { kind: 'node' };
   return diffHost(desired.host, observed)
@@ -52,7 +53,7 @@ function missingSettings(desired: DesiredNode, observed: ObservedHost, names: Na
     });
 }
 
-/** The operations that repair may make on the host, in their safe order. Pure. */
+/** Returns the operations that repair may run on the host, in a safe order. */
 export function hostOperations(desired: DesiredNode, observed: ObservedHost): readonly Operation[] {
   const { operations } = diffHost(desired.host, observed);
   return operations.filter(
@@ -95,7 +96,7 @@ function differenceOf(
   };
 }
 
-/** The element that an owner is. */
+/** Returns the graph element of an owner; none for the node. */
 export function subjectOf(owner: Owner): readonly ElementId[] {
   if (owner.kind === 'pod') return [podId(owner.key)];
   return owner.kind === 'eni' ? [eniId(owner.eniId)] : [];
@@ -129,7 +130,7 @@ function tell(
       const id = isThere ? 'nft-table-changed' : 'nft-table-missing';
       return [{ id, owner: { kind: 'node' }, what, subject: 'nft:tke_eni' }];
     }
-    // No plan of the host wants neighbours, or an address gone.
+    // A plan of the host contains no neighbours and deletes no addresses.
     case 'replace-neigh':
     case 'delete-neigh':
     case 'delete-address':

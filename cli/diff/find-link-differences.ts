@@ -12,16 +12,16 @@ import { subjectOf } from './find-host-differences.ts';
 import type { Names } from './find-names.ts';
 import { renderChange } from './render-change.ts';
 
-/** Where the other end of a host veth is that no lease has. */
+/** Place of the peer of a host veth without a lease. */
 export type LostPeer =
   | { readonly kind: 'host' }
-  /** A namespace that a name or a process holds. */
+  /** A namespace with a name or a process. */
   | { readonly kind: 'netns'; readonly path: string }
-  /** In some namespace that has neither name nor process. */
+  /** A namespace with neither a name nor a process. */
   | { readonly kind: 'nowhere' }
   | { readonly kind: 'unknown'; readonly why: string };
 
-/** Finds ENIs that are not here, and what others configured on those that are. Pure. */
+/** Returns ENIs that are missing on the node, and addresses that other programs configured on the present ones. */
 export function findEniDifferences(
   desired: DesiredNode,
   agent: AgentFacts,
@@ -61,7 +61,7 @@ function connected(eni: DesiredNode['enis'][number], host: NodeFacts['host'], na
     });
 }
 
-/** What links and leases are compared by. */
+/** Input for the comparison of links and leases. */
 export type LinkSight = {
   readonly desired: DesiredNode;
   readonly facts: NodeFacts;
@@ -70,7 +70,7 @@ export type LinkSight = {
   readonly deadSandboxes: ReadonlySet<string>;
 };
 
-/** Finds leases without a link or a sandbox, links of ours without a lease, and addresses that two have. Pure. */
+/** Returns leases without a link or sandbox, links of ours without a lease, and addresses with two owners. */
 export function findLinkDifferences(
   { desired, facts, agent, peers, deadSandboxes }: LinkSight,
   names: Names,
@@ -87,7 +87,10 @@ export function findLinkDifferences(
   ];
 }
 
-/** The Pod has a permanent neighbour with the MAC that we gave its host interface: with another one every frame is lost. */
+/**
+ * Returns a changed MAC of a Pod's host interface. The Pod has a permanent neighbour entry with the MAC that we set:
+ * with any other MAC every frame is lost.
+ */
 function changedMac(
   key: string,
   { kind, hostVeth }: PodNetwork,
@@ -123,7 +126,10 @@ function foreignAddresses(
     });
 }
 
-/** An ENI may have got a smaller MTU for good; the Pods that were there before do not know it. */
+/**
+ * Returns a Pod's MTU that is larger than its ENI's. The ENI's MTU may have been lowered permanently; Pods that existed
+ * before keep the larger one.
+ */
 function tooLargeMtu(
   key: string,
   { kind, mtu, eniTable }: PodNetwork,
@@ -139,7 +145,7 @@ function tooLargeMtu(
   return [{ ...finding('mtu-mismatch', parts), whose: names.text(owner), owner, changes: [] }];
 }
 
-/** Host veths that bear our alias and are of no lease. Pure. */
+/** Returns host veths with our alias and without a lease. */
 export function lostVeths(
   { host }: Pick<NodeFacts, 'host'>,
   { journal }: AgentFacts,
@@ -196,7 +202,7 @@ function lostVeth(
   return [{ ...finding('pod-without-lease', { what, fix, subjects }), ...common, changes: [] }];
 }
 
-/** Addresses of Pods that the host or another Pod has as well. */
+/** Returns addresses of Pods that the host or another Pod has too. */
 function addressOwners(desired: DesiredNode, { host, pods }: NodeFacts, names: Names): readonly Difference[] {
   const byIp = new Map([...desired.networks].flatMap(([key, { ips }]) => ips.map((ip) => [ip, key] as const)));
   const ifnames = new Map(host.links.map(({ ifindex, ifname }) => [ifindex, ifname]));

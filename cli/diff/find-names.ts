@@ -4,11 +4,11 @@ import type { DesiredNode } from '../desired/desired-of.ts';
 import type { AgentFacts } from '../node/node-facts.ts';
 import type { Owner } from './difference.ts';
 
-/** Names what operations are about: whose an interface, an address or a table is, by the plan. */
+/** Index of owners by interface, address and table, from the plan. */
 export type Names = {
   ofIfindex(ifindex: number): Owner;
   ofIfname(ifname: string): Owner;
-  /** Of an address or of a prefix of one address. */
+  /** Returns the owner of an address or of a prefix of a single address. */
   ofAddress(prefix: string): Owner;
   ofTable(table: number): Owner;
   text(owner: Owner): string;
@@ -16,7 +16,7 @@ export type Names = {
 
 const NODE: Owner = { kind: 'node' };
 
-/** Makes the names of one plan. Pure. */
+/** Builds the index of one plan. */
 export function namesOf(agent: AgentFacts, { networks, enis }: Pick<DesiredNode, 'networks' | 'enis'>): Names {
   const podNames = new Map(
     agent.journal.leases.map(({ containerId, ifName, podNamespace, podName }) => {

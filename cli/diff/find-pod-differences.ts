@@ -11,10 +11,10 @@ import type { Difference } from './difference.ts';
 import type { Names } from './find-names.ts';
 import { renderChange } from './render-change.ts';
 
-/** The inside of one Pod: how it should be and how it is. */
+/** Desired and observed state in the network namespace of one Pod. */
 export type PodSight = {
   readonly key: string;
-  /** Path of its network namespace, as the runtime named it. */
+  /** Path of its network namespace, as the runtime reported it. */
   readonly netns: string;
   readonly network: PodNetwork;
   readonly desired: PodState;
@@ -22,8 +22,8 @@ export type PodSight = {
 };
 
 /**
- * Tells what is wrong inside a Pod. What we gave it is ours to put back: nobody else may write there while the lease is
- * active. What the Pod made for itself is left alone. Pure.
+ * Returns the differences inside a Pod. Objects that we created there are ours to repair: no other program may change
+ * them while the lease is active. Objects that the Pod created itself are left alone.
  */
 export function findPodDifferences(sight: PodSight, names: Names): readonly Difference[] {
   const { operations, conflicts } = diffHost(sight.desired, sight.observed);
@@ -52,7 +52,9 @@ export function findPodDifferences(sight: PodSight, names: Names): readonly Diff
   return [...ours, ...theirs, ...foreignAddresses(sight, { whose, owner, subjects })];
 }
 
-/** Addresses on our interface that are not of the lease; link-local ones the kernel makes. */
+/**
+ * Returns addresses on our interface that the lease does not have, without link-local ones, which the kernel creates.
+ */
 function foreignAddresses(
   { desired, observed, network }: PodSight,
   { whose, owner, subjects }: Pick<Difference, 'whose' | 'owner' | 'subjects'>,
@@ -67,7 +69,10 @@ function foreignAddresses(
     });
 }
 
-/** A Pod may have routes and rules of its own; we only put back what we gave it. */
+/**
+ * Returns whether an operation restores an object of the plan. A Pod may have its own routes and rules; they are not
+ * deleted.
+ */
 function isOfPlan({ kind }: Operation): boolean {
   return !kind.startsWith('delete-');
 }
@@ -102,7 +107,7 @@ function tell(operation: Operation, network: PodNetwork): readonly Told[] {
       const what = `${sysctlName(operation.key)} is ${operation.before}, should be ${operation.value}`;
       return [{ id: 'sysctl-changed', what }];
     }
-    // The plan of a Pod has none of these.
+    // The plan of a Pod contains none of these.
     case 'add-rule':
     case 'delete-rule':
     case 'delete-route':

@@ -2,7 +2,7 @@ import { type Difference, isDifferent, type NodeDifferences, type Owner } from '
 import type { NodeSight } from './find-differences.ts';
 import { namesOf } from './find-names.ts';
 
-/** Whether one part of the node is as it should be. */
+/** Result of the check for one part of the node. */
 export type Verdict = {
   readonly subject: string;
   readonly owner: Owner;
@@ -10,7 +10,10 @@ export type Verdict = {
   readonly differences: readonly Difference[];
 };
 
-/** Sums a comparison up: the node, each ENI, each Pod, in this order. With a Pod: that Pod, its ENI, the node. Pure. */
+/**
+ * Summarises a comparison by owner: the node, each ENI, each Pod, in this order. With `podKey`: that Pod, its ENI, the
+ * node.
+ */
 export function findVerdicts(sight: NodeSight, found: NodeDifferences, podKey?: string): readonly Verdict[] {
   const { desired, agent } = sight;
   const names = namesOf(agent, desired);

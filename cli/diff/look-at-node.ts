@@ -25,13 +25,16 @@ import { lostVeths } from './find-link-differences.ts';
 import type { PodSight } from './find-pod-differences.ts';
 import { findPeers } from './look-for-peers.ts';
 
-/** A look takes a hundred milliseconds; a node that is not quiet for so long is judged by what did not change meanwhile. */
+/**
+ * Number of reads. One takes about 100 ms. A node that changes during each of them is compared by what stayed the same.
+ */
 const LOOKS = 4;
 
 /**
- * Reads a node and plans how it should be, changing nothing. What was recorded before and what is there after an ADD or a
- * DEL do not belong together: then it looks again, and at last leaves out what changed meanwhile and what only one look saw.
- * @throws CliError NO_JOURNAL when nothing says how it should be; KERNEL, FORBIDDEN when it cannot be read
+ * Reads a node and plans its desired state; changes nothing. When an ADD or DEL changed the journal during the read,
+ * the recorded and the observed state do not match, and the node is read again. After the last read, leases that
+ * changed are left out, and differences must be in two reads.
+ * @throws CliError NO_JOURNAL when there is no record of the desired state; KERNEL, FORBIDDEN when it cannot be read
  */
 export async function lookAtNode(context: NodeContext): Promise<NodeSight> {
   let earlier: NodeSight | undefined;
@@ -45,7 +48,7 @@ export async function lookAtNode(context: NodeContext): Promise<NodeSight> {
   }
 }
 
-/** Leaves out of a sight what came, went or changed while it was taken. */
+/** Removes from a snapshot the leases that were added, deleted or changed while it was taken. */
 function settled(sight: NodeSight, after: AgentFacts): NodeSight {
   const agent = { ...after, journal: settledJournal(sight.agent.journal, after.journal) };
   const { nft } = sight.desired.host;
@@ -84,7 +87,10 @@ async function lookOnce(context: NodeContext): Promise<NodeSight> {
   };
 }
 
-/** In a journal made anew each Pod that lives is missing: by it all of them would be taken down. */
+/**
+ * Returns the error for a journal that was created anew. It lacks the running Pods until the agent has adopted them: a
+ * comparison with it would delete all of them.
+ */
 function beforeAdoption(): CliError {
   const why = 'its journal was made anew, and no agent has adopted the Pods that live yet';
   const next = 'start the agent and wait until tke-eni status says ready: it adopts them first';
@@ -96,7 +102,10 @@ function deadSandboxes({ global }: NodeContext, { journal }: AgentFacts): Readon
   return new Set(dead.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
 }
 
-/** Stands for a table that could not be read: the plan's own is taken out, so that it is not told to be missing. */
+/**
+ * Stands for an nftables table that could not be read. The plan's table is removed then, so that it is not reported as
+ * missing.
+ */
 const SAME_NFT: ObservedNft = {};
 
 function withoutNft(desired: DesiredNode): DesiredNode {
@@ -104,14 +113,15 @@ function withoutNft(desired: DesiredNode): DesiredNode {
   return { ...desired, host };
 }
 
-/** Plans with the Pods' interfaces as they are in the Pods. @throws CliError NO_JOURNAL */
+/** Plans the desired state with the present interface indexes in the Pods. @throws CliError NO_JOURNAL */
 function desiredNode(agent: AgentFacts, { host, pods }: NodeFacts): DesiredNode {
   const ifindexes = new Map(
     pods.flatMap(({ key, inside, lease }) => {
       const ifName = key.slice(key.indexOf('/') + 1);
       const links = inside.kind === 'known' ? inside.value.links : [];
       const hostEnd = ifKnown(lease)?.hostVeth?.ifindex;
-      // The path of a lease may lead to another namespace by now, of a process with the same number: even to the node's own.
+      // The path in a lease may lead to another namespace now, of a process with the same id, or even to the node's
+      // own. So the interface must have the host veth of the lease as its peer.
       const ifindex = links.find(({ ifname, link }) => ifname === ifName && (hostEnd ?? link) === link)?.ifindex;
       return ifindex === undefined ? [] : [[key, ifindex] as const];
     }),

@@ -10,9 +10,10 @@ import { netnsNames } from '../node/read-insides.ts';
 import type { LostPeer } from './find-link-differences.ts';
 
 /**
- * Looks for the other ends of veths: on the host, in the namespaces of /run/netns, in those that anybody mounted
- * anywhere, and in those of processes and their threads. A veth lives only while both its namespaces do, so one that is
- * found nowhere is in a namespace that a leaked descriptor holds. Only root sees the namespaces of all processes.
+ * Finds the peers of veths: on the host, in the namespaces of /run/netns, in namespaces that are mounted anywhere, and
+ * in those of processes and their threads. A veth exists only while both its namespaces exist. So a peer that is found
+ * nowhere is in a namespace that only an open file descriptor keeps. Only root can read the namespaces of all
+ * processes.
  */
 export function findPeers(
   global: Pick<GlobalArgs, 'hostRoot'>,
@@ -32,7 +33,7 @@ export function findPeers(
 type Candidate = { readonly path: string; readonly name: string };
 
 function peerOf(veth: LinkMessage, candidates: readonly Candidate[]): LostPeer {
-  // Without a namespace id the other end is in the same namespace.
+  // Without a namespace id the peer is in the same namespace.
   if (veth.linkNetnsid === undefined) return { kind: 'host' };
   for (const { path, name } of candidates) {
     const holds = holdsPeer(path, veth);
@@ -44,14 +45,14 @@ function peerOf(veth: LinkMessage, candidates: readonly Candidate[]): LostPeer {
     : { kind: 'unknown', why: 'only part of the processes are seen from here: run on the host, or with hostPID' };
 }
 
-/** PROC_PID_INIT_INO: the namespace that holds every process of the machine. @see linux/proc_ns.h */
+/** PROC_PID_INIT_INO: the PID namespace that contains every process of the machine. @see linux/proc_ns.h */
 const INIT_PID_NAMESPACE = 'pid:[4026531836]';
 
 function seesAllProcesses(): boolean {
   return readlinkSync('/proc/self/ns/pid') === INIT_PID_NAMESPACE;
 }
 
-/** Names first, then mounts, then processes; each namespace once. */
+/** Lists the network namespaces, each once: those with a name, then mounted ones, then those of processes. */
 function namespaces(hostRoot: string): readonly Candidate[] {
   const named = netnsNames(hostRoot).map((name) => ({
     path: resolveHostPath(hostRoot, `/run/netns/${name}`),
@@ -73,7 +74,10 @@ function namespaces(hostRoot: string): readonly Candidate[] {
   });
 }
 
-/** Namespaces that are mounted on some file, as Docker does it elsewhere, seen by one process of each mount namespace. */
+/**
+ * Lists network namespaces that are mounted on a file, as Docker does outside /run/netns. They are read through one
+ * process of each mount namespace.
+ */
 function mounted(pids: readonly string[]): readonly Candidate[] {
   const seen = new Set<string>();
   return pids.flatMap((pid) => {
@@ -87,7 +91,11 @@ function mounted(pids: readonly string[]): readonly Candidate[] {
   });
 }
 
-/** @see proc_pid_mountinfo(5): root and mount point are the fourth and fifth field, with octal escapes */
+/**
+ * Returns the mount points of network namespaces. Root and mount point are the fourth and fifth field, with octal
+ * escapes.
+ * @see proc_pid_mountinfo(5)
+ */
 function mountPoints(mountinfo: string): readonly string[] {
   return mountinfo.split('\n').flatMap((line) => {
     const [, , , root = '', point = ''] = line.split(' ');
@@ -109,7 +117,7 @@ function readOrEmpty(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // As above.
+    // The process has ended.
     return '';
   }
 }
@@ -119,7 +127,7 @@ function identityOf(path: string): string | undefined {
     const { dev, ino } = statSync(path);
     return `${dev}:${ino}`;
   } catch {
-    // The process has ended, or the name was taken away meanwhile.
+    // The process has ended, or the name was removed meanwhile.
     return undefined;
   }
 }
@@ -129,7 +137,7 @@ function holdsPeer(path: string, veth: LinkMessage): boolean | 'unreadable' {
     using netns = openNetns(path);
     using rtnetlink = openRtnetlinkIn(netns);
     const peer = rtnetlink.link.list({ kind: 'veth' }).find(({ ifindex }) => ifindex === veth.link);
-    // Indexes are counted in each namespace: the peer must point back.
+    // Interface indexes are unique only within a namespace: the peer must point back to the veth.
     return peer?.link === veth.ifindex;
   } catch (error) {
     if (error instanceof NetnsError && (error.code === 'ENOENT' || error.code === 'NOT_A_NETNS')) return false;

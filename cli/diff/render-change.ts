@@ -2,7 +2,7 @@ import { renderOperation } from '../../dataplane/operation.ts';
 import { plainLines } from '../output/cell-text.ts';
 import type { Change } from './change.ts';
 
-/** Renders the line that does the same by hand, on the host: `ip …`, `sysctl …`, `nft …`, `nsenter … ip …`. */
+/** Renders a change as the command that makes it by hand on the host: `ip …`, `sysctl …`, `nft …`, `nsenter … ip …`. */
 export function renderChange(change: Change): string {
   return plainLines(commandOf(change));
 }
@@ -20,7 +20,7 @@ function commandOf(change: Change): string {
   }
 }
 
-/** Quotes what a shell would take for more than a word: a link may be called `$(reboot)`. */
+/** Quotes a word that a shell would expand or split: a link can be named `$(reboot)`. */
 function shellWord(word: string): string {
   return /^[\w./:@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -5,14 +5,14 @@ import { wrapText } from '../output/render-text.ts';
 import type { Difference, NodeDifferences } from './difference.ts';
 import { renderChange } from './render-change.ts';
 
-/** How to print for people. */
+/** Layout of text output. */
 export type TextLayout = { readonly width: number; readonly isColored: boolean };
 
 const COLORS = { error: 'red', warning: 'yellow', info: 'cyan' } as const;
-/** Between the columns of a table. */
+/** Blanks between the columns of a table. */
 const COLUMN_GAP = 2;
 const TEXT_INDENT = 4;
-/** Of what stands below a heading. */
+/** Indentation of lines below a heading. */
 const SECTION_INDENT = 2;
 
 const COLUMNS: readonly Column<Difference>[] = [
@@ -25,7 +25,9 @@ const COLUMNS: readonly Column<Difference>[] = [
   { title: 'WHAT', text: ({ what }) => what },
 ];
 
-/** Renders a comparison for people: what differs, the lines that mend it, and what is not ours to mend. Pure. */
+/**
+ * Renders a comparison as text: the differences, the commands that repair them, and the differences that are not ours.
+ */
 export function renderDifferences(found: NodeDifferences, equalText: string, layout: TextLayout): string {
   const { differences } = found;
   return [
@@ -37,7 +39,9 @@ export function renderDifferences(found: NodeDifferences, equalText: string, lay
   ].join('');
 }
 
-/** One line each where they fit; where not, nothing is cut: what a difference is about stands below it. */
+/**
+ * Renders one table row per difference where the rows fit. Where they do not, the text stands below its heading, uncut.
+ */
 function renderList(differences: readonly Difference[], layout: TextLayout): string {
   if (differences.length === 0) return '';
   const widest = COLUMNS.reduce((sum, { title, text }) => {
@@ -53,7 +57,10 @@ function renderList(differences: readonly Difference[], layout: TextLayout): str
     .join('');
 }
 
-/** Renders the changes as a script: what `tke-eni repair` would do, one command a line; the rest as comments. Pure. */
+/**
+ * Renders the changes as a script with the commands that `tke-eni repair` would run, one per line; other differences
+ * become comments.
+ */
 export function renderScript(found: NodeDifferences): string {
   const foreign = found.differences.filter(({ changes }) => changes.length === 0);
   return [
@@ -65,7 +72,7 @@ export function renderScript(found: NodeDifferences): string {
     .join('');
 }
 
-/** Builds the document that JSON and YAML print. Pure. */
+/** Builds the document for JSON and YAML output. */
 export function differencesDocument(found: NodeDifferences, isEqual: boolean): object {
   return {
     equal: isEqual,
@@ -83,7 +90,7 @@ function renderMending({ changes }: NodeDifferences, { isColored }: TextLayout):
   return section(`tke-eni repair would do (${changes.length})`, changes.map(renderChange), isColored);
 }
 
-/** What is not ours, and what a person can do about it. `isListed`: what it is was printed before. Pure. */
+/** Renders the differences that are not ours, with steps for the user. `isListed`: their text was printed before. */
 export function renderForeign(differences: readonly Difference[], layout: TextLayout, isListed = false): string {
   const foreign = differences.filter(({ changes }) => changes.length === 0);
   if (foreign.length === 0) return '';
@@ -95,14 +102,14 @@ export function renderForeign(differences: readonly Difference[], layout: TextLa
   return section(`not ours to change, left alone (${foreign.length})`, lines, layout.isColored);
 }
 
-/** What could not be compared, and why. Pure. */
+/** Renders what could not be compared, with the reasons. */
 export function renderUnjudged({ unjudged }: Pick<NodeDifferences, 'unjudged'>, { isColored }: TextLayout): string {
   if (unjudged.length === 0) return '';
   const lines = unjudged.map(({ what, why, next }) => plainText(`${what}: ${why}; ${next}`));
   return section(`not judged (${unjudged.length})`, lines, isColored);
 }
 
-/** Renders a heading and indented lines below it. Pure. */
+/** Renders a heading with indented lines below it. */
 export function section(title: string, lines: readonly string[], isColored: boolean): string {
   const body = lines
     .flatMap((line) => line.trimEnd().split('\n'))

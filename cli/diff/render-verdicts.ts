@@ -9,12 +9,12 @@ const COLUMNS: readonly Column<Verdict>[] = [
   { title: '', text: whatOf },
 ];
 
-/** Renders one line for each part of the node. Pure. */
+/** Renders one table row for each part of the node. */
 export function renderVerdicts(verdicts: readonly Verdict[], layout: TextLayout): string {
   return renderTable(verdicts, COLUMNS, { ...layout, hasTitles: false });
 }
 
-/** Builds the document that JSON and YAML print. Pure. */
+/** Builds the document for JSON and YAML output. */
 export function verdictsDocument(verdicts: readonly Verdict[], isOk: boolean, unjudged: readonly Unjudged[]): object {
   return {
     ok: isOk,

@@ -2,13 +2,13 @@ import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { findPod } from '../node/find-pod.ts';
 import { printDocument } from '../output/print-document.ts';
-import type { CheckArgs } from './command.ts';
+import type { CheckArgs } from './arguments.ts';
 import { diffNode } from './find-differences.ts';
 import { findVerdicts } from './find-verdicts.ts';
 import { lookAtNode } from './look-at-node.ts';
 import { renderVerdicts, verdictsDocument } from './render-verdicts.ts';
 
-/** Sums up whether the node, its ENIs and its Pods are as they should be. @throws CliError */
+/** Runs `check`: prints for the node, its ENIs and its Pods whether they are as planned. @throws CliError */
 export async function run(
   { pod, output, quiet }: CheckArgs,
   { stdout, ...context }: CommandContext,

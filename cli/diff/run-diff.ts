@@ -7,14 +7,14 @@ import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import type { AgentFacts } from '../node/node-facts.ts';
 import { printDocument } from '../output/print-document.ts';
-import type { DiffArgs } from './command.ts';
+import type { DiffArgs } from './arguments.ts';
 import { isDifferent, type NodeDifferences } from './difference.ts';
 import { diffNode, type NodeSight } from './find-differences.ts';
 import { namesOf } from './find-names.ts';
 import { lookAtNode } from './look-at-node.ts';
 import { differencesDocument, renderDifferences, renderScript } from './render-differences.ts';
 
-/** Compares the node with what its agent recorded and prints what differs. @throws CliError */
+/** Runs `diff`: compares the node with its agent's records and prints the differences. @throws CliError */
 export async function run(args: DiffArgs, context: CommandContext): Promise<ExitCode> {
   const sight = await lookAtNode(context);
   const found = withLedgers(sight, await readLedgers(args, context, sight));
@@ -32,7 +32,7 @@ export async function run(args: DiffArgs, context: CommandContext): Promise<Exit
   return isEqual ? EXIT.ok : EXIT.wrong;
 }
 
-/** Asks who else knows of this node, as far as it was asked for. @throws CliError */
+/** Reads the requested remote states of this node: from the cluster, from the cloud. @throws CliError */
 async function readLedgers(args: DiffArgs, context: CommandContext, sight: NodeSight): Promise<readonly Ledger[]> {
   const { agent, desired } = sight;
   const nec = args.nec ? [await readNec(context, nodeNameOf(agent))] : [];
@@ -41,7 +41,7 @@ async function readLedgers(args: DiffArgs, context: CommandContext, sight: NodeS
   return args.cloud ? [...nec, await readCloud(context, { region, endpoint }, eniIds)] : nec;
 }
 
-/** @throws CliError NO_JOURNAL */
+/** Returns the recorded name of this node. @throws CliError NO_JOURNAL */
 function nodeNameOf({ node, journal }: AgentFacts): string {
   const name = node.kind === 'known' ? node.value.nodeName : journal.supply?.nodeName;
   if (name !== undefined && name !== '') return name;

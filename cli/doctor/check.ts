@@ -3,40 +3,40 @@ import type { Finding } from '../finding.ts';
 import type { Known } from '../node/node-facts.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 
-/** One thing that the doctor looks at. Pure: all it knows comes in as facts. */
+/** One check of the doctor. All input comes in as facts. */
 export type Check = {
-  /** Stable, kebab-case; what `--only` and `--skip` take. */
+  /** Id of the check: stable, kebab-case. `--only` and `--skip` accept it. */
   readonly id: string;
-  /** What it looks at, for people; no full stop. */
+  /** Scope of the check as text; no full stop. */
   readonly looksAt: string;
-  /** All that it can find; `--only` and `--skip` take these too. */
+  /** Ids of all findings that the check can return; `--only` and `--skip` accept these too. */
   readonly finds: readonly FindingId[];
   readonly judge: (facts: DoctorFacts) => Verdict;
 };
 
-/** What came of a check. */
+/** Outcome of a check. */
 export type Verdict =
-  /** Notes: evidence worth seeing with `-o wide` and in JSON, a line each; nothing that somebody must act on. */
+  /** Notes: observed values for `-o wide` and JSON, a line each. They need no action. */
   | { readonly kind: 'done'; readonly findings: readonly Finding[]; readonly notes: readonly string[] }
-  /** It could not be looked at, or there is nothing to look at here. */
+  /** The check could not be made, or does not apply to this node. */
   | { readonly kind: 'skipped'; readonly why: string };
 
-/** Says what a check found. */
+/** Returns the outcome of a check that was made. */
 export function done(findings: readonly Finding[], notes: readonly string[] = []): Verdict {
   return { kind: 'done', findings, notes };
 }
 
-/** Says why a check was not made. */
+/** Returns the outcome of a check that was not made. */
 export function skipped(why: string): Verdict {
   return { kind: 'skipped', why };
 }
 
-/** Judges what is known; skips with the reason and the next step where it is not. */
+/** Runs a check on a known fact. For an unknown fact the check is skipped, with the reason and the next step. */
 export function whenKnown<T>(fact: Known<T>, judge: (value: T) => Verdict): Verdict {
   return fact.kind === 'known' ? judge(fact.value) : skipped(`${fact.why}; ${fact.next}`);
 }
 
-/** Says that a service of the host does not run, as far as its files tell. */
+/** Returns the outcome for a service that does not run on the host, as far as the host's files show. */
 export function notRunning(service: string, { hasSystemd }: { readonly hasSystemd: boolean }): Verdict {
   return skipped(
     hasSystemd

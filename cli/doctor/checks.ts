@@ -16,7 +16,9 @@ import { MAC_CHECK, POD_LINKS_CHECK } from './find-pod-links.ts';
 import { RP_FILTER_CHECK } from './find-rp-filter.ts';
 import { RULES_CHECK, TABLES_CHECK } from './find-rules.ts';
 
-/** Every check of the doctor, in the order in which they are printed: ours first, then the node, then its services. */
+/**
+ * Every check of the doctor, in the order of the output: first our own components, then the node, then its services.
+ */
 export const CHECKS: readonly Check[] = [
   AGENT_CHECK,
   STATE_CHECK,

@@ -3,9 +3,9 @@ import type { Check } from './check.ts';
 import type { Selection } from './find-diagnosis.ts';
 
 /**
- * Chooses checks by their ids and by those of findings. A finding's id chooses the checks that can find it, and of these
- * only that finding is told.
- * @throws CliError USAGE with every id that is none
+ * Selects checks by the ids of checks and findings. A finding's id selects the checks that can return it, and limits
+ * them to that finding.
+ * @throws CliError USAGE with every unknown id
  */
 export function decideSelection(checks: readonly Check[], only: readonly string[], skip: readonly string[]): Selection {
   const onlyIds = only.flatMap(split);

@@ -2,14 +2,14 @@ import type { Finding } from '../finding.ts';
 import type { Known, NodeFacts } from '../node/node-facts.ts';
 import type { ConfFile } from './read-conf-files.ts';
 
-/** systemd-networkd and udev's link files. */
+/** State and configuration of systemd-networkd, and udev's link files. */
 export type NetworkdFacts = {
-  /** False where the host has another init, or its files are not where we look. */
+  /** False where the host has another init, or its files are not in the usual places. */
   readonly hasSystemd: boolean;
   readonly isActive: boolean;
-  /** Of systemd; undefined when it cannot be told. */
+  /** Version of systemd; undefined when not known. */
   readonly version: number | undefined;
-  /** networkd.conf and its drop-ins, in the order in which they count. */
+  /** networkd.conf and its drop-ins, in the order of precedence, the strongest last. */
   readonly conf: readonly ConfFile[];
   /** .network files; the first that matches a link configures it. */
   readonly networks: readonly ConfFile[];
@@ -19,28 +19,28 @@ export type NetworkdFacts = {
   readonly drivers: ReadonlyMap<string, string>;
 };
 
-/** NetworkManager. */
+/** State and configuration of NetworkManager. */
 export type NetworkManagerFacts = {
-  /** As of NetworkdFacts. */
+  /** As in NetworkdFacts. */
   readonly hasSystemd: boolean;
   readonly isActive: boolean;
-  /** In the order in which they count. */
+  /** Configuration files in the order of precedence, the strongest last. */
   readonly conf: readonly ConfFile[];
-  /** What it says of each device now, by ifindex. */
+  /** State file of each device, by ifindex. */
   readonly devices: ReadonlyMap<number, string>;
 };
 
-/** cloud-init. */
+/** State and configuration of cloud-init. */
 export type CloudInitFacts = {
   readonly isInstalled: boolean;
   readonly isDisabled: boolean;
-  /** cloud.cfg and cloud.cfg.d, in the order in which they count. */
+  /** cloud.cfg and cloud.cfg.d in the order of precedence, the strongest last. */
   readonly conf: readonly ConfFile[];
-  /** udev's rule that calls it for new NICs, where it is in force. */
+  /** Path of the udev rule that starts cloud-init for new NICs; undefined where none is in force. */
   readonly hotplugRule: string | undefined;
 };
 
-/** What iptables' two backends hold. Lines as iptables-save prints them, IPv4 and IPv6. */
+/** Rules of both backends of iptables, as lines of iptables-save, IPv4 and IPv6. */
 export type IptablesFacts = {
   /** Names of tables that the legacy backend has. @see /proc/net/ip_tables_names */
   readonly legacyTables: readonly string[];
@@ -48,7 +48,7 @@ export type IptablesFacts = {
   readonly nft: Known<readonly string[]>;
 };
 
-/** Counters of connection tracking, in sum over the processors, since boot. */
+/** Counters of connection tracking, summed over all processors, since boot. */
 export type ConntrackFacts = {
   readonly count: number;
   readonly max: number;
@@ -57,38 +57,38 @@ export type ConntrackFacts = {
   readonly insertFailed: number;
 };
 
-/** One family's neighbour table, over all namespaces. */
+/** Neighbour table of one address family, over all network namespaces. */
 export type NeighTableFacts = { readonly entries: number; readonly tableFulls: number };
 
-/** What of the kernel is no network state. */
+/** Facts about the kernel beside the network state. */
 export type KernelFacts = {
-  /** As uname -r. */
+  /** Kernel release, as in `uname -r`. */
   readonly release: string;
-  /** True when booted with ipv6.disable=1, or without the module. */
+  /** False when the kernel was booted with ipv6.disable=1, or lacks the module. */
   readonly hasIpv6: boolean;
   /** Undefined where the kernel has no connection tracking. */
   readonly conntrack: ConntrackFacts | undefined;
   readonly neigh: { readonly ipv4: NeighTableFacts | undefined; readonly ipv6: NeighTableFacts | undefined };
 };
 
-/** inotify instances of root. */
+/** Number of inotify instances of root's processes, and their limit. */
 export type InotifyFacts = { readonly used: number; readonly max: number };
 
-/** A DHCP client in the node's namespace. */
+/** A process of a DHCP client in the node's network namespace. */
 export type DhcpClient = { readonly pid: number; readonly args: readonly string[] };
 
-/** The agent's socket, as a connection attempt finds it. */
+/** Result of a connection attempt to the agent's socket. */
 export type SocketFacts = { readonly path: string; readonly problem: string | undefined };
 
-/** How the agent says it is; undefined where it is too old to say. */
+/** Status that the agent reports. */
 export type AgentStatus = {
-  /** CNI error code; 0: it can serve. */
+  /** CNI error code; 0 when the agent can serve. */
   readonly code: number;
   readonly message: string;
   readonly details: string;
-  /** Repairs that it leaves alone because somebody keeps undoing them. */
+  /** Repairs that the agent has suspended because another program keeps undoing them. */
   readonly held: readonly string[];
-  /** Empty when its last pass was well. */
+  /** Error of its last repair pass; '' when it succeeded. */
   readonly lastPassError: string;
 };
 
@@ -100,28 +100,28 @@ export type StateDirFacts = {
   readonly isTmpfs: boolean;
   readonly freeBytes: number;
   readonly totalBytes: number;
-  /** DELs that wait. */
+  /** Number of DELs that wait in the spool. */
   readonly spooled: number;
-  /** DELs that nobody could read. */
+  /** Number of spooled DELs that could not be decoded. */
   readonly rejected: number;
 };
 
-/** What the container runtime reads. */
+/** CNI files that the container runtime reads. */
 export type CniFacts = {
   readonly confDir: string;
   readonly binDir: string;
-  /** Files that a runtime considers, in its order. */
+  /** Configuration files that a runtime considers, in its order. */
   readonly confs: readonly ConfFile[];
   readonly executables: readonly string[];
 };
 
-/** All that the doctor knows. */
+/** Input of all checks. */
 export type DoctorFacts = {
   readonly node: NodeFacts;
   readonly networkd: Known<NetworkdFacts>;
   readonly networkManager: Known<NetworkManagerFacts>;
   readonly cloudInit: Known<CloudInitFacts>;
-  /** Files that set kernel settings at boot, in the order in which they count. */
+  /** Files that set kernel settings at boot, in the order of precedence, the strongest last. */
   readonly sysctlFiles: Known<readonly ConfFile[]>;
   readonly iptables: Known<IptablesFacts>;
   readonly kernel: Known<KernelFacts>;
@@ -131,6 +131,6 @@ export type DoctorFacts = {
   readonly status: Known<AgentStatus>;
   readonly stateDir: Known<StateDirFacts>;
   readonly cni: Known<CniFacts>;
-  /** What `tke-eni diff` finds. */
+  /** Differences that `tke-eni diff` finds. */
   readonly differences: Known<readonly Finding[]>;
 };

@@ -1,14 +1,16 @@
 import { ifKnown } from '../node/known.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 
-/** Returns the node's name in the cluster as the agent wrote it down; a word to put it in place of where it did not. */
+/**
+ * Returns the node's name in the cluster from the agent's records; the placeholder NODE-NAME where it is not recorded.
+ */
 export function nodeNameOf({ agent }: Pick<NodeFacts, 'agent'>): string {
   const facts = ifKnown(agent);
   const name = facts === undefined ? undefined : ifKnown(facts.node)?.nodeName;
   return name === undefined || name === '' ? 'NODE-NAME' : name;
 }
 
-/** Returns the command that does something with the agent's Pod of this node. */
+/** Returns the kubectl command for the agent's Pod on this node. */
 export function agentPodCommand(node: Pick<NodeFacts, 'agent'>, verb: 'get' | 'delete'): string {
   const selectors = `-l k8s-app=tke-eni-agent --field-selector spec.nodeName=${nodeNameOf(node)}`;
   return `kubectl -n kube-system ${verb} pod ${selectors}${verb === 'get' ? ' -o wide' : ''}`;

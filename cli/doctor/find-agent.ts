@@ -2,7 +2,7 @@ import { finding } from '../catalogue.ts';
 import { type Check, done, whenKnown } from './check.ts';
 import { agentPodCommand } from './find-agent-pod.ts';
 
-/** Looks whether the agent answers, could serve, and can repair. */
+/** Checks that the agent answers, can serve an ADD and can repair. */
 export const AGENT_CHECK: Check = {
   id: 'agent',
   looksAt: 'the agent answers on its socket, could serve an ADD, and nobody undoes its repairs',
@@ -37,10 +37,13 @@ export const AGENT_CHECK: Check = {
     }),
 };
 
-/** Less free space than this is nearly full: a journal of 500 Pods takes 1 MiB, and others write too. */
+/**
+ * Less free space than this counts as nearly full. A journal of 500 Pods needs 1 MiB, and other programs write there
+ * too.
+ */
 const MIN_FREE_BYTES = 8 * 1024 * 1024;
 
-/** Looks at the agent's state folder: journal, file system, DELs that wait. */
+/** Checks the agent's state folder: journal, file system, waiting DELs. */
 export const STATE_CHECK: Check = {
   id: 'state-folder',
   looksAt: 'the agent’s state folder: journal, boot, tmpfs, free space, DELs that wait',
@@ -89,7 +92,7 @@ export const STATE_CHECK: Check = {
 };
 
 function fullness(path: string, freeBytes: number, totalBytes: number) {
-  // Some file systems say 0 of 0.
+  // Some file systems report 0 bytes free of 0.
   if (totalBytes === 0 || freeBytes >= MIN_FREE_BYTES) return [];
   const what = `${path} has ${Math.floor(freeBytes / 1024)} KiB left of ${Math.floor(totalBytes / 1024)}`;
   const fix = [`du -xah ${path}/.. | sort -h | tail -20`];
@@ -106,17 +109,17 @@ function spooled(path: string, waiting: number, rejected: number) {
   return [finding('spool-not-drained', { what, fix: [`ls -l ${path}/deletions`, 'tke-eni events'], subjects: [] })];
 }
 
-/** First file in the CNI folder that a runtime could use. */
+/** Matches a CNI configuration that names one of our plugins, or Multus, which calls them. */
 const OUR_TYPES = /"type"\s*:\s*"(tke-route-eni|tke-direct-eni|tke-eni-ipamc|tke-cni|multus|multus-shim)"/;
 
-/** Looks at what the container runtime reads: configuration first in its folder, executables in place. */
+/** Checks the CNI files that the container runtime reads: our configuration is the first one, its executables exist. */
 export const CNI_CHECK: Check = {
   id: 'cni',
   looksAt: 'CNI configuration is ours and first, its executables are there',
   finds: ['cni-conf-missing', 'cni-conf-not-first', 'plugin-missing'],
   judge: ({ node, cni }) =>
     whenKnown(cni, ({ confDir, binDir, confs, executables }) => {
-      // Runtimes pass over what they cannot read.
+      // Runtimes skip files that they cannot parse.
       const readable = confs.filter(({ text }) => typesOf(text).length > 0);
       const ours = readable.findIndex(({ text }) => OUR_TYPES.test(text));
       const conf = readable[ours];
@@ -149,7 +152,7 @@ export const CNI_CHECK: Check = {
     }),
 };
 
-/** Plugins that a configuration names, delegates included. */
+/** Returns the plugins that a configuration names, delegates included. */
 function typesOf(text: string): readonly string[] {
   const types: string[] = [];
   const visit = (value: unknown): void => {

@@ -1,12 +1,12 @@
 import { basename, matchesGlob } from 'node:path';
 import type { ConfFile } from './read-conf-files.ts';
 
-/** What a file sets a kernel setting to at boot. */
+/** A line of a file that sets a kernel setting at boot. */
 export type BootSetting = { readonly path: string; readonly key: string; readonly value: string };
 
 /**
- * Finds what a kernel setting is at boot by the files that set it: the last line that names it, else the last glob that
- * matches it and that no line `-name` takes it out of. Undefined when no file sets it.
+ * Finds the line that decides a kernel setting at boot: the last line with its name, else the last line with a matching
+ * glob, unless a line `-name` excludes the setting from globs. Returns undefined when no file sets it.
  * @see sysctl.d(5)
  */
 export function findBootSetting(files: readonly ConfFile[], name: string): BootSetting | undefined {
@@ -24,10 +24,13 @@ export function findBootSetting(files: readonly ConfFile[], name: string): BootS
   return exact ?? (isExcluded ? undefined : byGlob);
 }
 
-/** Where the cures write settings. */
+/** File into which the suggested commands write settings. */
 export const OUR_SYSCTL_FILE = '/etc/sysctl.d/99-tke-eni.conf';
 
-/** Returns the command that takes a setting out of a file that counts for more than ours; none where ours counts for more. */
+/**
+ * Returns the command that comments a setting out in a file with precedence over OUR_SYSCTL_FILE; [] where that file
+ * has none.
+ */
 export function removeLater({ path, key }: BootSetting): readonly string[] {
   const isEarlier = path !== '/etc/sysctl.conf' && basename(path) < basename(OUR_SYSCTL_FILE);
   if (isEarlier || path === OUR_SYSCTL_FILE) return [];
@@ -40,13 +43,16 @@ function settingsOf({ path, text }: ConfFile): readonly BootSetting[] {
     const line = raw.trim().replace(/^-/, '').trim();
     if (line === '' || line.startsWith('#') || line.startsWith(';')) return [];
     const at = line.indexOf('=');
-    // A name alone, after a dash, takes it out of the globs.
+    // A name alone, after a dash, is excluded from globs.
     if (at < 0) return raw.trim().startsWith('-') ? [{ path, key: line, value: '' }] : [];
     return [{ path, key: line.slice(0, at).trim(), value: line.slice(at + 1).trim() }];
   });
 }
 
-/** The first separator of a name says which one separates; the other belongs to interface names. */
+/**
+ * Converts a setting's name to the form with slashes. The first separator in a name is its separator; the other
+ * character is then part of an interface name.
+ */
 function slashed(name: string): string {
   const dot = name.indexOf('.');
   const slash = name.indexOf('/');

@@ -3,7 +3,7 @@ import { finding } from '../catalogue.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
 import type { ConfFile } from './read-conf-files.ts';
 
-/** Looks whether cloud-init configures NICs that are attached later. */
+/** Checks that cloud-init does not configure NICs that are attached later. */
 export const CLOUD_INIT_CHECK: Check = {
   id: 'cloud-init',
   looksAt: 'cloud-init does not configure NICs when they are attached',
@@ -26,7 +26,7 @@ export const CLOUD_INIT_CHECK: Check = {
           ? []
           : [
               'systemctl disable --now cloud-init-hotplugd.socket',
-              // The package's own file is put back by the next update, and does nothing without the socket.
+              // The file of the package returns with its next update, and has no effect without the socket.
               ...(hotplugRule.startsWith('/etc/') || hotplugRule.startsWith('/run/') ? [`rm ${hotplugRule}`] : []),
             ]),
         'udevadm control --reload',
@@ -35,7 +35,7 @@ export const CLOUD_INIT_CHECK: Check = {
     }),
 };
 
-/** The last file that says it counts. */
+/** Returns the value of the last file that contains it. */
 function lastOf(
   conf: readonly ConfFile[],
   read: (document: unknown) => unknown,
@@ -49,7 +49,7 @@ function documentOf(text: string): unknown {
   try {
     return parse(text, { logLevel: 'error' });
   } catch {
-    // cloud-init leaves such a file out, too.
+    // cloud-init skips such a file too.
     return undefined;
   }
 }

@@ -3,20 +3,20 @@ import type { ElementId } from '../node/element-id.ts';
 import type { Check, Verdict } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 
-/** A check with what came of it. */
+/** A check with its outcome. */
 export type Judged = { readonly check: Check; readonly verdict: Verdict };
 
-/** What the doctor says. */
+/** Outcome of all selected checks. */
 export type Diagnosis = {
   readonly judged: readonly Judged[];
-  /** Of all checks: errors first, then warnings, then what is worth knowing. */
+  /** Findings of all checks, the most severe first. */
   readonly findings: readonly Finding[];
 };
 
-/** What the command line leaves of the checks. */
+/** Checks and findings that the command line selects. */
 export type Selection = { readonly checks: readonly Check[]; readonly isWanted: (finding: Finding) => boolean };
 
-/** Makes the selected checks. What two of them found alike is told once, by the first. */
+/** Runs the selected checks. A finding that two of them return is reported once, for the first. */
 export function findDiagnosis({ checks, isWanted }: Selection, facts: DoctorFacts): Diagnosis {
   const told: Finding[] = [];
   const judged = checks.map((check): Judged => {
@@ -30,7 +30,7 @@ export function findDiagnosis({ checks, isWanted }: Selection, facts: DoctorFact
   return { judged, findings: told.toSorted(byGravity) };
 }
 
-/** The same kind about a thing that both name. */
+/** Returns whether an equal finding was reported: the same id with the same text or with a common subject. */
 function isTold(told: readonly Finding[], { id, subjects, what }: Finding): boolean {
   const things = new Set(subjects.filter(isOneThing));
   return told.some(
@@ -38,12 +38,12 @@ function isTold(told: readonly Finding[], { id, subjects, what }: Finding): bool
   );
 }
 
-/** Many are in one table. */
+/** Returns whether a subject identifies a single object. A table contains many objects. */
 function isOneThing(subject: ElementId): boolean {
   return !subject.startsWith('table:');
 }
 
-/** Counts findings by their weight. */
+/** Counts findings by severity. */
 export function countFindings(findings: readonly Finding[]): Readonly<Record<Finding['severity'], number>> {
   const of = (severity: Finding['severity']) => findings.filter((finding) => finding.severity === severity).length;
   return { error: of('error'), warning: of('warning'), info: of('info') };

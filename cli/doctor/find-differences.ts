@@ -1,6 +1,6 @@
 import { type Check, done, whenKnown } from './check.ts';
 
-/** Looks whether the kernel is as the agent wants it, thing by thing. */
+/** Checks that the state of the kernel is as the agent recorded it, object by object. */
 export const DIFFERENCES_CHECK: Check = {
   id: 'differences',
   looksAt: 'rules, routes, links, addresses, neighbours and settings are as the agent wrote them down',

@@ -12,7 +12,7 @@ import { type Check, done, skipped } from './check.ts';
 import { nodeNameOf } from './find-agent-pod.ts';
 import { defaultRoutes, type EniOutline, findOutline, type Outline } from './find-outline.ts';
 
-/** Looks at each ENI: there, up, with its address, and left alone by others. */
+/** Checks each ENI: present, up, with its address, and not configured by other programs. */
 export const ENIS_CHECK: Check = {
   id: 'enis',
   looksAt: 'ENIs are there, up, have their addresses, and nobody else configures them',
@@ -54,7 +54,7 @@ function subjectsOf(eni: EniOutline): readonly string[] {
 function attached(eni: EniOutline, { pods }: Outline, nodeName: string): readonly Finding[] {
   if (eni.link !== undefined) return [];
   const users = pods.filter(({ lease }) => lease !== undefined && lease.eniId === eni.eniId);
-  // Still being attached, or taken away and nobody uses it.
+  // The ENI is still being attached, or is detached and no Pod uses it.
   if (users.length === 0 && eni.supplied?.attached !== true) return [];
   const what = `no interface has the MAC ${eni.mac ?? '(unknown)'} of ${eni.title}; ${users.length} Pods use it`;
   const fix = [`ip -br link | grep -i ${eni.mac ?? ''}`, `kubectl describe nec ${nodeName}`];
@@ -88,7 +88,7 @@ function addresses(eni: EniOutline, { host }: NodeFacts): readonly Finding[] {
         subjects: subjectsOf(eni),
       }),
     ),
-    // Without a record of the ENI nobody knows which address is its own.
+    // Without a record of the ENI its own address is not known.
     ...(eni.addresses.length === 0 ? [] : foreign).map(({ local, address, prefixlen }) =>
       finding('eni-foreign-address', {
         what: `${title} has the address ${local ?? address}/${prefixlen}, which is not ours`,
@@ -123,14 +123,14 @@ function renamed(eni: EniOutline, { agent }: NodeFacts): readonly Finding[] {
   const facts = ifKnown(agent);
   const recorded = facts && ifKnown(facts.node)?.enis.find(({ eniId: id }) => id === eni.eniId);
   if (recorded === undefined || eni.link === undefined || recorded.ifindex <= 0) return [];
-  // Another index alone is found by MAC wherever it matters; what is written by name is not.
+  // A changed interface index is handled by MAC wherever it matters. Settings by interface name are not.
   const { ifname } = eni.link;
   if (recorded.ifname === ifname) return [];
   const what = `the agent recorded ${recorded.ifname} for ${eni.title}, whose interface is called ${ifname} now`;
   return [finding('eni-renamed', { what, fix: ['tke-eni repair'], subjects: subjectsOf(eni) })];
 }
 
-/** Looks by which interfaces the node's own packets leave. */
+/** Checks by which interfaces the node's own packets leave. */
 export const DEFAULT_ROUTES_CHECK: Check = {
   id: 'default-routes',
   looksAt: 'one default route in the main table, by the primary interface',

@@ -1,37 +1,37 @@
-/** Whether a packet fits a condition, as far as can be told. */
+/** Whether a packet matches a condition; 'maybe' when it cannot be decided. */
 export type Answer = 'yes' | 'no' | 'maybe';
 
-/** A first packet of a TCP connection that is forwarded; what is absent is not known. */
+/** First packet of a forwarded TCP connection; an absent address is not known. */
 export type Packet = {
   readonly family: 4 | 6;
   readonly src?: string;
   readonly dst?: string;
-  /** Names of the interfaces that it may come in by, and leave by. */
+  /** Names of the interfaces by which it may arrive, and leave. */
   readonly iifs: readonly string[];
   readonly oifs: readonly string[];
 };
 
-/** What a rule does with packets that fit. */
+/** Action of a rule on matching packets. */
 export type RuleVerdict =
   | { readonly kind: 'accept' | 'drop' | 'return' }
   | { readonly kind: 'jump' | 'goto'; readonly chain: string };
 
-/** A rule, as a packet meets it. */
+/** A rule as evaluated for one packet. */
 export type Step = { readonly fits: Answer; readonly verdict: RuleVerdict };
 
-/** What becomes of a packet; 'through': the chain said nothing. */
+/** Result of a chain for a packet; 'through': no rule of the chain decides. */
 export type Fate = 'accepted' | 'dropped' | 'maybe' | 'through';
 
-/** As many jumps as the kernel follows. @see net/netfilter NFT_JUMP_STACK_SIZE */
+/** Limit of nested jumps, as in the kernel. @see net/netfilter NFT_JUMP_STACK_SIZE */
 const MAX_JUMPS = 16;
 
 /**
- * Follows a packet through a chain and those that it jumps to. Only what is certain counts: where some rule may accept
- * it, the answer is 'maybe'; a rule that may drop it is passed over. Pure.
+ * Evaluates a chain, and the chains that it jumps to, for a packet. Only certain results count: where a rule may accept
+ * the packet, the result is 'maybe'; a rule that may drop it is ignored.
  */
 export function findFate(stepsOf: (chain: string) => readonly Step[], chain: string, depth = 0): Fate {
   if (depth > MAX_JUMPS) return 'maybe';
-  // It may have left the chain already, without a word.
+  // True when the packet may have returned from the chain already, without a decision.
   let mayBeThrough = false;
   for (const { fits, verdict } of stepsOf(chain)) {
     if (fits === 'no') continue;
@@ -60,25 +60,25 @@ function fateOf(verdict: RuleVerdict, follow: (chain: string) => Fate): Fate {
   }
 }
 
-/** Both must fit. */
+/** Returns whether all conditions match. */
 export function both(answers: readonly Answer[]): Answer {
   if (answers.includes('no')) return 'no';
   return answers.includes('maybe') ? 'maybe' : 'yes';
 }
 
-/** Either is enough. */
+/** Returns whether at least one condition matches. */
 export function either(answers: readonly Answer[]): Answer {
   if (answers.includes('yes')) return 'yes';
   return answers.includes('maybe') ? 'maybe' : 'no';
 }
 
-/** Turns an answer around. */
+/** Returns the opposite of a match. */
 export function negated(answer: Answer): Answer {
   if (answer === 'maybe') return 'maybe';
   return answer === 'yes' ? 'no' : 'yes';
 }
 
-/** Tells whether an interface fits, of those that it may be. */
+/** Returns whether the interface matches, when it is one of several possible interfaces. */
 export function fitsLink(names: readonly string[], isFit: (name: string) => boolean): Answer {
   const fitting = names.filter(isFit).length;
   if (fitting === 0) return 'no';

@@ -12,7 +12,7 @@ import { findNftChains, type NftChain } from './find-nft-chains.ts';
 import { findNftSteps } from './find-nft-steps.ts';
 import { findOutline, type Outline } from './find-outline.ts';
 
-/** Looks whether a firewall of the node drops what is forwarded for Pods. */
+/** Checks that no firewall of the node drops packets that are forwarded for Pods. */
 export const FORWARD_CHECK: Check = {
   id: 'forward',
   looksAt: 'no firewall drops what is forwarded for Pods: iptables, firewalld, nftables',
@@ -31,10 +31,10 @@ export const FORWARD_CHECK: Check = {
   },
 };
 
-/** A way of a first packet: from a Pod, or to one. */
+/** Path of a first packet: from a Pod or to a Pod. */
 type Trip = { readonly what: string; readonly packet: Packet; readonly ifindex: number };
 
-/** A base chain at the hook forward. */
+/** A base chain at the hook `forward`. */
 type Gate = {
   readonly place: string;
   readonly families: readonly (4 | 6)[];
@@ -42,7 +42,7 @@ type Gate = {
   readonly fix: readonly string[];
 };
 
-/** One Pod of each family stands for all. */
+/** Returns the paths to test. One Pod of each address family represents all Pods. */
 function findTrips({ primary, enis, pods }: Outline): readonly Trip[] {
   const uplinks = [primary, ...enis.map(({ link }) => link)];
   return ([4, 6] as const).flatMap((family): readonly Trip[] => {
@@ -51,7 +51,7 @@ function findTrips({ primary, enis, pods }: Outline): readonly Trip[] {
     const ip = pod?.ips.find(isOf);
     if (pod?.link === undefined || ip === undefined) return [];
     const { ifindex, ifname, group } = pod.link;
-    // Within the VPC it goes by its own ENI.
+    // Traffic within the VPC uses the Pod's own ENI.
     const own = enis.find(({ eniId, table }) =>
       pod.lease === undefined ? table === group : eniId === pod.lease.eniId,
     );
@@ -68,7 +68,7 @@ function findTrips({ primary, enis, pods }: Outline): readonly Trip[] {
 function told({ place, fix }: Gate, lost: readonly Trip[]): Finding {
   const what = `${place} drops new connections of Pods: ${lost.map((trip) => trip.what).join(', ')}`;
   const subjects = [...new Set(lost.map(({ ifindex }) => linkId(ifindex)))];
-  // What only new connections from outside meet may be somebody's wish.
+  // A firewall that drops only new connections from outside may be intended.
   const severity = lost.some(({ packet }) => packet.src !== undefined) ? 'error' : 'warning';
   return finding('forward-policy-drop', { what, fix, subjects, severity });
 }
@@ -123,7 +123,9 @@ function nftGates({ node, iptables }: DoctorFacts): readonly Gate[] {
     });
 }
 
-/** It owns its table, and writes it anew. @see firewalld.policies(5) */
+/**
+ * firewalld owns its nftables table and rewrites it, so rules are added by its own commands. @see firewalld.policies(5)
+ */
 const FIREWALLD = [
   'firewall-cmd --permanent --new-policy tke-eni',
   'firewall-cmd --permanent --policy tke-eni --add-ingress-zone ANY',

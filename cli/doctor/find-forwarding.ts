@@ -9,7 +9,7 @@ import { findOutline } from './find-outline.ts';
 const IPV4 = 'net.ipv4.ip_forward';
 const IPV6 = 'net.ipv6.conf.all.forwarding';
 
-/** Looks whether the node forwards packets, now and after the next boot. */
+/** Checks that the node forwards packets, now and after the next boot. */
 export const FORWARDING_CHECK: Check = {
   id: 'ip-forward',
   looksAt: 'the node forwards IPv4, and IPv6 where Pods have it, now and at boot',
@@ -33,7 +33,7 @@ function forwardOff(name: string): Finding {
 
 function offAtBoot({ sysctlFiles }: DoctorFacts, name: string): readonly Finding[] {
   if (sysctlFiles.kind === 'unknown') return [];
-  // conf.all.forwarding is the same switch as ip_forward.
+  // conf.all.forwarding is another name of ip_forward.
   const names = name === IPV4 ? [IPV4, 'net.ipv4.conf.all.forwarding'] : [name];
   return names.flatMap((each): readonly Finding[] => {
     const setting = findBootSetting(sysctlFiles.value, each);

@@ -1,9 +1,9 @@
-/** One line of an ini file. */
+/** One entry of an INI file. */
 export type IniEntry = { readonly section: string; readonly key: string; readonly value: string };
 
 /**
- * Reads an ini file as systemd and GLib do: sections, `key=value`, comments with # or ;, a backslash at the end goes on
- * in the next line. Lines that are neither are left out.
+ * Parses an INI file as systemd and GLib do: sections, `key=value`, comments with # or ;, and lines that a backslash
+ * continues. Other lines are skipped.
  * @see systemd.syntax(7)
  */
 export function findIniEntries(text: string): readonly IniEntry[] {
@@ -22,7 +22,7 @@ export function findIniEntries(text: string): readonly IniEntry[] {
   return entries;
 }
 
-/** Reads a boolean of systemd; undefined for what is none. @see systemd.syntax(7) */
+/** Parses a boolean of systemd; undefined for another value. @see systemd.syntax(7) */
 export function iniBoolean(value: string | undefined): boolean | undefined {
   if (value === undefined) return undefined;
   if (/^(1|yes|y|true|t|on)$/i.test(value)) return true;

@@ -2,7 +2,10 @@ import { holds } from '../explain/find-prefix.ts';
 import { type Answer, both, fitsLink, negated, type Packet, type RuleVerdict, type Step } from './find-fate.ts';
 import type { IptablesRule } from './find-iptables-rules.ts';
 
-/** Reads what rules of iptables do with a packet; those that decide nothing are left out. Pure. @see iptables(8), iptables-extensions(8) */
+/**
+ * Evaluates the conditions of iptables rules for a packet. Rules without a decision are left out.
+ * @see iptables(8), iptables-extensions(8)
+ */
 export function findIptablesSteps(rules: readonly IptablesRule[], packet: Packet): readonly Step[] {
   return rules.flatMap(({ words }) => {
     const verdict = verdictOf(words);
@@ -10,7 +13,7 @@ export function findIptablesSteps(rules: readonly IptablesRule[], packet: Packet
   });
 }
 
-/** Targets that leave the packet where it is. */
+/** Targets after which the packet continues with the next rule. */
 const PASSING = new Set(['LOG', 'NFLOG', 'ULOG', 'MARK', 'CONNMARK', 'TCPMSS', 'SET', 'TRACE', 'CT', 'DSCP']);
 
 function verdictOf(words: readonly string[]): RuleVerdict | undefined {
@@ -23,7 +26,7 @@ function verdictOf(words: readonly string[]): RuleVerdict | undefined {
   return { kind: words[at] === '-g' ? 'goto' : 'jump', chain: target };
 }
 
-/** kube-proxy's mark of what it masquerades, which a plain connection does not carry. */
+/** Mark that kube-proxy sets on packets to masquerade; an ordinary connection does not have it. */
 const MASQUERADED = '0x4000/0x4000';
 
 function fitsOf(words: readonly string[], packet: Packet): Answer {
@@ -35,7 +38,7 @@ function fitsOf(words: readonly string[], packet: Packet): Answer {
       isNegated = true;
       continue;
     }
-    // What follows the target is the target's.
+    // Options after the target belong to the target.
     if (option === '-j' || option === '-g') break;
     const value = words[++at] ?? '';
     const answer = fitsOption(option, value, packet);

@@ -4,7 +4,7 @@ import type { NodeFacts } from '../node/node-facts.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
 import { findIptablesRules, type IptablesRules } from './find-iptables-rules.ts';
 
-/** Looks at iptables: rules in one backend. */
+/** Checks that iptables rules are in one backend only. */
 export const IPTABLES_CHECK: Check = {
   id: 'iptables',
   looksAt: 'iptables rules stand in one backend',
@@ -33,7 +33,7 @@ function countOf({ rules }: IptablesRules, backend: 'legacy' | 'nft'): number {
 
 type Backend = 'legacy' | 'nft';
 
-/** The one in which kube-proxy works; where both have or lack it, the one that is there to stay. */
+/** Returns the backend that kube-proxy uses. Where both or none have its rules, it is nft, which replaces legacy. */
 function keptBackend({ chains }: IptablesRules): Backend {
   const hasServices = (backend: Backend) =>
     chains.some((chain) => chain.backend === backend && chain.chain === 'KUBE-SERVICES');
@@ -51,7 +51,10 @@ function mix(found: IptablesRules, counts: { readonly legacy: number; readonly n
   return [finding('iptables-mix', { what, fix, subjects: [] })];
 }
 
-/** Saves the other backend and empties it: without its rules a policy of DROP would drop everything, people's way in first of all. */
+/**
+ * Returns commands that save the other backend and delete its rules. Policies of DROP are set to ACCEPT first: without
+ * its rules such a chain would drop everything, the user's own connection included.
+ */
 function emptied({ chains, rules }: IptablesRules, kept: Backend): readonly string[] {
   const other = kept === 'nft' ? 'legacy' : 'nft';
   return ([4, 6] as const).flatMap((family) => {
@@ -69,7 +72,7 @@ function emptied({ chains, rules }: IptablesRules, kept: Backend): readonly stri
   });
 }
 
-/** Looks how Services are done on this node, and whether leftovers of another way are there. */
+/** Checks which program implements Services on this node, and whether rules of another mode are left over. */
 export const KUBE_PROXY_CHECK: Check = {
   id: 'kube-proxy',
   looksAt: 'Services are done in one way: iptables, ipvs, nftables or Cilium',

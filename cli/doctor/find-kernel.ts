@@ -8,10 +8,10 @@ import { type Check, done, skipped, whenKnown } from './check.ts';
 import type { DoctorFacts, NeighTableFacts } from './doctor-facts.ts';
 import { findOutline } from './find-outline.ts';
 
-/** Oldest kernel that is tested. */
+/** Oldest tested kernel: major and minor version. */
 const OLDEST = [5, 4] as const;
 
-/** Looks whether the kernel has what the agent uses. */
+/** Checks that the kernel has the features that the agent uses. */
 export const KERNEL_CHECK: Check = {
   id: 'kernel',
   looksAt: 'the kernel is new enough and has nf_tables and rule protocols',
@@ -50,7 +50,7 @@ function isOlder(release: string): boolean {
 const WARN_AT = 0.8;
 const ERROR_AT = 0.95;
 
-/** Looks how full the table of connections is, and whether it was. */
+/** Checks how full the connection tracking table is, and whether it was full since boot. */
 export const CONNTRACK_CHECK: Check = {
   id: 'conntrack',
   looksAt: 'connection tracking has room and has not dropped',
@@ -82,7 +82,7 @@ export const CONNTRACK_CHECK: Check = {
     }),
 };
 
-/** Looks how full the neighbour tables are. */
+/** Checks how full the neighbour tables are. */
 export const NEIGH_CHECK: Check = {
   id: 'neighbours',
   looksAt: 'the neighbour tables have room',
@@ -109,7 +109,8 @@ function pressure(
   const limit = Number(host.sysctls.get(name) ?? Number.NaN);
   if (table === undefined || Number.isNaN(limit)) return undefined;
   const note = `IPv${family}: ${table.entries} of ${limit}`;
-  // Permanent entries, of which each Pod has one, are in the count and not in what is limited: only a refusal proves anything.
+  // The count includes permanent entries, of which each Pod has one, but the limit does not apply to them. So only a
+  // refused entry proves that the table was full.
   if (table.tableFulls === 0) return { findings: [], note };
   const severity = table.entries >= limit * WARN_AT ? 'warning' : 'info';
   const what = `the IPv${family} neighbour table refused ${table.tableFulls} entries since boot; it has ${table.entries} of ${limit}`;
@@ -117,7 +118,7 @@ function pressure(
   return { findings: [finding('neigh-pressure', { what, severity, fix, subjects: [sysctlId(name)] })], note };
 }
 
-/** Looks whether agent, kubelet and runtime can still watch files. */
+/** Checks that agent, kubelet and runtime can still watch files. */
 export const INOTIFY_CHECK: Check = {
   id: 'inotify',
   looksAt: 'root has inotify instances left',
@@ -131,10 +132,10 @@ export const INOTIFY_CHECK: Check = {
     }),
 };
 
-/** Bridges of engines that run containers or machines beside Kubernetes: no Service is asked for there. */
+/** Bridges of container engines and hypervisors that run beside Kubernetes; they need no Services. */
 const NOT_OF_PODS = /^(docker|br-[0-9a-f]{12}$|virbr|lxcbr|lxdbr|incusbr|podman|nerdctl)/;
 
-/** Looks whether packets between Pods of a bridge pass iptables, where there is a bridge with Pods. */
+/** Checks that packets between Pods of a bridge pass iptables, where a bridge has Pods. */
 export const BRIDGE_CHECK: Check = {
   id: 'br-netfilter',
   looksAt: 'packets between Pods of a bridge pass iptables',

@@ -2,7 +2,7 @@ import { matchesGlob } from 'node:path';
 import { findIniEntries, type IniEntry } from './find-ini-entries.ts';
 import type { ConfFile } from './read-conf-files.ts';
 
-/** What systemd's files match links by. */
+/** Properties by which systemd's files match links. */
 export type MatchedLink = {
   readonly ifname: string;
   readonly mac: string | undefined;
@@ -12,12 +12,12 @@ export type MatchedLink = {
   readonly driver?: string | undefined;
 };
 
-/** Keys of [Match] that this decides; a file with another one is taken for one that does not match. */
+/** Keys of [Match] that are evaluated; a file with another key counts as not matching. */
 const KNOWN_KEYS = new Set(['Name', 'OriginalName', 'MACAddress', 'PermanentMACAddress', 'Kind', 'Type', 'Driver']);
 
 /**
- * Finds the first file that matches a link, as networkd and udev take it; files that match by what is not known here
- * (path, virtualization) are passed over. A file without [Match] matches nothing of networkd's.
+ * Finds the first file that matches a link, in the way of networkd and udev. Files that match by a property that is not
+ * known here (path, virtualization) are skipped. For networkd a file without [Match] matches nothing.
  * @see systemd.network(5), systemd.link(5)
  */
 export function findLinkFile(
@@ -32,7 +32,7 @@ export function findLinkFile(
   return undefined;
 }
 
-/** The last word of a key counts. */
+/** Returns the last value of a key, which is the one in force. */
 export function lastValue(entries: readonly IniEntry[], section: string, key: string): string | undefined {
   return entries.findLast((entry) => entry.section === section && entry.key === key)?.value;
 }
@@ -40,7 +40,7 @@ export function lastValue(entries: readonly IniEntry[], section: string, key: st
 function isMatch({ key, value }: IniEntry, { ifname, mac, kind, driver }: MatchedLink): boolean {
   if (!KNOWN_KEYS.has(key)) return false;
   const words = value.split(/\s+/);
-  // One exclamation mark in front turns the whole list around.
+  // A leading exclamation mark negates the whole list.
   const isInverted = words[0]?.startsWith('!') === true;
   const list = isInverted ? [(words[0] ?? '').slice(1), ...words.slice(1)] : words;
   const fits = (text: string | undefined) =>
@@ -52,7 +52,7 @@ function isMatch({ key, value }: IniEntry, { ifname, mac, kind, driver }: Matche
     case 'Kind':
       return fits(kind) !== isInverted;
     case 'Driver':
-      // Of a virtual link the kernel calls the driver as the kind.
+      // For a virtual link the kernel reports the kind as driver.
       return (driver ?? kind) !== undefined && fits(driver ?? kind) !== isInverted;
     case 'Type':
       return fits('ether') !== isInverted;
@@ -61,14 +61,14 @@ function isMatch({ key, value }: IniEntry, { ifname, mac, kind, driver }: Matche
   }
 }
 
-/** Tells how udev chooses the MAC of a new host interface of a Pod, and which file says so. */
+/** Returns udev's policy for the MAC of a new host interface of a Pod, and the file that sets it. */
 export function macPolicy(links: readonly ConfFile[]): { readonly path: string; readonly value: string } | undefined {
   const file = findLinkFile(links, { ifname: 'eni0123456789a', mac: undefined, kind: 'veth' });
   if (file === undefined) return undefined;
   return { path: file.path, value: lastValue(file.entries, 'Link', 'MACAddressPolicy') ?? 'none' };
 }
 
-/** Says it in a line. */
+/** Returns the policy as a note of one line. */
 export function macNote(policy: ReturnType<typeof macPolicy>): string {
   return policy === undefined
     ? 'no .link file of udev matches eni*'

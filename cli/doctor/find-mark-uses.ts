@@ -1,21 +1,24 @@
 import { hex } from '../../dataplane/eni-mark.ts';
 import { type IptablesRule, optionOf } from './find-iptables-rules.ts';
 
-/** Where another program sets or reads bits of the packet's or the connection's mark. */
+/** A place where another program sets or reads bits of the packet mark or the connection mark. */
 export type MarkUse = {
-  /** 'iptables mangle cali-PREROUTING', 'nft inet foo bar'. */
+  /** The place: 'iptables mangle cali-PREROUTING', 'nft inet foo bar'. */
   readonly where: string;
   /** Bits that it changes. */
   readonly writes: number;
-  /** Bits that it decides by. */
+  /** Bits that it matches. */
   readonly reads: number;
-  /** What shows it. */
+  /** Text that shows the use. */
   readonly shown: string;
 };
 
 const ALL_BITS = 0xffffffff;
 
-/** Finds what a rule of iptables does with the mark; undefined when nothing. Pure. @see iptables-extensions(8) MARK, CONNMARK, mark */
+/**
+ * Returns how a rule of iptables uses the mark; undefined when it does not.
+ * @see iptables-extensions(8) MARK, CONNMARK, mark
+ */
 export function markUseOfIptables(rule: IptablesRule): MarkUse | undefined {
   const { words, table, chain, backend } = rule;
   const writes = writtenBits(words);
@@ -29,7 +32,7 @@ function writtenBits(words: readonly string[]): number {
   const xmark = optionOf(words, '--set-xmark');
   if (xmark !== undefined) {
     const [value = '0', mask = 'ffffffff'] = xmark.split('/');
-    // Bits of the mask are zeroed, then the value is XORed in.
+    // The kernel clears the bits of the mask and then XORs the value in.
     return (number(value) | (xmark.includes('/') ? number(mask) : ALL_BITS)) >>> 0;
   }
   const set = optionOf(words, '--set-mark');
@@ -43,7 +46,7 @@ function writtenBits(words: readonly string[]): number {
   return 0;
 }
 
-/** Of 'value/mask'; without a mask all bits. */
+/** Returns the mask of 'value/mask'; all bits where there is no mask. */
 function maskOf(text: string): number {
   return text.includes('/') ? number(text.split('/')[1] ?? '') : ALL_BITS;
 }
@@ -52,7 +55,7 @@ function number(text: string): number {
   return (Number(text) || 0) >>> 0;
 }
 
-/** Finds what a rule of nftables does with the mark. Pure. @see libnftables-json(5) MANGLE, MATCH */
+/** Returns how a rule of nftables uses the mark; undefined when it does not. @see libnftables-json(5) MANGLE, MATCH */
 export function markUseOfNft(object: Readonly<Record<string, unknown>>): MarkUse | undefined {
   const rule = asObject(object['rule']);
   if (rule === undefined || !Array.isArray(rule['expr'])) return undefined;
@@ -74,7 +77,10 @@ function manglesOf(statement: unknown): number {
   return isConnectionMark(mangle?.['key']) ? changedBits(mangle?.['value'], isConnectionMark) : 0;
 }
 
-/** Bits of a mark that may differ after it got the value of this expression; `isSame` knows the mark itself. */
+/**
+ * Returns the bits of a mark that may change when this expression is assigned to it; `isSame` recognises the mark
+ * itself.
+ */
 function changedBits(value: unknown, isSame: (value: unknown) => boolean): number {
   if (isSame(value)) return 0;
   const operation = asObject(value) ?? {};
@@ -89,7 +95,10 @@ function changedBits(value: unknown, isSame: (value: unknown) => boolean): numbe
   return operator === '&' ? (before | ~constant) >>> 0 : ALL_BITS;
 }
 
-/** Only masked comparisons: one with the whole mark is as often of a program that owns the namespace. */
+/**
+ * Returns the bits that a statement compares with a mask. A comparison with the whole mark is left out: it is often
+ * made by a program that uses all bits in a namespace of its own.
+ */
 function matchesOf(statement: unknown): number {
   const left = asObject(asObject(asObject(statement)?.['match'])?.['left']);
   const operands = left?.['&'];

@@ -10,7 +10,10 @@ import { findIptablesRules, isReadByIptables, optionOf } from './find-iptables-r
 import { type MarkUse, markUseOfIptables, markUseOfNft } from './find-mark-uses.ts';
 import { findOutline, type Outline } from './find-outline.ts';
 
-/** Who uses marks in which way. @see their documentation: Calico iptablesMarkMask, tailscale tsconst.LinuxFwmarkMask */
+/**
+ * Programs and the rules by which their use of marks is recognised.
+ * @see their documentation: Calico iptablesMarkMask, tailscale tsconst.LinuxFwmarkMask
+ */
 const PROGRAMS: readonly (readonly [RegExp, string])[] = [
   [/ cali-/, 'Calico'],
   [/ CILIUM_/, 'Cilium'],
@@ -19,7 +22,7 @@ const PROGRAMS: readonly (readonly [RegExp, string])[] = [
   [/ AWS-/, 'the AWS VPC CNI'],
 ];
 
-/** Looks for others that use bits of our packet mark. */
+/** Checks that no other program uses the bits of our packet mark. */
 export const MARKS_CHECK: Check = {
   id: 'marks',
   looksAt: 'nobody else uses the bits of our packet mark, in rules, nftables and iptables',
@@ -57,7 +60,7 @@ function programOf({ where, shown }: MarkUse): string {
 function ofRules({ host }: NodeFacts, { tables }: Outline): readonly MarkUse[] {
   return (
     host.rules
-      // One that leads to our tables is told by the check of rules.
+      // A rule that leads to our tables is reported by RULES_CHECK.
       .filter((rule) => !isOurRule(rule) && (rule.fwmask ?? 0) !== 0 && !tables.has(rule.table))
       .map((rule) => {
         const shown = renderRule('add', rule).replace(/^ip (-6 )?rule add /, '');
@@ -66,7 +69,10 @@ function ofRules({ host }: NodeFacts, { tables }: Outline): readonly MarkUse[] {
   );
 }
 
-/** iptables-nft's own tables are read by iptables: to nft their targets are sealed. */
+/**
+ * Returns uses of the mark in nftables. Tables of iptables-nft are skipped where iptables-save was read, because nft
+ * does not show the content of their targets.
+ */
 function ofNft({ node: { host }, iptables }: DoctorFacts): readonly MarkUse[] {
   const objects = host.nft.kind === 'known' ? host.nft.value.objects : [];
   return objects.flatMap((object) => {
@@ -81,7 +87,7 @@ function ofIptables({ iptables }: DoctorFacts, { primary, enis }: Outline): read
   const ways = new Set([primary?.ifname, ...enis.map(({ ifname }) => ifname)]);
   return findIptablesRules(iptables.value, []).rules.flatMap((rule) => {
     const iif = optionOf(rule.words, '-i');
-    // What came in by an interface of its own is no Pod's.
+    // Packets that arrive by other interfaces are not of Pods.
     if (iif !== undefined && !ways.has(iif) && !iif.startsWith('eni')) return [];
     const use = rule.chain === 'OUTPUT' ? undefined : markUseOfIptables(rule);
     return use === undefined ? [] : [use];

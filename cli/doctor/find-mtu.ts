@@ -7,7 +7,7 @@ import type { PodFacts } from '../node/node-facts.ts';
 import { type Check, done, skipped } from './check.ts';
 import { type EniOutline, findOutline, type PodOutline } from './find-outline.ts';
 
-/** Looks at the MTUs that a packet meets: in the Pod, on the host interface, ENI, primary interface. */
+/** Checks the MTUs on a packet's path: in the Pod, on its host interface, the ENI, the primary interface. */
 export const MTU_CHECK: Check = {
   id: 'mtu',
   looksAt: 'MTU of Pods, their host interfaces, ENIs and the primary interface',
@@ -39,7 +39,7 @@ export const MTU_CHECK: Check = {
   },
 };
 
-/** What the Pod was given; without a lease the larger of both ends. */
+/** Returns the MTU of the lease; without a lease the larger one of both ends. */
 function largestOf({ pod, lease, link }: PodOutline): number {
   return lease?.mtu ?? Math.max(link?.mtu ?? 0, insideOf(pod)?.mtu ?? 0);
 }
@@ -60,7 +60,7 @@ function ofPair({ pod, link, title }: PodOutline): readonly Finding[] {
   return [finding('mtu-mismatch', { what, fix, subjects: [podId(pod.key), linkId(link.ifindex)] })];
 }
 
-/** One finding for all Pods of an ENI: its MTU is what is to be changed. */
+/** Returns one finding for all Pods of an ENI, because the ENI's MTU has to change. */
 function ofEni({ link, eniId, table, title }: EniOutline, pods: readonly PodOutline[]): readonly Finding[] {
   if (link === undefined) return [];
   const isOn = ({ lease, link: veth }: PodOutline) =>

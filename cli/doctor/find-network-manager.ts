@@ -6,7 +6,7 @@ import type { NetworkManagerFacts } from './doctor-facts.ts';
 import { findIniEntries, type IniEntry, iniBoolean } from './find-ini-entries.ts';
 import { findOutline } from './find-outline.ts';
 
-/** Looks whether NetworkManager leaves ENIs and Pods' interfaces alone. */
+/** Checks that NetworkManager does not manage ENIs and the interfaces of Pods. */
 export const NETWORK_MANAGER_CHECK: Check = {
   id: 'network-manager',
   looksAt: 'NetworkManager leaves ENIs and the interfaces of Pods alone',
@@ -40,7 +40,10 @@ export const NETWORK_MANAGER_CHECK: Check = {
 
 type Device = { readonly ifname: string; readonly mac: string | undefined; readonly kind: string | undefined };
 
-/** What it keeps of a device that it has seen; undefined for one that it has not. @see NetworkManager source: nm_config_device_state_write */
+/**
+ * Returns whether NetworkManager manages a device, from its state file; undefined where it has none.
+ * @see NetworkManager source: nm_config_device_state_write
+ */
 function managedNow({ devices }: NetworkManagerFacts, ifindex: number): boolean | undefined {
   const entries = findIniEntries(devices.get(ifindex) ?? '');
   return iniBoolean(entries.find(({ key }) => key === 'managed')?.value);
@@ -50,7 +53,10 @@ function connectionOf({ devices }: NetworkManagerFacts, ifindex: number): string
   return findIniEntries(devices.get(ifindex) ?? '').find(({ key }) => key === 'connection-uuid')?.value;
 }
 
-/** Hardware is managed, and gets a connection with DHCP, unless something says otherwise. @see NetworkManager.conf(5) */
+/**
+ * Returns whether the configuration lets NetworkManager manage a device. Hardware is managed by default, and gets a
+ * connection with DHCP. @see NetworkManager.conf(5)
+ */
 function isManagedByConf({ conf }: NetworkManagerFacts, device: Device): boolean {
   const entries = conf.flatMap(({ text }) => findIniEntries(text));
   const unmanaged = listOf(entries, 'keyfile', 'unmanaged-devices');
@@ -67,7 +73,7 @@ function isManagedByConf({ conf }: NetworkManagerFacts, device: Device): boolean
   return !isOff && !isListed(unmanaged, device) && !isListed(noAuto, device);
 }
 
-/** A later file overrides; `+=` adds, `-=` is not followed. */
+/** Returns the values of a list. A later file replaces them, `+=` adds to them; `-=` is not evaluated. */
 function listOf(entries: readonly IniEntry[], section: string, name: string): readonly string[] {
   const ofKey = entries.filter((entry) => entry.section === section && [name, `${name}+`].includes(entry.key));
   const start = ofKey.findLastIndex(({ key }) => key === name);
@@ -97,7 +103,7 @@ function isMatch(spec: string, { ifname, mac, kind }: Device): boolean {
     case 'driver':
       return value === kind;
     default:
-      // A bare MAC address.
+      // A MAC address without a prefix.
       return spec.toLowerCase() === mac;
   }
 }

@@ -7,12 +7,14 @@ import { findIniEntries, iniBoolean } from './find-ini-entries.ts';
 import { findLinkFile, lastValue } from './find-link-files.ts';
 import { findOutline, type Outline } from './find-outline.ts';
 
-/** First release that removes rules it does not know. @see systemd NEWS 248, github.com/systemd/systemd/issues/19106 */
+/**
+ * First release of systemd that removes unknown rules. @see systemd NEWS 248, github.com/systemd/systemd/issues/19106
+ */
 const REMOVES_RULES = 248;
-/** First release that can be told not to. @see systemd NEWS 249 */
+/** First release of systemd with an option against it. @see systemd NEWS 249 */
 const HAS_OPTION = 249;
 
-/** Looks whether systemd-networkd removes our rules and routes, or configures our interfaces. */
+/** Checks that systemd-networkd neither removes our rules and routes nor configures our interfaces. */
 export const NETWORKD_CHECK: Check = {
   id: 'networkd',
   looksAt: 'systemd-networkd leaves our rules, routes and interfaces alone',
@@ -51,7 +53,7 @@ function removes({ conf, version }: NetworkdFacts): readonly Finding[] {
 function manages({ networks, drivers }: NetworkdFacts, { enis, pods }: Outline): readonly Finding[] {
   const links = [
     ...enis.flatMap(({ link, title }) => (link === undefined ? [] : [{ link, title, isPods: false }])),
-    // One Pod stands for all: what matches one name of ours matches the next.
+    // One Pod represents all: a file that matches one of our names matches the others too.
     ...pods
       .flatMap(({ link, title }) =>
         link === undefined ? [] : [{ link, title: `${link.ifname} of ${title}`, isPods: true }],
@@ -64,7 +66,7 @@ function manages({ networks, drivers }: NetworkdFacts, { enis, pods }: Outline):
     if (file === undefined || iniBoolean(lastValue(file.entries, 'Link', 'Unmanaged')) === true) return [];
     const dhcp = lastValue(file.entries, 'Network', 'DHCP') ?? 'no';
     const what = `${file.path} matches ${title}: networkd configures it (DHCP=${dhcp})`;
-    // A file for each, so that what cures one undoes no other.
+    // One file for each interface, so that one fix does not undo another.
     const unmanaged = `/etc/systemd/network/00-tke-eni-${isPods ? 'pods' : ifname}.network`;
     const match = isPods ? 'Name=eni*' : `MACAddress=${mac ?? ''}`;
     const fix = [`printf '[Match]\\n${match}\\n\\n[Link]\\nUnmanaged=yes\\n' >${unmanaged}`, 'networkctl reload'];
@@ -72,7 +74,7 @@ function manages({ networks, drivers }: NetworkdFacts, { enis, pods }: Outline):
   });
 }
 
-/** Looks whether a DHCP client runs on an ENI. */
+/** Checks that no DHCP client runs on an ENI. */
 export const DHCP_CHECK: Check = {
   id: 'dhcp',
   looksAt: 'no DHCP client runs on an ENI',

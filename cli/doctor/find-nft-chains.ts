@@ -1,9 +1,9 @@
-/** A chain of nftables with what its rules say. */
+/** A chain of nftables with the statements of its rules. */
 export type NftChain = {
   readonly family: 'ip' | 'ip6' | 'inet';
   readonly table: string;
   readonly name: string;
-  /** Absent of a chain that is only jumped to. */
+  /** Type of a base chain; undefined for a chain that is only a jump target. */
   readonly type: string | undefined;
   readonly hook: string | undefined;
   /** 'accept', 'drop'. */
@@ -14,7 +14,10 @@ export type NftChain = {
 
 const FAMILIES = ['ip', 'ip6', 'inet'] as const;
 
-/** Puts the chains of `nft -j list ruleset` together with their rules; those of other families are left out. Pure. @see libnftables-json(5) */
+/**
+ * Returns the chains of `nft -j list ruleset` with their rules; chains of other families are left out.
+ * @see libnftables-json(5)
+ */
 export function findNftChains(objects: readonly Readonly<Record<string, unknown>>[]): readonly NftChain[] {
   const rules = new Map<string, unknown[][]>();
   for (const { family, table, chain, expr } of objects.map(({ rule }) => asRecord(rule))) {

@@ -2,7 +2,7 @@ import { parseIp } from '../../netlink/ip-text.ts';
 import { holds } from '../explain/find-prefix.ts';
 import { type Answer, both, either, fitsLink, negated, type Packet, type RuleVerdict, type Step } from './find-fate.ts';
 
-/** Reads what rules of one nftables chain do with a packet. Pure. @see libnftables-json(5) */
+/** Evaluates the conditions of the rules of an nftables chain for a packet. @see libnftables-json(5) */
 export function findNftSteps(expressions: readonly (readonly unknown[])[], packet: Packet): readonly Step[] {
   return expressions.flatMap((statements) => stepsOf(statements.map(asObject), packet));
 }
@@ -22,7 +22,7 @@ function stepsOf(statements: readonly Json[], packet: Packet): readonly Step[] {
 
 function ofMap({ key, data }: Json, packet: Packet): readonly Step[] {
   const entries = asObject(data)['set'];
-  // A map with a name: what is in it changes.
+  // The content of a named map changes, so it is not known.
   if (!Array.isArray(entries)) return [{ fits: 'maybe', verdict: { kind: 'accept' } }];
   return entries.flatMap((entry: unknown): readonly Step[] => {
     const [element, statement]: readonly unknown[] = Array.isArray(entry) ? entry : [];
@@ -35,13 +35,13 @@ function verdictOf(statement: Json): RuleVerdict | undefined {
   const [kind] = Object.keys(statement);
   if (kind === 'accept' || kind === 'return') return { kind };
   if (kind === 'drop' || kind === 'reject') return { kind: 'drop' };
-  // Whoever takes packets out of a queue, or in a flow table, lets them go on.
+  // A program that reads from a queue, or a flow table, usually lets the packets continue.
   if (kind === 'queue') return { kind: 'accept' };
   if (kind !== 'jump' && kind !== 'goto') return undefined;
   return { kind, chain: String(asObject(statement[kind])['target']) };
 }
 
-/** Statements that ask nothing fit. */
+/** Returns whether a statement matches; one without a condition always does. */
 function fitsStatement(statement: Json, packet: Packet): Answer {
   if ('limit' in statement || 'xt' in statement || 'quota' in statement || 'ct count' in statement) return 'maybe';
   const match = asObject(statement['match']);
@@ -56,7 +56,7 @@ function fitsValue(left: Json, right: unknown, packet: Packet): Answer {
   return either(values.map((value) => fitsOne(left, value, packet)));
 }
 
-/** Elements of an anonymous set, or the value itself; undefined for a set with a name. */
+/** Returns the elements of an anonymous set, or the value itself; undefined for a named set. */
 function valuesOf(right: unknown): readonly unknown[] | undefined {
   if (typeof right === 'string' && right.startsWith('@')) return undefined;
   const set = asObject(right)['set'] ?? right;
@@ -84,7 +84,7 @@ function fitsOne(left: Json, value: unknown, { family, src, dst, iifs, oifs }: P
   }
   const { key } = asObject(left['ct']);
   if (key === 'state') return value === 'new' ? 'yes' : 'no';
-  // What a Service has translated is no plain connection.
+  // A connection that a Service has translated is not the ordinary one that is tested.
   return key === 'status' ? 'no' : 'maybe';
 }
 

@@ -3,7 +3,7 @@ import { ifKnown } from '../node/known.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
 import { findOutline } from './find-outline.ts';
 
-/** Looks whether our nftables table is there, with a chain for each ENI. */
+/** Checks that our nftables table exists, with a chain for each ENI. */
 export const NFT_CHECK: Check = {
   id: 'nft',
   looksAt: 'the nftables table inet tke_eni is there, with a chain for each ENI',

@@ -14,11 +14,11 @@ import { podAddresses, podTitle } from '../node/find-pod.ts';
 import { ifKnown } from '../node/known.ts';
 import type { NodeFacts, PodFacts } from '../node/node-facts.ts';
 
-/** An ENI with its link, and with what the cloud gave it. */
+/** An ENI with its link and its entry in the supply. */
 export type EniOutline = EniFacts & {
-  /** For people: 'ENI eni-abc (eth1)'. */
+  /** Name in messages: 'ENI eni-abc (eth1)'. */
   readonly title: string;
-  /** Undefined when it is not on this node. */
+  /** Link of the ENI; undefined when it is not on this node. */
   readonly link: LinkMessage | undefined;
   readonly supplied: SupplyEni | undefined;
 };
@@ -32,22 +32,22 @@ export type PodOutline = {
   readonly ips: readonly string[];
 };
 
-/** What most checks start from. */
+/** Summary of the node that most checks use. */
 export type Outline = {
-  /** Link that the node's own default route leaves by. */
+  /** Link of the node's own default route. */
   readonly primary: LinkMessage | undefined;
   readonly enis: readonly EniOutline[];
   readonly pods: readonly PodOutline[];
-  /** Families of the addresses that Pods have or can get. */
+  /** Address families that Pods have or can get. */
   readonly families: ReadonlySet<4 | 6>;
-  /** Bits of the packet mark that are ours. */
+  /** Bits of the packet mark that we use. */
   readonly markBits: number;
-  /** Tables whose routes are ours alone. */
+  /** Routing tables that belong to us alone. */
   readonly tables: ReadonlySet<number>;
   nameOf(ifindex: number): string;
 };
 
-/** Puts together what the checks need of the node. */
+/** Builds the summary of the node for the checks. */
 export function findOutline(node: NodeFacts): Outline {
   const { host } = node;
   const journal = ifKnown(node.agent)?.journal;
@@ -79,7 +79,10 @@ export function findOutline(node: NodeFacts): Outline {
   };
 }
 
-/** The agent's own word; without it the default route with the lowest metric that leaves by no ENI. */
+/**
+ * Returns the index of the primary interface: as the agent recorded it, else of the default route with the lowest
+ * metric that does not leave by an ENI.
+ */
 function primaryIfindex(node: NodeFacts, enis: ReadonlySet<number | undefined>): number | undefined {
   const recorded = ifKnown(ifKnown(node.agent)?.node ?? { kind: 'unknown', why: '', next: '' })?.node.primary.ifname;
   const named = node.host.links.find(({ ifname }) => ifname === recorded);
@@ -90,7 +93,7 @@ function primaryIfindex(node: NodeFacts, enis: ReadonlySet<number | undefined>):
   return best?.oif;
 }
 
-/** Default routes of the main table that lead somewhere, both families. */
+/** Returns the default routes of the main table that have an outgoing interface, both families. */
 export function defaultRoutes({ host }: Pick<NodeFacts, 'host'>): readonly RouteMessage[] {
   return host.routes.filter(
     ({ table, dst, oif, type }) => table === TABLE_MAIN && dst === undefined && oif !== undefined && type === 1,
@@ -103,7 +106,7 @@ function markMask({ agent, host }: NodeFacts): number {
   const inRules = host.rules.find(
     ({ protocol, fwmask }) => protocol === RTPROT_TKE_ENI && fwmask !== undefined && fwmask !== NODEPORT_MARK,
   );
-  // Per-pod rules look at no ENI's mark.
+  // Rules of the mode per-pod match no mark of an ENI.
   const mode = recordedNode?.ruleMode ?? facts?.journal.ruleMode;
   return mode === 'per-pod' ? 0 : (recordedNode?.eniMarkMask ?? inRules?.fwmask ?? DEFAULT_ENI_MARK_MASK);
 }

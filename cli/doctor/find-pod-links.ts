@@ -8,10 +8,10 @@ import { type Check, done, skipped } from './check.ts';
 import { macNote, macPolicy } from './find-link-files.ts';
 import { findOutline, type Outline, type PodOutline } from './find-outline.ts';
 
-/** As the agent names host veths. */
+/** Pattern of the names that the agent gives to host veths. */
 const HOST_VETH = /^eni[0-9a-f]{11}$/;
 
-/** Looks at the host interfaces of Pods: one for each lease, none beside, up, in the group of their ENI. */
+/** Checks the host interfaces of Pods: one for each lease, no others, up, in the link group of their ENI. */
 export const POD_LINKS_CHECK: Check = {
   id: 'pod-links',
   looksAt: 'each Pod has its host interface, up, in its ENI’s group; there are none beside',
@@ -20,7 +20,7 @@ export const POD_LINKS_CHECK: Check = {
     const outline = findOutline(node);
     if (node.agent.kind === 'unknown') return skipped(`whose they are is not known: ${node.agent.why}`);
     const owned = new Set(outline.pods.map(({ pod }) => pod.hostIfindex));
-    // Whether a sandbox lives at the other end only the comparison with the agent's record looks.
+    // Only the comparison with the agent's records checks whether a sandbox exists at the other end of a veth.
     const candidates = differences.kind === 'known' ? [] : node.host.links;
     const leaked = candidates.filter(
       (link) =>
@@ -44,7 +44,8 @@ export const POD_LINKS_CHECK: Check = {
 };
 
 function ofPod({ pod, lease, link, title, ips }: PodOutline, { enis }: Outline): readonly Finding[] {
-  // Another main plugin makes the links of the others; what comes or goes is not yet, or no more, as it should be.
+  // The links of other modes are created by another main plugin. A lease that is not active is being changed by an ADD
+  // or DEL, and its link may not be complete.
   if (lease?.plugin !== 'route-eni' || lease.state !== 'active') return [];
   const subjects = [podId(pod.key), ...(link === undefined ? [] : [linkId(link.ifindex)])];
   if (link === undefined) {
@@ -75,7 +76,7 @@ function ofPod({ pod, lease, link, title, ips }: PodOutline, { enis }: Outline):
   ];
 }
 
-/** Looks whether udev, or anybody, changed the MAC of a Pod's host interface. */
+/** Checks that udev or another program has not changed the MAC of a Pod's host interface. */
 export const MAC_CHECK: Check = {
   id: 'mac-address',
   looksAt: 'MAC addresses of Pods’ host interfaces are as we gave them; what udev’s policy is',

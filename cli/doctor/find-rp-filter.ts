@@ -11,7 +11,7 @@ import { findOutline, type PodOutline } from './find-outline.ts';
 const ALL = 'net.ipv4.conf.all.rp_filter';
 const STRICT = 1;
 
-/** Looks at reverse path filtering where it drops packets, and where it keeps Pods from spoofing. */
+/** Checks reverse path filtering: where it drops packets, and where it prevents that Pods spoof addresses. */
 export const RP_FILTER_CHECK: Check = {
   id: 'rp-filter',
   looksAt: 'rp_filter: not strict on primary and ENIs, strict on Pods’ host interfaces, and what boot sets',
@@ -33,7 +33,7 @@ export const RP_FILTER_CHECK: Check = {
   },
 };
 
-/** The larger of both counts. @see kernel ip-sysctl rp_filter */
+/** Returns the value in force: the larger one of `all` and the interface. @see kernel ip-sysctl rp_filter */
 function effective({ host }: NodeFacts, ifname: string): number {
   return Math.max(Number(host.sysctls.get(ALL) ?? 0), Number(host.sysctls.get(nameOf(ifname)) ?? 0));
 }
@@ -55,7 +55,7 @@ function isProductMode({ agent }: NodeFacts): boolean {
   return facts !== undefined && ifKnown(facts.node)?.node.rpFilterMode === 'product';
 }
 
-/** One finding for all: what sets it sets it for all. */
+/** Returns one finding for all Pods: the same program sets the value for all of them. */
 function spoofable(node: NodeFacts, pods: readonly PodOutline[]): readonly Finding[] {
   const open = pods.flatMap(({ link }) => (link !== undefined && effective(node, link.ifname) === 0 ? [link] : []));
   const [first] = open;

@@ -27,7 +27,7 @@ import { findOutline, type Outline } from './find-outline.ts';
 const LAST_OF_OURS = Math.max(...OUR_PRIORITIES);
 const DROPPING: readonly number[] = [FR_ACT_BLACKHOLE, FR_ACT_UNREACHABLE, FR_ACT_PROHIBIT];
 
-/** Looks at other programs' rules: above ours, at our priorities, into our tables. */
+/** Checks rules of other programs: above ours, at our priorities, into our tables. */
 export const RULES_CHECK: Check = {
   id: 'rules',
   looksAt: 'other programs’ routing rules: above ours, at our priorities, into our tables',
@@ -68,7 +68,7 @@ export const RULES_CHECK: Check = {
   },
 };
 
-/** Those that every namespace has. */
+/** Returns whether the kernel creates the rule in every network namespace. */
 function isKernels({ priority, protocol }: RuleMessage): boolean {
   return (
     priority === 0 ||
@@ -82,7 +82,7 @@ function isToTable({ action }: RuleMessage): boolean {
   return action === FR_ACT_TO_TBL;
 }
 
-/** Says how a rule takes packets of Pods away from ours; undefined when it does not. */
+/** Returns how a rule captures packets of Pods before our rules, as text; undefined when it does not. */
 function catches(rule: RuleMessage, node: NodeFacts, outline: Outline): string | undefined {
   if (rule.priority > LAST_OF_OURS || !isForPods(rule, outline)) return undefined;
   if (DROPPING.includes(rule.action)) return 'is asked before ours and drops packets of Pods';
@@ -96,7 +96,10 @@ function catches(rule: RuleMessage, node: NodeFacts, outline: Outline): string |
   return `is asked before ours, and table ${rule.table} has ${caught.dst ?? 'a default route'}`;
 }
 
-/** Tells whether packets from or to Pods can match; what asks for more than we can tell is taken for a rule that does not. */
+/**
+ * Returns whether a rule can match packets from or to Pods. A rule with a selector that cannot be evaluated here counts
+ * as not matching.
+ */
 function isForPods(rule: RuleMessage, { pods, enis, markBits }: Outline): boolean {
   if (pods.length === 0) return false;
   const vethNames = pods.map(({ link }) => link?.ifname);
@@ -111,7 +114,7 @@ function isForPods(rule: RuleMessage, { pods, enis, markBits }: Outline): boolea
   const iifs = [...vethNames, ...enis.map(({ ifname }) => ifname)];
   if (rule.iifname !== undefined && !iifs.includes(rule.iifname)) return false;
   const isInverted = (rule.flags & FIB_RULE_INVERT) !== 0;
-  // "not fwmark X": every packet without that mark, of Pods too.
+  // "not fwmark X" matches every packet without that mark, also of Pods.
   if (isInverted) return rule.src === undefined && rule.dst === undefined;
   if (rule.fwmark !== undefined && rule.fwmark !== 0)
     return ((rule.fwmask ?? 0xffffffff) & markBits) !== 0 && (rule.fwmark & ~markBits) === 0;
@@ -119,7 +122,10 @@ function isForPods(rule: RuleMessage, { pods, enis, markBits }: Outline): boolea
   return ips.some((ip) => holds(rule.src, ip)) && (rule.dst === undefined || ips.some((ip) => holds(rule.dst, ip)));
 }
 
-/** Looks at routing tables that are ours: other programs' routes in them, names that others gave their numbers. */
+/**
+ * Checks our routing tables: no routes of other programs are in them, and rt_tables has no other names for their
+ * numbers.
+ */
 export const TABLES_CHECK: Check = {
   id: 'tables',
   looksAt: 'our routing tables hold our routes alone, nobody has a name for their numbers',

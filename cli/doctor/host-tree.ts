@@ -4,19 +4,25 @@ import { resolveHostPath } from '../../runtime/host-path.ts';
 import { known, unknown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
 
-/** The host's files below a root folder, as a process of the host sees them. */
+/** Files of the host below a root folder, with paths as on the host. */
 export type HostTree = {
   readonly root: string;
-  /** Text of a file, of a huge one the beginning; undefined when it is not there. @throws Error when it may not be read */
+  /**
+   * Reads a file, of a large one the first MiB; undefined when it does not exist. @throws Error when permission is
+   * missing
+   */
   text(path: string): string | undefined;
-  /** Names in a folder, sorted; none when it is not there. @throws Error when it may not be read */
+  /** Lists the names in a folder, sorted; [] when it does not exist. @throws Error when permission is missing */
   names(path: string): readonly string[];
   has(path: string): boolean;
-  /** Last part of what a link leads to; undefined when there is no link. @throws Error when it may not be read */
+  /**
+   * Returns the last part of a symbolic link's target; undefined when there is no link.
+   * @throws Error when permission is missing
+   */
   linkName(path: string): string | undefined;
 };
 
-/** Opens the tree of files below `root`; absolute links lead to places below it. */
+/** Opens the files below `root`. Absolute symbolic links are resolved below it. */
 export function openHostTree(root: string): HostTree {
   const at = (path: string) => resolveHostPath(root, path);
   return {
@@ -28,7 +34,7 @@ export function openHostTree(root: string): HostTree {
   };
 }
 
-/** Wraps a reading: what may not be read is unknown, with what to do. */
+/** Runs a read. Where it fails, the result is unknown, with the reason and the next step. */
 export function knownFrom<T>(read: () => T): Known<T> {
   try {
     return known(read());
@@ -44,16 +50,19 @@ function deniedPath(error: unknown): string {
   return error instanceof Error && 'path' in error ? String(error.path) : 'it';
 }
 
-/** No program's configuration is larger; a log that somebody put there by mistake is. */
+/** Largest text that is read, bytes. Configuration files are smaller; a log file in their place may be larger. */
 const MOST_BYTES = 1 << 20;
 
-/** Reads a regular file; of anything else (a pipe that nobody writes to, /dev/null as a mask) there is no text. */
+/**
+ * Reads a regular file. Other files read as '': a pipe without a writer, /dev/null as a mask. Folders read as
+ * undefined.
+ */
 function readText(path: string): string | undefined {
   const stat = statSync(path);
   if (!stat.isFile()) return stat.isDirectory() ? undefined : '';
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    // Files of /proc say that they are empty.
+    // Files of /proc report size 0, so the buffer has the largest size.
     const bytes = Buffer.alloc(MOST_BYTES);
     let end = 0;
     for (let count = -1; count !== 0 && end < MOST_BYTES; end += count) {
@@ -66,8 +75,8 @@ function readText(path: string): string | undefined {
 }
 
 /**
- * A folder that another process removes meanwhile, a file in the place of one, or a link that leads in a circle is as good
- * as missing.
+ * Error codes that count as missing: another process has removed the folder meanwhile, a file is in its place, or
+ * symbolic links form a loop.
  */
 const MISSING = new Set(['ENOENT', 'ENOTDIR', 'ESRCH', 'EINVAL', 'EISDIR', 'ELOOP', 'ENXIO', 'ENAMETOOLONG']);
 

@@ -5,12 +5,15 @@ import { readConfFiles } from './read-conf-files.ts';
 const MAIN = '/etc/cloud/cloud.cfg';
 const DISABLED = '/etc/cloud/cloud-init.disabled';
 const RULE = '90-cloud-init-hook-hotplug.rules';
-/** New releases put the rule here when hot-plug is turned on; older ones ship it and turn a socket on. */
+/**
+ * Folders of the hot-plug rule. New releases write it to RULE_FOLDERS when hot-plug is turned on; older ones ship it in
+ * SHIPPED_FOLDERS and enable a socket.
+ */
 const RULE_FOLDERS = ['/etc/udev/rules.d', '/run/udev/rules.d'];
 const SHIPPED_FOLDERS = ['/usr/lib/udev/rules.d', '/lib/udev/rules.d'];
 const SOCKET_LINK = '/etc/systemd/system/cloud-init.target.wants/cloud-init-hotplugd.socket';
 
-/** Reads what there is of cloud-init. @throws Error when it may not be read */
+/** Reads installation and configuration of cloud-init. @throws Error when permission is missing */
 export function readCloudInit(tree: HostTree): CloudInitFacts {
   const main = tree.text(MAIN);
   const rule = RULE_FOLDERS.find((folder) => tree.names(folder).includes(RULE));

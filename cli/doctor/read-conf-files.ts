@@ -1,11 +1,11 @@
 import type { HostTree } from './host-tree.ts';
 
-/** A configuration file and what is in it; empty for one that is masked by a link to /dev/null. */
+/** A configuration file with its text; '' for a file that a link to /dev/null masks. */
 export type ConfFile = { readonly path: string; readonly text: string };
 
 /**
- * Reads the files of one kind in the order of their names over all folders; where two folders have one of a name, the
- * earlier folder's counts. Which is how systemd, sysctl.d and NetworkManager read theirs.
+ * Reads the files with a suffix, in the order of their names over all folders. Where two folders have a file of the
+ * same name, the earlier folder wins. systemd, sysctl.d and NetworkManager read their files in this way.
  * @see systemd.network(5), sysctl.d(5)
  */
 export function readConfFiles(tree: HostTree, folders: readonly string[], suffix: string): readonly ConfFile[] {
@@ -20,19 +20,19 @@ export function readConfFiles(tree: HostTree, folders: readonly string[], suffix
     .map(([name, folder]) => ({ path: `${folder}/${name}`, text: tree.text(`${folder}/${name}`) ?? '' }));
 }
 
-/** Folders of systemd's configuration, the first ones win. */
+/** Returns the folders of systemd's configuration; the first ones win. */
 export function systemdFolders(name: string): readonly string[] {
   return ['/etc/systemd', '/run/systemd', '/usr/local/lib/systemd', '/usr/lib/systemd', '/lib/systemd'].map(
     (folder) => `${folder}/${name}`,
   );
 }
 
-/** Where the control groups of services are, by version. */
+/** Folders of the control groups of services, for both versions of cgroups. */
 const SERVICE_GROUPS = ['/sys/fs/cgroup/system.slice', '/sys/fs/cgroup/systemd/system.slice'];
 
 /**
- * Tells whether systemd has a unit running, by the link that it keeps for each; releases before 239 have no links, and a
- * control group.
+ * Returns whether a systemd unit runs. systemd keeps a link for each running unit; releases before 239 have no links,
+ * so the unit's control group is checked.
  * @see systemd source: unit_export_invocation_id
  */
 export function isUnitActive(tree: HostTree, unit: string): boolean {
@@ -40,7 +40,7 @@ export function isUnitActive(tree: HostTree, unit: string): boolean {
   return hasSystemd(tree) && SERVICE_GROUPS.some((folder) => tree.has(`${folder}/${unit}`));
 }
 
-/** Tells whether systemd runs the host of this tree. @see sd_booted(3) */
+/** Returns whether systemd is the init of the host. @see sd_booted(3) */
 export function hasSystemd(tree: HostTree): boolean {
   return tree.has('/run/systemd/system') || tree.has('/run/systemd/units');
 }

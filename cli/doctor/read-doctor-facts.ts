@@ -1,29 +1,32 @@
+import { connect } from 'node:net';
 import { withNetns } from '../../netlink/netns.ts';
-import type { CommandContext } from '../command.ts';
+import { isTooOld, openOpsClient } from '../agent/ops-client.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext, GlobalArgs } from '../command.ts';
+import { findingOf, isDifferent } from '../diff/difference.ts';
+import { diffNode } from '../diff/find-differences.ts';
+import { lookAtNode } from '../diff/look-at-node.ts';
+import type { Finding } from '../finding.ts';
 import { known, unknown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { netnsPathOf, withNodeNetns } from '../node/with-node-netns.ts';
-import { askStatus } from './ask-status.ts';
-import type { DoctorFacts } from './doctor-facts.ts';
-import { knownFrom, openHostTree } from './host-tree.ts';
+import type { AgentStatus, CniFacts, DoctorFacts, SocketFacts } from './doctor-facts.ts';
+import { type HostTree, knownFrom, openHostTree } from './host-tree.ts';
 import { readCloudInit } from './read-cloud-init.ts';
-import { readCni } from './read-cni.ts';
-import { readDifferences } from './read-differences.ts';
 import { readIptables } from './read-iptables.ts';
 import { type ProcFacts, readProc } from './read-kernel.ts';
 import { readNetworkManager } from './read-network-manager.ts';
 import { readNetworkd } from './read-networkd.ts';
 import { readDhcpClients, readInotify } from './read-processes.ts';
-import { readSocket } from './read-socket.ts';
 import { readStateDir } from './read-state-dir.ts';
 import { readSysctlFiles } from './read-sysctl-files.ts';
 
-/** Folders of CNI on the host. */
+/** Folders of CNI configuration and executables on the host. */
 export type CniFolders = { readonly confDir: string; readonly binDir: string };
 
 /**
- * Reads all that the checks judge by; changes nothing. What may not be read is told as unknown.
+ * Reads the input of all checks; changes nothing. A fact that cannot be read is unknown, with the reason.
  * @throws CliError when the node's own namespace cannot be read
  */
 export async function readDoctorFacts(
@@ -66,4 +69,86 @@ async function iptablesOf(proc: Known<ProcFacts>, netnsPath: string | undefined)
   const tables = proc.kind === 'known' ? proc.value.legacyTables : proc;
   if (tables.kind === 'unknown') return unknown('iptables shows itself to root only', tables.next);
   return known(await readIptables({ netnsPath, legacyTables: tables.value }));
+}
+
+/** Result of reading the agent's status: the status, why it is not available, or a problem of the agent. */
+export type StatusAnswer =
+  | { readonly status: Known<AgentStatus>; readonly problem?: undefined }
+  | { readonly problem: string };
+
+/**
+ * Reads the status from the agent. Never rejects with CliError. An agent that accepts connections and does not answer
+ * has a problem.
+ */
+export async function askStatus(socket: string): Promise<StatusAnswer> {
+  try {
+    using client = await openOpsClient(socket);
+    const { status, held, lastPassError } = await client.summary();
+    if (status === undefined) return { status: unknown('the agent did not say', 'tke-eni status') };
+    return { status: known({ code: status.code, message: status.msg, details: status.details, held, lastPassError }) };
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    if (error.code === 'NO_AGENT' && !isTooOld(error)) return { problem: withoutPreface(error.message, socket) };
+    return { status: unknown(error.message, error.next) };
+  }
+}
+
+/**
+ * Removes the beginning of the message: the finding itself says that the agent does not answer, and on which socket.
+ */
+function withoutPreface(message: string, socket: string): string {
+  return message.replace(/^the agent does not answer: /, '').replace(`the agent on ${socket}`, 'it');
+}
+
+const TIMEOUT_MS = 2_000;
+
+/** Checks whether a process accepts connections on the agent's socket. Never rejects. */
+export function readSocket(path: string): Promise<Known<SocketFacts>> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const end = (problem: string | undefined) => {
+      socket.destroy();
+      resolve(known({ path, problem }));
+    };
+    socket.setTimeout(TIMEOUT_MS, () => end('it does not take the connection within 2 s'));
+    socket.once('connect', () => end(undefined));
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EACCES' || error.code === 'EPERM') {
+        socket.destroy();
+        resolve(unknown(`${path} is root's alone`, 'run as root'));
+      } else end(problemOf(error));
+    });
+  });
+}
+
+function problemOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === 'ENOENT') return 'there is no such socket';
+  return code === 'ECONNREFUSED' ? 'it has ended' : message;
+}
+
+/**
+ * Compares the node with its agent's records, as `tke-eni diff` does. Where they cannot be read, the result is unknown.
+ */
+export async function readDifferences(global: GlobalArgs): Promise<Known<readonly Finding[]>> {
+  try {
+    const { differences } = diffNode(await lookAtNode({ global }));
+    return known(differences.filter(isDifferent).map(findingOf));
+  } catch (error) {
+    if (error instanceof CliError) return unknown(error.message, error.next);
+    throw error;
+  }
+}
+
+/** Names of configuration files that runtimes read. @see containernetworking/cni libcni ConfFiles */
+const CONF = /\.(conf|conflist|json)$/;
+
+/** Reads the CNI files that a container runtime reads. @throws Error when permission is missing */
+export function readCni(tree: HostTree, confDir: string, binDir: string): CniFacts {
+  const names = tree.names(confDir).filter((name) => CONF.test(name));
+  return {
+    confDir,
+    binDir,
+    confs: names.map((name) => ({ path: `${confDir}/${name}`, text: tree.text(`${confDir}/${name}`) ?? '' })),
+    executables: tree.names(binDir),
+  };
 }

@@ -3,14 +3,14 @@ import type { Known } from '../node/node-facts.ts';
 import type { ConntrackFacts, KernelFacts, NeighTableFacts } from './doctor-facts.ts';
 import { knownFrom } from './host-tree.ts';
 
-/** What /proc tells of one namespace beside sysctls. */
+/** Facts of one network namespace from /proc, sysctls excluded. */
 export type ProcFacts = {
   readonly kernel: KernelFacts;
-  /** Tables of the legacy backend of iptables. */
+  /** Names of the tables of iptables' legacy backend. */
   readonly legacyTables: Known<readonly string[]>;
 };
 
-/** Reads /proc of the namespace of the calling thread; tables of iptables are known to root only. */
+/** Reads /proc in the network namespace of the calling thread. Only root can read the tables of iptables. */
 export function readProc(): ProcFacts {
   return {
     kernel: {
@@ -45,7 +45,7 @@ function readConntrack(): ConntrackFacts | undefined {
 
 function readNeighTable(name: string): NeighTableFacts | undefined {
   const sums = readStat(name);
-  // Each line repeats the number of entries; the rest is per processor.
+  // Every line has the total number of entries; the other columns are per processor.
   return sums === undefined
     ? undefined
     : { entries: sums.get('entries')?.first ?? 0, tableFulls: sums.get('table_fulls')?.sum ?? 0 };
@@ -53,7 +53,10 @@ function readNeighTable(name: string): NeighTableFacts | undefined {
 
 type Column = { readonly first: number; readonly sum: number };
 
-/** Titles in the first line, then one line of hexadecimal numbers for each processor. @see net/netfilter/nf_conntrack_standalone.c ct_cpu_seq_show */
+/**
+ * Reads a file of /proc/net/stat: titles in the first line, then one line of hexadecimal numbers for each processor.
+ * @see net/netfilter/nf_conntrack_standalone.c ct_cpu_seq_show
+ */
 function readStat(name: string): ReadonlyMap<string, Column> | undefined {
   const text = read(`/proc/thread-self/net/stat/${name}`);
   if (text === undefined) return undefined;

@@ -2,12 +2,15 @@ import type { NetworkManagerFacts } from './doctor-facts.ts';
 import type { HostTree } from './host-tree.ts';
 import { hasSystemd, isUnitActive, readConfFiles } from './read-conf-files.ts';
 
-/** @see NetworkManager.conf(5): the first folders win for one name, later names win for one key. */
+/**
+ * Folders of configuration. Of files with the same name the first folder wins; of files with the same key the later
+ * name wins. @see NetworkManager.conf(5)
+ */
 const CONF_FOLDERS = ['/etc', '/run', '/usr/lib'].map((folder) => `${folder}/NetworkManager/conf.d`);
 const MAIN = '/etc/NetworkManager/NetworkManager.conf';
 const DEVICES = '/run/NetworkManager/devices';
 
-/** Reads what there is of NetworkManager: configuration, and what it keeps of each device. @throws Error when it may not be read */
+/** Reads the configuration of NetworkManager and its state of each device. @throws Error when permission is missing */
 export function readNetworkManager(tree: HostTree): NetworkManagerFacts {
   const main = tree.text(MAIN);
   const devices = tree

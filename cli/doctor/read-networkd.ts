@@ -3,7 +3,9 @@ import type { NetworkdFacts } from './doctor-facts.ts';
 import type { HostTree } from './host-tree.ts';
 import { type ConfFile, hasSystemd, isUnitActive, readConfFiles, systemdFolders } from './read-conf-files.ts';
 
-/** Reads what there is of systemd-networkd and of udev's link files. @throws Error when it may not be read */
+/**
+ * Reads state and configuration of systemd-networkd, and udev's link files. @throws Error when permission is missing
+ */
 export function readNetworkd(tree: HostTree): NetworkdFacts {
   const main = systemdFolders('networkd.conf').flatMap((path) => {
     const text = tree.text(path);
@@ -20,7 +22,7 @@ export function readNetworkd(tree: HostTree): NetworkdFacts {
   };
 }
 
-/** What drop-ins say comes after what the file says. */
+/** Reads files with their drop-ins. The text of drop-ins follows the text of the file, so that their values win. */
 function withDropIns(tree: HostTree, suffix: string): readonly ConfFile[] {
   const folders = systemdFolders('network');
   const extended = new Set(folders.flatMap((folder) => tree.names(folder)).filter((name) => name.endsWith('.d')));
@@ -31,7 +33,7 @@ function withDropIns(tree: HostTree, suffix: string): readonly ConfFile[] {
   });
 }
 
-/** NICs have one; virtual interfaces have no device. */
+/** Reads the drivers of NICs; virtual interfaces have no device and no driver. */
 function readDrivers(tree: HostTree): ReadonlyMap<string, string> {
   const drivers = tree.names('/sys/class/net').flatMap((ifname) => {
     const driver = tree.linkName(`/sys/class/net/${ifname}/device/driver`);
@@ -40,7 +42,7 @@ function readDrivers(tree: HostTree): ReadonlyMap<string, string> {
   return new Map(drivers);
 }
 
-/** By the name of the library that systemd's programs share: it bears the version. */
+/** Returns the version of systemd from the file name of the library that its programs share. */
 function systemdVersion(tree: HostTree): number | undefined {
   const triplets = tree.names('/usr/lib').filter((name) => name.endsWith('-linux-gnu'));
   const folders = ['/usr/lib/systemd', '/lib/systemd', ...triplets.map((name) => `/usr/lib/${name}/systemd`)];

@@ -3,7 +3,10 @@ import type { DhcpClient, InotifyFacts } from './doctor-facts.ts';
 
 const DHCP_CLIENTS = new Set(['dhclient', 'dhcpcd', 'udhcpc']);
 
-/** Finds DHCP clients among the processes that are in the same network namespace as `netnsPath`. @throws Error EACCES without root */
+/**
+ * Returns the DHCP clients among the processes in the network namespace of `netnsPath`. @throws Error EACCES without
+ * root
+ */
 export function readDhcpClients(netnsPath: string): readonly DhcpClient[] {
   const { ino } = statSync(netnsPath);
   return processIds().flatMap((pid): readonly DhcpClient[] => {
@@ -30,7 +33,10 @@ function inotifyOf(pid: number): number {
   return names.filter((name) => targetOf(`${folder}/${name}`) === 'anon_inode:inotify').length;
 }
 
-/** A process that even root may not look into (another user namespace's, a guarded one) is as good as gone. */
+/**
+ * Returns the target of a symbolic link; undefined where it cannot be read. Even root may not read some processes:
+ * those of another user namespace or protected ones.
+ */
 function targetOf(path: string): string | undefined {
   try {
     return readlinkSync(path);
@@ -43,7 +49,7 @@ function processIds(): readonly number[] {
   return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
 }
 
-/** Processes and descriptors end while they are looked at. @throws Error for anything else */
+/** Returns undefined where a process or descriptor has ended during the read. @throws Error for other errors */
 function unlessGone<T>(read: () => T): T | undefined {
   try {
     return read();

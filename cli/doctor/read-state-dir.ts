@@ -6,10 +6,10 @@ import type { StateDirFacts } from './doctor-facts.ts';
 
 /** TMPFS_MAGIC. @see statfs(2) */
 const TMPFS_MAGIC = 0x01021994;
-/** RAMFS_MAGIC: likewise gone after a reboot. */
+/** RAMFS_MAGIC: a ramfs too is empty after a reboot. */
 const RAMFS_MAGIC = 0x858458f6;
 
-/** Reads what there is in the agent's state folder. @throws Error EACCES without root */
+/** Reads the agent's state folder. @throws Error EACCES without root */
 export function readStateDir(path: string): StateDirFacts {
   if (!isThere(path)) {
     const nothing = { isTmpfs: false, freeBytes: 0, totalBytes: 0, spooled: 0, rejected: 0 };
@@ -30,7 +30,7 @@ export function readStateDir(path: string): StateDirFacts {
   };
 }
 
-/** Unlike existsSync: what may not be looked at is not missing. @throws Error EACCES */
+/** Returns whether a path exists. Unlike existsSync it throws where permission is missing. @throws Error EACCES */
 function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined;

@@ -4,23 +4,23 @@ import { type Color, paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
 import { countFindings, type Diagnosis, type Judged } from './find-diagnosis.ts';
 
-/** How to lay it out. */
+/** Layout of the output. */
 export type DoctorLayout = {
   readonly width: number;
   readonly isColored: boolean;
-  /** Each check with its evidence, too. */
+  /** True to print each check with its notes too. */
   readonly isWide: boolean;
 };
 
 const COLORS: Readonly<Record<Finding['severity'], Color>> = { error: 'red', warning: 'yellow', info: 'cyan' };
-/** Width of the word for the weight, with a gap. */
+/** Width of the severity column, with a gap. */
 const INDENT = 9;
-/** Findings of one kind that are told in full. */
+/** Number of findings of one kind that are printed in full. */
 const SHOWN_ALIKE = 3;
 
 /**
- * Renders a diagnosis for people: each finding with why it matters and its cure, then what was skipped, then the sum.
- * Prose is wrapped to the width; commands never are, so that they can be pasted.
+ * Renders the results as text: each finding with its effect and its fix, then skipped checks, then the totals. Prose is
+ * wrapped to the width; commands are not, so that they can be pasted.
  */
 export function renderDoctor({ judged, findings }: Diagnosis, layout: DoctorLayout): string {
   const blocks = [...Map.groupBy(findings, ({ id, severity }) => `${severity} ${id}`).values()].map((alike) =>
@@ -33,7 +33,7 @@ export function renderDoctor({ judged, findings }: Diagnosis, layout: DoctorLayo
   return `${blocks.join('')}${list}${renderSum({ judged, findings }, skips.length, layout)}`;
 }
 
-/** After a great mishap hundreds are alike: the first ones tell it. */
+/** Renders findings of one kind. A large failure causes hundreds of them; the first ones are enough. */
 function renderAlike(findings: readonly Finding[], layout: DoctorLayout): string {
   const shown = findings.slice(0, layout.isWide ? findings.length : SHOWN_ALIKE);
   const more = findings.length - shown.length;
@@ -43,7 +43,7 @@ function renderAlike(findings: readonly Finding[], layout: DoctorLayout): string
 }
 
 function renderFinding({ severity, id, what, why, fix }: Finding, { width, isColored }: DoctorLayout): string {
-  // Names of links and Pods are others' to choose.
+  // Names of links and Pods are untrusted text.
   const title = wrap(plainText(`${id}: ${what}`), width - INDENT);
   const head = paint(severity.padEnd(INDENT), COLORS[severity], isColored);
   const prose = wrap(why, width - INDENT).map((line) => paint(line, 'dim', isColored));
@@ -57,7 +57,7 @@ function renderFinding({ severity, id, what, why, fix }: Finding, { width, isCol
   return `${lines.join('\n')}\n`;
 }
 
-/** By words; one that is longer than the width stays whole. */
+/** Wraps a text at blanks; a word that is longer than the width stays whole. */
 function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let line = '';
@@ -85,7 +85,7 @@ function renderChecks(judged: readonly Judged[], { isColored }: DoctorLayout): s
   return renderTable(judged, columns, { isColored });
 }
 
-/** One word, or the number of findings by weight. */
+/** Returns the result of a check: one word, or the number of findings by severity. */
 function resultOf({ verdict }: Judged): string {
   if (verdict.kind === 'skipped') return 'skipped';
   return verdict.findings.length === 0 ? 'ok' : countsText(countFindings(verdict.findings)).join(', ');
@@ -123,7 +123,7 @@ function renderSum({ judged, findings }: Diagnosis, skips: number, { isColored }
   return `${paint(parts.join(', '), made === 0 ? 'yellow' : color, isColored)}\n`;
 }
 
-/** Makes the document of `-o json` and `-o yaml`. */
+/** Builds the document of `-o json` and `-o yaml`. */
 export function doctorDocument({ judged, findings }: Diagnosis): object {
   const { error, warning, info } = countFindings(findings);
   return {

@@ -2,14 +2,14 @@ import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { printDocument } from '../output/print-document.ts';
 import { renderWarning } from '../output/render-error.ts';
+import type { DoctorArgs } from './arguments.ts';
 import { CHECKS } from './checks.ts';
-import type { DoctorArgs } from './command.ts';
 import { decideSelection } from './decide-selection.ts';
 import { countFindings, findDiagnosis } from './find-diagnosis.ts';
 import { readDoctorFacts } from './read-doctor-facts.ts';
 import { doctorDocument, renderDoctor } from './render-doctor.ts';
 
-/** Looks for what disturbs Pods on this node. Changes nothing. @throws CliError */
+/** Runs `doctor`: checks this node for problems of Pods' networks; changes nothing. @throws CliError */
 export async function run(args: DoctorArgs, { stdout, stderr, isRoot, global }: CommandContext): Promise<ExitCode> {
   const selection = decideSelection(CHECKS, args.only, args.skip);
   const folders = { confDir: args['cni-conf-dir'], binDir: args['cni-bin-dir'] };

@@ -1,74 +1,12 @@
-import { type ArgsOf, defineCommand } from '../command.ts';
-
-const FILTERS = {
-  table: {
-    type: 'string',
-    summary: 'only this routing table, by number or name',
-    metavar: 'TABLE',
-    completes: 'table',
-  },
-  pod: {
-    type: 'string',
-    summary: 'only what is of this Pod, on the node and inside of it',
-    metavar: 'POD',
-    completes: 'pod',
-  },
-  eni: {
-    type: 'string',
-    summary: 'only what is of this ENI: id, interface, table or address',
-    metavar: 'ENI',
-    completes: 'eni',
-  },
-  family: { type: 'string', summary: 'only IPv4 or only IPv6', choices: ['4', '6'] },
-} as const;
-
-const VIEW = {
-  output: {
-    type: 'string',
-    alias: 'o',
-    summary: 'how to print it; ip is a script that makes the same again',
-    metavar: 'FORMAT',
-    choices: ['table', 'wide', 'json', 'yaml', 'ip'],
-    default: 'table',
-  },
-  details: { type: 'boolean', alias: 'd', summary: 'in json and yaml: what ip -d adds' },
-  owners: { type: 'boolean', summary: 'in json and yaml: add whose it is, and the family' },
-  all: { type: 'boolean', alias: 'a', summary: 'show what the kernel makes by itself, too' },
-} as const;
-
-const STAND_INS = {
-  'stand-ins': {
-    type: 'boolean',
-    summary: 'in the script: make each interface as a veth pair, to try the state in an empty namespace',
-  },
-} as const;
-
-const OPTIONS = { ...FILTERS, ...VIEW, ...STAND_INS } as const;
-const DUMP_OPTIONS = {
-  pod: { ...FILTERS.pod, summary: 'the inside of this Pod in place of the node' },
-  output: { ...VIEW.output, choices: ['ip', 'json', 'yaml'], default: 'ip' },
-  details: VIEW.details,
-  ...STAND_INS,
-  nft: {
-    type: 'string',
-    summary: 'which nftables tables go into it',
-    choices: ['ours', 'all', 'none'],
-    default: 'ours',
-  },
-} as const;
-const NONE = {} as const;
-
-/** Is what each of the five lists gets. */
-export type ListArgs = ArgsOf<typeof OPTIONS, typeof NONE>;
-
-/** Is what `dump` gets. */
-export type DumpArgs = ArgsOf<typeof DUMP_OPTIONS, typeof NONE>;
+import { defineCommand, NO_ARGUMENTS } from '../command.ts';
+import { DUMP_OPTIONS, LIST_OPTIONS } from './arguments.ts';
 
 const NEEDS = 'root to look into Pods, into another namespace and into the journal; the rest needs none';
 
 const GROUPS = `It is grouped by whose it is: each ENI, the node as a whole, Pods, the kernel, and everybody else. What is
 ours is known by its protocol, 84, which is shown as tke-eni. Works without agent and cluster; the names of Pods and ENIs
 come from the agent's journal, without it there are container ids and interfaces.`;
+
 const FORMATS = `JSON and YAML have the names and values of ip -j (see docs/cli.md for the few differences). The format ip is
 a shell script with ip -batch lines that makes the same again; tke-eni dump has all parts in one.`;
 
@@ -81,8 +19,8 @@ export const ROUTES = defineCommand({
 ${GROUPS}
 
 ${FORMATS}`,
-  positionals: NONE,
-  options: OPTIONS,
+  positionals: NO_ARGUMENTS,
+  options: LIST_OPTIONS,
   examples: [
     { line: 'tke-eni routes', does: 'lists what is not made by the kernel itself' },
     { line: 'tke-eni routes --pod default/web-0', does: 'lists its routes on the node and inside of it' },
@@ -101,8 +39,8 @@ export const RULES = defineCommand({
 ${GROUPS}
 
 ${FORMATS}`,
-  positionals: NONE,
-  options: OPTIONS,
+  positionals: NO_ARGUMENTS,
+  options: LIST_OPTIONS,
   examples: [
     { line: 'tke-eni rules', does: 'lists all rules' },
     { line: 'tke-eni rules --eni eni-abc', does: 'lists those that lead to this ENI' },
@@ -120,8 +58,8 @@ export const LINKS = defineCommand({
 ${GROUPS}
 
 ${FORMATS}`,
-  positionals: NONE,
-  options: OPTIONS,
+  positionals: NO_ARGUMENTS,
+  options: LIST_OPTIONS,
   examples: [
     { line: 'tke-eni links', does: 'lists all interfaces' },
     { line: 'tke-eni links -o json -d', does: 'prints them as ip -j -d link would' },
@@ -139,8 +77,8 @@ export const ADDRS = defineCommand({
 ${GROUPS}
 
 ${FORMATS}`,
-  positionals: NONE,
-  options: OPTIONS,
+  positionals: NO_ARGUMENTS,
+  options: LIST_OPTIONS,
   examples: [{ line: 'tke-eni addrs --pod 10.0.1.5', does: 'lists the addresses inside the Pod that has this one' }],
   needs: NEEDS,
   load: () => import('./run-addrs.ts'),
@@ -155,8 +93,8 @@ export const NEIGH = defineCommand({
 ${GROUPS}
 
 ${FORMATS}`,
-  positionals: NONE,
-  options: OPTIONS,
+  positionals: NO_ARGUMENTS,
+  options: LIST_OPTIONS,
   examples: [{ line: 'tke-eni neigh --eni eth1', does: 'lists who was learned at this ENI' }],
   needs: NEEDS,
   load: () => import('./run-neigh.ts'),
@@ -172,7 +110,7 @@ routes, default rules, link-local addresses.
 
 An ENI or the other end of a veth cannot be made by a script: with --stand-ins each interface becomes a veth pair of the
 same name and address, so that the state can be tried and looked at anywhere.`,
-  positionals: NONE,
+  positionals: NO_ARGUMENTS,
   options: DUMP_OPTIONS,
   examples: [
     { line: 'tke-eni dump > node.sh', does: 'keeps the state of the node' },

@@ -7,15 +7,15 @@ import type { Topic } from './render-dump-json.ts';
 /** One line of a list. */
 export type Row = {
   readonly owner: Owner;
-  /** As `ip -j -d` has it, with our names. */
+  /** The object as `ip -j -d` prints it, with the table names and the protocol name of tke-eni. */
   readonly object: IpObject;
   readonly family: '4' | '6';
   readonly isInside: boolean;
-  /** The kernel makes it by itself: shown only when all is asked for. */
+  /** True for what the kernel creates by itself: shown with --all only. */
   readonly isNoise: boolean;
 };
 
-/** Returns the columns of a list. Pure. */
+/** Returns the columns of a list. */
 export function columnsOf(topic: Topic): readonly Column<Row>[] {
   return COLUMNS[topic];
 }
@@ -40,7 +40,7 @@ function column(title: string, text: (row: Row) => unknown, more: Partial<Column
 const member = (title: string, name: string, more: Partial<Column<Row>> = {}): Column<Row> =>
   column(title, ({ object }) => object[name], more);
 
-/** Words of an object: 'mtu 1400'; a member that is null or true is a word of its own. */
+/** Returns members of an object as words: 'mtu 1400'. A member that is null or true is printed as its name alone. */
 function words(object: IpObject, names: readonly string[]): readonly string[] {
   return names.flatMap((name) => {
     const value = object[name];

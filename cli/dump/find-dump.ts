@@ -7,7 +7,7 @@ import { findPod, podTitle } from '../node/find-pod.ts';
 import { findTable } from '../node/find-table-names.ts';
 import type { NetnsFacts, NodeFacts } from '../node/node-facts.ts';
 
-/** What is asked for. */
+/** Filters of the list commands; undefined: no filter. */
 export type DumpFilter = {
   readonly table?: string | undefined;
   readonly pod?: string | undefined;
@@ -15,24 +15,24 @@ export type DumpFilter = {
   readonly family?: 4 | 6 | undefined;
 };
 
-/** What was found in one namespace. */
+/** What was read from one network namespace. */
 export type DumpPart = {
-  /** Name of the Pod whose inside this is; undefined: the node's own namespace. */
+  /** Name of the Pod, when this is the Pod's namespace; undefined: the node's own namespace. */
   readonly pod: string | undefined;
   readonly facts: NetnsFacts;
-  /** The namespace without any filter: for names of interfaces, and to judge what the kernel made. */
+  /** The namespace without any filter: for names of interfaces, and to recognize what the kernel created. */
   readonly whole: NetnsFacts;
 };
 
-/** What was found, and what could not be read. */
+/** The selected objects, and what could not be read. */
 export type FoundDump = {
   readonly parts: readonly DumpPart[];
   readonly problems: readonly { readonly what: string; readonly why: string; readonly next: string }[];
 };
 
 /**
- * Picks what was asked for: of the node, and, when a Pod was named, of its inside too. Pure.
- * @throws CliError NOT_FOUND for a table, ENI or Pod that is not there
+ * Selects the requested objects: those of the node, and, when a Pod is named, also those inside the Pod.
+ * @throws CliError NOT_FOUND for a table, ENI or Pod that does not exist
  */
 export function findDump(facts: NodeFacts, owners: OwnerIndex, filter: DumpFilter): FoundDump {
   const table = filter.table === undefined ? undefined : tableOf(facts, filter.table);
@@ -65,7 +65,9 @@ export function findEni(enis: readonly EniFacts[], word: string, agent: NodeFact
   throw new CliError('NOT_FOUND', `no ENI ${JSON.stringify(word)} here${whyNoIds(agent)}`, next);
 }
 
-/** Without the agent's record an id that is right is not known either. */
+/**
+ * Returns why ENI ids are unknown, for the error message: without the agent's record even a correct id is not found.
+ */
 function whyNoIds(agent: NodeFacts['agent']): string {
   return agent.kind === 'unknown' ? ` (ids are not known: ${agent.why})` : '';
 }
@@ -121,7 +123,10 @@ function interfacesOf({ routes }: NetnsFacts, table: number): ReadonlySet<number
   );
 }
 
-/** Leaves out neighbours that nobody asked or answered for: multicast, and those of interfaces without ARP. Pure. */
+/**
+ * Leaves out neighbours that the kernel creates without address resolution: multicast, and those of interfaces without
+ * ARP.
+ */
 export function withoutKernelNeighs(facts: NetnsFacts): NetnsFacts {
   return { ...facts, neighs: facts.neighs.filter(({ state }) => state !== NUD_NOARP && state !== 0) };
 }

@@ -17,25 +17,28 @@ import {
 import { RTN_MULTICAST, RTPROT_KERNEL } from '../../netlink/uapi/rtnetlink.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
 
-/** What a script has to make, without what the kernel makes by itself. */
+/** The objects that a script has to create, without those that the kernel creates by itself. */
 export type ScriptFacts = {
   readonly links: readonly LinkMessage[];
   readonly addresses: readonly AddressMessage[];
   readonly routes: readonly RouteMessage[];
   readonly rules: readonly RuleMessage[];
   readonly neighs: readonly NeighMessage[];
-  /** Interfaces, by index, on which the kernel made its IPv6 link-local address. */
+  /** Interfaces, by index, on which the kernel created its IPv6 link-local address. */
   readonly withLinkLocal: ReadonlySet<number>;
-  /** Default rules included. */
+  /** All selected rules, default rules included. */
   readonly allRules: readonly RuleMessage[];
-  /** The kernel's own included. */
+  /** All addresses of the namespace, those of the kernel included. */
   readonly allAddresses: readonly AddressMessage[];
 };
 
-/** What is asked for, and, to judge it, the links and addresses of the whole namespace. */
+/** The selected objects, and all links and addresses of the namespace, by which the kernel's objects are recognized. */
 export type ScriptInput = Omit<NetnsFacts, 'sysctls'> & { readonly whole: Pick<NetnsFacts, 'links' | 'addresses'> };
 
-/** Leaves out what the kernel makes by itself: with an address its routes, with a link its link-local address. Pure. */
+/**
+ * Leaves out what the kernel creates by itself: the routes of an address, the link-local address of a link, default
+ * rules.
+ */
 export function findKernelMade(facts: ScriptInput): ScriptFacts {
   const links = new Map(facts.whole.links.map((link) => [link.ifindex, link]));
   const isMade = (address: AddressMessage): boolean => isKernelAddress(address, links.get(address.ifindex));
@@ -51,20 +54,23 @@ export function findKernelMade(facts: ScriptInput): ScriptFacts {
   };
 }
 
-/** ff00::/8 of each interface. */
+/** Tells whether a route is the route to ff00::/8 that the kernel adds for each interface. */
 function isMulticastOfLink({ type, protocol, dst }: RouteMessage): boolean {
   return type === RTN_MULTICAST && protocol === RTPROT_KERNEL && dst === 'ff00::/8';
 }
 
-/** Priorities of the rules that a namespace is born with. */
+/** Priorities of the default rules, which each new namespace has. */
 export const DEFAULT_PRIORITIES: Readonly<Record<4 | 6, readonly number[]>> = { 4: [0, 32766, 32767], 6: [0, 32766] };
 
-/** Tells whether a rule is one that a namespace is born with. */
+/** Tells whether a rule is one of the default rules that each new namespace has. */
 export function isDefaultRule({ protocol, priority, family }: RuleMessage): boolean {
   return protocol === RTPROT_KERNEL && DEFAULT_PRIORITIES[family === 2 ? 4 : 6].includes(priority);
 }
 
-/** Kernels before 5.18 do not say who made an address; then the form tells. */
+/**
+ * Tells whether the kernel created an address. Kernels before 5.18 do not report that; then the form of the address
+ * decides.
+ */
 function isKernelAddress(address: AddressMessage, link: LinkMessage | undefined): boolean {
   const { protocol, prefixlen } = address;
   if (protocol === IFAPROT_KERNEL_LL || protocol === IFAPROT_KERNEL_LO) return true;
@@ -73,7 +79,7 @@ function isKernelAddress(address: AddressMessage, link: LinkMessage | undefined)
   return protocol === undefined && prefixlen === 64 && address.address === eui64(link?.address);
 }
 
-/** The link-local address that is made of a MAC. @see RFC 4291 appendix A */
+/** Returns the link-local address that the kernel derives from a MAC. @see RFC 4291 appendix A */
 function eui64(mac: string | undefined): string | undefined {
   const bytes = (mac ?? '').split(':').map((byte) => Number.parseInt(byte, 16));
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = bytes;

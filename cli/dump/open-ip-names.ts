@@ -3,7 +3,7 @@ import { resolveHostPath } from '../../runtime/host-path.ts';
 import { type NumberNames, readIpNames } from '../node/read-ip-names.ts';
 import type { IpNames } from './ip-names.ts';
 
-/** What iproute2 knows without its files. @see lib/rt_names.c */
+/** Names that iproute2 has built in, without its files. @see lib/rt_names.c */
 const BUILT_IN: Readonly<Record<string, Readonly<Record<number, string>>>> = {
   rt_tables: { 253: 'default', 254: 'main', 255: 'local' },
   rt_protos: {
@@ -35,7 +35,10 @@ const BUILT_IN: Readonly<Record<string, Readonly<Record<number, string>>>> = {
   rt_realms: { 0: 'unknown' },
 };
 
-/** Opens the names as iproute2 on this host would print them. @param linkNames of the namespace that is shown */
+/**
+ * Opens the look-up of names as iproute2 on this host prints them.
+ * @param linkNames names of the links of the shown namespace
+ */
 export function openIpNames(hostRoot: string, linkNames: Pick<ReadonlyMap<number, string>, 'get'>): IpNames {
   const lists = new Map<string, NumberNames>();
   const listed = (list: string, read: () => NumberNames): NumberNames => {
@@ -63,14 +66,17 @@ export function openIpNames(hostRoot: string, linkNames: Pick<ReadonlyMap<number
   };
 }
 
-/** Reads lines whose first group is a name and the second its number; the first of two with one number counts. */
+/**
+ * Reads lines with a name in the first group of `pattern` and a number in the second. The first name of a number
+ * counts.
+ */
 function readColumns(hostRoot: string, path: string, pattern: RegExp): NumberNames {
   const names = new Map<number, string>();
   let text = '';
   try {
     text = readFileSync(resolveHostPath(hostRoot, path), 'utf8');
   } catch {
-    // Without the file there are numbers.
+    // Without the file numbers are printed.
   }
   for (const line of text.split('\n')) {
     const [, name, number] = pattern.exec(line) ?? [];

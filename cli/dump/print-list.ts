@@ -6,7 +6,7 @@ import type { NetnsFacts, NodeFacts } from '../node/node-facts.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { printDocument } from '../output/print-document.ts';
 import { renderWarning } from '../output/render-error.ts';
-import type { ListArgs } from './command.ts';
+import type { ListArgs } from './arguments.ts';
 import { type DumpPart, findDump, withoutKernelNeighs } from './find-dump.ts';
 import type { IpNames } from './ip-names.ts';
 import { openIpNames } from './open-ip-names.ts';
@@ -14,7 +14,7 @@ import { renderDumpJson, type Topic } from './render-dump-json.ts';
 import { renderDumpTable } from './render-dump-table.ts';
 import { renderIpScript } from './render-ip-script.ts';
 
-/** Prints one list in the form that was asked for. @throws CliError */
+/** Prints one list in the requested format. @throws CliError */
 export async function printList(topic: Topic, args: ListArgs, context: CommandContext): Promise<ExitCode> {
   const facts = await readFacts(context, args.pod);
   const owners = ownersOf(facts);
@@ -44,13 +44,18 @@ export async function printList(topic: Topic, args: ListArgs, context: CommandCo
   return problems.length === 0 ? EXIT.ok : EXIT.failed;
 }
 
-/** Who knows the names looks for them: that they are missing has a reason. */
+/**
+ * Warns that the names of Pods and ENIs are missing, with the reason: users who know the names expect them in the list.
+ */
 function warnOfUnknownNames({ agent }: NodeFacts, { stderr }: CommandContext): void {
   if (agent.kind === 'known') return;
   stderr.write(renderWarning(`from the kernel alone, without names of Pods and ENIs: ${agent.why}`, stderr.isColored));
 }
 
-/** A script makes one namespace: of a Pod that was named, its inside. */
+/**
+ * Prints a script for one namespace: the Pod's when a Pod is named, else the node's. Prints nothing when the Pod's is
+ * unknown.
+ */
 function printScript(topic: Topic, args: ListArgs, parts: readonly DumpPart[], context: CommandContext): void {
   const part = parts.at(-1);
   if (part === undefined || (args.pod !== undefined && part.pod === undefined)) return;
@@ -75,7 +80,7 @@ function tablesOf(topic: Topic, args: ListArgs, parts: readonly DumpPart[], { fa
   return parts.map((part) => renderDumpTable(topic, part, namesIn(context, part.whole), owners, options)).join('\n');
 }
 
-/** Reads the node, and of Pods' insides only the one that was named. */
+/** Reads the node, and the namespace of no Pod but the named one. */
 export async function readFacts(context: CommandContext, pod: string | undefined): Promise<NodeFacts> {
   const reading = { nft: false, sysctls: false } as const;
   const facts = await readNodeFacts(context, { ...reading, insides: 'none' });
@@ -84,7 +89,7 @@ export async function readFacts(context: CommandContext, pod: string | undefined
   return readNodeFacts(context, { ...reading, insides: (each) => each === key });
 }
 
-/** Names as iproute2 on the host prints them, for one namespace. */
+/** Returns the names as iproute2 on the host prints them, for one namespace. */
 export function namesIn({ global }: Pick<CommandContext, 'global'>, { links }: Pick<NetnsFacts, 'links'>): IpNames {
   return openIpNames(global.hostRoot, new Map(links.map(({ ifindex, ifname }) => [ifindex, ifname])));
 }

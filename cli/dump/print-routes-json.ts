@@ -10,7 +10,7 @@ import { withNodeNetns } from '../node/with-node-netns.ts';
 import { openIpNames } from './open-ip-names.ts';
 import { RouteJsonWriter } from './route-json-writer.ts';
 
-/** What of the options the short way heeds. */
+/** The options that the fast path supports. */
 export type RoutesQuestion = {
   readonly table: string | undefined;
   readonly family: '4' | '6' | undefined;
@@ -18,8 +18,9 @@ export type RoutesQuestion = {
 };
 
 /**
- * Prints routes as `ip -j route` does, straight from the kernel's messages: for programs and for large tables. Asks
- * neither journal nor nft. Returns false, with nothing printed, when the table's name is not one of the host's files.
+ * Prints routes as `ip -j route` does, straight from the kernel's messages: a fast path for programs and for large
+ * tables. Reads neither journal nor nftables. Returns false, with nothing printed, when the table's name is not in the
+ * host's files.
  * @throws CliError
  */
 export function printRoutesJson(
@@ -32,7 +33,7 @@ export function printRoutesJson(
   stdout.write(
     withNodeNetns(global, (netns) => {
       using rtnetlink = netns === undefined ? openRtnetlink() : openRtnetlinkIn(netns);
-      // Of many interfaces a table may use few, and of each only its name is wanted.
+      // A table may use few of many interfaces, and only their names are needed: they are looked up one by one.
       using links = netns === undefined ? openLinkNames() : withNetns(netns, openLinkNames);
       const names = openIpNames(hostRoot, { get: links.nameOf });
       const view = { isDetailed: question.details, isOneTable: table !== undefined };
@@ -42,7 +43,7 @@ export function printRoutesJson(
       for (const each of families) {
         const filter = { family: each, ...(table === undefined ? {} : { table }) };
         rtnetlink.route.listAs(filter, (message, start, end) => {
-          // Asked for a family that it lacks (`ipv6.disable=1`), the kernel tells all families.
+          // A kernel that lacks the requested family (`ipv6.disable=1`) returns the routes of all families.
           if (message.u8[start] === each) writer.add(message, start, end);
         });
       }

@@ -20,10 +20,10 @@ import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import type { IpNames, IpObject } from './ip-names.ts';
 import { familyName } from './render-route-json.ts';
 
-/** 2^32-1: for ever. */
+/** Lifetime without end, 2^32-1 seconds. */
 const FOREVER = 0xffffffff;
 
-/** Renders an address as it stands in "addr_info" of `ip -j address`. Pure. @see ip-address(8), iproute2 ip/ipaddress.c */
+/** Renders an address as an element of "addr_info" of `ip -j address`. @see ip-address(8), iproute2 ip/ipaddress.c */
 export function renderAddressJson(address: AddressMessage, names: IpNames): IpObject {
   const { flags, family, cacheinfo } = address;
   const local = address.local ?? address.address;
@@ -43,14 +43,14 @@ export function renderAddressJson(address: AddressMessage, names: IpNames): IpOb
   };
 }
 
-/** IFAPROT_*: what of the kernel made it. */
+/** IFAPROT_*: the part of the kernel that created the address. */
 const PROTOCOLS: Readonly<Record<number, string>> = {
   [IFAPROT_KERNEL_LO]: 'kernel_lo',
   [IFAPROT_KERNEL_RA]: 'kernel_ra',
   [IFAPROT_KERNEL_LL]: 'kernel_ll',
 };
 
-/** In the order of iproute2. */
+/** Flags in the order of iproute2. */
 const FLAGS: readonly (readonly [number, string])[] = [
   [IFA_F_DEPRECATED, 'deprecated'],
   [IFA_F_HOMEADDRESS, 'home'],
@@ -64,7 +64,10 @@ const FLAGS: readonly (readonly [number, string])[] = [
   [IFA_F_STABLE_PRIVACY, 'stable-privacy'],
 ];
 
-/** The kernel has one bit for both words, and says "permanent" where `ip` says the opposite. */
+/**
+ * Names the flags of an address as `ip` does. The kernel has one bit for "secondary" (IPv4) and "temporary" (IPv6); it
+ * reports "permanent", where `ip` prints "dynamic" for the opposite.
+ */
 export function addressFlags(flags: number, family: number): IpObject {
   const words = [
     ...((flags & IFA_F_SECONDARY) === 0 ? [] : [family === AF_INET6 ? 'temporary' : 'secondary']),

@@ -21,14 +21,17 @@ import { batchWord } from './render-batch-line.ts';
 
 const FOREVER = 0xffffffff;
 
-/** Renders the `ip -batch` line that makes an address. Its protocol is not said: iproute2 before 6.3 cannot. Pure. @see ip-address(8) */
+/**
+ * Renders the `ip -batch` line that creates an address. The line does not set the protocol: iproute2 before 6.3 cannot.
+ * @see ip-address(8)
+ */
 export function renderAddressLine(address: AddressMessage, names: IpNames): string {
   const { flags, cacheinfo } = address;
   const local = address.local ?? address.address;
   const dev = names.link(address.ifindex);
   const label = address.label === undefined ? undefined : batchWord(address.label);
   const isPeer = address.address !== local && address.address !== '';
-  // One without end may be deprecated all the same: preferred for no time.
+  // An address without a time limit may still be deprecated: its preferred lifetime is then 0.
   const isLimited = cacheinfo !== undefined && (cacheinfo.valid !== FOREVER || cacheinfo.preferred !== FOREVER);
   return line(
     'address add',
@@ -56,12 +59,16 @@ function lifetime(seconds: number): string {
   return seconds === FOREVER ? 'forever' : String(seconds);
 }
 
-/** Renders the `ip -batch` line that makes a neighbour; one that is being asked for anew becomes stale. Pure. @see ip-neighbour(8) */
+/**
+ * Renders the `ip -batch` line that creates a neighbour. One that the kernel is resolving again (DELAY, PROBE) becomes
+ * stale.
+ * @see ip-neighbour(8)
+ */
 export function renderNeighLine(neigh: NeighMessage, names: IpNames): string {
   const { flags } = neigh;
   if ((flags & NTF_PROXY) !== 0) return line('neigh add proxy', neigh.dst, 'dev', names.link(neigh.ifindex));
   return line(
-    // What was learned may be learned again before this line comes.
+    // The kernel may have learned this neighbour before the line runs: `add` would then fail.
     'neigh replace',
     neigh.dst,
     pair('lladdr', neigh.lladdr),

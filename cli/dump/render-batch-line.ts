@@ -1,26 +1,30 @@
 import { plainText } from '../output/cell-text.ts';
 
-/** What cannot stand in a line of `ip -batch`: control characters, the sign that begins a comment even in quotes, a joined line. */
+/**
+ * Matches what a line of `ip -batch` cannot contain: control characters, '#', which begins a comment even inside
+ * quotes, and a '\' at the end, which joins the next line.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: to find them is what it is for.
 const UNSAYABLE = /[\u0000-\u001f\u007f-\u009f#]|\\$/;
 
 /**
- * Renders one line for `ip -batch`. Names, labels and aliases are written by others, those inside of a Pod by whoever is in
- * it: a line that would be read as another one, or end the here-document, becomes a comment. Pure. @see ip(8) -batch
+ * Renders one line for `ip -batch`. Other programs choose names, labels and aliases; inside a Pod the Pod's own
+ * programs do. A line that `ip` would read as another line, or that would end the here-document, becomes a comment.
+ * @see ip(8) -batch
  */
 export function renderBatchLine(text: string): string {
   if (text.startsWith('#')) return plainText(text);
   return isSayable(text) ? text : `# left out, no line of ip can say it: ${plainText(text)}`;
 }
 
-/** Tells whether a text can stand in a line of `ip -batch`, in quotes if need be. Pure. */
+/** Tells whether a text can be part of a line of `ip -batch`, in quotes if needed. */
 export function isSayable(text: string): boolean {
   return !UNSAYABLE.test(text);
 }
 
 /**
- * Spells a text as one word of `ip -batch`, which knows quotes around a word and no escapes. One that no quotes can hold gets
- * the sign of a comment, so that its line is left out. Pure.
+ * Quotes a text as one word of `ip -batch`, which supports quotes around a word and no escapes. A text that no quotes
+ * can hold gets the comment sign in front, so that its line is left out.
  */
 export function batchWord(text: string): string {
   if (text !== '' && !/\s|^['"]/.test(text)) return text;

@@ -1,12 +1,12 @@
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { IpNames, IpObject } from './ip-names.ts';
 
-/** Timers are told in seconds, kept in hundredths. */
+/** Ticks of a second: the kernel reports timers in hundredths of a second, `ip` prints seconds. */
 const TICKS = 100;
 const BOOLOPT_NO_LL_LEARN = 1;
 const BOOLOPT_MCAST_VLAN_SNOOPING = 2;
 
-/** Renders "info_data" of a bridge as `ip -j -d link` does. Pure. @see iproute2 ip/iplink_bridge.c */
+/** Renders "info_data" of a bridge as `ip -j -d link` does. @see iproute2 ip/iplink_bridge.c */
 export function renderBridgeJson(bridge: NonNullable<LinkMessage['bridge']>): IpObject {
   const options = bridge.multiBoolopt;
   return present({
@@ -58,10 +58,10 @@ export function renderBridgeJson(bridge: NonNullable<LinkMessage['bridge']>): Ip
   });
 }
 
-/** BR_STATE_*. */
+/** Names of BR_STATE_*, by number. */
 const PORT_STATES: readonly string[] = ['disabled', 'listening', 'learning', 'forwarding', 'blocking'];
 
-/** Renders "info_slave_data" of a bridge port. Pure. @see iproute2 ip/iplink_bridge_slave.c */
+/** Renders "info_slave_data" of a bridge port. @see iproute2 ip/iplink_bridge_slave.c */
 export function renderBridgePortJson(port: NonNullable<LinkMessage['bridgePort']>, names: IpNames): IpObject {
   return present({
     state: port.state === undefined ? undefined : (PORT_STATES[port.state] ?? String(port.state)),
@@ -121,7 +121,7 @@ function hex(value: number | undefined): string | undefined {
   return value === undefined ? undefined : `0x${value.toString(16)}`;
 }
 
-/** As printf's %#x, which puts nothing before a zero. */
+/** Formats a number as printf's %#x does, which prints zero without '0x'. */
 function sharpHex(value: number): string {
   return value === 0 ? '0' : `0x${value.toString(16)}`;
 }
@@ -130,7 +130,7 @@ function ethertype(protocol: number): string {
   return protocol === 0x8100 ? '802.1Q' : protocol === 0x88a8 ? '802.1ad' : `0x${protocol.toString(16)}`;
 }
 
-/** `ip` prints it by ether_ntoa(3), which puts no zero before a digit. */
+/** Formats a bridge id as ether_ntoa(3) does, which `ip` uses: no leading zero in a byte. */
 function bridgeId(id: string | undefined): string | undefined {
   return id?.replaceAll(/(?<=[.:])0(?=[0-9a-f])/g, '');
 }

@@ -9,18 +9,18 @@ import { renderNeighJson } from './render-neigh-json.ts';
 import { familyName, renderRouteJson } from './render-route-json.ts';
 import { renderRuleJson } from './render-rule-json.ts';
 
-/** What can be listed. */
+/** The kinds of objects that can be listed. */
 export type Topic = 'routes' | 'rules' | 'links' | 'addrs' | 'neigh';
 
 /** How objects are rendered. */
 export type JsonView = {
   readonly isDetailed: boolean;
   readonly isOneTable: boolean;
-  /** Adds "owner" and "family" to each; undefined leaves objects as `ip` has them. */
+  /** Adds "owner" and "family" to each object; undefined leaves objects as `ip` prints them. */
   readonly owners?: OwnerIndex;
 };
 
-/** Renders one part as the objects of `ip -j`; those of a Pod's inside bear "pod". Pure. */
+/** Renders one namespace as objects of `ip -j`; those inside a Pod have the member "pod". */
 export function renderDumpJson(topic: Topic, part: DumpPart, names: IpNames, view: JsonView): readonly IpObject[] {
   const objects = RENDERERS[topic](part.facts, names, view);
   return part.pod === undefined ? objects : objects.map((object) => ({ ...object, pod: part.pod }));
@@ -65,7 +65,7 @@ const RENDERERS: Readonly<Record<Topic, Renderer>> = {
 
 function flagsIn(links: NetnsFacts['links']): (ifindex: number) => number {
   const flags = new Map(links.map((link) => [link.ifindex, link.flags]));
-  // One that is not among those shown is taken for up: nothing is said of it.
+  // A lower link that is not in the list counts as up, so that M-DOWN is not reported for it.
   return (ifindex) => flags.get(ifindex) ?? 1;
 }
 

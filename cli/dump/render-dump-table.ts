@@ -15,16 +15,16 @@ import { renderRuleJson } from './render-rule-json.ts';
 
 /** How a list is laid out. */
 export type TableView = {
-  /** Shows what the kernel makes by itself, too. */
+  /** Also shows what the kernel creates by itself. */
   readonly isAll: boolean;
   readonly isColored: boolean;
-  /** Undefined: as wide as it is. */
+  /** Columns of the terminal; undefined: nothing is cut. */
   readonly width?: number;
-  /** Names of tables, ours included. */
+  /** Names of tables, those of tke-eni included. */
   readonly tableNames: ReadonlyMap<number, string>;
 };
 
-/** Renders one part as tables, one for each owner, Pods in one. Pure. */
+/** Renders one namespace as tables: one for each owner, and one for all Pods. */
 export function renderDumpTable(
   topic: Topic,
   part: DumpPart,
@@ -60,7 +60,7 @@ export function renderDumpTable(
 
 type Section = { readonly title: string; readonly rows: readonly Row[]; readonly rank: number };
 
-/** ENIs by their tables, the node, Pods by name, everybody else, the kernel. */
+/** Order of the sections: ENIs by their tables, the node, Pods by name, other programs, the kernel. */
 const RANKS: Readonly<Record<Owner['kind'], number>> = { eni: 0, node: 1, pod: 2, foreign: 3, kernel: 4 };
 
 function sectionsOf(topic: Topic, rows: readonly Row[]): readonly Section[] {
@@ -80,7 +80,10 @@ function sectionsOf(topic: Topic, rows: readonly Row[]): readonly Section[] {
     .sort((a, b) => a.rank - b.rank || compare(a.title, b.title));
 }
 
-/** Who else's an interface is, nobody says: its name stands in the row. */
+/**
+ * Returns the heading of an owner's section. Objects of unknown owners share the heading 'Others': the interface, all
+ * that is known of such an owner, is already in the row.
+ */
 function titleOf(topic: Topic, owner: Owner): string {
   if (owner.kind === 'pod') return 'Pods';
   return owner.kind === 'foreign' && topic !== 'routes' && topic !== 'rules' ? 'Others' : ownerText(owner);
@@ -97,7 +100,7 @@ function compare(a: string, b: string): number {
 /** As many characters of a container id as `crictl pods` shows. */
 const SHOWN_ID_LENGTH = 13;
 
-/** A Pod's name, or the beginning of its container's id where the name is not known. */
+/** Returns a Pod's name, or the beginning of its container id where the name is not known. */
 function podText(owner: Owner): string {
   if (owner.kind !== 'pod') return '';
   return owner.name === '' ? owner.key.slice(0, SHOWN_ID_LENGTH) : `${owner.namespace}/${owner.name}`;
@@ -155,8 +158,8 @@ function rowsOf(topic: Topic, { facts, pod }: DumpPart, names: IpNames, owners: 
   }
 }
 
-/** What is inside a Pod is the Pod's; whose it is on the node says nothing of it. */
+/** Owner of everything inside a Pod. The index of owners is for the node's namespace only. */
 const INSIDE: Owner = { kind: 'node' };
 const SCOPE_UNIVERSE = 0;
-/** NUD_NOARP and NUD_NONE: nobody asked for them. */
+/** NUD_NOARP and NUD_NONE: the kernel creates these neighbours without address resolution. */
 const NOISY_STATES: ReadonlySet<number> = new Set([0x40, 0]);

@@ -8,23 +8,30 @@ import { renderLinkLines } from './render-link-lines.ts';
 import { renderRouteLines } from './render-route-line.ts';
 import { renderDefaultRules, renderRuleLine } from './render-rule-line.ts';
 
-/** What a script is made of. */
+/** Options of a script. */
 export type ScriptParts = {
-  /** In the order in which they must be made, whatever order is given: links, addresses, routes, neighbours, rules. */
+  /**
+   * What to create. The script has its own order, in which the kernel accepts them: links, addresses, routes,
+   * neighbours, rules.
+   */
   readonly topics: readonly Topic[];
-  /** Makes interfaces, too: each as one end of a veth pair. */
+  /** Also creates the interfaces, each as one end of a veth pair. */
   readonly hasStandIns: boolean;
-  /** False when only some objects were asked for: that a default rule is missing among them means nothing then. */
+  /**
+   * False when filters selected the objects: a default rule that is missing among them may then still exist on the
+   * node.
+   */
   readonly isWhole: boolean;
-  /** Script for nft -f. */
+  /** Script for `nft -f`. */
   readonly nft?: string;
 };
 
 const ORDER: readonly Topic[] = ['links', 'addrs', 'routes', 'neigh', 'rules'];
 
 /**
- * Renders a shell script that makes the same again in an empty namespace: `ip -batch` lines, then `nft -f`. What the kernel
- * makes by itself is left out; what a line of `ip` cannot say becomes a comment. Pure. @see ip(8) -batch, nft(8) -f
+ * Renders a shell script that creates the same objects in an empty namespace: `ip -batch` lines, then `nft -f`. What
+ * the kernel creates by itself is left out; what a line of `ip` cannot express becomes a comment.
+ * @see ip(8) -batch, nft(8) -f
  */
 export function renderIpScript(facts: ScriptInput, names: IpNames, parts: ScriptParts): string {
   const made = findKernelMade(facts);
@@ -63,7 +70,7 @@ const RENDERERS: Readonly<Record<Topic, Renderer>> = {
   rules: ({ rules, allRules, allAddresses }, _names, { isWhole }) => {
     const { v4 = [], v6 = [] } = byFamily(rules, (rule) => [renderRuleLine(rule)]);
     if (!isWhole) return { v4, v6 };
-    // A node without IPv6 has none of its rules, and takes none away.
+    // A node without IPv6 has no IPv6 default rules: that is no reason to delete them elsewhere.
     const hasIpv6 = [...allRules, ...allAddresses].some(({ family }) => family === AF_INET6);
     return {
       v4: [...v4, ...renderDefaultRules(allRules, 4)],
@@ -82,7 +89,10 @@ function byFamily<M extends { readonly family: number }>(
   };
 }
 
-/** Its last line is one that is not among `lines`: a comment of nftables may span several. */
+/**
+ * Renders a here-document. Its end mark is a line that is not among `lines`: a comment of nftables may span several
+ * lines.
+ */
 function hereDocument(command: string, lines: readonly string[], name: string): string {
   let end = `END_OF_${name}`;
   while (lines.includes(end)) end += '_';

@@ -2,7 +2,7 @@ import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { IpNames, IpObject } from './ip-names.ts';
 import { renderBridgeJson, renderBridgePortJson } from './render-bridge-json.ts';
 
-/** Renders "linkinfo" of `ip -j -d link`; undefined for a link without a kind. Pure. */
+/** Renders "linkinfo" of `ip -j -d link`; undefined for a link without a kind. */
 export function renderLinkInfoJson(link: LinkMessage, names: IpNames): IpObject | undefined {
   const { kind, slaveKind } = link;
   if (kind === undefined && slaveKind === undefined) return undefined;
@@ -22,12 +22,12 @@ function renderKindJson(link: LinkMessage, names: IpNames): IpObject | undefined
   return link.tun === undefined ? undefined : renderTun(link.tun, names);
 }
 
-/** Leaves out what was not reported. */
+/** Leaves out members that the kernel did not report. */
 function present(object: IpObject): IpObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
 }
 
-/** MACVLAN_MODE_*. */
+/** Names of MACVLAN_MODE_*, by number. */
 const MACVLAN_MODES: Readonly<Record<number, string>> = {
   1: 'private',
   2: 'vepa',
@@ -65,7 +65,7 @@ function renderTun(tun: NonNullable<LinkMessage['tun']>, names: IpNames): IpObje
   });
 }
 
-/** VXLAN_DF_*. */
+/** Names of VXLAN_DF_*, by number. */
 const VXLAN_DF: readonly string[] = ['unset', 'set', 'inherit'];
 const NO_ADDRESS: readonly (string | undefined)[] = ['0.0.0.0', '::'];
 
@@ -108,7 +108,7 @@ function renderVxlan(vxlan: NonNullable<LinkMessage['vxlan']>, names: IpNames): 
   });
 }
 
-/** A multicast address is a group, any other one the other end. */
+/** Renders the address of a VXLAN: a multicast address is its group, any other address its remote end. */
 function endpoint(group: string, remote: string, address: string | undefined): IpObject {
   if (address === undefined || NO_ADDRESS.includes(address)) return {};
   const isMulticast = address.includes(':') ? /^ff/i.test(address) : /^(22[4-9]|23\d)\./.test(address);

@@ -23,15 +23,15 @@ import {
 import type { IpNames, IpObject } from './ip-names.ts';
 import { renderLinkInfoJson } from './render-link-info-json.ts';
 
-/** How links were asked for. */
+/** How links are rendered. */
 export type LinkView = {
-  /** `ip -d`. */
+  /** Adds what `ip -d` adds. */
   readonly isDetailed: boolean;
-  /** Flags of the links of the same namespace: a link whose lower one is down says so. */
+  /** Returns the flags of a link of the same namespace: a link above a lower link that is down gets M-DOWN. */
   readonly flagsOf: (ifindex: number) => number;
 };
 
-/** Renders a link as `ip -j link` prints it. Pure. @see ip-link(8), iproute2 ip/ipaddress.c */
+/** Renders a link as `ip -j link` prints it. @see ip-link(8), iproute2 ip/ipaddress.c */
 export function renderLinkJson(link: LinkMessage, names: IpNames, view: LinkView): IpObject {
   return {
     ...renderHead(link, names, view),
@@ -41,7 +41,10 @@ export function renderLinkJson(link: LinkMessage, names: IpNames, view: LinkView
   };
 }
 
-/** Renders what `ip -j address` says of a link, its addresses apart: the same but for what `ip link` alone tells. Pure. */
+/**
+ * Renders a link as `ip -j address` prints it, without its addresses. It lacks a few members that only `ip link`
+ * prints.
+ */
 export function renderAddressLinkJson(link: LinkMessage, names: IpNames, view: LinkView): IpObject {
   const ofLinksAlone = ['linkmode', 'inet6_addr_gen_mode', 'inet6_token', ...(view.isDetailed ? [] : ['ifalias'])];
   const members = Object.entries(renderLinkJson(link, names, view));
@@ -110,12 +113,12 @@ function renderDetails(link: LinkMessage, names: IpNames): IpObject {
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
 }
 
-/** IF_OPER_*. @see RFC 2863 */
+/** Names of IF_OPER_*, by number. @see RFC 2863 */
 const OPERSTATES: readonly string[] = ['UNKNOWN', 'NOTPRESENT', 'DOWN', 'LOWERLAYERDOWN', 'TESTING', 'DORMANT', 'UP'];
 const LINKMODES: readonly string[] = ['DEFAULT', 'DORMANT'];
 const ADDR_GEN_MODES: readonly string[] = ['eui64', 'none', 'stable_secret', 'random'];
 
-/** ARPHRD_*. @see uapi/linux/if_arp.h */
+/** Names of ARPHRD_*, by number. @see uapi/linux/if_arp.h */
 const LINK_TYPES: Readonly<Record<number, string>> = {
   1: 'ether',
   32: 'infiniband',
@@ -129,7 +132,7 @@ const LINK_TYPES: Readonly<Record<number, string>> = {
   823: 'gre6',
   65534: 'none',
 };
-/** Tunnels whose link-layer addresses are IPv4 addresses. */
+/** Types of tunnels whose link-layer addresses are IPv4 addresses. */
 const IPV4_TUNNELS: readonly number[] = [768, 776, 778];
 
 function hardwareAddress(address: string, type: number): string {
@@ -138,7 +141,7 @@ function hardwareAddress(address: string, type: number): string {
   return isIpv4 ? bytes.map((byte) => Number.parseInt(byte, 16)).join('.') : address;
 }
 
-/** In the order of iproute2. */
+/** Flags in the order of iproute2. */
 const FLAGS: readonly (readonly [number, string])[] = [
   [IFF_LOOPBACK, 'LOOPBACK'],
   [IFF_BROADCAST, 'BROADCAST'],
@@ -160,7 +163,7 @@ const FLAGS: readonly (readonly [number, string])[] = [
   [IFF_ECHO, 'ECHO'],
 ];
 
-/** Names the flags of a link as `ip` does, with NO-CARRIER and M-DOWN. Pure. */
+/** Names the flags of a link as `ip` does, NO-CARRIER and M-DOWN included. */
 export function linkFlags({ flags, link, linkNetnsid }: LinkMessage, { flagsOf }: LinkView): readonly string[] {
   const hasNoCarrier = (flags & IFF_UP) !== 0 && (flags & IFF_RUNNING) === 0;
   const isLowerDown = link !== undefined && link !== 0 && linkNetnsid === undefined && (flagsOf(link) & IFF_UP) === 0;

@@ -12,14 +12,15 @@ import type { ScriptFacts } from './find-kernel-made.ts';
 import type { IpNames } from './ip-names.ts';
 import { batchWord, isSayable } from './render-batch-line.ts';
 
-/** Name of the other end of a stand-in: an interface that nothing else uses. */
+/** Prefix of the name of a stand-in's other end, an interface that nothing else uses. */
 const STAND_IN_PREFIX = 'tke-si-';
-/** Its link-layer address is 6 bytes: else it cannot be given to a veth. */
+/** Matches a link-layer address of 6 bytes: a veth accepts no other. */
 const MAC = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/;
 
 /**
- * Renders the `ip -batch` lines that make links as they are, or stand-ins for them: as veth pairs, whose other ends are up
- * where the link has a carrier. Bridges are made as bridges. Pure. @see ip-link(8)
+ * Renders the `ip -batch` lines that create links as they are, or stand-ins for them: veth pairs, with the other end up
+ * where the link has a carrier. Bridges are created as bridges.
+ * @see ip-link(8)
  */
 export function renderLinkLines(facts: ScriptFacts, names: IpNames, hasStandIns: boolean): readonly string[] {
   const links = facts.links.filter(({ flags }) => (flags & IFF_LOOPBACK) === 0);
@@ -54,7 +55,7 @@ function renderStandIn({ ifname, ifindex, flags, address }: LinkMessage): readon
   const other = `${STAND_IN_PREFIX}${ifindex}`;
   const mac = address !== undefined && MAC.test(address) ? address : undefined;
   const making = line('link add name', batchWord(ifname), pair('address', mac), 'type veth peer name', other);
-  // Left out as a whole, then.
+  // The line becomes a comment, so the rest of the stand-in is left out, too.
   if (!isSayable(making)) return [making];
   return [
     making,
@@ -63,7 +64,7 @@ function renderStandIn({ ifname, ifindex, flags, address }: LinkMessage): readon
   ];
 }
 
-/** Kinds that need nothing but a name. */
+/** Kinds of links that need only a name. */
 const SIMPLE_KINDS: readonly (string | undefined)[] = ['dummy', 'ifb'];
 
 function renderMaking({ ifname, kind, address }: LinkMessage): readonly string[] {
@@ -86,7 +87,7 @@ function renderSettings(link: LinkMessage, names: IpNames, hasLinkLocal: boolean
     pair('txqueuelen', link.txqlen),
     pair('master', master === undefined || master === 0 ? undefined : names.link(master)),
     pair('alias', isKept ? alias : undefined),
-    // One that is up and has no link-local address shall not get one.
+    // A link that is up without a link-local address must not get one.
     isUp && !hasLinkLocal ? ['addrgenmode', 'none'] : [],
     (flags & IFF_NOARP) === 0 ? [] : ['arp', 'off'],
     (flags & IFF_MULTICAST) === 0 ? ['multicast', 'off'] : [],
@@ -96,7 +97,7 @@ function renderSettings(link: LinkMessage, names: IpNames, hasLinkLocal: boolean
   return isKept ? [settings] : [settings, `# left out, no line of ip can say it: alias ${alias}`];
 }
 
-/** An alias is for people to read: of one with both kinds of quotes one kind is kept. */
+/** Quotes an alias. Its double quotes become single ones where it has both: an alias is only read by people. */
 function quoted(text: string): string {
   return batchWord(text.includes("'") ? text.replaceAll('"', "'") : text);
 }

@@ -16,7 +16,7 @@ import {
 } from '../../netlink/uapi/neighbour.ts';
 import type { IpNames, IpObject } from './ip-names.ts';
 
-/** Renders a neighbour as `ip -j neigh` prints it. Pure. @see ip-neighbour(8), iproute2 ip/ipneigh.c */
+/** Renders a neighbour as `ip -j neigh` prints it. @see ip-neighbour(8), iproute2 ip/ipneigh.c */
 export function renderNeighJson(neigh: NeighMessage, names: IpNames): IpObject {
   const { flags, state } = neigh;
   return {
@@ -33,12 +33,12 @@ export function renderNeighJson(neigh: NeighMessage, names: IpNames): IpObject {
   };
 }
 
-/** Names the states of a neighbour, mostly one. */
+/** Names the states of a neighbour, usually one. */
 export function neighStates(state: number): readonly string[] {
   return state === 0 ? ['NONE'] : STATES.flatMap(([bit, name]) => ((state & bit) === 0 ? [] : [name]));
 }
 
-/** In the order of iproute2. */
+/** States in the order of iproute2. */
 const STATES: readonly (readonly [number, string])[] = [
   [NUD_INCOMPLETE, 'INCOMPLETE'],
   [NUD_REACHABLE, 'REACHABLE'],

@@ -18,18 +18,18 @@ import {
 } from '../../netlink/uapi/rtnetlink.ts';
 import type { IpNames, IpObject } from './ip-names.ts';
 
-/** How `ip route` was asked. */
+/** Options of `ip route` that change its output. */
 export type RouteView = {
-  /** `ip -d`. */
+  /** Adds what `ip -d` adds. */
   readonly isDetailed: boolean;
-  /** One table was asked for: it is not repeated in each route. */
+  /** True when one table was requested: routes then do not repeat it. */
   readonly isOneTable: boolean;
 };
 
-/** USER_HZ of all our platforms. */
+/** USER_HZ of all supported platforms. */
 const USER_HZ = 100;
 
-/** Renders a route as `ip -j route` prints it. Pure. @see ip-route(8), iproute2 ip/iproute.c */
+/** Renders a route as `ip -j route` prints it. @see ip-route(8), iproute2 ip/iproute.c */
 export function renderRouteJson(route: RouteMessage, names: IpNames, view: RouteView): IpObject {
   const { isDetailed, isOneTable } = view;
   const expires = ((route.cacheinfo?.expires ?? 0) | 0) / USER_HZ;
@@ -60,12 +60,12 @@ export function renderRouteJson(route: RouteMessage, names: IpNames, view: Route
   };
 }
 
-/** Names a type: 'blackhole'. */
+/** Names a route type: 'blackhole'. */
 export function typeName(type: number): string {
   return TYPES[type] ?? String(type);
 }
 
-/** Names by number, RTN_*. */
+/** Names of route types, RTN_*, by number. */
 const TYPES: readonly (string | undefined)[] = [
   'none',
   'unicast',
@@ -81,10 +81,10 @@ const TYPES: readonly (string | undefined)[] = [
   'xresolve',
 ];
 
-/** ICMPV6_ROUTER_PREF_*: two bits, signed. @see RFC 4191 */
+/** Names of router preferences, ICMPV6_ROUTER_PREF_*: two bits, signed. @see RFC 4191 */
 const PREFERENCES: readonly (string | undefined)[] = ['medium', 'high', undefined, 'low'];
 
-/** In the order of iproute2. */
+/** Flags in the order of iproute2. */
 const FLAGS: readonly (readonly [number, string])[] = [
   [RTNH_F_DEAD, 'dead'],
   [RTNH_F_ONLINK, 'onlink'],
@@ -124,7 +124,7 @@ function renderHop(hop: RouteNexthop, names: IpNames): IpObject {
 }
 
 const FEATURE_ECN = 1;
-/** The kernel keeps them in eighths and quarters of milliseconds. */
+/** Units of a millisecond: the kernel stores rtt in eighths and rttvar in quarters of milliseconds. */
 const RTT_SHARE = 8;
 const RTTVAR_SHARE = 4;
 
@@ -160,13 +160,13 @@ function renderFeatures(features: number): IpObject {
   };
 }
 
-/** `ip` leaves out the length of a host's prefix. */
+/** Removes the length of a host prefix, as `ip` does. */
 export function withoutHostLength(prefix: string): string {
   const isHost = prefix.includes(':') ? prefix.endsWith('/128') : prefix.endsWith('/32');
   return isHost ? prefix.slice(0, prefix.lastIndexOf('/')) : prefix;
 }
 
-/** Names a family as `ip` does. */
+/** Names an address family as `ip` does. */
 export function familyName(family: number): string {
   return family === AF_INET6 ? 'inet6' : 'inet';
 }

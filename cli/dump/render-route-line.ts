@@ -5,12 +5,13 @@ import { RTN_UNICAST, RTNH_F_ONLINK, RTPROT_UNSPEC } from '../../netlink/uapi/rt
 import type { IpNames } from './ip-names.ts';
 import { typeName } from './render-route-json.ts';
 
-/** USER_HZ of all our platforms. */
+/** USER_HZ of all supported platforms. */
 const USER_HZ = 100;
 
 /**
- * Renders the `ip -batch` lines that make routes of one family: those on a link first, since the gateways of the others are
- * checked against them. Pure. @see ip-route(8)
+ * Renders the `ip -batch` lines that create routes of one family: routes on a link first, since the kernel checks the
+ * gateways of the others against them.
+ * @see ip-route(8)
  */
 export function renderRouteLines(routes: readonly RouteMessage[], names: IpNames): readonly string[] {
   const isByGateway = ({ gateway, via, multipath }: RouteMessage): boolean =>
@@ -54,7 +55,7 @@ function renderRouteLine(verb: 'add' | 'append', route: RouteMessage, names: IpN
   );
 }
 
-/** Other than medium. @see RFC 4191 */
+/** Router preferences other than medium. @see RFC 4191 */
 const PREFERENCES: Readonly<Record<number, string>> = { 1: 'high', 3: 'low' };
 
 function gateway({ gateway: own, via }: Pick<RouteMessage, 'gateway' | 'via'>): readonly Word[] {
@@ -80,7 +81,11 @@ function nexthop(hop: RouteNexthop, names: IpNames): readonly Word[] {
 
 const FEATURE_ECN = 1;
 
-/** Name of `ip`, value, number of the metric for its lock. Times without a unit are taken as the kernel keeps them. @see uapi RTAX_* */
+/**
+ * Renders metrics. Each entry has the name that `ip` uses, the value, and the number of the metric, which selects its
+ * lock bit. Times have no unit: `ip` then takes them as the kernel stores them.
+ * @see uapi RTAX_*
+ */
 function metrics(found: RouteMetrics): readonly Word[] {
   const { lock = 0 } = found;
   const values: readonly (readonly [string, Word, number])[] = [
@@ -95,7 +100,7 @@ function metrics(found: RouteMetrics): readonly Word[] {
     ['hoplimit', found.hoplimit, 10],
     ['initcwnd', found.initcwnd, 11],
     ['features', ((found.features ?? 0) & FEATURE_ECN) === 0 ? undefined : 'ecn', 12],
-    // This one is always locked, and does not take the word.
+    // `ip` always locks this one and does not accept the word `lock` before it.
     ['rto_min', found.rtoMin, 32],
     ['initrwnd', found.initrwnd, 14],
     ['quickack', found.quickack, 15],

@@ -16,7 +16,7 @@ import type { IpNames, IpObject } from './ip-names.ts';
 
 const ALL_BITS = 0xffffffff;
 
-/** Renders a rule as `ip -j rule` prints it. Pure. @see ip-rule(8), iproute2 ip/iprule.c */
+/** Renders a rule as `ip -j rule` prints it. @see ip-rule(8), iproute2 ip/iprule.c */
 export function renderRuleJson(rule: RuleMessage, names: IpNames, isDetailed: boolean): IpObject {
   const { protocol } = rule;
   const isShown = protocol !== undefined && (isDetailed || (protocol !== 0 && protocol !== RTPROT_KERNEL));
@@ -48,7 +48,7 @@ function flag(name: string, flags: number, bit: number): IpObject {
   return (flags & bit) === 0 ? {} : { [name]: null };
 }
 
-/** A host's length is left out. */
+/** Renders a prefix; the length of a host prefix is left out. */
 function prefix(name: string, value: string | undefined, otherwise: IpObject): IpObject {
   if (value === undefined) return otherwise;
   const slash = value.lastIndexOf('/');

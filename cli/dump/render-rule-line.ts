@@ -5,7 +5,7 @@ import { FIB_RULE_INVERT } from '../../netlink/uapi/fib-rules.ts';
 import { DEFAULT_PRIORITIES } from './find-kernel-made.ts';
 import { batchWord } from './render-batch-line.ts';
 
-/** Renders the `ip -batch` line that makes a rule. Pure. @see ip-rule(8) */
+/** Renders the `ip -batch` line that creates a rule. @see ip-rule(8) */
 export function renderRuleLine(rule: RuleMessage): string {
   const mark = rule.fwmark === undefined && rule.fwmask === undefined ? undefined : hex(rule.fwmark ?? 0);
   return line(
@@ -35,7 +35,7 @@ export function renderRuleLine(rule: RuleMessage): string {
   );
 }
 
-/** Renders lines that take away default rules which are not among `rules`: a namespace is born with all of them. Pure. */
+/** Renders lines that delete the default rules that are not among `rules`: a new namespace has all of them. */
 export function renderDefaultRules(rules: readonly RuleMessage[], family: 4 | 6): readonly string[] {
   const priorities = new Set(
     rules.filter((rule) => (rule.family === 2 ? 4 : 6) === family).map(({ priority }) => priority),
@@ -45,7 +45,10 @@ export function renderDefaultRules(rules: readonly RuleMessage[], family: 4 | 6)
     .map((priority) => `rule del pref ${priority}`);
 }
 
-/** The kernel takes any text for the name of an interface that is not there yet. */
+/**
+ * Quotes the name of an interface if needed: the kernel accepts any text as the name of an interface that does not
+ * exist yet.
+ */
 function nameWord(ifname: string | undefined): Word {
   return ifname === undefined ? undefined : batchWord(ifname);
 }

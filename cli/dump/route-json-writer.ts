@@ -5,14 +5,14 @@ import { RTA_DST, RTA_OIF, RTA_TABLE, RTM_F_CLONED, RTN_UNICAST } from '../../ne
 import type { IpNames } from './ip-names.ts';
 import { type RouteView, renderRouteJson } from './render-route-json.ts';
 
-/** struct rtmsg. @see uapi/linux/rtnetlink.h */
+/** Size of struct rtmsg, bytes. @see uapi/linux/rtnetlink.h */
 const RTMSG_BYTES = 12;
-/** An attribute of four bytes with its header. */
+/** Size of an attribute of four bytes with its header. */
 const SHORT_ATTRIBUTE_BYTES = NLA_HDRLEN + 4;
 const FIRST_BYTES = 256 * 1024;
-/** More than any route of few attributes takes. */
+/** Upper bound for a route of few attributes, bytes. */
 const ROUTE_BYTES = 512;
-/** How an object begins. */
+/** Beginning of each object. */
 const OPENING = Buffer.from('{"dst":"');
 const OPENING_DETAILED = Buffer.from('{"type":"unicast","dst":"');
 const COMMA = 44;
@@ -20,22 +20,23 @@ const DOT = 46;
 const ZERO = 48;
 
 /**
- * Writes route messages as JSON objects, the same that `renderRouteJson` gives, into one buffer. A route to one IPv4 address
- * out of an interface, as a Pod's is, is written byte by byte from its message: no text and no object is made of it, which in a
- * process that has just started is half of the work. All else goes the common way.
+ * Writes route messages as JSON objects, equal to those of `renderRouteJson`, into one buffer. A route to one IPv4
+ * address out of an interface, as every Pod has, is written byte by byte from its message. No string and no object is
+ * made for it: in a process that has just started these would be half of the work. All other routes go through
+ * `renderRouteJson`.
  */
 export class RouteJsonWriter {
   readonly #names: IpNames;
   readonly #view: RouteView;
   readonly #table: number | undefined;
   readonly #opening: Buffer;
-  /** What stands behind the destination, by interface; valid for `#word`: equal protocol, scope, type and table. */
+  /** JSON text after the destination, by interface. Valid for `#word` only: equal protocol, scope, type and table. */
   readonly #tails = new Map<number, Buffer>();
   #word = 0;
   #out = Buffer.allocUnsafe(FIRST_BYTES);
   #length = 1;
 
-  /** @param table whose routes alone are wanted; undefined: all */
+  /** @param table the only table to write; undefined: all tables */
   constructor(names: IpNames, view: RouteView, table: number | undefined) {
     this.#names = names;
     this.#view = view;
@@ -44,12 +45,13 @@ export class RouteJsonWriter {
     this.#out[0] = 91;
   }
 
-  /** Adds the message in `[start, end)`, unless it is a cached route or another table's. @throws CodecError */
+  /** Adds the message in `[start, end)`, unless it is a cached route or a route of another table. @throws CodecError */
   add(message: ByteView, start: number, end: number): void {
     const { u8, u16, u32 } = message;
     const first = start + RTMSG_BYTES;
     let [dst, oif, table] = [-1, 0, u8[start + 4] ?? 0];
-    // family, dst_len 32, src_len 0, tos 0; then type in the next word's last byte, and no flags.
+    // Compares family, dst_len 32, src_len 0 and tos 0 in one word; then the type, in the last byte of the next word,
+    // and flags 0.
     let isShort =
       u32[start >> 2] === AF_INET + (32 << 8) && u8[start + 7] === RTN_UNICAST && u32[(start >> 2) + 2] === 0;
     for (let at = first; isShort && at < end; at += SHORT_ATTRIBUTE_BYTES) {
@@ -77,7 +79,7 @@ export class RouteJsonWriter {
       out[length++] = ZERO + (byte % 10);
       out[length++] = DOT;
     }
-    // The last dot is one too many.
+    // The dot after the last byte is overwritten.
     out.set(tail, length - 1);
     this.#length = length - 1 + tail.length;
   }
@@ -109,10 +111,10 @@ export class RouteJsonWriter {
     if (known !== undefined) return known;
     const [protocol, scope] = [message.readU8(start + 5), message.readU8(start + 6)];
     const route = { family: AF_INET, tos: 0, protocol, scope, type: RTN_UNICAST, flags: 0, oif, table, unknown: [] };
-    // The common way's own text, from behind the destination on.
+    // Takes the text after the destination from the common renderer.
     const text = JSON.stringify(renderRouteJson({ ...route, dst: '0.0.0.0/32' }, this.#names, this.#view));
     const tail = Buffer.from(`${text.slice(text.indexOf('0.0.0.0') + '0.0.0.0'.length)},`);
-    // A table above 255 is not told by the word: in a list of all tables it may be another one each time.
+    // The word does not contain a table above 255: in a list of all tables it may differ from route to route.
     if (this.#view.isOneTable || table <= 255) this.#tails.set(oif, tail);
     return tail;
   }

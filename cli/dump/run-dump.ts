@@ -7,14 +7,14 @@ import type { NetnsFacts, NodeFacts } from '../node/node-facts.ts';
 import { readNftText } from '../node/read-nft-facts.ts';
 import { netnsPathOf } from '../node/with-node-netns.ts';
 import { printDocument } from '../output/print-document.ts';
-import type { DumpArgs } from './command.ts';
+import type { DumpArgs } from './arguments.ts';
 import { namesIn, readFacts } from './print-list.ts';
 import { renderDumpJson, type Topic } from './render-dump-json.ts';
 import { renderIpScript } from './render-ip-script.ts';
 
 const TOPICS: readonly Topic[] = ['links', 'addrs', 'routes', 'neigh', 'rules'];
 
-/** Prints all of one namespace. @throws CliError */
+/** Prints everything of one namespace. @throws CliError */
 export async function run(args: DumpArgs, context: CommandContext): Promise<ExitCode> {
   const facts = await readFacts(context, args.pod);
   const { shown, pod } = namespaceOf(facts, args.pod);

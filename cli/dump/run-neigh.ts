@@ -1,6 +1,6 @@
 import type { CommandContext } from '../command.ts';
 import type { ExitCode } from '../exit-code.ts';
-import type { ListArgs } from './command.ts';
+import type { ListArgs } from './arguments.ts';
 import { printList } from './print-list.ts';
 
 /** Lists neighbours. @throws CliError */

@@ -1,8 +1,8 @@
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
-import type { ListArgs } from './command.ts';
+import type { ListArgs } from './arguments.ts';
 
-/** Lists routes: for programs, unless whose they are is asked for, by the short way. @throws CliError */
+/** Lists routes. JSON for a program takes the fast path, unless owners are requested. @throws CliError */
 export async function run(args: ListArgs, context: CommandContext): Promise<ExitCode> {
   const { output, pod, eni, owners } = args;
   const isPlain = output === 'json' && pod === undefined && eni === undefined && !owners;

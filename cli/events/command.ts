@@ -1,21 +1,5 @@
-import { type ArgsOf, defineCommand } from '../command.ts';
-import { OUTPUT_OPTION } from '../pool/output-option.ts';
-
-const OPTIONS = {
-  ...OUTPUT_OPTION,
-  pod: {
-    type: 'string',
-    summary: 'only what concerns Pods with this in namespace/name, this address or container id',
-    metavar: 'POD',
-    completes: 'pod',
-  },
-  last: { type: 'number', summary: 'as many as this, the newest', metavar: 'COUNT', default: 100 },
-  follow: { type: 'boolean', alias: 'f', summary: 'go on with what comes, until Ctrl-C; lines, or JSON lines' },
-} as const;
-const NONE = {} as const;
-
-/** Is what `events` gets. */
-export type EventsArgs = ArgsOf<typeof OPTIONS, typeof NONE>;
+import { defineCommand, NO_ARGUMENTS } from '../command.ts';
+import { OPTIONS } from './arguments.ts';
 
 /** `tke-eni events` */
 export const EVENTS = defineCommand({
@@ -27,7 +11,7 @@ begins with the agent.
 
 With a kubeconfig also the events of this node and its Pods in Kubernetes that our components and kubelet wrote about
 their network.`,
-  positionals: NONE,
+  positionals: NO_ARGUMENTS,
   options: OPTIONS,
   examples: [
     { line: 'tke-eni events --pod default/web-0', does: 'tells the story of one Pod' },

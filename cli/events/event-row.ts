@@ -1,8 +1,8 @@
-/** Something that happened, as the agent or Kubernetes tells it. */
+/** Something that happened, as the agent or Kubernetes reports it. */
 export type EventRow = {
   /** Wall clock, milliseconds since 1970. */
   readonly atMs: number;
-  /** Who tells it: 'agent' for its recorder, else the component. */
+  /** Reporter: 'agent' for its flight recorder, else the component. */
   readonly source: string;
   /** ADD, DEL, …, or the reason of a Kubernetes event. */
   readonly kind: string;
@@ -11,9 +11,9 @@ export type EventRow = {
   readonly isFailure: boolean;
   readonly text: string;
   readonly durationUs?: number;
-  /** Times that it happened. */
+  /** How often it happened. */
   readonly count?: number;
   readonly steps?: readonly { readonly name: string; readonly durationUs: number }[];
-  /** What was done to the kernel. */
+  /** Changes of the kernel's state. */
   readonly operations?: readonly string[];
 };

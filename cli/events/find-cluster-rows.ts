@@ -1,20 +1,20 @@
 import type { EventRow } from './event-row.ts';
 
-/** Whose events are of concern here. */
+/** The node and the Pods whose events are selected. */
 export type ClusterScope = {
   readonly nodeName: string;
   /** 'namespace/name' of the Pods of this node. */
   readonly pods: ReadonlySet<string>;
 };
 
-/** Our components are named alike. */
+/** Prefix of the names of all tke-eni components. */
 const OURS = 'tke-eni-';
-/** What kubelet says of a Pod's network, and of nothing else. */
+/** Reasons that kubelet uses for the network of a Pod only. */
 const KUBELET_REASONS: readonly string[] = ['FailedCreatePodSandBox', 'FailedKillPod', 'NetworkNotReady'];
 
 /**
- * Picks from Kubernetes events those of this node and its Pods by our components, and by kubelet about networks; fields
- * that have not the type that they must have count as missing. Pure.
+ * Selects Kubernetes events of this node and its Pods: those of tke-eni components, and those of kubelet about
+ * networks. A field of an unexpected type counts as missing.
  */
 export function findClusterRows(items: readonly unknown[], scope: ClusterScope): readonly EventRow[] {
   return items.flatMap((item) => {
@@ -45,7 +45,7 @@ export function findClusterRows(items: readonly unknown[], scope: ClusterScope):
 function subjectOf(involved: Readonly<Record<string, unknown>>): string {
   const kind = text(involved['kind']);
   const name = text(involved['name']);
-  // The NodeENIConfig of a node bears its name.
+  // The NodeENIConfig of a node has the node's name.
   if (kind === 'Node' || kind === 'NodeENIConfig') return `node/${name}`;
   return kind === 'Pod' ? `${text(involved['namespace'])}/${name}` : `${kind}/${name}`;
 }

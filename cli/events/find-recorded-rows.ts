@@ -2,7 +2,7 @@ import { EVENT_OUTCOME, type RecordedOperation, type RecorderReply } from '../..
 import { eventKindText } from '../watch/find-agent-event.ts';
 import type { EventRow } from './event-row.ts';
 
-/** Makes rows of what the flight recorder holds. Pure. */
+/** Builds rows from the content of the flight recorder. */
 export function findRecordedRows({ pods }: RecorderReply): readonly EventRow[] {
   return pods.flatMap(({ pod, operations }) => operations.map((operation) => rowOf(pod, operation)));
 }

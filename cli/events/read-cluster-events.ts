@@ -5,15 +5,15 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { openCluster } from '../open-cluster.ts';
 
-/** A person waits. */
+/** Timeout of a call, ms. It is short: a person waits. */
 const CALL_MS = 10_000;
 const PAGE = 500;
-/** Kubernetes forgets events after an hour; a cluster with more than this has other worries. */
+/** Largest number of pages read for each source, 4,000 events. Kubernetes keeps events for an hour only. */
 const MAX_PAGES = 8;
-/** Asked one by one: the API server sorts out by one source at a time. */
+/** Field selectors, one for each call: the API server filters by one source at a time. */
 const SOURCES = ['source=tke-eni-agent', 'source=tke-eni-ipamd', 'source=kubelet,type=Warning'] as const;
 
-/** Reads events by our components and warnings of kubelet. @throws CliError NO_CLUSTER, FORBIDDEN */
+/** Reads events of tke-eni components and warnings of kubelet. @throws CliError NO_CLUSTER, FORBIDDEN */
 export async function readClusterEvents(
   context: Pick<CommandContext, 'global' | 'env' | 'clock' | 'signal'>,
 ): Promise<readonly unknown[]> {

@@ -1,3 +1,4 @@
+import { dateTimeText, latencyText } from '../agent/duration-text.ts';
 import { openOpsClient } from '../agent/ops-client.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
@@ -5,19 +6,20 @@ import { EXIT, type ExitCode } from '../exit-code.ts';
 import { ifKnown } from '../node/known.ts';
 import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { renderWarning } from '../output/render-error.ts';
+import { type Column, renderTable } from '../output/render-table.ts';
 import { printView } from '../pool/print-view.ts';
+import type { RenderOptions } from '../pool/render-pool.ts';
 import { followAgent } from '../watch/follow-agent.ts';
 import { createNames } from '../watch/names.ts';
 import { renderWatchEvent } from '../watch/render-watch.ts';
 import { isWanted, type WatchEvent } from '../watch/watch-event.ts';
-import type { EventsArgs } from './command.ts';
+import type { EventsArgs } from './arguments.ts';
 import type { EventRow } from './event-row.ts';
 import { findClusterRows } from './find-cluster-rows.ts';
 import { findRecordedRows } from './find-recorded-rows.ts';
 import { readClusterEvents } from './read-cluster-events.ts';
-import { renderEvents } from './render-events.ts';
 
-/** Shows what happened. @throws CliError NO_AGENT, FORBIDDEN when neither agent nor cluster tells; USAGE */
+/** Shows what happened. @throws CliError NO_AGENT, FORBIDDEN when neither agent nor cluster answers; USAGE */
 export async function run({ output, pod, last, follow }: EventsArgs, context: CommandContext): Promise<ExitCode> {
   if (!Number.isInteger(last) || last < 0) {
     throw new CliError('USAGE', `--last ${last}: expected a whole number`, 'leave it out for 100');
@@ -59,7 +61,7 @@ async function clusterRows(context: CommandContext, pod: string | undefined): Pr
   return pod === undefined ? rows : rows.filter(({ subject }) => subject.includes(pod));
 }
 
-/** Lines of one shape before and after: what was comes as what comes. */
+/** Prints the rows so far, then new events as they come, in the same format. */
 async function goOn(
   rows: readonly EventRow[],
   { output, pod }: Pick<EventsArgs, 'output' | 'pod'>,
@@ -76,3 +78,28 @@ async function goOn(
     stdout.write(isJson ? `${JSON.stringify(event)}\n` : renderWatchEvent(event, stdout.isColored));
   });
 }
+
+/** Renders events, one line each; times are UTC. */
+export function renderEvents(rows: readonly EventRow[], options: RenderOptions): string {
+  return renderTable(rows, COLUMNS, options);
+}
+
+const COLUMNS: readonly Column<EventRow>[] = [
+  { title: 'TIME', text: ({ atMs }) => dateTimeText(atMs) },
+  { title: 'FROM', text: ({ source }) => source, priority: 1 },
+  { title: 'KIND', text: ({ kind }) => kind },
+  { title: 'SUBJECT', text: ({ subject }) => subject },
+  {
+    title: 'OUTCOME',
+    text: ({ isFailure }) => (isFailure ? 'failed' : 'ok'),
+    color: ({ isFailure }) => (isFailure ? 'red' : 'green'),
+  },
+  {
+    title: 'TOOK',
+    text: ({ durationUs }) => (durationUs === undefined ? '' : latencyText(durationUs)),
+    align: 'right',
+    priority: 2,
+  },
+  { title: 'TIMES', text: ({ count }) => (count === undefined ? '' : `${count}`), align: 'right', priority: 0 },
+  { title: 'TEXT', text: ({ text }) => text },
+];

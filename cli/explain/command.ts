@@ -1,31 +1,5 @@
-import { type ArgsOf, defineCommand } from '../command.ts';
-
-const POSITIONALS = {
-  subject: {
-    summary: 'Pod by namespace/name, name, address, container id or host interface; or an ENI, or any address',
-    completes: 'pod',
-  },
-} as const;
-
-const OPTIONS = {
-  to: { type: 'string', summary: 'where the Pod sends to; the answer is walked as well', metavar: 'ADDR' },
-  from: {
-    type: 'string',
-    summary: 'who sends to the Pod; with --to: the source address that the Pod uses',
-    metavar: 'ADDR',
-  },
-  output: {
-    type: 'string',
-    alias: 'o',
-    summary: 'how to print it',
-    metavar: 'FORMAT',
-    choices: ['table', 'json', 'yaml'],
-    default: 'table',
-  },
-} as const;
-
-/** Is what `explain` gets. */
-export type ExplainArgs = ArgsOf<typeof OPTIONS, typeof POSITIONALS>;
+import { defineCommand } from '../command.ts';
+import { OPTIONS, POSITIONALS } from './arguments.ts';
 
 /** `tke-eni explain` */
 export const EXPLAIN = defineCommand({

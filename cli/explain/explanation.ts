@@ -1,13 +1,13 @@
 import type { Finding } from '../finding.ts';
 import type { ElementId } from '../node/element-id.ts';
 
-/** How a packet would go, for people, JSON and the graph. */
+/** How packets would go: for people, as JSON, and for the graph. */
 export type Explanation = {
-  /** Who was asked about, as found: 'Pod default/web-0, eth0, 10.0.1.5 on eni-1'. */
+  /** What the user asked about, with what was found: 'Pod default/web-0, eth0, 10.0.1.5 on eni-1'. */
   readonly subject: string;
   readonly element: ElementId;
   readonly paths: readonly Path[];
-  /** What of the node concerns this Pod and is no hop; broken hops are among them, each once. */
+  /** Findings about this Pod: those of its hops, each once, and those of the node that belong to no hop. */
   readonly findings: readonly Finding[];
 };
 
@@ -25,10 +25,10 @@ export type Hop = {
   readonly element: ElementId;
   /** 'rule 1536: fwmark 0x10000/0xff0000 lookup 4003' */
   readonly title: string;
-  /** Evidence, a line each. */
+  /** Evidence, one line each. */
   readonly details: readonly string[];
-  /** unknown: could not be read, the details say why. Hops after a broken one are what would come next. */
+  /** unknown: it could not be read, the details say why. Hops after a broken one show what would come next. */
   readonly verdict: 'ok' | 'broken' | 'warning' | 'unknown';
-  /** Of a broken hop or a warning. */
+  /** Set for a broken hop and for a warning. */
   readonly finding?: Finding;
 };

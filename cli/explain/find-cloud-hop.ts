@@ -5,7 +5,7 @@ import type { Hop } from './explanation.ts';
 import { gravest, hopOf, unknownHop } from './find-hop.ts';
 import type { EniView, PodView, Situation } from './find-situation.ts';
 
-/** What the cloud has assigned, by the last supply that the agent put in force: does the VPC lead the address to this ENI? */
+/** Checks whether the VPC routes the address to this ENI, by the last supply that the agent applied. */
 export function cloudHop({ supply, facts }: Situation, view: PodView, ip: string, eni: EniView | undefined): Hop {
   const parts = {
     kind: 'cloud' as const,

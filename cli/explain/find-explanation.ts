@@ -19,10 +19,12 @@ import { serviceHop } from './find-service-hop.ts';
 import { type EniView, nodeAddresses, type PodView, podOfIp, type Situation } from './find-situation.ts';
 import { routeText } from './find-text.ts';
 
-/** A public address for who names none: where it is does not matter, nothing is sent. */
+/**
+ * Public addresses that stand for the outside when the user names none. Which ones does not matter: no packet is sent.
+ */
 const OUTSIDE = { 4: '1.1.1.1', 6: '2606:4700:4700::1111' } as const;
 
-/** What was asked. */
+/** What the user asks. */
 export type ExplainQuestion = {
   readonly subject: string;
   readonly to: string | undefined;
@@ -30,8 +32,8 @@ export type ExplainQuestion = {
 };
 
 /**
- * Explains how packets of a Pod go, both ways; of an ENI's own address, or of an address that is nobody's here, what the
- * node does with it.
+ * Explains how packets of a Pod go, both ways. For an ENI's own address, or an address that no Pod of this node has, it
+ * explains what the node does with such packets.
  * @throws CliError USAGE, NOT_FOUND
  */
 export function findExplanation(situation: Situation, question: ExplainQuestion): Explanation {
@@ -39,7 +41,7 @@ export function findExplanation(situation: Situation, question: ExplainQuestion)
   const to = question.to === undefined ? undefined : packetAddress('--to', question.to);
   const from = question.from === undefined ? undefined : packetAddress('--from', question.from);
   const ends = { to, from };
-  // People write IPv6 addresses in several ways.
+  // An IPv6 address can be written in several ways.
   const name = canonicalAddress(word);
   const eni = situation.enis.find(({ eniId: id, ifname, addresses }) => [id, ifname, ...addresses].includes(name));
   if (eni !== undefined) return explainEni(situation, eni, name, ends);
@@ -64,14 +66,17 @@ function viewOf(situation: Situation, name: string): PodView {
 
 type Ends = { readonly to: string | undefined; readonly from: string | undefined };
 
-/** Nothing that was asked is silently left out. */
+/**
+ * Requires that all named addresses are of one family, so that none of them is ignored silently.
+ * @throws CliError USAGE
+ */
 function oneFamily(named: readonly (string | undefined)[]): void {
   const addresses = named.filter((ip) => ip !== undefined);
   if (new Set(addresses.map(familyOf)).size < 2) return;
   throw new CliError('USAGE', `${addresses.join(' and ')} are not of one family`, 'name addresses of one family');
 }
 
-/** @param asked the address that the Pod was named by; else each of its addresses */
+/** @param asked the address that names the Pod; undefined: all addresses of the Pod are explained */
 function explainPod(situation: Situation, view: PodView, asked: string | undefined, ends: Ends): Explanation {
   const eni = view.hasOwnEni ? ownEniText(view) : (view.eni?.title ?? 'an unknown ENI');
   const wanted = [ends.to, ends.from].find((ip) => ip !== undefined);
@@ -91,7 +96,10 @@ function explainPod(situation: Situation, view: PodView, asked: string | undefin
   };
 }
 
-/** Routes of others in the table of the Pod's ENI: they catch some packets, if not those that are walked here. */
+/**
+ * Finds routes of other programs in the table of the Pod's ENI. They match some packets, even if not those explained
+ * here.
+ */
 function tableCollisions({ facts }: Situation, { eni }: PodView): readonly Finding[] {
   const { routes, links } = facts.host;
   return routes
@@ -107,14 +115,15 @@ function tableCollisions({ facts }: Situation, { eni }: PodView): readonly Findi
 }
 
 function pathsOfPod(situation: Situation, view: PodView, ip: string, { to, from }: Ends): readonly Path[] {
-  // Both: the Pod sends, and `--from` is the source it uses.
+  // With both options the Pod sends, and `--from` is the source address that it uses.
   if (to !== undefined && from !== undefined)
     return [pathFromPod(situation, view, from, targetOf(situation, view, to))];
   const other = to ?? from;
   if (other !== undefined) {
     const target = targetOf(situation, view, other);
     const there = pathFromPod(situation, view, ip, target);
-    // What a Pod sends to itself needs no way back; who answers for a Service without a backend is not known.
+    // A packet from a Pod to itself needs no way back. The host that answers for a Service without a backend is not
+    // known.
     if (view.ips.includes(other) || (target.service?.isKubeProxy === true && !target.service.isWalked)) return [there];
     const back = pathToPod(situation, view, ip, target.to);
     return to === undefined ? [back, there] : [there, back];
@@ -139,7 +148,7 @@ function otherPod({ pods }: Situation, view: PodView, family: 4 | 6): End | unde
   return undefined;
 }
 
-/** How the node answers on an ENI's own address. */
+/** Explains what the node does with packets from an ENI's own address. */
 function explainEni(situation: Situation, eni: EniView, word: string, { to, from }: Ends): Explanation {
   if (from !== undefined) {
     throw new CliError(
@@ -175,7 +184,10 @@ function explainEni(situation: Situation, eni: EniView, word: string, { to, from
   };
 }
 
-/** What the node does with packets to an address that no Pod of it has: from itself, and from outside. */
+/**
+ * Explains what the node does with packets to an address that none of its Pods has: its own packets, and those from
+ * outside.
+ */
 function explainAddress(situation: Situation, ip: string, { from, to }: Ends): Explanation {
   if (to !== undefined) {
     const next = `tke-eni explain <pod> --to ${to}; or tke-eni explain ${ip} without --to`;
@@ -218,7 +230,7 @@ function explainAddress(situation: Situation, ip: string, { from, to }: Ends): E
   return { subject: what, element: `address:${ip}`, paths, findings: findingsOf(paths) };
 }
 
-/** What becomes of the node's own packets to a Service: they go to a backend. */
+/** Explains where the node's own packets to a Service go: to a backend. */
 function explainService(situation: Situation, service: Service): Explanation {
   const [backend] = service.backends;
   const pod = backend === undefined ? undefined : podOfIp(situation, backend);
@@ -234,7 +246,10 @@ function explainService(situation: Situation, service: Service): Explanation {
   return { subject: `${service.ip}, a Service`, element, paths, findings: findingsOf(paths) };
 }
 
-/** A host route of ours for an address that nobody has catches packets that another node should get. */
+/**
+ * Marks a hop as broken when its route is a stale host route of tke-eni: it matches packets that belong to another
+ * node.
+ */
 function staleHop({ facts }: Situation, hop: Hop, ip: string): Hop {
   const stale = facts.host.routes.find(
     ({ protocol, dst, table }) =>
@@ -250,7 +265,10 @@ function staleHop({ facts }: Situation, hop: Hop, ip: string): Hop {
   return hopOf(hop, gravest(found, hop.finding));
 }
 
-/** Each finding once, as grave as it is on any path, the gravest first; of equals the first on the way. */
+/**
+ * Returns each finding once, with its highest severity on any path, the most severe first; equal ones in the order of
+ * the path.
+ */
 function findingsOf(paths: readonly Path[], others: readonly Finding[] = []): readonly Finding[] {
   const found = paths.flatMap(({ hops }) => hops.flatMap((hop) => (hop.finding === undefined ? [] : [hop.finding])));
   return [...uniqueFindings([...found, ...others])].sort(byGravity);

@@ -6,15 +6,15 @@ import { findNftSteps } from '../doctor/find-nft-steps.ts';
 import type { Finding } from '../finding.ts';
 import type { Situation } from './find-situation.ts';
 
-/** A packet on its way through the node. */
+/** A packet that the node forwards. */
 export type Forwarded = Packet & {
-  /** Whether it opens its connection: answers may be let pass where first packets are not. */
+  /** Whether it opens its connection: a chain may accept answers where it drops first packets. */
   readonly isFirst: boolean;
 };
 
 /**
- * Finds the chain of another program that drops what is forwarded: as a fault where that is certain, as a warning where a
- * rule that is not understood decides. Pure.
+ * Finds the chain of another program that drops forwarded packets. The finding is an error where the drop is certain,
+ * and a warning where the result depends on a rule that is not supported here.
  */
 export function findForwardFault({ facts }: Situation, packet: Forwarded): Finding | undefined {
   const { nft } = facts.host;
@@ -33,7 +33,7 @@ function fateIn(chains: readonly NftChain[], base: NftChain, packet: Packet): 'd
   const rulesOf = (name: string) => ofTable.find((chain) => chain.name === name)?.rules ?? [];
   const fate = findFate((name) => findNftSteps(rulesOf(name), packet), base.name);
   if (fate === 'dropped' || (fate === 'through' && base.policy === 'drop')) return 'dropped';
-  // Where a chain accepts by default, a rule that is not understood is taken for one that lets Pods pass.
+  // Where the policy is accept, an unsupported rule is assumed to let Pods pass.
   return fate === 'maybe' && base.policy === 'drop' ? 'maybe' : 'passes';
 }
 

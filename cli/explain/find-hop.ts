@@ -2,7 +2,7 @@ import { byGravity, type Finding } from '../finding.ts';
 import type { ElementId } from '../node/element-id.ts';
 import type { Hop } from './explanation.ts';
 
-/** What every hop has. */
+/** The fields that every hop has. */
 export type HopParts = {
   readonly kind: Hop['kind'];
   readonly element: ElementId;
@@ -10,7 +10,7 @@ export type HopParts = {
   readonly details?: readonly (string | undefined)[];
 };
 
-/** Makes a hop; its finding, if there is one, decides how it is: an error breaks it, anything less is a warning. */
+/** Builds a hop. Its finding decides the verdict: an error means broken, any other finding a warning, none ok. */
 export function hopOf(parts: HopParts, found?: Finding): Hop {
   const { kind, element, title } = parts;
   const details = (parts.details ?? []).filter((line) => line !== undefined);
@@ -19,14 +19,14 @@ export function hopOf(parts: HopParts, found?: Finding): Hop {
   return { kind, element, title, details, verdict, finding: found };
 }
 
-/** Makes a hop that could not be looked at. */
+/** Builds a hop that could not be read. */
 export function unknownHop(parts: HopParts, why: string, next: string): Hop {
   const { kind, element, title, details = [] } = parts;
   const lines = [...details.filter((line) => line !== undefined), `not known: ${why}`, `next: ${next}`];
   return { kind, element, title, details: lines, verdict: 'unknown' };
 }
 
-/** Of several findings the gravest counts, of equals the first. */
+/** Returns the most severe finding; of equal ones the first. */
 export function gravest(...found: readonly (Finding | undefined)[]): Finding | undefined {
   const present = found.filter((each) => each !== undefined);
   return present.toSorted(byGravity)[0];

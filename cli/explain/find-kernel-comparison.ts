@@ -9,29 +9,31 @@ import { askText, refusalText, routeText } from './find-text.ts';
 import type { Flow } from './flow.ts';
 import type { Ask, KernelAnswer } from './kernel-answer.ts';
 
-/** What is asked. */
+/** The routing query for the kernel. */
 export type Question = {
   readonly ask: Ask;
-  /** Lease key of the Pod; undefined: the node. */
+  /** Lease key of the Pod in whose namespace to ask; undefined: the node's namespace. */
   readonly place: string | undefined;
   readonly links: readonly LinkMessage[];
   readonly flow: Flow;
-  /** Why the kernel may refuse a packet that has a route: source validation, forwarding. The lookup includes both. */
+  /**
+   * Why the kernel may refuse a packet that has a route. The kernel's lookup includes source validation and forwarding.
+   */
   readonly refusedBy?: string;
 };
 
-/** The kernel's answer beside our reading; where they differ, the kernel's counts. */
+/** The kernel's answer next to the simulated result. Where they differ, the kernel's answer counts. */
 export type Comparison = {
   readonly lines: readonly string[];
   readonly finding?: Finding;
   /** The route that counts; undefined when the packet gets none. */
   readonly route?: RouteMessage;
-  /** Link that it leaves by; of a multipath route the one that the kernel takes for this packet. */
+  /** Link by which the packet leaves. For a multipath route, the link that the kernel selects for this packet. */
   readonly oif?: number;
   readonly gateway?: string;
 };
 
-/** Asks the kernel what it does with a packet and compares. */
+/** Asks the kernel what it does with a packet, and compares the answer with the simulated result. */
 export function compareWithKernel(question: Question, reading: Reading, element: ElementId): Comparison {
   const { ask, place, links, flow } = question;
   const matched = ask(place, flow, true);
@@ -66,7 +68,7 @@ function leaving(
   if (route === undefined) return {};
   const taken = resolved.kind === 'route' ? resolved.route : undefined;
   const first = reading.kind === 'route' && reading.route === route ? reading.nexthops[0] : undefined;
-  // The kernel answers a local route with `lo`, which is where such a packet goes.
+  // For a local route the kernel returns `lo`, the link that such a packet takes.
   const oif = taken?.oif ?? first?.oif ?? route.oif;
   const gateway = taken?.gateway ?? taken?.via ?? first?.gateway ?? route.gateway;
   return { route, ...(oif === undefined ? {} : { oif }), ...(gateway === undefined ? {} : { gateway }) };
@@ -82,7 +84,11 @@ function isSame(a: RouteMessage, b: RouteMessage): boolean {
   return tableOf(a) === tableOf(b) && a.type === b.type && a.dst === b.dst && oifsOf(a) === oifsOf(b);
 }
 
-/** As long as nobody has added rules the kernel keeps the local table in the main one, and names that. @see net/ipv4/fib_frontend.c fib_unmerge */
+/**
+ * Returns the table of a route as the kernel names it. Until a rule is added, the kernel keeps the local table inside
+ * the main table, and reports main.
+ * @see net/ipv4/fib_frontend.c fib_unmerge
+ */
 function tableOf({ type, table }: RouteMessage): number {
   const isLocals = type === RTN_LOCAL || type === RTN_BROADCAST;
   return isLocals && table === RT_TABLE_LOCAL ? RT_TABLE_MAIN : table;
@@ -98,7 +104,7 @@ function answerText(answer: KernelAnswer, links: readonly LinkMessage[], refused
   return refusedBy === undefined ? refusalText(answer.code) : `${refusalText(answer.code)}: ${refusedBy}`;
 }
 
-/** What it makes of a multipath route, and the source it chooses. */
+/** Describes which link of a multipath route and which source address the kernel selects. */
 function takenText(matched: KernelAnswer, resolved: KernelAnswer, links: readonly LinkMessage[]): readonly string[] {
   if (matched.kind !== 'route' || resolved.kind !== 'route') return [];
   const { prefsrc, oif } = resolved.route;

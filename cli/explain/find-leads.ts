@@ -7,21 +7,21 @@ import type { Leads } from './find-routing-fault.ts';
 import type { EniView, PodView, Situation } from './find-situation.ts';
 import { addressFamily } from './flow.ts';
 
-/** How packets to a Pod should be led: by its host route; undefined when the Pod's link is not known. */
+/** Returns the route that packets to a Pod should take: its host route; undefined when the Pod's link is not known. */
 export function leadsToPod({ ruleMode }: Situation, view: PodView, ip: string): Leads | undefined {
   const isCompact = ruleMode === 'compact';
   const dst = hostPrefix(ip);
   const table = isCompact ? TABLE_POD_ROUTES : TABLE_MAIN;
-  // A Pod without a veth of ours is led by the plugin that wired it.
+  // The plugin that wired a Pod without a veth of tke-eni also routes its packets.
   if (!view.isOurs) return undefined;
   const rule: RuleSpec = isCompact
     ? ours(ip, { priority: PRIORITY.podHostRoutes, table })
     : ours(ip, { priority: PRIORITY.toPod, dst, table });
-  // No interface has index 0: without a veth no route can be right.
+  // No interface has index 0: without a veth no route can match.
   return { rule, table, oif: view.veth?.ifindex ?? 0, dst, what: `the host route of ${view.title}`, pod: view };
 }
 
-/** How packets of a Pod that leave the node should be led: by its ENI's table. */
+/** Returns the route that packets of a Pod out of the node should take: in the table of its ENI. */
 export function leadsByEni(situation: Situation, view: PodView, src: string, mark: number): Leads | undefined {
   const { eni } = view;
   const { node, ruleMode, mask } = situation;
@@ -34,13 +34,13 @@ export function leadsByEni(situation: Situation, view: PodView, src: string, mar
   return { rule, ...byTable(eni, src) };
 }
 
-/** How packets from an ENI's own address should be led. */
+/** Returns the route that packets from an ENI's own address should take. */
 export function leadsFromPrimary(eni: EniView, src: string): Leads {
   const rule = ours(src, { priority: PRIORITY.fromEniPrimary, src: hostPrefix(src), table: eni.table });
   return { rule, ...byTable(eni, src) };
 }
 
-/** How packets for the node itself should be led: the kernel's own table of local addresses. */
+/** Returns the route that packets for the node itself should take: in the kernel's table of local addresses. */
 export function leadsToNode(ip: string): Leads {
   return {
     rule: undefined,

@@ -13,8 +13,9 @@ import type { EniView, PodView, Situation } from './find-situation.ts';
 const REPAIR = 'tke-eni repair';
 
 /**
- * The host end of the Pod's veth pair: there, up, with the MAC the Pod sends to, in its ENI's link group.
- * @param isLedByGroup whether the packet is one that the group leads: from the Pod, out of the node
+ * Checks the host end of the Pod's veth pair: it exists, is up, has the MAC that the Pod sends to, and is in the link
+ * group of the Pod's ENI.
+ * @param isLedByGroup whether the link group selects the route: for packets from the Pod out of the node
  */
 export function vethHop(situation: Situation, view: PodView, isLedByGroup: boolean): Hop {
   const { veth, lease, pod } = view;
@@ -67,7 +68,8 @@ function groupFault({ ruleMode }: Situation, view: PodView, isLedByGroup: boolea
     what: `${veth.ifname} of ${title} is in link group ${veth.group}, not in ${eni.table} of ${eni.title}`,
     fix: [REPAIR, `ip link set ${veth.ifname} group ${eni.table}`],
     subjects: [linkId(veth.ifindex), podId(pod.key)],
-    // In per-pod mode rules by source lead the Pod; the group is for IPv6 spoofing checks and NodePort answers.
+    // In per-pod mode rules by source select the route. The group is then for IPv6 spoofing checks and NodePort answers
+    // only.
     ...(ruleMode === 'per-pod' || !isLedByGroup ? { severity: 'warning' as const } : {}),
   });
 }
@@ -89,7 +91,7 @@ function mtuFault({ veth, link, lease, ifName, title, isOurs, hasOwnEni }: PodVi
   });
 }
 
-/** The node's neighbour entry for the Pod: learnt by ARP or ND, which the Pod answers by itself. */
+/** Checks the node's neighbour entry for the Pod: learned by ARP or ND, which the Pod answers itself. */
 export function podNeighHop({ facts }: Situation, view: PodView, ip: string): Hop {
   const ifindex = view.veth?.ifindex;
   const neigh = facts.host.neighs.find((each) => each.ifindex === ifindex && each.dst === ip);
@@ -127,12 +129,15 @@ export function podNeighHop({ facts }: Situation, view: PodView, ip: string): Ho
   return hopOf(parts, finding('neigh-missing', { what, fix, subjects: [element], severity: 'warning', isOurs: false }));
 }
 
-/** MAC of the Pod's end of the pair beside its own ENI. */
+/** Returns the MAC of the Pod's end of the veth pair that a Pod with its own ENI has in addition. */
 function sideMac({ veth, inside }: PodView): string | undefined {
   return ifKnown(inside)?.links.find(({ ifindex }) => ifindex === veth?.link)?.address;
 }
 
-/** The ENI: on the node, up, with carrier, its MAC and its own address, wide enough for the Pod's packets. */
+/**
+ * Checks the ENI: it is on the node, up, with a carrier, with its MAC and its own address, and its MTU suffices for the
+ * Pod.
+ */
 export function eniHop(eni: EniView, family: 4 | 6, view: PodView | undefined): Hop {
   const { link } = eni;
   const parts = {
@@ -186,7 +191,7 @@ function eniMtuFault(eni: EniView, view: PodView): Finding | undefined {
   });
 }
 
-/** The VPC's gateway, as the ENI sees it. */
+/** Checks the node's neighbour entry for the VPC's gateway on the ENI. */
 export function gatewayHop({ facts }: Situation, eni: EniView, gateway: string): Hop {
   const neigh = facts.host.neighs.find(({ ifindex, dst }) => ifindex === eni.ifindex && dst === gateway);
   const recorded = eni.network?.addresses.find(({ ip }) => familyOf(ip) === familyOf(gateway))?.gateway;

@@ -12,27 +12,30 @@ import { findRoute, type Reading } from './find-route.ts';
 import { findRoutingFault } from './find-routing-fault.ts';
 import type { PodView, Situation } from './find-situation.ts';
 
-/** Id of our table, for findings and the graph. */
+/** Element id of the table of tke-eni, for findings and the graph. */
 const ELEMENT = `nft:${NFT_TABLE}`;
 const REPAIR = 'tke-eni repair';
 
-/** A packet that comes in by a link of the node, before it is routed. */
+/** A packet that arrives on a link of the node, before it is routed. */
 export type Incoming = {
   readonly family: 4 | 6;
   readonly src: string;
   readonly dst: string;
   readonly link: LinkMessage;
-  /** Whose host veth the link is; undefined for an ENI. */
+  /** The Pod that has the link as its host veth; undefined for an ENI. */
   readonly pod: PodView | undefined;
   readonly isLocal: boolean;
-  /** Whether the mark decides where it goes: on a node's own addresses and host routes of Pods it has no say. */
+  /**
+   * Whether the mark selects the route: not for the node's own addresses and for Pods of this node, which earlier rules
+   * match.
+   */
   readonly isLedByMark: boolean;
 };
 
-/** The mark that a packet gets, and the hop that tells it. */
+/** The mark that a packet gets, and the hop that shows it. */
 export type Marked = { readonly hop: Hop; readonly mark: number; readonly isDropped: boolean };
 
-/** Reads what our nftables table does with a packet that opens a connection. */
+/** Evaluates what the nftables table of tke-eni does with a packet that opens a connection. */
 export function findMark(situation: Situation, packet: Incoming): Marked {
   const { nft } = situation.facts.host;
   const wanted = wantedMark(situation, packet);
@@ -63,7 +66,7 @@ export function findMark(situation: Situation, packet: Incoming): Marked {
   return { hop, mark: verdict.mark, isDropped };
 }
 
-/** In compact mode a Pod's packets carry the mark of its ENI; everything else is led without. */
+/** Returns the expected mark. In compact mode a Pod's packets carry the mark of its ENI; all others carry none. */
 function wantedMark({ ruleMode }: Situation, { pod }: Incoming): number {
   return ruleMode === 'compact' && pod?.isOurs !== false ? (pod?.eni?.mark ?? 0) : 0;
 }
@@ -89,7 +92,7 @@ function details(situation: Situation, packet: Incoming, { chains, strange }: Nf
   return [
     `in by ${by}: chains ${chains.join(' > ')}`,
     ...strange.map((statement) => `not understood, left out: ${statement}`),
-    // Answers take another mark than the packet that is explained here.
+    // Answers get another mark than the packet that is explained here.
     ...(packet.pod !== undefined && node?.nodePort !== false
       ? [
           `NodePort: answers of connections that came in by ${primary} get mark ${hex(NODEPORT_MARK)} and leave by rule ${PRIORITY.nodePort}`,
@@ -103,7 +106,7 @@ function markFault(situation: Situation, packet: Incoming, wanted: number, verdi
   const { wantedNft, mask, facts, node } = situation;
   const isChanged =
     wantedNft.kind === 'known' && facts.host.nft.kind === 'known' && wantedNft.value !== facts.host.nft.value.ourTable;
-  // Egress by the node sets the NodePort bit on purpose.
+  // With --egress=node the table sets the NodePort bit on purpose.
   const isByNode = node?.egress === 'node' && (verdict.mark & NODEPORT_MARK) !== 0;
   const isWrong = (verdict.mark & mask) >>> 0 !== wanted || ((verdict.mark & NODEPORT_MARK) !== 0 && !isByNode);
   const isByGroup =
@@ -136,7 +139,7 @@ function dropped(situation: Situation, packet: Incoming): Finding {
   const reading = wayBack(situation, packet);
   const { oif, gateway } = reading.kind === 'route' ? (reading.nexthops[0] ?? {}) : {};
   const route = reading.kind === 'route' ? reading.route : undefined;
-  // The Pod's own address is taken for forged when the way back to it is broken: that is the fault.
+  // The table drops the Pod's own address as forged when the route back to it is broken. Then that route is the fault.
   const fault =
     back === undefined
       ? undefined
@@ -154,7 +157,7 @@ function dropped(situation: Situation, packet: Incoming): Finding {
   );
 }
 
-/** What `fib saddr . iif oif missing` asks. */
+/** Looks up the route back to the source, as `fib saddr . iif oif missing` does. */
 function wayBack({ facts }: Situation, { family, src, dst, link }: Incoming): Reading {
   return findRoute(facts.host, { family, dst: src, src: dst, oif: link.ifindex, mark: 0 });
 }

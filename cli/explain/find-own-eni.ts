@@ -7,7 +7,7 @@ import type { PodView } from './find-situation.ts';
 const WHY =
   'the Pod has an ENI of its own: its packets leave inside its namespace; no rule or table of this node leads them';
 
-/** Where a packet leaves a Pod that has an ENI of its own: by that, or by its link to the node. */
+/** Builds the hop where a packet leaves a Pod that has its own ENI: by the ENI, or by the Pod's link to the node. */
 export function ownExitHop(view: PodView, oif: number | undefined): Hop {
   if (oif === undefined || oif === view.link?.ifindex) return ownEniHop(view, 'leaves');
   const name = ifKnown(view.inside)?.links.find(({ ifindex }) => ifindex === oif)?.ifname ?? `interface ${oif}`;
@@ -17,7 +17,7 @@ export function ownExitHop(view: PodView, oif: number | undefined): Hop {
   return unknownHop(parts, why, `ip route get <address> iif ${view.veth?.ifname ?? '<link>'}`);
 }
 
-/** The ENI inside of a Pod. */
+/** Builds the hop of the ENI inside a Pod. */
 export function ownEniHop(view: PodView, verb: 'leaves' | 'arrives'): Hop {
   const id = view.lease?.eniId;
   const title = `${verb} by ${ownEniText(view)}, which is ${view.ifName} in the Pod`;
@@ -25,7 +25,7 @@ export function ownEniHop(view: PodView, verb: 'leaves' | 'arrives'): Hop {
   return hopOf({ kind: 'eni', element, title, details: [WHY] });
 }
 
-/** Names the ENI that a Pod has as its own. */
+/** Names the ENI that belongs to the Pod alone. */
 export function ownEniText({ lease }: PodView): string {
   return lease === undefined ? 'an ENI of its own' : `ENI ${lease.eniId}, its own`;
 }

@@ -3,7 +3,7 @@ import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
 import { CliError } from '../cli-error.ts';
 import { holds } from './find-prefix.ts';
 
-/** Addresses that no routed packet is sent to or comes from, and why not. */
+/** Prefixes whose addresses are never source or destination of a routed packet, and why not. */
 const UNROUTED: readonly (readonly [prefix: string, why: string])[] = [
   ['0.0.0.0/32', 'stands for no address'],
   ['::/128', 'stands for no address'],
@@ -18,9 +18,9 @@ const UNROUTED: readonly (readonly [prefix: string, why: string])[] = [
 ];
 
 /**
- * Returns the address that a person wrote, as the kernel writes it. Pure.
- * @param role what it stands for: an option, or '' for the subject
- * @throws CliError USAGE where it is no address, or none that packets are routed to
+ * Returns an address in the form that the kernel prints.
+ * @param role the option that the address belongs to, or '' for the subject
+ * @throws CliError USAGE when it is not an address, or when no packets are routed to it
  */
 export function packetAddress(role: string, word: string): string {
   const said = role === '' ? JSON.stringify(word) : `${role} ${JSON.stringify(word)}`;
@@ -34,7 +34,7 @@ export function packetAddress(role: string, word: string): string {
   throw new CliError('USAGE', `${said} ${unrouted[1]}`, 'name the address of a Pod, a node, or a host outside');
 }
 
-/** Tells whether a word that names nobody was meant as an address. */
+/** Tells whether a word that names no Pod was meant as an address. */
 export function looksLikeAddress(word: string): boolean {
   return /^[\d.]+(\/\d+)?$/.test(word) || /^[\da-f.:]*:[\da-f.:]*([%/].*)?$/i.test(word);
 }

@@ -3,7 +3,7 @@ import { holds } from './find-prefix.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A packet as our nftables table sees it in prerouting. */
+/** A packet as the nftables table of tke-eni matches it in prerouting. */
 export type NftPacket = {
   readonly family: 4 | 6;
   readonly src: string;
@@ -11,31 +11,31 @@ export type NftPacket = {
   readonly iifname: string;
   readonly iifgroup: number;
   readonly mark: number;
-  /** Side of its connection: the first packet and those after it, or answers. */
+  /** Direction within its connection: packets of the side that opened it, or answers. */
   readonly direction: 'original' | 'reply';
   /** Mark of its connection. */
   readonly ctMark: number;
-  /** Whether the route back to its source leads to the link that it came in by. */
+  /** Whether the route back to its source uses the link on which it arrived. */
   readonly isSourceRouted: boolean;
   /** Whether its destination is an address of the node. */
   readonly isLocal: boolean;
 };
 
-/** What our table does with a packet. */
+/** What the table does with a packet. */
 export type NftVerdict = {
   readonly verdict: 'accept' | 'drop';
   readonly mark: number;
-  /** Chains that it went through, in order. */
+  /** Chains that the packet went through, in order. */
   readonly chains: readonly string[];
-  /** Statements that are not understood here; the mark is then a guess. */
+  /** Statements that are not supported here. If there are any, the mark is a guess. */
   readonly strange: readonly string[];
 };
 
-/** Chains of ours never lead in a circle; others' might. */
+/** Limit of visited chains. Chains of tke-eni never loop; chains of other programs might. */
 const MAX_JUMPS = 32;
 
 /**
- * Runs our nftables table on a packet, as far as its statements are those that we write. The hook is prerouting.
+ * Evaluates the nftables table of tke-eni for a packet in prerouting. Supports the statements that tke-eni writes.
  * @see libnftables-json(5)
  */
 export function findPacketMark(objects: readonly Json[], packet: NftPacket): NftVerdict {
@@ -54,7 +54,7 @@ type Run = {
   readonly strange: string[];
 };
 
-/** end: this rule has said all for the chain. */
+/** Result of a statement. skip: it does not match, the next rule follows; `to`: jump (`returns`) or goto to a chain. */
 type Step = 'next' | 'skip' | 'return' | 'accept' | 'drop' | { readonly to: string; readonly returns: boolean };
 
 function outcome({ mark, chains, strange }: Run): Omit<NftVerdict, 'verdict'> {
@@ -134,7 +134,7 @@ function strange(run: Run, statement: unknown): 'skip' {
 
 function mangle(run: Run, body: Json): Step {
   const key = JSON.stringify(body['key']);
-  // The mark of the connection is for answers; it decides nothing for this packet.
+  // The mark of the connection is for answers. It changes nothing for this packet.
   if (key === '{"ct":{"key":"mark"}}') return 'next';
   const value = evaluate(run, body['value']);
   if (key !== '{"meta":{"key":"mark"}}' || typeof value !== 'number') return strange(run, { mangle: body });
@@ -173,7 +173,7 @@ function isMember(left: unknown, member: unknown): boolean {
   return isObject(prefix) && typeof left === 'string' && holds(`${prefix['addr']}/${prefix['len']}`, left);
 }
 
-/** Undefined: not understood, or not of this packet's family. */
+/** Evaluates an expression. Undefined: not supported here; NO_HEADER: a field of the other family's header. */
 function evaluate(run: Run, expression: unknown): unknown {
   if (!isObject(expression)) return expression;
   const [kind = ''] = Object.keys(expression);
@@ -202,7 +202,10 @@ function metaOf(run: Run, key: string): unknown {
   return { mark: run.mark, iifname, iifgroup, nfproto: family === 4 ? 'ipv4' : 'ipv6' }[key];
 }
 
-/** A field of the other family's header equals nothing, not even by `!=`: nft checks the family first. */
+/**
+ * Returns a field of the packet. A field of the other family's header matches nothing, not even `!=`: nft checks the
+ * family first.
+ */
 function addressOf(packet: NftPacket, body: Json): unknown {
   const isOfFamily = body['protocol'] === (packet.family === 4 ? 'ip' : 'ip6');
   return isOfFamily ? { saddr: packet.src, daddr: packet.dst }[String(body['field'])] : NO_HEADER;

@@ -25,7 +25,7 @@ export type End =
   | { readonly kind: 'node'; readonly ip: string }
   | { readonly kind: 'outside'; readonly ip: string };
 
-/** Tells what an address is to this node. */
+/** Tells whether an address belongs to a Pod of this node, to the node, or to neither. */
 export function endOf(situation: Situation, ip: string): End {
   const pod = podOfIp(situation, ip);
   if (pod !== undefined) return { kind: 'pod', ip, pod };
@@ -33,8 +33,8 @@ export function endOf(situation: Situation, ip: string): End {
 }
 
 /**
- * Tells where packets that a Pod sends to an address go: to it, or, where that is a Service, to a backend, of another Pod
- * if there is one.
+ * Tells where packets that a Pod sends to an address go: to that address, or, if it is a Service, to a backend, of
+ * another Pod if possible.
  */
 export function targetOf(situation: Situation, view: PodView, ip: string): Target {
   const to = endOf(situation, ip);
@@ -46,20 +46,22 @@ export function targetOf(situation: Situation, view: PodView, ip: string): Targe
   return { to: endOf(situation, backend), service: { ...service, isWalked: true } };
 }
 
-/** Says an end for the heading of a path. */
+/** Describes an end for the heading of a path. */
 export function endText(end: End): string {
   if (end.kind === 'pod') return `${end.ip} (Pod ${end.pod.title})`;
   return end.kind === 'node' ? `${end.ip} (this node)` : end.ip;
 }
 
-/** Where a Pod sends to. */
+/** The destination of a packet that a Pod sends. */
 export type Target = {
   readonly to: End;
-  /** What the Pod names as its destination where that is rewritten on the way; `isWalked`: `to` is what it is rewritten to. */
+  /**
+   * The Service that the Pod names as its destination. `isWalked`: the path continues with `to`, the backend behind it.
+   */
   readonly service?: (Service & { readonly isWalked: boolean }) | undefined;
 };
 
-/** Walks a packet that a Pod sends. @param src an address of the Pod, or one that it must not use */
+/** Walks a packet that a Pod sends. @param src an address of the Pod, or a forged one */
 export function pathFromPod(situation: Situation, view: PodView, src: string, { to, service }: Target): Path {
   const named = service?.ip ?? to.ip;
   const sending = findSending(situation, view, src, named);
@@ -92,7 +94,7 @@ function routedFromPod(situation: Situation, view: PodView, { src, to, service, 
   const leads = leadsFromPod(situation, view, src, to, marked.mark);
   const routed = routeThrough(situation, flow, { leads, pod: view, isLocal, isFirst: true });
   const [rule, route] = routed.routing.hops;
-  // With a wrong mark the rules do as they are told; where that leads is the consequence, not another fault.
+  // With a wrong mark the rules work as configured. The wrong link that follows is a consequence, not another fault.
   const isMisled = leads === undefined && to.kind === 'outside' && routed.routing.taken.oif !== view.eni?.ifindex;
   const routing = isMisled ? misled(situation, view, src, routed.routing) : route;
   const hops = [marked.hop, ...rewritten, rule, routing, ...routed.checks];
@@ -127,7 +129,7 @@ function misled(situation: Situation, view: PodView, src: string, { hops: [, rou
 
 type Checks = {
   readonly leads: Leads | undefined;
-  /** Whose host veth the packet came in by. */
+  /** The Pod that sends the packet, by its host veth. */
   readonly pod: PodView | undefined;
   readonly eni?: EniView;
   readonly isLocal: boolean;
@@ -135,7 +137,7 @@ type Checks = {
   readonly isFirst: boolean;
 };
 
-/** Rule, route, and the checks that the kernel makes with them. */
+/** Evaluates rule, route, and the checks that the kernel makes along with them. */
 function routeThrough(
   situation: Situation,
   flow: Flow,
@@ -158,13 +160,13 @@ function routeThrough(
   return { routing, checks: [forwarding?.hop, source?.hop].filter((hop) => hop !== undefined) };
 }
 
-/** Out of the node, by whatever link the route names. */
+/** Builds the hops out of the node, by the link that the route names. */
 function leaving(situation: Situation, view: PodView, src: string, routing: Routing | undefined): readonly Hop[] {
   const oif = routing?.taken.oif;
   const eni = situation.enis.find(({ ifindex }) => ifindex !== undefined && ifindex === oif);
   const isOwn = eni !== undefined && eni.table === view.eni?.table;
   const gateway = routing?.taken.gateway;
-  // A packet that leaves elsewhere, or not at all: the ENI that it should leave by is shown all the same.
+  // Without a route, the ENI that the packet should use is shown.
   const shown = isOwn || oif === undefined ? (eni ?? view.eni) : eni;
   const link = shown === undefined ? primaryHops(situation, oif) : [eniHop(shown, familyOf(src), view)];
   return [
@@ -187,14 +189,14 @@ function primaryHops({ facts }: Situation, oif: number | undefined): readonly Ho
   ];
 }
 
-/** From the host end of the Pod's pair into the Pod. */
+/** Builds the hops from the host end of the Pod's veth pair into the Pod. */
 function arriving(situation: Situation, view: PodView, src: string, dst: string): readonly Hop[] {
   return [vethHop(situation, view, false), podNeighHop(situation, view, dst), receivingHop(situation, view, src, dst)];
 }
 
-/** Walks a packet to a Pod, from wherever it comes. @param dst an address of the Pod */
+/** Walks a packet to a Pod, from any sender. @param dst an address of the Pod */
 export function pathToPod(situation: Situation, view: PodView, dst: string, from: End): Path {
-  // What a Pod sends by an ENI of its own comes to others from the VPC.
+  // Packets that a Pod sends by its own ENI reach other Pods from the VPC.
   const sender: End = from.kind === 'pod' && from.pod.hasOwnEni ? { kind: 'outside', ip: from.ip } : from;
   const towards = towardsPod(situation, view, dst, sender);
   const isByOwn = view.hasOwnEni && sender.kind === 'outside';

@@ -20,16 +20,16 @@ import type { Flow } from './flow.ts';
 const DELETE_POD = ['delete the Pod: what was changed inside of it is not mended'];
 const REPAIR = 'tke-eni repair';
 
-/** The Pod's side of a packet that it sends. */
+/** The hops inside the Pod for a packet that it sends. */
 export type Sending = {
   readonly hops: readonly Hop[];
-  /** Whether the destination is an address inside the Pod: then the packet never leaves it. */
+  /** Whether the destination is an address inside the Pod: such a packet never leaves the Pod. */
   readonly staysInside: boolean;
-  /** The Pod's interface that it leaves by; undefined where that is not known. */
+  /** The Pod's interface by which the packet leaves; undefined where it is not known. */
   readonly oif?: number;
 };
 
-/** Walks the Pod's side of a packet that it sends: its interface and address, its own route, its neighbour. */
+/** Walks a packet inside the Pod that sends it: interface and address, the Pod's route, its neighbour entry. */
 export function findSending(situation: Situation, view: PodView, src: string, dst: string): Sending {
   const { inside, pod } = view;
   const parts = { kind: 'pod' as const, element: podId(pod.key), title: podHopTitle(view, src) };
@@ -56,7 +56,7 @@ function leaving(...hops: readonly Hop[]): Sending {
   return { hops, staysInside: false };
 }
 
-/** The Pod's side of a packet that comes to it. */
+/** Builds the hop inside the Pod that receives a packet. */
 export function receivingHop(situation: Situation, view: PodView, src: string, dst: string): Hop {
   const { inside, pod, link } = view;
   const parts = { kind: 'pod' as const, element: podId(pod.key), title: podHopTitle(view, dst) };
@@ -64,7 +64,7 @@ export function receivingHop(situation: Situation, view: PodView, src: string, d
   const netns = inside.value;
   if (link === undefined) return hopOf(parts, podLinkFault(view, undefined));
   const lines = linkLines(netns, link);
-  // By which of its two interfaces it comes in is not known here.
+  // Which of the two interfaces receives the packet is not known here.
   if (view.hasOwnEni) {
     const lacks = addressesOf(netns, link).includes(dst) ? undefined : addressMissing(view, dst);
     return hopOf({ ...parts, details: lines }, gravest(podLinkFault(view, link), lacks));
@@ -130,7 +130,7 @@ function addressMissing(view: PodView, ip: string): Finding {
   });
 }
 
-/** Said where the packet starts, as a warning: the drop itself is a hop further on. */
+/** Reports a forged source where the packet starts. It is a warning: the packet is dropped at a later hop. */
 function foreignSource(view: PodView, src: string): Finding {
   return finding('source-not-ours', {
     what: `${src} is no address of ${view.title} (${view.ips.join(', ')})`,
@@ -166,12 +166,15 @@ function insideRoute(
     });
   const hop = hopOf({ kind: 'route', element, title, details: taken.lines }, gravest(fault, taken.finding));
   const way = { hop, isLocal, ...(oif === undefined ? {} : { oif }) };
-  // Another plugin's gateway, and the VPC's, is an address that answers.
+  // A gateway of another plugin or of the VPC is a real host that answers ARP or ND: its entry is not checked.
   const isByGateway = view.isOurs && !view.hasOwnEni && oif === view.link?.ifindex && gateway !== undefined;
   return isByGateway ? { ...way, gateway } : way;
 }
 
-/** Somebody else's address inside the Pod: the Pod answers itself. */
+/**
+ * Reports a destination that is an address inside the Pod, but not one of the Pod's own: such packets never leave the
+ * Pod.
+ */
 function insiderFault(view: PodView, dst: string): Finding | undefined {
   if (view.ips.includes(dst)) return undefined;
   return finding('address-two-owners', {
@@ -182,7 +185,10 @@ function insiderFault(view: PodView, dst: string): Finding | undefined {
   });
 }
 
-/** A program that binds no address sends with the one that the route or the kernel chooses. */
+/**
+ * Reports a wrong source address. A program that binds no address sends with the one that the route or the kernel
+ * selects.
+ */
 function sourceFault({ ask }: Situation, view: PodView, flow: Flow): Finding | undefined {
   const { src, ...unbound } = flow;
   const answer = ask(view.pod.key, unbound, false);
@@ -240,7 +246,10 @@ function insideFault(view: PodView, code: string | undefined, state: InsideState
   });
 }
 
-/** The permanent neighbour that stands for the gateway nobody owns: the host veth's MAC. */
+/**
+ * Checks the permanent neighbour entry of the gateway. No host has the gateway's address; the entry holds the host
+ * veth's MAC.
+ */
 function neighHop(view: PodView, netns: NetnsFacts, link: LinkMessage, gateway: string): Hop {
   const neigh = netns.neighs.find(({ ifindex, dst }) => ifindex === link.ifindex && dst === gateway);
   const expected = view.veth?.address ?? view.lease?.hostVeth?.mac;

@@ -1,11 +1,11 @@
 import { parseIp } from '../../netlink/ip-text.ts';
 
-/** Length of a prefix in bits; 0 for the absent one of a default route. */
+/** Returns the length of a prefix in bits; 0 for the absent prefix of a default route. */
 export function bitsOf(prefix: string | undefined): number {
   return prefix === undefined ? 0 : Number(prefix.slice(prefix.indexOf('/') + 1));
 }
 
-/** Tells whether a prefix holds an address; the absent one holds all, one of another family none. */
+/** Tells whether a prefix contains an address. An absent prefix contains all, one of another family none. */
 export function holds(prefix: string | undefined, address: string): boolean {
   if (prefix === undefined) return true;
   const bytes = bytesOf(address);
@@ -20,7 +20,10 @@ export function holds(prefix: string | undefined, address: string): boolean {
   return true;
 }
 
-/** A node of 200 Pods has a thousand prefixes, and each is looked at for every packet. */
+/**
+ * Size of the cache of parsed addresses. A node of 200 Pods has a thousand prefixes, and each packet is compared with
+ * all.
+ */
 const MAX_PARSED = 20_000;
 const parsed = new Map<string, Uint8Array | undefined>();
 

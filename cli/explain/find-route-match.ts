@@ -6,17 +6,17 @@ import { bitsOf, holds } from './find-prefix.ts';
 import { IPV4_TOS_MASK } from './find-rule-match.ts';
 import { addressFamily, type Flow } from './flow.ts';
 
-/** Where a route leads; several for a multipath route, of which the kernel takes one by a hash of the flow. */
+/** A next hop of a route. A multipath route has several; the kernel selects one by a hash of the flow. */
 export type NextHop = { readonly oif: number; readonly gateway?: string };
 
-/** What a table says. */
+/** Result of the lookup in one table. */
 export type TableAnswer =
   | { readonly kind: 'route'; readonly route: RouteMessage; readonly nexthops: readonly NextHop[] }
   | { readonly kind: 'refused'; readonly route: RouteMessage; readonly code: RefusalCode }
-  /** Nothing in it, or a throw route: the next rule is asked. */
+  /** No route matches, or a throw route does: the next rule follows. */
   | { readonly kind: 'nothing'; readonly route?: RouteMessage };
 
-/** What the kernel answers instead of a route. EINVAL: silently dropped. */
+/** Errors that the kernel returns instead of a route. EINVAL: it drops the packet silently. */
 export type RefusalCode = 'ENETUNREACH' | 'EHOSTUNREACH' | 'EACCES' | 'EINVAL';
 
 const REFUSALS: Readonly<Record<number, RefusalCode>> = {
@@ -25,17 +25,24 @@ const REFUSALS: Readonly<Record<number, RefusalCode>> = {
   [RTN_PROHIBIT]: 'EACCES',
 };
 
-/** How IPv6 weighs a route by the link that it leads to, and by its router preference. @see net/ipv6/route.c rt6_score_route */
+/**
+ * Score that IPv6 gives a route by the link of its next hop, and by its router preference.
+ * @see net/ipv6/route.c rt6_score_route
+ */
 const DEVICE_SCORE = 2;
 const PREFERENCE_SHIFT = 2;
-/** Routers of medium preference are coded 0, of high 1, of low 3 (as -1); the kernel compares them shifted by one. */
+/**
+ * Score by router preference. The codes are 0 for medium, 1 for high, 3 (that is -1) for low; the kernel compares them
+ * shifted by one.
+ */
 const PREFERENCES: Readonly<Record<number, number>> = { 0: 2, 1: 3, 3: 1 };
 
 /**
- * Finds what a table answers for a packet: the longest prefix, then for IPv4 the TOS, then the metric; next hops that
- * are dead do not count. The kernel tells those without carrier as dead too where ignore_routes_with_linkdown is set.
- * Neighbours do not count, although an IPv6 host (not a router) prefers routers that answer.
- * @see net/ipv4/fib_trie.c fib_table_lookup, net/ipv6/route.c fib6_table_lookup, net/ipv4/fib_semantics.c fib_nexthop_info
+ * Looks up a packet in a table: the longest prefix wins, then for IPv4 the TOS, then the metric; dead next hops are
+ * skipped. The kernel also reports next hops without carrier as dead where ignore_routes_with_linkdown is set. The
+ * state of neighbours is ignored, although an IPv6 host (not a router) prefers reachable routers.
+ * @see net/ipv4/fib_trie.c fib_table_lookup, net/ipv6/route.c fib6_table_lookup, net/ipv4/fib_semantics.c
+ * fib_nexthop_info
  */
 export function findInTable(facts: Pick<NetnsFacts, 'routes'>, table: number, flow: Flow): TableAnswer {
   for (const route of candidates(facts.routes, table, flow)) {
@@ -48,7 +55,7 @@ export function findInTable(facts: Pick<NetnsFacts, 'routes'>, table: number, fl
   return { kind: 'nothing' };
 }
 
-/** Routes that hold the destination, the first to be tried first. */
+/** Returns the routes that contain the destination, in the order in which they are tried. */
 function candidates(routes: readonly RouteMessage[], table: number, flow: Flow): readonly RouteMessage[] {
   const family = addressFamily(flow.family);
   const found = routesOf(routes, family, table).filter(
@@ -57,11 +64,11 @@ function candidates(routes: readonly RouteMessage[], table: number, flow: Flow):
       (bitsOf(route.src) === 0 || (flow.src !== undefined && holds(route.src, flow.src))) &&
       (family === AF_INET6 || route.tos === 0 || route.tos === ((flow.tos ?? 0) & IPV4_TOS_MASK)),
   );
-  // A stable sort: among equals the kernel's own order, in which it told them, stays.
+  // The sort is stable: equal routes stay in the order of the kernel's dump.
   return [...found].sort(family === AF_INET6 ? byIpv6Order(flow) : byIpv4Order);
 }
 
-/** Grouped once for each reading of a namespace: many packets are asked about. */
+/** Routes by family and table, grouped once for each dump of a namespace: many packets are looked up. */
 const grouped = new WeakMap<readonly RouteMessage[], ReadonlyMap<string, readonly RouteMessage[]>>();
 
 function routesOf(routes: readonly RouteMessage[], family: number, table: number): readonly RouteMessage[] {
@@ -82,7 +89,7 @@ function byIpv6Order(flow: Flow): (a: RouteMessage, b: RouteMessage) => number {
     scoreOf(b, flow) - scoreOf(a, flow);
 }
 
-/** Forwarded packets prefer, among routes of one metric, the link they came by. */
+/** Scores an IPv6 route. Among routes of one metric, forwarded packets prefer the link on which they arrived. */
 function scoreOf(route: RouteMessage, flow: Flow): number {
   const wanted = flow.oif ?? flow.iif;
   const isDevice = wanted === undefined || hopsOf(route).some(({ oif }) => oif === wanted);
@@ -91,7 +98,8 @@ function scoreOf(route: RouteMessage, flow: Flow): number {
 
 type FlaggedHop = NextHop & { readonly flags: number };
 
-function hopsOf(route: RouteMessage): readonly FlaggedHop[] {
+/** Lists the next hops of a route in their order, dead ones too. */
+export function hopsOf(route: RouteMessage): readonly FlaggedHop[] {
   const { multipath } = route;
   if (multipath === undefined) return [hopOf(route.oif ?? 0, route.gateway ?? route.via, route.flags)];
   return multipath.map((hop) => hopOf(hop.oif ?? 0, hop.gateway ?? hop.via, hop.flags ?? 0));
@@ -108,7 +116,10 @@ function usableHops(route: RouteMessage, flow: Flow): readonly NextHop[] {
     .map(({ flags: _flags, ...hop }) => hop);
 }
 
-/** A sender bound to a link gets only routes by it; for IPv6 such routes are merely preferred. */
+/**
+ * Tells whether a sender may use a route by a link. IPv4 senders bound to a link get only routes by it; IPv6 only
+ * prefers them.
+ */
 function isBound(route: RouteMessage, oif: number, flow: Flow): boolean {
   return flow.oif === undefined || route.family === AF_INET6 || oif === flow.oif;
 }

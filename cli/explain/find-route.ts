@@ -10,14 +10,14 @@ import {
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
 import { bitsOf } from './find-prefix.ts';
-import { findInTable, type NextHop, type RefusalCode, type TableAnswer } from './find-route-match.ts';
+import { findInTable, hopsOf, type NextHop, type RefusalCode, type TableAnswer } from './find-route-match.ts';
 import { isRuleMatch } from './find-rule-match.ts';
 import { addressFamily, type Flow } from './flow.ts';
 
-/** What routing is read from. */
+/** What a route is looked up in. */
 export type Fib = Pick<NetnsFacts, 'rules' | 'routes' | 'links'>;
 
-/** A rule that applied to the packet and decided nothing. */
+/** A rule that matched the packet and did not decide. */
 export type PassedRule = {
   readonly rule: RuleMessage;
   readonly why: 'empty' | 'throw' | 'suppressed' | 'goto' | 'nop';
@@ -25,7 +25,7 @@ export type PassedRule = {
   readonly route?: RouteMessage;
 };
 
-/** Our reading of what the kernel would do with a packet; the kernel itself is asked beside it, and believed. */
+/** Simulated result of the kernel's route lookup. The kernel is asked as well; its own answer counts. */
 export type Reading = { readonly passed: readonly PassedRule[] } & (
   | {
       readonly kind: 'route';
@@ -33,7 +33,7 @@ export type Reading = { readonly passed: readonly PassedRule[] } & (
       readonly route: RouteMessage;
       readonly nexthops: readonly NextHop[];
     }
-  /** By a rule alone, by a route that refuses, or because no rule led anywhere. */
+  /** Refused by a rule, by a route, or because no rule led to a route. */
   | {
       readonly kind: 'refused';
       readonly code: RefusalCode;
@@ -49,7 +49,7 @@ const RULE_REFUSALS: Readonly<Record<number, RefusalCode>> = {
 };
 
 /**
- * Reads rules and tables as the kernel does: rules in their order, the first whose table has an answer decides.
+ * Looks up a route as the kernel does: rules in their order; the first rule whose table has an answer decides.
  * @see net/core/fib_rules.c fib_rules_lookup
  */
 export function findRoute(fib: Fib, flow: Flow): Reading {
@@ -62,7 +62,7 @@ export function findRoute(fib: Fib, flow: Flow): Reading {
     if (rule.action === FR_ACT_GOTO) {
       passed.push({ rule, why: 'goto' });
       const target = rules.findIndex(({ priority }) => priority === rule.goto);
-      // Only forwards: the kernel refuses others. A target that is not there is passed over.
+      // The kernel accepts only jumps forward. A jump to a missing rule is skipped.
       if (target > at) at = target - 1;
       continue;
     }
@@ -80,11 +80,11 @@ export function findRoute(fib: Fib, flow: Flow): Reading {
   return { kind: 'refused', code: 'ENETUNREACH', passed };
 }
 
-/** Sorted once for each reading of a namespace: many packets are asked about. */
+/** Rules by family, sorted once for each dump of a namespace: many packets are looked up. */
 const sorted = new WeakMap<readonly RuleMessage[], ReadonlyMap<number, readonly RuleMessage[]>>();
 
 function rulesOf(rules: readonly RuleMessage[], family: number): readonly RuleMessage[] {
-  // The kernel tells them in their order; a stable sort keeps it within one priority.
+  // The kernel dumps rules in their order; a stable sort keeps it within one priority.
   const groups =
     sorted.get(rules) ??
     Map.groupBy(
@@ -108,7 +108,8 @@ function passOf(fib: Fib, rule: RuleMessage, answer: TableAnswer): PassedRule | 
 function isSuppressed(fib: Fib, rule: RuleMessage, { route, nexthops }: TableAnswer & { kind: 'route' }): boolean {
   if (rule.suppressPrefixlength !== undefined && bitsOf(route.dst) <= rule.suppressPrefixlength) return true;
   if (rule.suppressIfgroup === undefined) return false;
-  // IPv4 looks at the first next hop; IPv6 has chosen one by a hash by then, so what is said of it holds where all are alike.
-  const judged = route.family === AF_INET6 ? nexthops : nexthops.slice(0, 1);
+  // The kernel checks the first next hop of an IPv4 route, dead or not. For IPv6 it has selected one by a hash before, so the
+  // result is certain only where all next hops are alike. @see net/ipv4/fib_rules.c fib4_rule_suppress
+  const judged = route.family === AF_INET6 ? nexthops : hopsOf(route).slice(0, 1);
   return judged.every(({ oif }) => fib.links.find(({ ifindex }) => ifindex === oif)?.group === rule.suppressIfgroup);
 }

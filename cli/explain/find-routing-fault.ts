@@ -16,30 +16,33 @@ import { type EniView, linkName, type PodView } from './find-situation.ts';
 import { refusalText, routeText, ruleText } from './find-text.ts';
 import { addressFamily } from './flow.ts';
 
-/** How a packet should be led. */
+/** The route that a packet should take. */
 export type Leads = {
-  /** Rule of ours that should decide; undefined where the kernel's own do. */
+  /** Rule of tke-eni that should decide; undefined where a rule of the kernel should. */
   readonly rule: RuleSpec | undefined;
   readonly table: number;
-  /** Link that it should leave by; undefined: to the node itself. */
+  /** Link by which it should leave; undefined: it is for the node itself. */
   readonly oif: number | undefined;
   readonly gateway?: string;
   /** 'the host route of default/web-0'. */
   readonly what: string;
-  /** As `ip route` shows it. */
+  /** Destination as `ip route` prints it. */
   readonly dst: string;
-  /** Whose route it is; for causes that are elsewhere: its link gone, down or bare. */
+  /**
+   * The ENI or Pod that the route belongs to. The cause may be there: a link that is missing, down, or without its
+   * address.
+   */
   readonly eni?: EniView;
   readonly pod?: PodView;
-  /** Another link that its source may leave by: then it goes another way than planned, but it goes. */
+  /** Another link from which the source is also valid: a packet that leaves there arrives, but not as planned. */
   readonly orBy?: number;
 };
 
-/** What is judged. */
+/** Input of the check. */
 export type Judged = {
   readonly family: 4 | 6;
   readonly reading: Reading;
-  /** What counts: our reading's route, or the kernel's where it differs. */
+  /** The route that counts: the simulated one, or the kernel's where they differ. */
   readonly route: RouteMessage | undefined;
   readonly oif: number | undefined;
   readonly gateway: string | undefined;
@@ -50,7 +53,9 @@ export type Judged = {
 
 const REPAIR = 'tke-eni repair';
 
-/** Finds why a packet is not led as it should be; undefined when it is. The place says which hop shows it. */
+/**
+ * Finds why a packet does not take its expected route; undefined when it does. `place` says which hop shows the fault.
+ */
 export function findRoutingFault(judged: Judged): RoutingFault | undefined {
   const fault = faultOf(judged);
   const { orBy } = judged.leads;
@@ -58,7 +63,7 @@ export function findRoutingFault(judged: Judged): RoutingFault | undefined {
   return { ...fault, finding: { ...fault.finding, severity: 'warning' } };
 }
 
-/** What is wrong with the way of a packet, and which hop shows it. */
+/** A fault of the routing, and the hop that shows it. */
 export type RoutingFault = { readonly place: 'rule' | 'route'; readonly finding: Finding };
 
 function faultOf(judged: Judged): RoutingFault | undefined {
@@ -103,7 +108,7 @@ function foreignAbove({ family, leads, reading, links }: Judged, decided: RuleMe
   });
 }
 
-/** Tells that the rule which should decide is not there, or leads elsewhere. */
+/** Reports that the expected rule is missing or looks up another table. */
 function ruleFault(judged: Judged, severity: Finding['severity'] | undefined): Finding | undefined {
   const { leads, rules, family } = judged;
   const { rule: wanted } = leads;
@@ -168,8 +173,8 @@ function routeFault(judged: Judged, route: RouteMessage | undefined): Finding {
   }
   const cause = linkFault(leads, judged.family);
   if (cause !== undefined) return cause;
-  // Another route answered: a wrong one in the right table, or one that is asked after ours was not found.
-  // A shorter one answers because ours is missing, and is right where it stands.
+  // Another route matched. Either a wrong one in the right table, or one of a later rule because the expected route is
+  // missing. A route with a shorter prefix matches because the expected one is missing; it is itself correct.
   const isInPlace =
     route?.table === leads.table && bitsOf(route.dst) >= (leads.dst === 'default' ? 0 : bitsOf(leads.dst));
   if (route !== undefined && isInPlace) return wrongRoute(judged, route);
@@ -195,7 +200,10 @@ function wrongRoute({ leads, links, oif, gateway }: Judged, route: RouteMessage)
   });
 }
 
-/** A link that is gone, down or without address takes its routes with it: that is the cause, not the missing route. */
+/**
+ * Finds a link that is missing, down or without its address. The kernel deletes the routes of such a link: that is the
+ * cause.
+ */
 function linkFault({ eni, pod, oif }: Leads, family: 4 | 6): Finding | undefined {
   if (eni !== undefined && eni.link === undefined) return eniDetached(eni);
   if (eni?.link !== undefined && (eni.link.flags & IFF_UP) === 0) return eniDown(eni);
@@ -205,7 +213,7 @@ function linkFault({ eni, pod, oif }: Leads, family: 4 | 6): Finding | undefined
   return undefined;
 }
 
-/** The ENI is not on the node. */
+/** Reports that the ENI is not on the node. */
 export function eniDetached(eni: EniView): Finding {
   return finding('eni-detached', {
     what: `${eni.title}${eni.mac === undefined ? '' : ` with MAC ${eni.mac}`} is not on this node: its link is gone`,
@@ -214,7 +222,7 @@ export function eniDetached(eni: EniView): Finding {
   });
 }
 
-/** The ENI is down. */
+/** Reports that the ENI is down. */
 export function eniDown(eni: EniView): Finding {
   return finding('eni-down', {
     what: `${eni.title} is down, and so table ${eni.table} has lost its routes`,
@@ -223,7 +231,7 @@ export function eniDown(eni: EniView): Finding {
   });
 }
 
-/** The ENI lacks a primary address. */
+/** Reports that the ENI lacks a primary address. */
 export function eniWithoutAddress(eni: EniView, severity?: Finding['severity']): Finding {
   return finding('eni-without-address', {
     what: `${eni.title} does not have its own address ${eni.missing.join(', ')}`,
@@ -233,7 +241,7 @@ export function eniWithoutAddress(eni: EniView, severity?: Finding['severity']):
   });
 }
 
-/** The Pod has no host interface. */
+/** Reports that the Pod has no host interface. */
 export function vethMissing(pod: PodView): Finding {
   return finding('veth-missing', {
     what: `the host interface ${pod.lease?.hostVeth?.name ?? ''} of ${pod.title} is not there`,
@@ -242,7 +250,7 @@ export function vethMissing(pod: PodView): Finding {
   });
 }
 
-/** The Pod's host interface is down. */
+/** Reports that the Pod's host interface is down. */
 export function vethDown(pod: PodView): Finding {
   return finding('veth-down', {
     what: `the host interface ${pod.veth?.ifname} of ${pod.title} is down`,
@@ -284,7 +292,7 @@ function isSameSelector(rule: RuleMessage, wanted: RuleSpec, family: 4 | 6): boo
   );
 }
 
-/** What `ip rule del` needs to find this one rule. */
+/** Returns the rule as `ip rule del` needs it to match exactly this one. */
 function withoutDefaults(rule: RuleMessage, family: 4 | 6): RuleSpec {
   return { ...rule, family: addressFamily(family) };
 }

@@ -11,14 +11,17 @@ import type { Situation } from './find-situation.ts';
 import { refusalText, routeText, ruleText } from './find-text.ts';
 import type { Flow } from './flow.ts';
 
-/** Rule and route of one packet in the node's namespace. */
+/** The rule and the route of one packet in the node's namespace. */
 export type Routing = {
   readonly hops: readonly [rule: Hop, route: Hop];
   readonly reading: Reading;
   readonly taken: Comparison;
 };
 
-/** Reads which rule and route a packet gets, asks the kernel the same, and judges both by how it should be, if that is said. */
+/**
+ * Simulates which rule and route a packet gets, asks the kernel the same, and compares both with the expected route, if
+ * there is one.
+ */
 export function findRouting(situation: Situation, flow: Flow, leads: Leads | undefined, refusedBy?: string): Routing {
   const { host } = situation.facts;
   const reading = findRoute(host, flow);
@@ -55,7 +58,7 @@ export function findRouting(situation: Situation, flow: Flow, leads: Leads | und
   return { hops: [rule, route], reading, taken };
 }
 
-/** Says a table by number and name. */
+/** Formats a table as number and name. */
 function nameOf(names: ReadonlyMap<number, string>, table: number): string {
   const name = names.get(table);
   return name === undefined ? String(table) : table < 256 ? name : `${table} (${name})`;

@@ -4,17 +4,17 @@ import { FIB_RULE_INVERT } from '../../netlink/uapi/fib-rules.ts';
 import { bitsOf, holds } from './find-prefix.ts';
 import type { Flow } from './flow.ts';
 
-/** Index of `lo` in every namespace: where the namespace's own packets are said to come in. */
+/** Index of `lo` in every namespace: the incoming link of packets that the namespace itself sends. */
 const LOOPBACK_IFINDEX = 1;
 
-/** The bits of the TOS byte that rules and IPv4 routes compare when they were given a TOS. @see INET_DSCP_LEGACY_TOS_MASK */
+/** Bits of the TOS byte that IPv4 rules and routes with a TOS compare. @see INET_DSCP_LEGACY_TOS_MASK */
 export const IPV4_TOS_MASK = 0x1c;
 
-/** ECN is no part of what IPv6 rules compare. */
+/** Bits of the traffic class that IPv6 rules compare: all but ECN. */
 const DSCP_MASK = 0xfc;
 
 /**
- * Tells whether a rule applies to a packet; an inverted one applies where its selectors do not.
+ * Tells whether a rule matches a packet; an inverted rule matches where its selectors do not.
  * @see net/core/fib_rules.c fib_rule_match, net/ipv4/fib_rules.c fib4_rule_match, net/ipv6/fib6_rules.c fib6_rule_match
  */
 export function isRuleMatch(rule: RuleMessage, flow: Flow, links: readonly LinkMessage[]): boolean {
@@ -26,7 +26,7 @@ function matchesAll(rule: RuleMessage, flow: Flow, links: readonly LinkMessage[]
     isLink(rule.iifname, flow.iif ?? LOOPBACK_IFINDEX, links) &&
     isLink(rule.oifname, flow.oif ?? 0, links) &&
     (((rule.fwmark ?? 0) ^ flow.mark) & maskOf(rule)) === 0 &&
-    // No packet here has come through a tunnel or belongs to a VRF.
+    // The packets explained here never come through a tunnel and belong to no VRF.
     !rule.tunId?.some((byte) => byte !== 0) &&
     (rule.l3mdev ?? 0) === 0 &&
     isWithin(rule.uidRange, flow.uid ?? 0) &&
@@ -39,12 +39,12 @@ function matchesAll(rule: RuleMessage, flow: Flow, links: readonly LinkMessage[]
   );
 }
 
-/** A mark without a mask is compared whole; no mark at all compares nothing. */
+/** Returns the mask of a rule's mark. A mark without a mask is compared whole; without a mark nothing is compared. */
 function maskOf(rule: RuleMessage): number {
   return rule.fwmask ?? (rule.fwmark === undefined ? 0 : 0xffffffff);
 }
 
-/** A rule for a link that is not there waits for it and matches nothing. */
+/** Tells whether a rule's interface is the packet's. A rule for an interface that does not exist matches nothing. */
 function isLink(ifname: string | undefined, ifindex: number, links: readonly LinkMessage[]): boolean {
   if (ifname === undefined) return true;
   return ifindex !== 0 && links.find((link) => link.ifname === ifname)?.ifindex === ifindex;
@@ -52,7 +52,7 @@ function isLink(ifname: string | undefined, ifindex: number, links: readonly Lin
 
 function isSource(rule: RuleMessage, flow: Flow): boolean {
   if (bitsOf(rule.src) === 0) return true;
-  // An IPv6 packet of our own that has no source yet is none of a rule for sources; an IPv4 one is looked up as 0.0.0.0.
+  // An own IPv6 packet that has no source yet matches no rule with a source; an IPv4 one is looked up as 0.0.0.0.
   if (flow.src === undefined) return flow.family === 4 && holds(rule.src, '0.0.0.0');
   return holds(rule.src, flow.src);
 }

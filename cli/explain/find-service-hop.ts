@@ -2,12 +2,12 @@ import type { Hop } from './explanation.ts';
 import { hopOf, unknownHop } from './find-hop.ts';
 import type { Service } from './find-service.ts';
 
-/** Backends that are named; a Service may have hundreds. */
+/** Number of backends that are printed; a Service may have hundreds. */
 const MAX_NAMED = 5;
 
 /**
- * Says that something puts another address in the place of the destination before the packet is routed.
- * @param backend the one that the path is walked to; undefined: none is, the path ends here
+ * Builds the hop where the destination is replaced by another address, before the packet is routed.
+ * @param backend the backend with which the path continues; undefined: the path ends here
  */
 export function serviceHop(service: Service, title: string, backend: string | undefined): Hop {
   const { ip, by, backends, isKubeProxy, isRefused } = service;

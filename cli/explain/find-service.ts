@@ -4,25 +4,27 @@ import type { NodeFacts } from '../node/node-facts.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Where kube-proxy's IPVS mode keeps the addresses of Services. */
+/** Link that has the addresses of Services in kube-proxy's IPVS mode. */
 const IPVS_LINK = 'kube-ipvs0';
 
-/** An address that no host has: something on the node puts another one in its place before routing. */
+/** A destination that the node replaces by another address before it routes the packet. */
 export type Service = {
   readonly ip: string;
-  /** Who does so: 'nftables table ip nat, chain KUBE-SERVICES'. */
+  /** What replaces it: 'nftables table ip nat, chain KUBE-SERVICES'. */
   readonly by: string;
-  /** Whether kube-proxy does: then nobody else has the address. Else it may be a host whose ports some program redirects. */
+  /**
+   * Whether kube-proxy does it: then no host has this address. Otherwise it may be a host with some redirected ports.
+   */
   readonly isKubeProxy: boolean;
-  /** What it may put in its place, sorted, as far as it can be read. */
+  /** Addresses that may replace it, sorted, as far as they can be read. */
   readonly backends: readonly string[];
-  /** Whether packets are refused: kube-proxy does so where a Service has no backends. */
+  /** Whether packets are refused: kube-proxy does that where a Service has no backends. */
   readonly isRefused: boolean;
 };
 
 /**
- * Finds what rewrites packets to an address: kube-proxy's rules (iptables by its nft variant, or nftables), anybody's
- * DNAT, or IPVS. Ports are not looked at. Pure.
+ * Finds what rewrites packets to an address: kube-proxy's rules (iptables by its nft variant, or nftables), DNAT of any
+ * other program, or IPVS. Ports are not evaluated.
  * @see https://kubernetes.io/docs/reference/networking/virtual-ips/
  */
 export function findService({ host }: Pick<NodeFacts, 'host'>, ip: string): Service | undefined {
@@ -48,7 +50,7 @@ function isKubeProxys({ table, where }: Start): boolean {
 }
 
 type Ruleset = {
-  /** By '<family> <table> <chain>'. */
+  /** Rules by '<family> <table> <chain>'. */
   readonly rules: ReadonlyMap<string, readonly Json[]>;
   readonly maps: readonly Json[];
 };
@@ -68,7 +70,7 @@ function tableOf({ family, table }: Json): string {
   return `${String(family)} ${String(table)}`;
 }
 
-/** Rules and map elements for exactly this destination. */
+/** Returns the rules and map elements for exactly this destination. */
 function startsFor({ rules, maps }: Ruleset, ip: string): readonly Start[] {
   const byRule = [...rules.values()]
     .flat()
@@ -92,7 +94,7 @@ function fieldOf({ left }: Json): unknown {
   return isObject(payload) ? payload['field'] : undefined;
 }
 
-/** '10.96.0.10', or a concatenation that begins with it. */
+/** Tells whether a map key is the address, or a concatenation that begins with it: '10.96.0.10'. */
 function isKeyOf(key: unknown, ip: string): boolean {
   if (key === ip) return true;
   const concat = isObject(key) ? key['concat'] : undefined;
@@ -110,7 +112,8 @@ function follow(ruleset: Ruleset, start: Start): Reached {
       reached.seen.add(chain);
       const rules = ruleset.rules.get(`${start.table} ${chain}`) ?? [];
       const bodies = rules.map((rule) => rule['expr']);
-      // iptables does not tell nft what its DNAT puts in; kube-proxy's chain for a backend names it as a source, too.
+      // nft does not show the new destination of a DNAT of iptables. kube-proxy's chain for a backend has it as a
+      // source, too.
       if (bodies.some((expr) => JSON.stringify(expr).includes('{"type":"target","name":"DNAT"}'))) {
         reached.backends.push(...bodies.flatMap(sourcesOf));
       }
@@ -120,7 +123,7 @@ function follow(ruleset: Ruleset, start: Start): Reached {
   return reached;
 }
 
-/** Notes what a rule rewrites to; returns the chains that it leads to. */
+/** Collects what a rule rewrites to; returns the chains that it jumps to. */
 function collect(reached: Reached, body: unknown): readonly string[] {
   if (Array.isArray(body)) return body.flatMap((member) => collect(reached, member));
   if (!isObject(body)) return [];

@@ -10,13 +10,13 @@ import { type EniView, linkName, type PodView, type Situation } from './find-sit
 import { effective, findSourceCheck, type SourceCheck } from './find-source-check.ts';
 import { refusalText, routeText, ruleText } from './find-text.ts';
 
-/** A packet that the node should forward. */
+/** A packet that the node has to forward. */
 export type Passing = Pick<Forwarded, 'family' | 'src' | 'dst' | 'isFirst'> & {
   readonly iif: number;
   readonly oif: number | undefined;
 };
 
-/** Whether the node forwards what comes in by a link, and why not. */
+/** Evaluates whether the node forwards what comes in by a link, and why not. */
 export function findForwarding(
   situation: Situation,
   { iif, oif, ...packet }: Passing,
@@ -24,7 +24,7 @@ export function findForwarding(
   const { family } = packet;
   const { host } = situation.facts;
   const ifname = linkName(host.links, iif);
-  // IPv4 looks at the link that a packet comes in by; IPv6 at `all`.
+  // IPv4 uses the setting of the incoming link, IPv6 that of `all`.
   const key = sysctlName(forwarding(family, family === 4 ? ifname : 'all'));
   const value = host.sysctls.get(key);
   const all = family === 4 ? sysctlName(ipForward()) : key;
@@ -58,14 +58,14 @@ export type Checked = {
   readonly iif: number;
   readonly mark: number;
   readonly oif: number | undefined;
-  /** Whose host veth it came in by; undefined for an ENI. */
+  /** The Pod that sends it, by its host veth; undefined for a packet from an ENI. */
   readonly pod: PodView | undefined;
   readonly eni: EniView | undefined;
-  /** How a packet to the source should be led, to name why it is not. */
+  /** The route that a packet to the source should take; it explains why the check fails. */
   readonly back: Leads | undefined;
 };
 
-/** The source validation of an IPv4 packet, simulated. */
+/** Simulates the source validation of an IPv4 packet. */
 export function findSourceHop(
   { facts }: Situation,
   packet: Checked,
@@ -115,7 +115,7 @@ function dropFault(
 ): Finding | undefined {
   const { pod, eni, src, back } = packet;
   if (pod !== undefined && !pod.ips.includes(src)) return forged(packet, ifname);
-  // On a Pod's own link strict is right: what is wrong is the way back.
+  // Strict mode is correct on a Pod's link: the fault is the route back.
   if (pod !== undefined && back !== undefined) return wayBackFault(host, check, back);
   if (check.why === 'no-address' && eni !== undefined && eni.missing.length > 0) return eniWithoutAddress(eni);
   const key = sysctlName(

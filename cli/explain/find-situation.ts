@@ -17,7 +17,7 @@ import type { Known, NetnsFacts, NodeFacts, PodFacts } from '../node/node-facts.
 import { findPacketMark } from './find-packet-mark.ts';
 import type { Ask } from './kernel-answer.ts';
 
-/** A Pod interface with all that is known of where it should be. */
+/** A Pod interface, with its links and its ENI. */
 export type PodView = {
   readonly pod: PodFacts;
   /** `namespace/name`, or the container id. */
@@ -25,32 +25,32 @@ export type PodView = {
   readonly ifName: string;
   readonly ips: readonly string[];
   readonly lease: Lease | undefined;
-  /** False when another main plugin wired the Pod and asked us for an address only. */
+  /** False when another main plugin wired the Pod and got only the address from tke-eni. */
   readonly isOurs: boolean;
-  /** True when an ENI as a whole is inside of it: its veth pair is beside that, for the node and for Services. */
+  /** True when a whole ENI is inside the Pod. Its veth pair then only serves the node and Services. */
   readonly hasOwnEni: boolean;
-  /** Host end of its veth pair. */
+  /** Host end of the veth pair. */
   readonly veth: LinkMessage | undefined;
   readonly inside: Known<NetnsFacts>;
-  /** Its interface: its end of the pair, or its own ENI. */
+  /** The Pod's interface: its end of the pair, or its own ENI. */
   readonly link: LinkMessage | undefined;
   readonly eni: EniView | undefined;
 };
 
-/** An ENI by record and kernel. */
+/** An ENI, by the agent's record and the kernel. */
 export type EniView = EniFacts & {
   readonly link: LinkMessage | undefined;
-  /** As the agent placed it last; undefined without its record. */
+  /** The ENI as the agent last planned it; undefined without the agent's record. */
   readonly network: EniNetwork | undefined;
   /** Packet mark of its Pods; 0 when the slot is not known. */
   readonly mark: number;
   /** 'eni-1 (eth1)'. */
   readonly title: string;
-  /** Primary addresses that its link does not have. */
+  /** Primary addresses that are missing on its link. */
   readonly missing: readonly string[];
 };
 
-/** All that explaining looks at, made once. */
+/** Everything that an explanation is built from, joined once. */
 export type Situation = {
   readonly facts: NodeFacts;
   readonly pods: readonly PodView[];
@@ -59,12 +59,14 @@ export type Situation = {
   readonly ruleMode: RuleMode;
   readonly mask: number;
   readonly supply: Supply | undefined;
-  /** Our nftables table as it should be, listed by this nft; unknown without the agent's record. */
+  /**
+   * The nftables table of tke-eni as planned, in the format of the installed nft; unknown without the agent's record.
+   */
   readonly wantedNft: Known<string>;
   readonly ask: Ask;
 };
 
-/** Puts facts side by side: Pods with their links and ENIs, how this node leads packets. */
+/** Joins the facts: Pods with their links and ENIs, and the rule mode of this node. */
 export function findSituation(facts: NodeFacts, wantedNft: Known<string>, ask: Ask): Situation {
   const agent = ifKnown(facts.agent);
   const record = agent === undefined ? undefined : ifKnown(agent.node);
@@ -98,11 +100,11 @@ function podView(facts: NodeFacts, enis: readonly EniView[], pod: PodFacts): Pod
   const isOurs = lease?.plugin !== 'ipam';
   const inside = ifKnown(pod.inside);
   const link = inside?.links.find(({ ifname }) => ifname === ifName);
-  // A pair that another plugin made is known by the Pod's end of it alone.
+  // A pair that another plugin created is only known by the Pod's end.
   const veth = facts.host.links.find(
     ({ ifindex, kind }) => ifindex === (isOurs ? pod.hostIfindex : link?.link) && (isOurs || kind === 'veth'),
   );
-  // Without a lease the link group tells the ENI, or, in per-pod mode, the rule for the Pod's address.
+  // Without a lease the link group identifies the ENI; in per-pod mode, the rule for the Pod's address does.
   const ips = podAddresses(facts, pod);
   const table = veth?.group === 0 || veth === undefined ? tableOfRules(facts, ips) : veth.group;
   const eni = enis.find((each) => (lease === undefined ? each.table === table : each.eniId === lease.eniId));
@@ -120,7 +122,10 @@ function maskOfRules({ host }: NodeFacts): number | undefined {
   return ourRules(host).find(({ priority, fwmask }) => priority === PRIORITY.eniMark && fwmask !== undefined)?.fwmask;
 }
 
-/** Without a record and without the rule that names it: the mark that our nftables table gives to the ENI's link group. */
+/**
+ * Returns the mark that the nftables table gives to the ENI's link group: for nodes without a record and without the
+ * ENI's rule.
+ */
 function markByNft({ host }: NodeFacts, table: number, mask: number): number {
   if (host.nft.kind === 'unknown') return 0;
   const packet = {
@@ -136,7 +141,7 @@ function markByNft({ host }: NodeFacts, table: number, mask: number): number {
   return (findPacketMark(host.nft.value.objects, { ...packet, ...state }).mark & mask) >>> 0;
 }
 
-/** Without a record: per-pod shows by a rule for one source address; anything else is taken for the default. */
+/** Guesses the rule mode without a record: a rule for one source address means per-pod, anything else the default. */
 function ruleModeOfRules({ host }: NodeFacts): RuleMode {
   const ours = ourRules(host);
   const hasPodTable = ours.some(({ table }) => table === TABLE_POD_ROUTES);
@@ -149,19 +154,19 @@ function ourRules(host: NodeFacts['host']): NodeFacts['host']['rules'] {
   return host.rules.filter(({ protocol }) => protocol === RTPROT_TKE_ENI);
 }
 
-/** The Pod of this node that has an address. */
+/** Returns the Pod of this node that has an address. */
 export function podOfIp(situation: Situation, ip: string): PodView | undefined {
   return situation.pods.find(({ ips }) => ips.includes(ip));
 }
 
-/** Addresses of the host's namespace that other machines may know, those of loopback left out. */
+/** Returns addresses of the host's namespace that other machines may reach; those of loopback are left out. */
 export function nodeAddresses({ facts, node }: Situation, family: 4 | 6): readonly string[] {
   const recorded = node?.primary.addresses ?? [];
   const all = facts.host.addresses.filter(({ scope }) => scope === 0).map(({ local, address }) => local ?? address);
   return [...new Set([...recorded, ...all])].filter((ip) => familyOf(ip) === family && all.includes(ip));
 }
 
-/** Name of a link of the host by its index. */
+/** Returns the name of a link of the host by its index. */
 export function linkName(links: readonly LinkMessage[], ifindex: number | undefined): string {
   return links.find((link) => link.ifindex === ifindex)?.ifname ?? `if${ifindex ?? 0}`;
 }

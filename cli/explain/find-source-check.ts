@@ -10,7 +10,7 @@ export type CheckedPacket = Pick<Flow, 'dst' | 'mark' | 'tos' | 'ipProto' | 'spo
   readonly iif: number;
 };
 
-/** What the kernel's source validation (rp_filter) makes of a packet. */
+/** Result of the kernel's source validation (rp_filter) for a packet. */
 export type SourceCheck = {
   /** max(all, interface): 0 off, 1 strict, 2 loose. */
   readonly mode: number;
@@ -18,25 +18,25 @@ export type SourceCheck = {
   readonly why: /** The answer would leave by the link that the packet came in by. */
     | 'same-link'
     | 'off'
-    /** Loose, and some route leads back. */
+    /** Loose mode, and some route leads back. */
     | 'loose'
-    /** Strict, and the answer would leave by another link. */
+    /** Strict mode, and the answer would leave by another link. */
     | 'other-link'
-    /** Not off, nothing leads back, or the link has no IPv4 address of its own, where loose counts as strict. */
+    /** Not off, and no route leads back; or the link has no IPv4 address of its own, where loose counts as strict. */
     | 'no-route'
     | 'no-address'
-    /** The source is an address of this node, or none that anybody has. */
+    /** The source is an address of this node, or of no possible host. */
     | 'martian';
-  /** How the answer would go. */
+  /** The route of the answer. */
   readonly reverse: Reading;
 };
 
-/** What the check is read from. */
+/** What the check needs of a namespace. */
 export type CheckedNetns = Pick<NetnsFacts, 'rules' | 'routes' | 'links' | 'sysctls' | 'addresses'>;
 
 /**
- * Checks the source of an IPv4 packet that came in as the kernel does. IPv6 has no such check.
- * @param oif link that the packet would leave by; undefined when it is for the node itself
+ * Checks the source of an incoming IPv4 packet as the kernel does. IPv6 has no such check.
+ * @param oif link by which the packet would leave; undefined when it is for the node itself
  * @see net/ipv4/fib_frontend.c fib_validate_source
  */
 export function findSourceCheck(netns: CheckedNetns, packet: CheckedPacket, oif: number | undefined): SourceCheck {
@@ -59,7 +59,7 @@ export function findSourceCheck(netns: CheckedNetns, packet: CheckedPacket, oif:
   return { mode, reverse, ...judge(netns, { packet, mode, reverse, acceptsLocal: acceptsLocal(netns, ifname) }) };
 }
 
-/** The larger of `all` and the interface counts. */
+/** Returns the value of a setting that is in force: the larger one of `all` and the interface. */
 export function effective(netns: Pick<NetnsFacts, 'sysctls'>, ifname: string, name: string): number {
   return Math.max(
     ...['all', ifname].map((scope) =>

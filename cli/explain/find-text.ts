@@ -7,12 +7,12 @@ import type { RefusalCode } from './find-route-match.ts';
 import { linkName } from './find-situation.ts';
 import { type Flow, queryOf } from './flow.ts';
 
-/** Says a route as `ip route` lists it, with its table. */
+/** Formats a route as `ip route` lists it, with its table. */
 export function routeText(route: RouteMessage, links: readonly LinkMessage[]): string {
   return withoutCommand(renderRoute('add', route, (ifindex) => linkName(links, ifindex))).replace(' scope global', '');
 }
 
-/** Says a rule as `ip rule` lists it: '1536: fwmark 0x10000/0xff0000 lookup 4003'. */
+/** Formats a rule as `ip rule` lists it: '1536: fwmark 0x10000/0xff0000 lookup 4003'. */
 export function ruleText(rule: RuleMessage | RuleSpec, tableName: (table: number) => string = String): string {
   const { protocol: _protocol, ...rest } = rule;
   const words = withoutCommand(renderRule('add', rest))
@@ -21,13 +21,13 @@ export function ruleText(rule: RuleMessage | RuleSpec, tableName: (table: number
   return `${rule.priority}: ${words}`;
 }
 
-/** Says what the kernel was asked. */
+/** Formats the query to the kernel as an `ip route get` command. */
 export function askText(flow: Flow, links: readonly LinkMessage[]): string {
   const { uid: _uid, ...query } = queryOf(flow, false);
   return renderLookup(query, (ifindex) => linkName(links, ifindex));
 }
 
-/** Says what becomes of a packet that is refused. */
+/** Describes what happens to a refused packet. */
 export function refusalText(code: string): string {
   return (REFUSALS as Readonly<Record<string, string>>)[code] ?? code;
 }

@@ -1,7 +1,7 @@
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { Flow } from './flow.ts';
 
-/** What the kernel itself says of a packet. */
+/** The kernel's own answer for a packet. */
 export type KernelAnswer =
   | { readonly kind: 'route'; readonly route: RouteMessage }
   /** `code`: name of the errno. */
@@ -9,8 +9,8 @@ export type KernelAnswer =
   | { readonly kind: 'unknown'; readonly why: string };
 
 /**
- * Asks the kernel by RTM_GETROUTE, in the node's namespace or in that of the Pod with this lease key. With `fibmatch` it
- * answers with the route of the table that matched, else with what it makes of it. Changes nothing.
+ * Asks the kernel by RTM_GETROUTE, in the node's namespace or in that of the Pod with this lease key. With `fibmatch`
+ * the answer is the matching route of the table, otherwise the resolved route of this packet. Changes nothing.
  * @see rtnetlink(7)
  */
 export type Ask = (place: string | undefined, flow: Flow, fibmatch: boolean) => KernelAnswer;

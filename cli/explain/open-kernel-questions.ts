@@ -10,10 +10,13 @@ import { withNodeNetns } from '../node/with-node-netns.ts';
 import { queryOf } from './flow.ts';
 import type { Ask, KernelAnswer } from './kernel-answer.ts';
 
-/** Where lookups are asked. */
+/** Connections for route lookups in the kernel. */
 export type KernelQuestions = { readonly ask: Ask; close(): void; [Symbol.dispose](): void };
 
-/** Opens the kernel's routing lookup in the node's namespace and in those of Pods, each when it is first asked. The caller closes it. */
+/**
+ * Opens the kernel's route lookup in the node's namespace and in those of Pods. Each connection opens at its first use.
+ * The caller closes it.
+ */
 export function openKernelQuestions({ global }: NodeContext, facts: Pick<NodeFacts, 'pods'>): KernelQuestions {
   const connections = new Map<string | undefined, Rtnetlink | string>();
   const open = (place: string | undefined): Rtnetlink | string => {
@@ -46,7 +49,7 @@ export function openKernelQuestions({ global }: NodeContext, facts: Pick<NodeFac
   };
 }
 
-/** Refusals that are an answer; anything else means that the question itself was wrong or came too early. */
+/** Errors that are an answer. Any other error means that the query was wrong or came too early. */
 const REFUSALS = ['ENETUNREACH', 'EHOSTUNREACH', 'EACCES', 'EINVAL', 'EXDEV', 'ENETDOWN'];
 
 function answer(connection: Rtnetlink, flow: Parameters<Ask>[1], fibmatch: boolean): KernelAnswer {

@@ -6,14 +6,15 @@ import type { Explanation, Hop, Path } from './explanation.ts';
 /** How an explanation is laid out. */
 export type ExplanationOptions = { readonly width: number; readonly isColored: boolean };
 
-/** Columns: state, kind, text. */
+/** Widths of the columns: state, kind, text. */
 const STATE_WIDTH = 8;
 const KIND_WIDTH = 8;
 const INDENT = 2 + STATE_WIDTH + KIND_WIDTH;
 
 /**
- * Renders an explanation as a walk down the page: a block for each path, a line for each hop with its evidence below, cause
- * and cure at what is broken, a verdict of one line at the end. Cures are never wrapped: they are for pasting. Pure.
+ * Renders an explanation from top to bottom: a block for each path, a line for each hop with its evidence below, cause
+ * and cure at each broken hop, and a conclusion of one line at the end. Cures are never wrapped, so that they can be
+ * pasted.
  */
 export function renderExplanation(explanation: Explanation, options: ExplanationOptions): string {
   const { isColored } = options;
@@ -40,7 +41,7 @@ const LOOKS: Readonly<Record<Hop['verdict'], Look>> = {
   unknown: { text: 'unknown', color: 'cyan' },
 };
 
-/** What would come after a broken hop is shown as that, unless it is wrong by itself. */
+/** Label of the hops after a broken one, unless they have a fault of their own. */
 const AFTER: Look = { text: 'then', color: 'dim' };
 
 function renderHop(hop: Hop, isAfter: boolean, { width, isColored }: ExplanationOptions): readonly string[] {
@@ -57,12 +58,12 @@ function renderHop(hop: Hop, isAfter: boolean, { width, isColored }: Explanation
   ];
 }
 
-/** The kind stands before the title already. */
+/** Removes the kind from the title: it already has its own column. */
 function titleOf({ kind, title }: Hop): string {
   return title.startsWith(`${kind} `) ? title.slice(kind.length + 1) : title;
 }
 
-/** A detail's further lines stand two further in. */
+/** Wraps a detail; its further lines are indented by two more columns. */
 function hanging(text: string, width: number): readonly string[] {
   const [first = '', ...rest] = wrapText(text, width - 2, INDENT);
   return [first, ...rest.map((line) => `  ${line}`)];

@@ -11,14 +11,14 @@ import type { Known, NodeFacts } from '../node/node-facts.ts';
 import { type NodeContext, readNodeFacts } from '../node/read-node-facts.ts';
 import { printDocument } from '../output/print-document.ts';
 import { renderWarning } from '../output/render-error.ts';
-import type { ExplainArgs } from './command.ts';
+import type { ExplainArgs } from './arguments.ts';
 import type { Explanation } from './explanation.ts';
 import { type ExplainQuestion, findExplanation } from './find-explanation.ts';
 import { findSituation } from './find-situation.ts';
 import { openKernelQuestions } from './open-kernel-questions.ts';
 import { renderExplanation } from './render-explanation.ts';
 
-/** Insides that are read when nobody else is named: the Pod's own and one neighbour's are enough for the default paths. */
+/** Up to this number of Pods, all of them are read. On fuller nodes: the named ones, and two for the default paths. */
 const FEW_PODS = 16;
 
 /** Explains how packets of a Pod go. @throws CliError USAGE, NOT_FOUND, FORBIDDEN, KERNEL */
@@ -36,7 +36,7 @@ export async function run({ subject, to, from, output }: ExplainArgs, context: C
   return isBroken ? EXIT.wrong : EXIT.ok;
 }
 
-/** Reads the node and explains; for other commands that show paths. @throws CliError */
+/** Reads the node and explains; also used by other commands that show paths. @throws CliError */
 export async function explain(
   context: NodeContext,
   question: ExplainQuestion,
@@ -47,7 +47,10 @@ export async function explain(
   return { explanation: findExplanation(situation, question), facts };
 }
 
-/** Looking into each of hundreds of Pods takes seconds: on a full node only those that are named. */
+/**
+ * Selects the Pods to read. Reading each of hundreds of Pods takes seconds, so on a full node only the named ones are
+ * read.
+ */
 async function insidesFor(
   context: NodeContext,
   { subject, to, from }: ExplainQuestion,
@@ -65,7 +68,7 @@ async function insidesFor(
   return (key) => few.includes(key);
 }
 
-/** How this nft would list our table as the agent planned it. */
+/** Returns the planned nftables table of tke-eni in the format in which the installed nft would list it. */
 export async function wantedNft(facts: NodeFacts): Promise<Known<string>> {
   const agent = ifKnown(facts.agent);
   if (agent === undefined || agent.node.kind === 'unknown') {

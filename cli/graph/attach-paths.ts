@@ -5,21 +5,21 @@ import { shortSelector } from './find-rule-boxes.ts';
 import { type Graph, type GraphNode, type GraphPath, type GraphState, type GraphStep, NODE_GROUP } from './graph.ts';
 
 /**
- * Adds paths and findings to a drawing: each hop and each finding is laid on the box that stands for its element, boxes
- * take the colour of the worst that is said of them, and what should be there and is not gets a box of its own.
+ * Adds paths and findings to a drawing. Each hop and each finding belongs to the box of its element. A box gets the
+ * state of its worst hop or finding. A rule that is missing gets a box of its own.
  */
 export function attachPaths(graph: Graph, explanations: readonly Explanation[], findings: readonly Finding[]): Graph {
   const canvas = openCanvas(graph.nodes);
   const causes = causesOf(explanations);
   const known = new Set(causes.map((finding) => placedKey(finding, canvas)));
-  // What differs from the plan is often what explain found already, in other words.
+  // A difference from the plan is often a fault that explain has found already, in other words.
   const all = uniqueFindings([...causes, ...findings.filter((finding) => !known.has(placedKey(finding, canvas)))]);
   const indexOf = new Map(all.map((finding, index) => [findingKey(finding), index]));
   const paths = explanations.flatMap((one) => one.paths.map((path) => pathOf(one, path, canvas, indexOf)));
   for (const [index, finding] of all.entries()) {
     for (const [at, subject] of finding.subjects.entries()) {
       const box = canvas.find(subject) ?? (at === 0 ? canvas.ghost(subject, undefined, NODE_GROUP) : undefined);
-      // The first subject is what is wrong, the others are whom it concerns.
+      // The first subject is what is wrong; the others are affected by it.
       if (box !== undefined) canvas.blame(box, at === 0 ? STATE_OF[finding.severity] : 'ok', index);
     }
   }
@@ -28,7 +28,10 @@ export function attachPaths(graph: Graph, explanations: readonly Explanation[], 
 
 const STATE_OF: Readonly<Record<Finding['severity'], GraphState>> = { error: 'broken', warning: 'warning', info: 'ok' };
 
-/** Findings of the Pods, without those of hops behind a broken one: they tell what would come next, not what to cure. */
+/**
+ * Returns the findings of the Pods, without those of hops after a broken one: these show what would come next, not what
+ * to repair.
+ */
 function causesOf(explanations: readonly Explanation[]): readonly Finding[] {
   const hops = explanations.flatMap(({ paths }) => paths.map((path) => path.hops));
   const causes = hops.flatMap((path) => path.slice(0, brokenAt(path) + 1).flatMap(({ finding }) => finding ?? []));
@@ -45,29 +48,29 @@ function causesOf(explanations: readonly Explanation[]): readonly Finding[] {
   return uniqueFindings([...causes, ...others]);
 }
 
-/** Index of the first broken hop; behind the last one where none is. */
+/** Returns the index of the first broken hop, or the number of hops where none is broken. */
 function brokenAt(hops: readonly { readonly verdict: Hop['verdict'] }[]): number {
   const at = hops.findIndex(({ verdict }) => verdict === 'broken');
   return at < 0 ? hops.length : at;
 }
 
-/** Equal for findings that say the same of the same box. */
+/** Returns a key that is equal for findings with the same id at the same box. */
 function placedKey({ id, subjects: [subject = ''] }: Finding, canvas: Canvas): string {
   return `${id} ${canvas.find(subject)?.id ?? subject}`;
 }
 
-/** Rules that are not there stand where they would be asked. */
+/** Puts boxes of missing rules among the other rules, in the order of their priorities. */
 function inOrder(nodes: readonly GraphNode[]): readonly GraphNode[] {
   const priority = ({ title }: GraphNode) => Number.parseInt(title, 10) || 0;
   const rules = nodes.filter(({ kind }) => kind === 'rule').sort((a, b) => priority(a) - priority(b));
   return [...nodes.filter(({ kind }) => kind !== 'rule'), ...rules];
 }
 
-/** The boxes while they are being coloured. */
+/** The boxes of a drawing, by the elements that they stand for. */
 type Canvas = {
-  /** Box that stands for an element; that of `group` where several do. */
+  /** Returns the box that stands for an element; where several do, the one of `group`. */
   find(element: ElementId, group?: string): GraphNode | undefined;
-  /** Makes the box of a rule that is not there; other things have one that shows it. */
+  /** Adds the box of a missing rule. Other missing things have a box that shows it already. */
   ghost(element: ElementId, hop: Hop | undefined, group: string): GraphNode | undefined;
   blame(box: GraphNode, state: GraphState, finding?: number): void;
   nodes(): readonly GraphNode[];
@@ -136,7 +139,10 @@ function openCanvas(initial: readonly GraphNode[]): Canvas {
 /** States, the worst last. */
 const SEVERITY: readonly GraphState[] = ['ok', 'unknown', 'warning', 'broken', 'missing'];
 
-/** What stands for an element that has no box of its own: a route's table, the interface of a setting or a neighbour. */
+/**
+ * Returns elements whose box also stands for an element without a box: the table of a route, the interface of a setting
+ * or neighbour.
+ */
 function lesserNames(element: ElementId, links: ReadonlyMap<string, string>): readonly string[] {
   const [, inPod] = /^(?:link|route|neigh):([^:]+\/[^:]+):/.exec(element) ?? [];
   if (inPod !== undefined) return [`pod:${inPod}`];
@@ -155,7 +161,7 @@ function pathOf(one: Explanation, path: Path, canvas: Canvas, indexOf: ReadonlyM
   const group = pod?.group ?? NODE_GROUP;
   const lastAt = brokenAt(path.hops);
   const steps = path.hops.map((hop, at): GraphStep => {
-    // A packet that comes in is marked by no ENI's chain.
+    // An incoming packet gets its mark from no chain of an ENI: the hop belongs to the box of the whole table.
     const place = hop.kind === 'nft' && path.direction === 'to-pod' ? NODE_GROUP : group;
     const box = missingBox(hop, group, canvas) ?? boxOfHop(one, hop, place, canvas);
     const index = hop.finding === undefined ? undefined : indexOf.get(findingKey(hop.finding));
@@ -175,7 +181,7 @@ function pathOf(one: Explanation, path: Path, canvas: Canvas, indexOf: ReadonlyM
   return { pod: pod?.id ?? one.element, direction: path.direction, from: path.from, to: path.to, steps };
 }
 
-/** The box of the rule that a broken hop lacks: what took its place is as it should be. */
+/** Returns the box of the missing rule that breaks a hop. The rule that matched instead is not at fault. */
 function missingBox({ verdict, finding, ...hop }: Hop, group: string, canvas: Canvas): GraphNode | undefined {
   const [subject] = finding?.subjects ?? [];
   if (verdict !== 'broken' || subject === undefined || !subject.startsWith('rule:')) return undefined;
@@ -187,7 +193,7 @@ function boxOfHop(one: Explanation, hop: Hop, group: string, canvas: Canvas): Gr
   const found = canvas.find(hop.element, group);
   if (found !== undefined) return found;
   if (hop.kind === 'cloud') return canvas.find(`gateway~${group}`);
-  // A veth that is not there has no number to be named by.
+  // A missing veth has no index; its box has the id of the Pod.
   if (hop.kind === 'veth') return canvas.find(one.element.replace(/^pod:/, 'veth:'));
   return hop.verdict === 'broken' ? canvas.ghost(hop.element, hop, group) : undefined;
 }

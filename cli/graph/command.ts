@@ -1,33 +1,5 @@
-import { type ArgsOf, defineCommand } from '../command.ts';
-
-const POSITIONALS = {
-  subject: {
-    summary: 'Pod whose path is drawn: namespace/name, name, address, container id or host interface; or an ENI',
-    isOptional: true,
-    completes: 'pod',
-  },
-} as const;
-
-const OPTIONS = {
-  output: {
-    type: 'string',
-    alias: 'o',
-    summary: "what to make; default: by the file's ending, else mermaid",
-    metavar: 'FORMAT',
-    choices: ['mermaid', 'svg', 'html', 'json'],
-  },
-  to: { type: 'string', summary: 'where the Pod sends to', metavar: 'ADDR' },
-  file: {
-    type: 'string',
-    alias: 'f',
-    summary: 'where to write it; default: standard output',
-    metavar: 'FILE',
-    completes: 'file',
-  },
-} as const;
-
-/** Is what `graph` gets. */
-export type GraphArgs = ArgsOf<typeof OPTIONS, typeof POSITIONALS>;
+import { defineCommand } from '../command.ts';
+import { OPTIONS, POSITIONALS } from './arguments.ts';
 
 /** `tke-eni graph` */
 export const GRAPH = defineCommand({

@@ -7,10 +7,10 @@ import type { NodeFacts } from '../node/node-facts.ts';
 import { isUp, linkRows, linkState } from './find-pod-boxes.ts';
 import { type GraphNode, NODE_GROUP } from './graph.ts';
 
-/** Links of others that are drawn; the rest is told by number. */
+/** Number of links of other programs that are drawn; of the rest only the number is shown. */
 const SHOWN_LINKS = 10;
 
-/** Finds the box of an ENI. */
+/** Builds the box of an ENI. */
 export function findEniBox(eni: EniFacts, group: string, facts: NodeFacts): GraphNode {
   const link = facts.host.links.find(({ ifindex }) => ifindex === eni.ifindex);
   const supply = ifKnown(facts.agent)?.journal.supply?.enis.find((one) => one.eniId === eni.eniId);
@@ -54,7 +54,7 @@ export function findEniBox(eni: EniFacts, group: string, facts: NodeFacts): Grap
   };
 }
 
-/** Finds the boxes of the host's other links: the primary NIC first, the loopback and Pod veths left out. */
+/** Builds the boxes of the host's other links: the primary NIC first. The loopback and Pod veths are left out. */
 export function findNicBoxes(facts: NodeFacts, isOurs: (link: LinkMessage) => boolean): readonly GraphNode[] {
   const primary = primaryIfindex(facts);
   const others = facts.host.links
@@ -65,7 +65,7 @@ export function findNicBoxes(facts: NodeFacts, isOurs: (link: LinkMessage) => bo
   return rest.length === 0 ? boxes : [...boxes, restBox(rest)];
 }
 
-/** Finds the box of the VPC behind an ENI or the primary NIC: who its table's default routes go to. */
+/** Builds the box of the VPC behind an ENI or the primary NIC: the gateways of the default routes in its table. */
 export function findGatewayBox(table: number, group: string, facts: NodeFacts, eni?: EniFacts): GraphNode | undefined {
   const routes = facts.host.routes.filter((route) => route.table === table && route.dst === undefined);
   const gateways = [...new Set(routes.flatMap(({ gateway, via }) => gateway ?? via ?? []))];
@@ -103,7 +103,7 @@ function nicBox(link: LinkMessage, isPrimary: boolean, facts: NodeFacts): GraphN
     title: isPrimary ? `${link.ifname} (primary)` : link.ifname,
     lines: [`#${link.ifindex} · ${linkState(link)} · MTU ${link.mtu}`, ...addresses.slice(0, 3)],
     owner: 'kernel',
-    // Who takes a link of his own down means it, the node's own one excepted.
+    // A link of another program may be down on purpose; the primary interface of the node may not.
     state: isPrimary && !isUp(link) ? 'broken' : 'ok',
     elements: [linkId(link.ifindex), ...addresses.map((address) => `address:${address.split('/')[0]}`)],
     facts: [{ title: 'Interface', rows: linkRows(link, facts) }],

@@ -5,10 +5,13 @@ import { ifKnown } from '../node/known.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 import { type GraphNode, NODE_GROUP } from './graph.ts';
 
-/** Element of our nftables table. */
+/** Element id of the nftables table of tke-eni. */
 const NFT_ELEMENT = `nft:${NFT_TABLE}`;
 
-/** Finds the box of what marks an ENI's Pods in nftables; undefined where Pods are led without marks. */
+/**
+ * Builds the box of the nftables chain that marks packets of an ENI's Pods; undefined where the node routes without
+ * marks.
+ */
 export function findMarkBox(eni: EniFacts, group: string, facts: NodeFacts): GraphNode | undefined {
   if (eni.slot === undefined || ruleModeOf(facts) === 'per-pod') return undefined;
   const { nft } = facts.host;
@@ -16,7 +19,7 @@ export function findMarkBox(eni: EniFacts, group: string, facts: NodeFacts): Gra
   const chain = chainOf(text ?? '', `eni_${eni.table}`);
   const isThere = text !== undefined && chain.length > 0;
   return {
-    // No '@' in ids: `a:b@c` is what credentials look like, and they are taken out of a bundle.
+    // No '@' in ids: the form `a:b@c` looks like credentials, which are removed from a bundle.
     id: `${NFT_ELEMENT}~${group}`,
     kind: 'mark',
     lane: 'marks',
@@ -41,7 +44,7 @@ export function findMarkBox(eni: EniFacts, group: string, facts: NodeFacts): Gra
   };
 }
 
-/** Finds the box of our nftables table as a whole. */
+/** Builds the box of the whole nftables table of tke-eni. */
 export function findNftBox({ host }: NodeFacts): GraphNode {
   const text = host.nft.kind === 'known' ? host.nft.value.ourTable : undefined;
   const lines = text?.split('\n') ?? [];
@@ -54,7 +57,7 @@ export function findNftBox({ host }: NodeFacts): GraphNode {
     title: `nft inet ${NFT_TABLE}`,
     lines: [host.nft.kind === 'unknown' ? 'not read' : text === undefined ? 'not there' : `${chains} chains`],
     owner: 'ours',
-    // A node without nftables runs in per-pod mode and has no table: whether one should be there, the findings say.
+    // A node without nftables runs in per-pod mode and has no table. The findings tell whether a table is missing.
     state: text === undefined ? 'unknown' : 'ok',
     elements: [NFT_ELEMENT],
     facts: [
@@ -72,7 +75,7 @@ export function findNftBox({ host }: NodeFacts): GraphNode {
   };
 }
 
-/** Tells the layout of the rules: by the agent's record, or by what the kernel holds. */
+/** Returns the rule mode: by the agent's record, or by the rules in the kernel. */
 export function ruleModeOf({ agent, host }: NodeFacts): 'compact' | 'per-pod' {
   const record = ifKnown(agent);
   const planned = record === undefined ? undefined : ifKnown(record.node)?.node.ruleMode;
@@ -95,7 +98,7 @@ function maskOf({ agent, host }: NodeFacts): number {
   return planned ?? ruled ?? DEFAULT_ENI_MARK_MASK;
 }
 
-/** The lines of one chain, its braces included. */
+/** Returns the lines of one chain, its braces included. */
 function chainOf(text: string, name: string): readonly string[] {
   const lines = text.split('\n');
   const start = lines.findIndex((line) => line.trim() === `chain ${name} {`);

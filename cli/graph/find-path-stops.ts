@@ -1,13 +1,16 @@
 import type { Graph, GraphPath } from './graph.ts';
 
-/** A box that the line of a path passes. */
+/** A box on the line of a path. */
 export type PathStopRef = {
   readonly node: string;
-  /** How the line to it is drawn. after: behind a broken hop, where packets do not come. */
+  /** How the line to this box is drawn. after: behind a broken hop, where packets do not arrive. */
   readonly line: 'ok' | 'broken' | 'after';
 };
 
-/** Finds the boxes that the line of a path passes, each once in a row. Settings are on the way only where they break it. */
+/**
+ * Finds the boxes on the line of a path; neighbouring hops in one box count once. Settings are on the line only where
+ * they break the path.
+ */
 export function findPathStops(graph: Graph, path: GraphPath): readonly PathStopRef[] {
   const ids = new Set(graph.nodes.map(({ id }) => id));
   const stops: PathStopRef[] = [];
@@ -19,7 +22,7 @@ export function findPathStops(graph: Graph, path: GraphPath): readonly PathStopR
     }
     const last = stops.at(-1);
     if (last?.node === node) {
-      // Several hops in one box: the line to it tells the worst of them.
+      // Several hops are in one box: the line to it shows the worst of them.
       if (verdict === 'broken' && !isBroken) stops[stops.length - 1] = { node, line: 'broken' };
     } else {
       stops.push({ node, line: isBroken ? 'after' : verdict === 'broken' ? 'broken' : 'ok' });

@@ -7,7 +7,7 @@ import type { PodView } from './find-pod-views.ts';
 import { routeLine } from './find-table-boxes.ts';
 import type { GraphFact, GraphNode, GraphState } from './graph.ts';
 
-/** Finds the two boxes of a Pod's interface: the Pod, and the host's end of its veth pair. */
+/** Builds the two boxes of a Pod's interface: the Pod, and the host end of its veth pair. */
 export function findPodBoxes(view: PodView, group: string, facts: NodeFacts): readonly GraphNode[] {
   const pod = podBox(view, group, facts);
   return [pod, vethBox(view, group, pod.id, facts)];
@@ -63,18 +63,18 @@ function vethBox(view: PodView, group: string, podNode: string, facts: NodeFacts
   };
 }
 
-/** Tells whether a link is up, administratively. */
+/** Tells whether a link is administratively up. */
 export function isUp(link: Pick<LinkMessage, 'flags'>): boolean {
   return (link.flags & IFF_UP) !== 0;
 }
 
-/** Tells a link's state as a word. */
+/** Returns the state of a link as a word: 'up', 'down', 'no carrier'. */
 export function linkState(link: Pick<LinkMessage, 'flags'>): string {
   if (!isUp(link)) return 'down';
   return (link.flags & IFF_LOWER_UP) !== 0 ? 'up' : 'no carrier';
 }
 
-/** Lists what is worth knowing of a link of the host. */
+/** Returns the properties of a link of the host, one line each. */
 export function linkRows(link: LinkMessage, { host }: Pick<NodeFacts, 'host'>): readonly string[] {
   const addresses = host.addresses
     .filter(({ ifindex }) => ifindex === link.ifindex)
@@ -129,7 +129,7 @@ function insideFact({ pod }: PodView): GraphFact {
   };
 }
 
-/** Routes to the Pod on the host. */
+/** Returns the routes to the Pod on the host. */
 function hostFacts({ ips, veth }: PodView, { host }: NodeFacts): readonly GraphFact[] {
   const nameOf = nameIn(host.links);
   const prefixes = new Set(ips.map((ip) => (ip.includes(':') ? `${ip}/128` : `${ip}/32`)));

@@ -5,18 +5,20 @@ import { podAddresses, podTitle } from '../node/find-pod.ts';
 import { ifKnown } from '../node/known.ts';
 import type { NodeFacts, PodFacts } from '../node/node-facts.ts';
 
-/** A Pod's interface as the drawing needs it: what journal and kernel tell, joined. */
+/** A Pod's interface as the drawing shows it: joined from journal and kernel. */
 export type PodView = {
   readonly pod: PodFacts;
   /** `namespace/name`, or its container id. */
   readonly title: string;
   readonly ips: readonly string[];
-  /** Of the ENI whose addresses it has; undefined where neither lease nor link group tells. */
+  /**
+   * Table of the ENI that the Pod's addresses belong to; undefined where neither lease nor link group identifies it.
+   */
   readonly eniTable: number | undefined;
   readonly veth: LinkMessage | undefined;
 };
 
-/** Finds what is to be drawn of each Pod, in the order of their names. */
+/** Builds the views of all Pods, in the order of their names. */
 export function findPodViews(facts: NodeFacts, enis: readonly EniFacts[]): readonly PodView[] {
   const links = new Map(facts.host.links.map((link) => [link.ifindex, link]));
   return facts.pods
@@ -30,7 +32,7 @@ export function findPodViews(facts: NodeFacts, enis: readonly EniFacts[]): reado
     .sort((a, b) => compareTexts(a.title, b.title) || compareTexts(a.pod.key, b.pod.key));
 }
 
-// Not localeCompare: a drawing must not differ with the locale of the terminal. Numbers in names count as numbers.
+// Not localeCompare: a drawing must not differ with the locale of the terminal. Digits in names compare as numbers.
 function compareTexts(a: string, b: string): number {
   const padded = (text: string) => text.replace(/\d+/g, (digits) => digits.padStart(12, '0'));
   const [left, right] = [padded(a), padded(b)];

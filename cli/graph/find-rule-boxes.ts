@@ -7,17 +7,21 @@ import { RTPROT_KERNEL } from '../../netlink/uapi/rtnetlink.ts';
 import { ruleElement, ruleSelector } from '../node/rule-selector.ts';
 import { type GraphNode, NODE_GROUP } from './graph.ts';
 
-/** From so many rules that differ only in a Pod's address on, one box stands for them. */
+/** From this number of rules on that differ only in a Pod's address, one box stands for all of them. */
 const MERGED_RULES = 3;
 
-/** Finds the boxes of the rules, by ascending priority; `groupOf` tells the group of a rule by its table and its Pod. */
+/**
+ * Builds the boxes of the rules, by ascending priority. `groupOf` returns the group of a rule, by its table and its
+ * Pod.
+ */
 export function findRuleBoxes(
   rules: readonly RuleMessage[],
   tableNames: ReadonlyMap<number, string>,
   groupOf: (rule: RuleMessage) => string | undefined,
 ): readonly GraphNode[] {
   const sorted = [...rules].sort((a, b) => a.priority - b.priority || a.family - b.family);
-  // The same rule of both families is one box, and so are the many of a group that differ in a Pod's address alone.
+  // One box stands for the same rule of both families, and for the many rules of a group that differ in a Pod's address
+  // only.
   const alike = Map.groupBy(sorted, (rule) => `${groupOf(rule) ?? NODE_GROUP} ${similarity(rule)}`);
   return [...alike.values()].flatMap((set) => {
     const group = (set[0] === undefined ? undefined : groupOf(set[0])) ?? NODE_GROUP;
@@ -75,7 +79,7 @@ function hasHostSelector({ src, dst }: RuleMessage): boolean {
   return [src, dst].some((prefix) => prefix?.endsWith('/32') || prefix?.endsWith('/128'));
 }
 
-/** Shortens the selector of a rule to what sets it apart: 'fwmark 0x10000/0xff0000'. */
+/** Shortens the selector of a rule to its distinctive part: 'fwmark 0x10000/0xff0000'. */
 export function shortSelector(selector: string): string {
   return selector === 'from all' ? 'all packets' : selector.replace(/^from all /, '');
 }
@@ -95,7 +99,7 @@ function ownerOf(rule: RuleMessage): GraphNode['owner'] {
   return rule.protocol === RTPROT_KERNEL ? 'kernel' : 'foreign';
 }
 
-/** A rule as a line for people, without the command. */
+/** Formats a rule as a line for people, without the command. */
 function ruleLine(rule: RuleMessage): string {
   return renderRule('add', rule).replace(/^ip (-6 )?rule add /, (_, six) => (six === undefined ? '' : 'inet6 '));
 }

@@ -6,32 +6,34 @@ import { RT_TABLE_DEFAULT, RT_TABLE_LOCAL, RTN_LOCAL, RTN_MULTICAST } from '../.
 import { tableId } from '../node/element-id.ts';
 import { type GraphNode, NODE_GROUP } from './graph.ts';
 
-/** Routes that a box shows; the rest is told by number. */
+/** Number of routes that a box shows; of the rest only the number is shown. */
 const SHOWN_ROUTES = 4;
 
-/** Routes that are listed for who opens the box. */
+/** Number of routes in the details of a box. */
 const LISTED_ROUTES = 300;
 
-/** What the boxes of tables need to know. */
+/** Input for the boxes of tables. */
 export type TableScene = {
   readonly routes: readonly RouteMessage[];
   readonly tableNames: ReadonlyMap<number, string>;
   readonly nameOf: (ifindex: number) => string;
-  /** Tables that are drawn even when they are empty: those of ENIs, and those that rules look up. */
+  /** Tables that are drawn even if they are empty: those of ENIs, and those that rules look up. */
   readonly tables: readonly number[];
   readonly groupOf: (table: number) => string | undefined;
   /** Tells whether a link is a Pod's veth. */
   readonly isPodLink: (ifindex: number) => boolean;
 };
 
-/** Finds the boxes of the routing tables: ours first, then main, others, local. */
+/**
+ * Builds the boxes of the routing tables: Pod routes first, then main, those of ENIs, those of other programs, local.
+ */
 export function findTableBoxes(scene: TableScene): readonly GraphNode[] {
   const byTable = Map.groupBy(scene.routes, ({ table }) => table);
   const tables = [...new Set([...scene.tables, ...byTable.keys()])].sort((a, b) => rank(a) - rank(b) || a - b);
   return tables.map((table) => tableBox(table, byTable.get(table) ?? [], scene));
 }
 
-/** Writes a route as a line for people: no command, no table, no protocol of ours. */
+/** Formats a route as a line for people: without the command, the table and the protocol of tke-eni. */
 export function routeLine(route: RouteMessage, nameOf: (ifindex: number) => string): string {
   return renderRoute('add', route, nameOf)
     .replace(/^ip (-6 )?route add /, '')
@@ -104,7 +106,7 @@ function isPodRoute(route: RouteMessage, scene: TableScene): boolean {
   );
 }
 
-/** Every link has its own; they tell nothing. */
+/** Tells whether a route is to link-local or multicast addresses. Every link has such routes, so they are not shown. */
 function isLinkLocal({ dst }: RouteMessage): boolean {
   return dst?.startsWith('fe80:') === true || dst?.startsWith('ff00:') === true;
 }

@@ -17,18 +17,18 @@ import { findRuleBoxes } from './find-rule-boxes.ts';
 import { findTableBoxes } from './find-table-boxes.ts';
 import { type Graph, type GraphEdge, type GraphGroup, type GraphNode, groupEnd, NODE_GROUP } from './graph.ts';
 
-/** What is drawn beside the node itself. */
+/** What is drawn in addition to the node itself. */
 export type GraphExtras = {
-  /** Each about one Pod. */
+  /** Explanations, each about one Pod. */
   readonly explanations: readonly Explanation[];
-  /** Of the node as a whole: doctor's and diff's. */
+  /** Findings about the whole node: those of doctor and diff. */
   readonly findings: readonly Finding[];
 };
 
-/** Band of Pods that no ENI claims. */
+/** Id of the band for Pods that belong to no known shared ENI. */
 const OTHER_GROUP = 'other';
 
-/** Makes the drawing of a node, paths of its Pods and what is wrong with it included. Pure. */
+/** Builds the drawing of a node, with the paths of its Pods and all findings. */
 export function graphOf(facts: NodeFacts, extras: GraphExtras): Graph {
   const owners = ownersOf(facts);
   const views = findPodViews(facts, owners.enis);
@@ -92,7 +92,7 @@ function settingsBox({ host }: NodeFacts): GraphNode {
     ['net.ipv6.conf.all.forwarding', 'IPv6 forwarding'],
     ['net.ipv4.conf.all.rp_filter', 'rp_filter all'],
   ] as const;
-  // Those of an interface stand with it.
+  // The settings of an interface are in the box of the interface.
   const shared = [...host.sysctls].filter(([name]) => !/\.conf\.(?!all\.|default\.)/.test(name));
   return {
     id: 'settings',
@@ -142,14 +142,14 @@ function groupsOf(enis: readonly EniFacts[], views: readonly PodView[], facts: N
   ];
 }
 
-/** Pods whose ENI is inside of them, or is not known. */
+/** Returns the title of the band of Pods whose ENI is inside them, or is not known. */
 function otherTitle(views: readonly PodView[]): string {
   const own = views.filter(({ pod }) => ifKnown(pod.lease)?.plugin === 'direct-eni').length;
   if (own === 0) return 'Without an ENI';
   return own === views.length ? 'ENIs inside of Pods' : 'ENIs inside of Pods, or none';
 }
 
-/** What leads where, boxes of one band to each other. */
+/** Builds the edges: from box to box within each band. */
 function edgesOf(nodes: readonly GraphNode[], facts: NodeFacts): readonly GraphEdge[] {
   const byGroup = Map.groupBy(nodes, ({ group }) => group);
   return [...byGroup].flatMap(([group, members]): readonly GraphEdge[] => {
@@ -179,7 +179,7 @@ function edgesOf(nodes: readonly GraphNode[], facts: NodeFacts): readonly GraphE
   });
 }
 
-/** Rules by which packets of Pods find their ENI: by mark, or each by its source. */
+/** Tells whether a rule routes packets of Pods to their ENI: by mark, or each Pod by its source. */
 function leadsPods(rule: GraphNode): boolean {
   return rule.elements.some((element) => /^rule:\d:1536:/.test(element));
 }

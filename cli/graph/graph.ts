@@ -1,9 +1,9 @@
 import type { Finding } from '../finding.ts';
 import type { ElementId } from '../node/element-id.ts';
 
-/** A node as a drawing has it: what there is, what leads where, and the paths of its Pods. Plain data, printed by `-o json`. */
+/** A node as a drawing: boxes, edges, and the paths of its Pods. Plain data, printed by `-o json`. */
 export type Graph = {
-  /** 'Node 10.0.0.4', or the release's name for a node whose agent left no record. */
+  /** 'Node 10.0.0.4'; 'This node' where the agent left no record. */
   readonly title: string;
   /** 'compact mode · 2 ENIs · 25 Pods'. */
   readonly subtitle: string;
@@ -22,7 +22,7 @@ export const LANES = ['pods', 'marks', 'rules', 'tables', 'links', 'vpc'] as con
 /** One of the columns. */
 export type GraphLane = (typeof LANES)[number];
 
-/** A band of the drawing: what all share, an ENI with its Pods, or Pods that no ENI claims. */
+/** A band of the drawing: what all Pods share, an ENI with its Pods, or Pods without a known shared ENI. */
 export type GraphGroup = {
   readonly id: string;
   readonly kind: 'node' | 'eni' | 'other';
@@ -30,12 +30,12 @@ export type GraphGroup = {
   readonly subtitle: string;
 };
 
-/** How well a thing is. missing: it should be there and is not. */
+/** State of an element. missing: it should exist and does not. */
 export type GraphState = 'ok' | 'warning' | 'broken' | 'missing' | 'unknown';
 
-/** One box. */
+/** One box of the drawing. */
 export type GraphNode = {
-  /** An ElementId, or one with `@<group>` behind it where several boxes stand for one element. */
+  /** An ElementId, followed by `~<group>` where several boxes stand for one element. */
   readonly id: string;
   readonly kind: 'pod' | 'veth' | 'settings' | 'mark' | 'rule' | 'table' | 'eni' | 'nic' | 'gateway';
   readonly lane: GraphLane;
@@ -45,20 +45,20 @@ export type GraphNode = {
   readonly lines: readonly string[];
   readonly owner: 'ours' | 'kernel' | 'foreign';
   readonly state: GraphState;
-  /** What it stands for: paths and findings name these. */
+  /** The elements that the box stands for: paths and findings name these. */
   readonly elements: readonly ElementId[];
-  /** For who opens it. */
+  /** Details, shown when the box is opened. */
   readonly facts: readonly GraphFact[];
   /** Indexes into the graph's findings. */
   readonly findings: readonly number[];
-  /** Of a veth: the Pod's box that it is the other end of. */
+  /** Only of a veth: the box of its Pod. */
   readonly podNode?: string;
 };
 
 /** A heading with lines below it. */
 export type GraphFact = { readonly title: string; readonly rows: readonly string[] };
 
-/** What leads from one box, or from all Pods of a group, to another box. */
+/** A connection from one box, or from all Pods of a group, to another box. */
 export type GraphEdge = {
   /** Id of a node, or `group:<id>` for all Pods of a group. */
   readonly from: string;
@@ -78,9 +78,9 @@ export type GraphPath = {
 
 /** One hop of a path. */
 export type GraphStep = {
-  /** What it is, as explain calls it: 'pod', 'veth', 'rule', 'sysctl'… */
+  /** Kind of the hop, as in explain: 'pod', 'veth', 'rule', 'sysctl'… */
   readonly kind: string;
-  /** Box that stands for it; undefined where none does. */
+  /** Id of the box of this hop; undefined where there is none. */
   readonly node: string | undefined;
   readonly title: string;
   readonly details: readonly string[];
@@ -89,10 +89,10 @@ export type GraphStep = {
   readonly finding?: number;
 };
 
-/** The band of what all Pods share. */
+/** Id of the band with everything that all Pods share. */
 export const NODE_GROUP = 'node';
 
-/** Names all Pods of a group as the end of an edge. */
+/** Returns the id that stands for all Pods of a group as the end of an edge. */
 export function groupEnd(group: string): string {
   return `group:${group}`;
 }

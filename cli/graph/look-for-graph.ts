@@ -12,21 +12,22 @@ import type { ElementId } from '../node/element-id.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 import { type NodeContext, readNodeFacts } from '../node/read-node-facts.ts';
 
-/** Whom the drawing is about; undefined: the whole node. */
+/** What the user asks to draw; without a subject the whole node. */
 export type GraphQuestion = { readonly subject: string | undefined; readonly to: string | undefined };
 
-/** All that a drawing is made of. */
+/** Everything that a drawing is built from. */
 export type GraphSight = {
   readonly facts: NodeFacts;
   readonly explanations: readonly Explanation[];
   readonly findings: readonly Finding[];
-  /** Element that was asked about. */
+  /** The element that the user named. */
   readonly asked: ElementId | undefined;
 };
 
 /**
- * Reads the node, explains each of its Pods and compares it with the agent's record where there is one. Changes nothing.
- * @throws CliError when the kernel cannot be read; USAGE, NOT_FOUND about what was asked
+ * Reads the node, explains each of its Pods, and compares it with the agent's record where there is one. Changes
+ * nothing.
+ * @throws CliError when the kernel cannot be read; USAGE, NOT_FOUND for a wrong subject
  */
 export async function lookForGraph(context: NodeContext, { subject, to }: GraphQuestion): Promise<GraphSight> {
   const facts = await readNodeFacts(context, { insides: 'all' });
@@ -38,7 +39,7 @@ export async function lookForGraph(context: NodeContext, { subject, to }: GraphQ
     try {
       return [findExplanation(situation, { subject: key, to: undefined, from: undefined })];
     } catch (error) {
-      // One Pod that has no address, or none any more, keeps nobody from seeing the others.
+      // One Pod without an address must not prevent the drawing of the others.
       if (error instanceof CliError) return [];
       throw error;
     }
@@ -51,7 +52,10 @@ export async function lookForGraph(context: NodeContext, { subject, to }: GraphQ
   };
 }
 
-/** What differs from the agent's record; nothing where there is none: the drawing says that it is not known. */
+/**
+ * Returns the differences from the agent's record. Without a record there are none, and the drawing says that it is
+ * unknown.
+ */
 async function differences(context: NodeContext): Promise<readonly Finding[]> {
   try {
     return diffNode(await lookAtNode(context)).differences.map(findingOf);

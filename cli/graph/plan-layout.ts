@@ -4,36 +4,36 @@ import type { TextFont } from './plan-text.ts';
 /** A rectangle in pixels, from the drawing's upper left corner. */
 export type Box = { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
 
-/** Where everything of a drawing stands, all bands open. */
+/** The positions of everything in a drawing, with all bands open. */
 export type Layout = {
   readonly width: number;
   readonly height: number;
   readonly lanes: readonly LanePlace[];
   readonly bands: readonly Band[];
-  /** By node id. */
+  /** Boxes by node id. */
   readonly boxes: ReadonlyMap<string, Box>;
 };
 
-/** A column that has something in it. */
+/** A column with at least one box. */
 export type LanePlace = { readonly lane: GraphLane; readonly title: string; readonly x: number; readonly w: number };
 
-/** One group: a strip over the whole width. */
+/** The strip of one group, over the whole width. */
 export type Band = {
   readonly group: GraphGroup;
   readonly frame: Box;
-  /** Around its Pods; undefined when it has none. */
+  /** Frame around its Pods; undefined when it has none. */
   readonly pods: Box | undefined;
   readonly podCount: number;
-  /** By so much it shrinks when its Pods are folded away; what is shared then moves up by half of it. */
+  /** Height that the band loses when its Pods are folded. The shared boxes then move up by half of it. */
   readonly foldsBy: number;
 };
 
-/** Sizes that drawing and page share, in pixels. */
+/** Sizes for drawing and page, in pixels. */
 export const SIZES = {
   margin: 24,
-  /** Between two columns: edges and paths run there. */
+  /** Gap between two columns, for edges and paths. */
   laneGap: 60,
-  /** Between two bands: paths run there. */
+  /** Gap between two bands, for paths. */
   bandGap: 22,
   bandHeader: 34,
   bandPad: 18,
@@ -42,7 +42,7 @@ export const SIZES = {
   cardPad: 10,
   titleLine: 17,
   textLine: 15,
-  /** Between the rows of Pods: paths run there. */
+  /** Gap between two rows of Pods, for paths. */
   rowGap: 12,
   podWidth: 204,
   vethGap: 16,
@@ -50,11 +50,11 @@ export const SIZES = {
   podColumnGap: 26,
   podPad: 14,
   foldedPods: 46,
-  /** Of the column of Pods while all of them are folded away. */
+  /** Width of the column of Pods while all of them are folded. */
   foldedWidth: 300,
 } as const;
 
-/** Faces of the drawing. */
+/** Fonts of the drawing. */
 export const FONTS = {
   title: { kind: 'sans', px: 12.5, isBold: true },
   text: { kind: 'mono', px: 11 },
@@ -78,7 +78,7 @@ const LANE_TITLES: Readonly<Record<GraphLane, string>> = {
   vpc: 'VPC',
 };
 
-/** Places every box: bands from top to bottom, columns from the Pods to the VPC. Pure, and equal for equal drawings. */
+/** Places every box: bands from top to bottom, columns from the Pods to the VPC. Equal drawings get equal layouts. */
 export function planLayout(graph: Graph): Layout {
   const byGroup = Map.groupBy(graph.nodes, ({ group }) => group);
   const columns = podColumns(
@@ -98,7 +98,10 @@ export function planLayout(graph: Graph): Layout {
   return { width, height: y - SIZES.bandGap + SIZES.margin, lanes, bands, boxes };
 }
 
-/** Columns of Pods in each band, so that the drawing is not much higher than wide; `pods` are those of each band. */
+/**
+ * Returns the number of Pod columns in each band, so that the drawing is not much higher than wide. `pods` has the
+ * number of Pods of each band.
+ */
 export function podColumns(pods: readonly number[]): number {
   const ratio = (columns: number): number => {
     const width = REST_WIDTH + columns * CELL_WIDTH;
@@ -113,9 +116,12 @@ export function podColumns(pods: readonly number[]): number {
   return columns;
 }
 
-/** People scroll down more readily than sideways, and the panel stands beside the drawing. */
+/**
+ * Widest ratio of width to height. People scroll down more readily than sideways, and the panel needs space beside the
+ * drawing.
+ */
 const SCREEN_RATIO = 1;
-/** More columns would make the text of a drawing that fits the screen too small to read. */
+/** Largest number of columns: with more, the text of a drawing that fits the screen is too small to read. */
 const MAX_COLUMNS = 3;
 const REST_WIDTH = 1480;
 const REST_HEIGHT = 400;
@@ -123,7 +129,7 @@ const CELL_WIDTH = 374;
 const CELL_HEIGHT = 60;
 const BAND_HEIGHT = 100;
 
-/** Height of a box, by the lines in it. */
+/** Returns the height of a box, by its lines. */
 export function cardHeight({ lines }: Pick<GraphNode, 'lines'>): number {
   return 2 * SIZES.cardPad - 4 + SIZES.titleLine + lines.length * SIZES.textLine;
 }
@@ -181,7 +187,7 @@ function placeBand(group: GraphGroup, nodes: readonly GraphNode[], place: Place,
   return { group, frame, pods: grid, podCount: pods.length, foldsBy: body - folded };
 }
 
-/** Down each column, then the next: names in order are found so. */
+/** Places Pods down each column, then in the next one, so that names are found in order. */
 function placePods(
   pods: readonly GraphNode[],
   veths: ReadonlyMap<string, GraphNode>,

@@ -1,4 +1,4 @@
-/** Describes a box that a path passes, and its surroundings as far as lines care. Plain numbers, in pixels. */
+/** A box on a path, with the surroundings that its line needs. Plain numbers, in pixels. */
 export type PathStop = {
   readonly x: number;
   readonly y: number;
@@ -12,15 +12,15 @@ export type PathStop = {
   /** Middle of the gaps left and right of its column. */
   readonly gapLeft: number;
   readonly gapRight: number;
-  /** True for what stands in the grid of Pods: lines leave it by the gutters between the rows. */
+  /** True for boxes in the grid of Pods: lines leave them by the gaps between the rows. */
   readonly isInGrid: boolean;
 };
 
 /**
- * Plans the line of a path from one box to the next as an SVG path: straight pieces that run in the gaps between columns,
- * rows and bands, and so cross no label. `nudge` keeps lines of several paths apart.
+ * Plans the line of a path from one box to the next as an SVG path: straight pieces in the gaps between columns, rows
+ * and bands, so that it crosses no label. `nudge` keeps lines of several paths apart.
  *
- * The page's script is given this very function, as text: it must use its arguments alone.
+ * The text of this function is also part of the page's script: it must use nothing but its arguments.
  */
 export function pathLine(from: PathStop, to: PathStop, nudge: number): string {
   const CORNER = 6;
@@ -50,7 +50,8 @@ export function pathLine(from: PathStop, to: PathStop, nudge: number): string {
     points.push([isRight ? from.x + from.w : from.x, middle(from)], [isRight ? to.x : to.x + to.w, middle(to)]);
   } else {
     const start = leave(from, from.isInGrid || to.lane >= from.lane);
-    // Into the side that faces where it comes from, but from far right around to the left: what it leaves by is right.
+    // It enters by the right side from the same column or the next one to the right, and into the grid; else by the
+    // left side.
     const end = leave(to, to.isInGrid || to.lane === from.lane || to.lane === from.lane - 1).reverse();
     const a = start[start.length - 1] ?? [0, 0];
     const b = end[0] ?? [0, 0];

@@ -2,7 +2,7 @@ import type { Graph, GraphNode } from './graph.ts';
 import { type Layout, SIZES } from './plan-layout.ts';
 import type { PathStop } from './plan-path-line.ts';
 
-/** Plans where lines of paths meet each box: by node id. */
+/** Plans where lines of paths meet each box; returns the stops by node id. */
 export function planStops(graph: Graph, layout: Layout): ReadonlyMap<string, PathStop> {
   const bands = new Map(layout.bands.map((band, index) => [band.group.id, { top: band.frame.y, index }]));
   return new Map(

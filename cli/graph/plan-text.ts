@@ -1,16 +1,17 @@
 /**
- * Says how wide a text is at most, for drawings are laid out where no font can be asked. The numbers are those of DejaVu
- * Sans and DejaVu Sans Mono, the widest of the fonts that browsers commonly take for `sans-serif` and `monospace`.
+ * Returns an upper bound of the width of a text in pixels: a layout is planned without access to fonts. The numbers are
+ * those of DejaVu Sans and DejaVu Sans Mono, the widest fonts that browsers commonly use for `sans-serif` and
+ * `monospace`.
  */
 export function textWidth(text: string, font: TextFont): number {
   const em = [...text].reduce((sum, character) => sum + emOf(character, font.kind), 0);
   return em * font.px * (font.isBold && font.kind === 'sans' ? 1.13 : 1);
 }
 
-/** A face and its size in pixels. */
+/** A font and its size in pixels. */
 export type TextFont = { readonly kind: 'sans' | 'mono'; readonly px: number; readonly isBold?: boolean };
 
-/** Cuts a text so that it fits into `width` pixels; says so with an ellipsis. Control characters and line ends become spaces. */
+/** Cuts a text to `width` pixels and marks the cut with an ellipsis. Control characters and line ends become spaces. */
 export function fitText(text: string, width: number, font: TextFont): string {
   const clean = oneLine(text);
   if (textWidth(clean, font) <= width) return clean;
@@ -24,7 +25,10 @@ export function fitText(text: string, width: number, font: TextFont): string {
   return `${kept.join('').trimEnd()}…`;
 }
 
-/** Makes one visible line of any text: what would break a line, hide or turn text around is shown as a replacement character. */
+/**
+ * Makes one visible line of any text. Characters that break a line, are invisible or change the text direction become
+ * replacement characters.
+ */
 export function oneLine(text: string): string {
   return text.replace(/\s+/gu, ' ').replace(INVISIBLE, '\ufffd').trim();
 }
@@ -51,7 +55,10 @@ export function wrapText(text: string, width: number, font: TextFont): readonly 
   return line === '' ? lines : [...lines, line];
 }
 
-/** Control and format characters (bidirectional overrides among them), lone surrogates. @see Unicode, general category C */
+/**
+ * Matches control and format characters, bidirectional overrides and lone surrogates.
+ * @see Unicode, general category C
+ */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}]/gu;
 
 const WIDE =
@@ -64,7 +71,7 @@ function emOf(character: string, kind: 'sans' | 'mono'): number {
   return 0.9;
 }
 
-/** Advance widths where they are far from that of most letters. */
+/** Widths of characters, in em, where they differ much from that of most letters. */
 const SANS_EM: Readonly<Record<string, number>> = Object.fromEntries(
   Object.entries({
     0.28: "ijl'",

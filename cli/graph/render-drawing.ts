@@ -3,13 +3,13 @@ import { type Band, type Box, FONTS, type Layout, SIZES } from './plan-layout.ts
 import { fitText } from './plan-text.ts';
 import { element, escapeXml } from './render-xml.ts';
 
-/** Colours of the lines' tips: a name for each kind of line. */
+/** Kinds of lines; each has an arrowhead in its own colour. */
 const TIPS = ['from-pod', 'to-pod', 'broken', 'after'] as const;
 
-/** Says whether boxes can be selected: on the page they can, in a picture not. */
+/** Options of a drawing: boxes can be selected on the page, but not in a picture. */
 export type DrawingUse = { readonly isInteractive: boolean };
 
-/** Renders columns, bands, boxes and edges as SVG markup; the lines of paths are not in it. */
+/** Renders columns, bands, boxes and edges as SVG markup, without the lines of paths. */
 export function renderDrawing(graph: Graph, layout: Layout, use: DrawingUse): string {
   const byGroup = Map.groupBy(graph.nodes, ({ group }) => group);
   return [
@@ -66,7 +66,7 @@ function renderBand(
   );
 }
 
-/** What stands for the Pods of a folded band; the page shows it. */
+/** Renders the box that replaces the Pods of a folded band on the page. */
 function renderFolded(pods: Box, podCount: number, nodes: readonly GraphNode[]): string {
   const names = nodes.filter(({ kind }) => kind === 'pod').map(({ title }) => title);
   const y = pods.y + (pods.h - SIZES.foldedPods) / 2;
@@ -177,7 +177,7 @@ function renderNode(node: GraphNode, box: Box | undefined, use: DrawingUse): str
     : element('g', words, content);
 }
 
-/** Kinds of boxes, for people. */
+/** Names of the kinds of boxes, for people. */
 export const KIND_NAMES: Readonly<Record<GraphNode['kind'], string>> = {
   pod: 'Pod',
   veth: 'Host veth',

@@ -8,21 +8,21 @@ import { KIND_NAMES, renderDrawing } from './render-drawing.ts';
 import { renderThemed } from './render-theme.ts';
 import { element, escapeXml } from './render-xml.ts';
 
-/** The page's own sources, as they lie beside it. */
+/** Sources of the page, as read from its folder. */
 export type PageSources = { readonly script: string; readonly pageSheet: string; readonly drawingSheet: string };
 
-/** From so many Pods on, their groups are folded when the page opens. */
+/** From this number of Pods on, their groups are folded when the page opens. */
 const FOLDED_FROM = 60;
 
 /**
- * Renders a drawing as one HTML page that works from a file: pan, zoom, search, fold, and open what is drawn.
+ * Renders a drawing as one HTML page that works from a file: pan, zoom, search, fold, and open boxes.
  *
- * Names on a node are anybody's, so they are escaped in the markup, stay text in the script, and a policy in the page lets
- * nothing run or load but what is in it.
+ * Other programs and users choose the names on a node. So names are escaped in the markup and stay text in the script,
+ * and the page's security policy runs and loads only what the page contains.
  */
 export function renderHtml(graph: Graph, focus: string | undefined, sources: PageSources): string {
   const style = `${renderThemed(sources.pageSheet)}${renderThemed(sources.drawingSheet)}`;
-  // The function that plans lines is the page's too: one way to draw them.
+  // The page draws lines by the same function as the SVG.
   const script = `'use strict';\nconst pathLine = ${pathLine.toString()};\n${sources.script}`;
   const policy = [
     "default-src 'none'",
@@ -81,7 +81,7 @@ function renderBody(graph: Graph): string {
   ].join('\n');
 }
 
-/** What the script works on. `<` is written so that no text can end the element. */
+/** Renders the data of the page's script. `<` is escaped, so that no text can end the script element. */
 function dataText(graph: Graph, focus: string | undefined): string {
   const layout = planLayout(graph);
   const stops = planStops(graph, layout);
@@ -94,7 +94,7 @@ function dataText(graph: Graph, focus: string | undefined): string {
     size: {
       width: layout.width,
       height: layout.height,
-      // By so much everything right of the Pods moves left while all of them are folded.
+      // Everything to the right of the Pods moves left by this much while all Pods are folded.
       foldsBy: Math.max(0, (layout.lanes.find(({ lane }) => lane === 'pods')?.w ?? 0) - SIZES.foldedWidth),
     },
     bands: layout.bands.map(({ group, frame, foldsBy, podCount, pods: grid }) => ({
@@ -136,7 +136,7 @@ function dataText(graph: Graph, focus: string | undefined): string {
   );
 }
 
-/** What would end the element, and what a terminal would obey that shows the page's source. */
+/** Matches what would end the element, and what a terminal that shows the page's source would interpret. */
 const UNSAFE = /[<\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 type PathData = {
@@ -145,7 +145,10 @@ type PathData = {
   readonly paths: readonly object[];
 };
 
-/** Most of a page is the evidence of hops, and most hops are on several paths: each is written once, and each text. */
+/**
+ * Builds the paths for the page. Most of a page is evidence of hops, and most hops are on several paths: each hop and
+ * each text is stored once.
+ */
 function pathData(graph: Graph, index: ReadonlyMap<string, number>): PathData {
   const at = (node: string | undefined) => (node === undefined ? -1 : (index.get(node) ?? -1));
   const texts = collect();
@@ -163,7 +166,7 @@ function pathData(graph: Graph, index: ReadonlyMap<string, number>): PathData {
   return { texts: texts.all, hops: hops.all, paths };
 }
 
-/** Keeps equal values once, in the order of their coming. */
+/** Collects values; equal ones are stored once, in the order of their first use. */
 function collect(): { readonly all: readonly unknown[]; add(value: unknown): number } {
   const all: unknown[] = [];
   const places = new Map<string, number>();
@@ -179,7 +182,7 @@ function collect(): { readonly all: readonly unknown[]; add(value: unknown): num
   };
 }
 
-/** As a policy names a source. @see CSP level 3, section 2.3.1 hash-source */
+/** Returns the hash of a source for the security policy. @see CSP level 3, section 2.3.1 hash-source */
 function sourceHash(source: string): string {
   return `sha256-${createHash('sha256').update(source).digest('base64')}`;
 }

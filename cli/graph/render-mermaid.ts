@@ -2,19 +2,21 @@ import { findPathStops } from './find-path-stops.ts';
 import { type Graph, type GraphEdge, type GraphGroup, type GraphNode, type GraphPath, groupEnd } from './graph.ts';
 import { oneLine } from './plan-text.ts';
 
-/** From so many Pods on, one box stands for those of a group that are in order and nobody asked about. */
+/**
+ * From this number of Pods on, one box stands for all Pods of a group that are in order and that the user did not name.
+ */
 const MERGED_FROM = 25;
 
-/** Longest text of a line; Mermaid draws it whole. */
+/** Longest text of a line, characters: Mermaid does not wrap it. */
 const LONGEST_LINE = 60;
 
-/** What is drawn, and under which name. */
+/** What is drawn, and the names of the boxes in the chart. */
 type Chart = {
   readonly graph: Graph;
   readonly names: ReadonlyMap<string, string>;
   /** Names of groups by their ids. */
   readonly groups: ReadonlyMap<string, string>;
-  /** Pods that one box stands for, by group. */
+  /** Number of Pods that one box stands for, by group. */
   readonly merged: ReadonlyMap<string, number>;
 };
 
@@ -32,7 +34,7 @@ export function renderMermaid(graph: Graph, focus: readonly GraphPath[]): string
   );
   const lines = [
     '---',
-    // JSON is YAML, quotes and all.
+    // JSON is valid YAML, quotes included.
     `title: ${JSON.stringify(`${oneLine(graph.title)} · ${oneLine(graph.subtitle)}`)}`,
     '---',
     'flowchart LR',
@@ -45,7 +47,7 @@ export function renderMermaid(graph: Graph, focus: readonly GraphPath[]): string
   return `${lines.join('\n')}\n`;
 }
 
-/** Lines of paths, coloured as in the other drawings. */
+/** Styles of the lines of paths, as in the other drawings. */
 const LOOKS = {
   'from-pod': 'stroke:#1a5fd0,stroke-width:3px',
   'to-pod': 'stroke:#0c7a55,stroke-width:3px',
@@ -53,7 +55,7 @@ const LOOKS = {
   after: 'stroke:#98a3b3,stroke-width:2px,stroke-dasharray:2 5',
 } as const;
 
-/** Dark text on light boxes: it reads on light and dark pages. */
+/** Styles of boxes: dark text on a light box is readable on light and dark pages. */
 const CLASSES = [
   'classDef pod fill:#e8f0fe,stroke:#7aa0dd,color:#1b2430',
   'classDef veth fill:#eef2f7,stroke:#a9b8cc,color:#1b2430',
@@ -96,7 +98,7 @@ function groupLines({ id, title, subtitle }: GraphGroup, { graph, names, groups,
     ...boxes.map((node) => `${names.get(node.id)}["${boxLabel(node)}"]:::${lookOf(node)}`),
     ...(hidden === 0 ? [] : [`${name}pods["${hidden} Pods"]:::pod`]),
   ];
-  // An empty subgraph is drawn as a box of its own name.
+  // Mermaid draws an empty subgraph as a box with its name.
   return inside.length === 0
     ? []
     : [
@@ -123,7 +125,7 @@ function edgeLines({ from, to }: GraphEdge, { graph, names, groups, merged }: Ch
   return starts.map((each) => `${each} --- ${end}`);
 }
 
-/** Arrows from box to box; only the first says which way it is. */
+/** Renders the arrows of a path from box to box; only the first has a label. */
 function pathPieces(
   path: GraphPath,
   { graph, names }: Chart,
@@ -148,7 +150,7 @@ function lookOf({ kind, state, owner }: GraphNode): string {
   return kind === 'gateway' || kind === 'settings' || owner !== 'ours' ? 'plain' : kind;
 }
 
-/** Writes a text so that Mermaid and the HTML that it makes take it as text: all but plain characters by their code. */
+/** Escapes a text, so that Mermaid and its HTML treat it as text: all but plain characters become character codes. */
 function label(text: string): string {
   const line = oneLine(text);
   const cut = line.length > LONGEST_LINE ? `${[...line].slice(0, LONGEST_LINE - 1).join('')}…` : line;

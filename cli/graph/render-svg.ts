@@ -8,11 +8,11 @@ import { renderDrawing } from './render-drawing.ts';
 import { renderThemed } from './render-theme.ts';
 import { element, escapeXml } from './render-xml.ts';
 
-/** Height of title and legend. */
+/** Height of title and legend, pixels. */
 const HEAD = 74;
 const LINE = 18;
 
-/** Renders a drawing as one SVG file: readable in light and dark, with the paths of `focus` where a Pod is asked about. */
+/** Renders a drawing as one SVG file, readable on light and dark backgrounds, with the paths of `focus`. */
 export function renderSvg(graph: Graph, focus: readonly GraphPath[], sheet: string): string {
   const layout = planLayout(graph);
   const notes = renderNotes(graph, layout.width, HEAD + layout.height);
@@ -41,7 +41,7 @@ export function renderSvg(graph: Graph, focus: readonly GraphPath[], sheet: stri
   )}\n`;
 }
 
-/** Renders the lines of paths; the page draws its own by the same function. */
+/** Renders the lines of paths. The page draws its lines by the same function. */
 function renderPaths(graph: Graph, layout: Layout, paths: readonly GraphPath[]): string {
   const stops = planStops(graph, layout);
   const lines = paths.flatMap((path, index) => {
@@ -83,7 +83,7 @@ function renderHead(graph: Graph, focus: readonly GraphPath[], width: number): s
   ].join('\n');
 }
 
-/** What is wrong, why it matters and how it is cured, below the drawing. */
+/** Renders the findings below the drawing: what is wrong, why it matters and how to repair it. */
 function renderNotes(graph: Graph, width: number, top: number): { readonly markup: string; readonly height: number } {
   const lines: { readonly look: string; readonly text: string; readonly indent: number }[] = [];
   const say = (look: string, text: string, indent: number): void => {

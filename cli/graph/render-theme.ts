@@ -1,4 +1,7 @@
-/** Colours of a drawing by their name in the style sheet, light and dark. Text has a contrast of 4.5 or more on its ground. */
+/**
+ * Colours of a drawing by their names in the style sheet, light and dark. Text has a contrast of at least 4.5 on its
+ * background.
+ */
 const THEMES = {
   light: {
     ground: '#f6f7f9',
@@ -71,9 +74,9 @@ const THEMES = {
 } as const;
 
 /**
- * Puts colours into a style sheet: `var(--name)` becomes a colour, and the whole is there twice, for light and dark. Not
- * left to the browser, for programs that draw SVG outside of one know no variables. Prints in light.
- * @throws when the sheet names a colour that there is not.
+ * Replaces `var(--name)` in a style sheet by colours. The result has the sheet twice: for light, which also prints, and
+ * for dark. Programs that draw SVG outside a browser do not support variables.
+ * @throws when the sheet names an unknown colour
  */
 export function renderThemed(sheet: string): string {
   return `${coloured(sheet, THEMES.light)}\n@media screen and (prefers-color-scheme: dark) {\n${coloured(sheet, THEMES.dark)}}\n`;

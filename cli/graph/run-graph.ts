@@ -4,8 +4,7 @@ import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { openProgress } from '../output/progress.ts';
 import { renderJson } from '../output/render-json.ts';
-import type { GraphArgs } from './command.ts';
-import { findFormat, type GraphFormat } from './find-format.ts';
+import type { GraphArgs } from './arguments.ts';
 import type { Graph, GraphPath } from './graph.ts';
 import { graphOf } from './graph-of.ts';
 import { lookForGraph } from './look-for-graph.ts';
@@ -48,7 +47,7 @@ function render(graph: Graph, asked: string | undefined, format: GraphFormat, is
   }
 }
 
-/** One path out and one in: more lines than these cannot be told apart in a picture. A broken one comes first. */
+/** Selects one path out and one path in, a broken one if there is any: in a picture more lines cannot be told apart. */
 function mainPaths(paths: readonly GraphPath[]): readonly GraphPath[] {
   const isBroken = (path: GraphPath) => path.steps.some(({ verdict }) => verdict === 'broken');
   return (['from-pod', 'to-pod'] as const).flatMap((direction) => {
@@ -70,5 +69,24 @@ async function write(file: string, text: string): Promise<void> {
         cause: error,
       },
     );
+  }
+}
+
+/** Output formats of `graph`. */
+export type GraphFormat = 'mermaid' | 'svg' | 'html' | 'json';
+
+/** Decides the output format: the requested one, else by the ending of the file, else Mermaid. */
+export function findFormat(asked: GraphFormat | undefined, file: string | undefined): GraphFormat {
+  if (asked !== undefined) return asked;
+  const ending = file?.toLowerCase().match(/\.([a-z]+)$/)?.[1];
+  switch (ending) {
+    case 'svg':
+    case 'json':
+      return ending;
+    case 'html':
+    case 'htm':
+      return 'html';
+    default:
+      return 'mermaid';
   }
 }

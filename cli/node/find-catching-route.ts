@@ -4,9 +4,9 @@ import { RT_TABLE_LOCAL, RTM_F_CLONED, RTN_THROW } from '../../netlink/uapi/rtne
 import { bitsOf, holds } from '../explain/find-prefix.ts';
 
 /**
- * Finds a route by which the table of a rule takes packets of Pods: one for everything, or one to a Pod; undefined when
- * the rule lets them go on to the next. The local table takes what is the node's own, wherever its rule stands (Cilium
- * moves it), and a throw route takes nothing.
+ * Finds a route in a rule's table that matches packets of Pods: a default route, or a route to a Pod. Undefined when
+ * the packets go on to the next rule. The local table only matches the node's own addresses, wherever its rule is
+ * (Cilium moves it), and a throw route matches no packet.
  */
 export function findCatchingRoute(
   routes: readonly RouteMessage[],

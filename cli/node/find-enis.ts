@@ -2,26 +2,28 @@ import { DEFAULT_ENI_MARK_MASK, PRIORITY, RTPROT_TKE_ENI, TABLE_ENI_BASE } from 
 import { ifKnown } from './known.ts';
 import type { AgentFacts, Known, NetnsFacts } from './node-facts.ts';
 
-/** An ENI that Pods share, as far as it is known: by the agent's record, or by what the kernel holds of it. */
+/** An ENI that Pods share, as known from the agent's record or from the kernel. */
 export type EniFacts = {
-  /** 'eni-…' of the cloud; undefined without the agent's record. */
+  /** Cloud id, 'eni-…'; undefined without the agent's record. */
   readonly eniId: string | undefined;
-  /** Its routing table, and the link group of its Pods. */
+  /** Its routing table. The link group of its Pods has the same number. */
   readonly table: number;
-  /** 1 to 255; undefined without record in per-pod mode. */
+  /** 1 to 255; undefined in per-pod mode without the agent's record. */
   readonly slot: number | undefined;
-  /** Lower case; undefined when neither record nor link tells. */
+  /** In lower case; undefined when neither record nor link has it. */
   readonly mac: string | undefined;
-  /** Undefined when it is not attached, or the kernel does not tell. */
+  /** Undefined when it is not attached, or cannot be found in the kernel. */
   readonly ifindex: number | undefined;
   readonly ifname: string | undefined;
-  /** Primary addresses, by record or by the rules `from <address> lookup <table>`. */
+  /** Primary addresses, from the record or from the rules `from <address> lookup <table>`. */
   readonly addresses: readonly string[];
 };
 
 type Host = Pick<NetnsFacts, 'links' | 'addresses' | 'routes' | 'rules'>;
 
-/** Finds the ENIs of the node, in the order of their tables. Works from the kernel alone when there is no record. */
+/**
+ * Finds the ENIs of the node, in the order of their tables. Without the agent's record it uses the kernel's state only.
+ */
 export function findEnis(host: Host, agent: Known<AgentFacts>): readonly EniFacts[] {
   const recorded = recordedEnis(host, agent);
   const tables = new Set(recorded.map(({ table }) => table));

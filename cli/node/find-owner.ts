@@ -23,10 +23,10 @@ import { keyOfLink } from './find-pod-links.ts';
 import { ifKnown } from './known.ts';
 import type { NodeFacts, PodFacts } from './node-facts.ts';
 
-/** Whose something is. */
+/** The owner of a kernel object. */
 export type Owner =
   | { readonly kind: 'eni'; readonly eniId?: string; readonly ifname: string | undefined; readonly table: number }
-  /** Namespace and name are empty where they are not known: without a journal, or a veth that no lease has. */
+  /** Namespace and name are empty where they are not known: without a journal, or for a veth without a lease. */
   | {
       readonly kind: 'pod';
       readonly key: string;
@@ -34,13 +34,13 @@ export type Owner =
       readonly name: string;
       readonly ips: readonly string[];
     }
-  /** Ours, and of no single ENI or Pod. */
+  /** An object of tke-eni that belongs to no single ENI or Pod. */
   | { readonly kind: 'node' }
   | { readonly kind: 'kernel' }
-  /** `who`: what tells whose it may be: a routing protocol, an interface. */
+  /** `who`: a hint about the owner: a routing protocol or an interface. */
   | { readonly kind: 'foreign'; readonly who?: string };
 
-/** Tells whose an object of the host's namespace is. */
+/** Look-up of the owners of objects in the host's namespace. */
 export type OwnerIndex = {
   readonly enis: readonly EniFacts[];
   ownerOfRoute(route: RouteMessage): Owner;
@@ -48,11 +48,11 @@ export type OwnerIndex = {
   ownerOfLink(link: LinkMessage): Owner;
   ownerOfAddress(address: AddressMessage): Owner;
   ownerOfNeigh(neigh: NeighMessage): Owner;
-  /** Owner of what stands on an interface. */
+  /** Returns the owner of the objects on an interface. */
   ownerOfIfindex(ifindex: number): Owner;
 };
 
-/** Who writes with a protocol number. @see rt_protos of iproute2 */
+/** Programs by their route protocol number. @see rt_protos of iproute2 */
 const WRITERS: Readonly<Record<number, string>> = {
   0: 'ip or a script',
   [RTPROT_REDIRECT]: 'ICMP redirect',
@@ -67,7 +67,10 @@ const WRITERS: Readonly<Record<number, string>> = {
   188: 'ospf',
 };
 
-/** Finds owners by what the kernel tells (protocol, alias, link, table), and names them by the agent's record. */
+/**
+ * Builds the index of owners: identified by the kernel's data (protocol, alias, link, table), named by the agent's
+ * record.
+ */
 export function ownersOf(facts: NodeFacts): OwnerIndex {
   const enis = findEnis(facts.host, facts.agent);
   const links = new Map(facts.host.links.map((link) => [link.ifindex, link]));
@@ -117,7 +120,7 @@ export function ownersOf(facts: NodeFacts): OwnerIndex {
   };
 }
 
-/** Names an owner as the headings do: 'ENI eni-1 (eth1, table 4003)', 'Pod default/web-0', 'Foreign (dhcp)'. */
+/** Formats an owner as in headings: 'ENI eni-1 (eth1, table 4003)', 'Pod default/web-0', 'Foreign (dhcp)'. */
 export function ownerText(owner: Owner): string {
   switch (owner.kind) {
     case 'eni': {
@@ -137,7 +140,10 @@ export function ownerText(owner: Owner): string {
   }
 }
 
-/** Tells whether a rule is ours: by its protocol, or, where the kernel keeps none (before 4.17), by its priority. */
+/**
+ * Tells whether a rule belongs to tke-eni: by its protocol, or, on kernels before 4.17, which store none, by its
+ * priority.
+ */
 export function isOurRule({ protocol, priority }: Pick<RuleMessage, 'protocol' | 'priority'>): boolean {
   return protocol === RTPROT_TKE_ENI || (protocol === undefined && OUR_PRIORITIES.includes(priority));
 }
@@ -150,7 +156,7 @@ function podOwner(facts: NodeFacts, pod: PodFacts): PodOwner {
   return { kind: 'pod', key: pod.key, ...named, ips: podAddresses(facts, pod) };
 }
 
-/** With the interface where it is not eth0: a Pod may have several. */
+/** Returns the Pod's name, with the interface if it is not eth0: a Pod may have several. */
 function podNameOf(pod: PodFacts): string {
   const lease = ifKnown(pod.lease);
   return lease === undefined ? '' : podTitle(pod).slice(lease.podNamespace.length + 1);
@@ -174,7 +180,7 @@ function othersRule({ protocol, priority }: RuleMessage): Owner {
     : { kind: 'foreign', who: WRITERS[protocol] ?? `protocol ${protocol}` };
 }
 
-/** The address of a host prefix; undefined for anything wider. */
+/** Returns the address of a host prefix; undefined for a shorter prefix. */
 function hostOf(prefix: string | undefined): string | undefined {
   const [, ip] = /^(.+)\/(?:32|128)$/.exec(prefix ?? '') ?? [];
   return ip !== undefined && (ip.includes(':') ? prefix?.endsWith('/128') : prefix?.endsWith('/32')) ? ip : undefined;

@@ -4,12 +4,12 @@ import type { LinkMessage } from '../../netlink/link-message.ts';
 import { ifKnown, known, unknown } from './known.ts';
 import type { AgentFacts, Known, PodFacts } from './node-facts.ts';
 
-/** A Pod interface before its inside was looked at. */
+/** A Pod interface without the data from inside the Pod. */
 export type PodLink = Omit<PodFacts, 'inside'>;
 
 /**
- * Finds the Pod interfaces of the node: one for each lease, or, without a journal, one for each host veth that bears our
- * alias. Ordered by key.
+ * Finds the Pod interfaces of the node: one for each lease; without a journal, one for each host veth with an alias of
+ * tke-eni. Ordered by key.
  */
 export function findPodLinks(agent: Known<AgentFacts>, links: readonly LinkMessage[]): readonly PodLink[] {
   const journal = ifKnown(agent)?.journal;
@@ -26,13 +26,16 @@ export function findPodLinks(agent: Known<AgentFacts>, links: readonly LinkMessa
   return [...found].sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/** Reads whose host veth a link is by its alias; undefined for a link that is not ours. */
+/** Returns the lease key in the alias of a host veth; undefined for a link of another program. */
 export function keyOfLink({ ifalias }: LinkMessage): string | undefined {
   const owner = parseHostVethAlias(ifalias ?? '');
   return owner === undefined ? undefined : leaseKey(owner.containerId, owner.ifName);
 }
 
-/** By alias, as DEL does: an index or a name may have become another link's. A veth without an alias yet shows the lease's MAC. */
+/**
+ * Finds a host veth by its alias, as DEL does: index and name may meanwhile belong to another link. A veth that has no
+ * alias yet is found by the lease's MAC.
+ */
 function vethOf(
   links: readonly LinkMessage[],
   key: string,

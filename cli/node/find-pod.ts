@@ -3,16 +3,16 @@ import { CliError } from '../cli-error.ts';
 import { ifKnown } from './known.ts';
 import type { NodeFacts, PodFacts } from './node-facts.ts';
 
-/** Shorter prefixes of container ids are too likely to be something else. */
+/** Minimum length of a container id's prefix: a shorter one is too likely to be something else. */
 const SHORTEST_ID_PREFIX = 4;
 /** As many characters of a container id as `crictl pods` shows. */
 const SHOWN_ID_LENGTH = 13;
 const MAX_CANDIDATES = 8;
 
 /**
- * Finds a Pod by what a person has at hand: `namespace/name`, name, address, container id (or its first 4 characters and
- * more) or name of the host veth.
- * @throws CliError NOT_FOUND; USAGE when several fit, naming them
+ * Finds a Pod by any of its names: `namespace/name`, name, address, container id (or at least its first 4 characters)
+ * or name of the host veth.
+ * @throws CliError NOT_FOUND; USAGE with the candidates when several match
  */
 export function findPod(facts: Pick<NodeFacts, 'host' | 'pods' | 'agent'>, word: string): PodFacts {
   const found = candidates(facts, word);
@@ -31,7 +31,7 @@ export function findPod(facts: Pick<NodeFacts, 'host' | 'pods' | 'agent'>, word:
   return pod;
 }
 
-/** Names a Pod for people: `namespace/name`, or its container id where the name is not known. */
+/** Formats the name of a Pod for people: `namespace/name`, or its container id where the name is not known. */
 export function podTitle({ key, lease }: Pick<PodFacts, 'key' | 'lease'>): string {
   const recorded = ifKnown(lease);
   const ifName = key.slice(key.indexOf('/') + 1);
@@ -42,7 +42,8 @@ export function podTitle({ key, lease }: Pick<PodFacts, 'key' | 'lease'>): strin
 }
 
 /**
- * Returns a Pod's addresses, IPv4 first: of its lease; without one, those inside of it, or those routed to its veth.
+ * Returns a Pod's addresses, IPv4 first: those of its lease; without a lease those inside the Pod, or those routed to
+ * its veth.
  */
 export function podAddresses({ host }: Pick<NodeFacts, 'host'>, pod: PodFacts): readonly string[] {
   const lease: Lease | undefined = ifKnown(pod.lease);
@@ -69,7 +70,7 @@ function candidates(facts: Pick<NodeFacts, 'host' | 'pods'>, word: string): read
   ];
   for (const fits of ways) {
     const found = facts.pods.filter(fits);
-    // The sandbox before is still being taken down: who asks means the one that lives.
+    // The previous sandbox of a Pod may still be in teardown: the user means the active one.
     const active = found.filter(({ lease }) => ifKnown(lease)?.state === 'active');
     if (found.length > 0) return active.length === 1 ? active : found;
   }

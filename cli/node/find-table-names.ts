@@ -1,19 +1,20 @@
 import { TABLE_POD_ROUTES } from '../../dataplane/numbers.ts';
 import type { EniFacts } from './find-enis.ts';
 
-/** The kernel's own tables, for hosts without iproute2's files. @see uapi/linux/rtnetlink.h RT_TABLE_* */
+/** The kernel's own tables, for hosts without the files of iproute2. @see uapi/linux/rtnetlink.h RT_TABLE_* */
 const KERNEL_TABLES: readonly (readonly [number, string])[] = [
   [253, 'default'],
   [254, 'main'],
   [255, 'local'],
 ];
 
-/** Name of the table of all Pod host routes. */
+/** Name of the table with all Pod host routes. */
 export const POD_TABLE_NAME = 'tke-pods';
 
 /**
- * Adds our names to the host's: 'tke-pods', and for an ENI's table the ENI's id, or 'eni-<interface>' where the id is not
- * known. A name that the host has stays with the table that it has it for: whoever wrote it there will look for it.
+ * Adds the table names of tke-eni to the host's: 'tke-pods', and for an ENI's table the ENI's id, or 'eni-<interface>'
+ * where the id is not known. A name that the host defines keeps the host's table: the administrator who defined it
+ * expects that.
  */
 export function findTableNames(
   hostNames: ReadonlyMap<number, string>,
@@ -27,7 +28,7 @@ export function findTableNames(
   return new Map([...ours.filter(([, name]) => !taken.has(name)), ...KERNEL_TABLES, ...hostNames]);
 }
 
-/** Reads what a person calls a table: its number or its name; undefined when there is none of that name. */
+/** Returns the number of a table, given as number or name; undefined when no table has that name. */
 export function findTable(names: ReadonlyMap<number, string>, word: string): number | undefined {
   if (/^(0x[0-9a-fA-F]+|\d+)$/.test(word)) {
     const table = Number(word);

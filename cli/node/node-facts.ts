@@ -7,58 +7,66 @@ import type { NeighMessage } from '../../netlink/neigh-message.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { RuleMessage } from '../../netlink/rule-message.ts';
 
-/** What could be read, or why not and what to do about it. Nothing missing is ever shown as empty. */
+/**
+ * A value that was read, or why it could not be read and what the user can do. A missing value is never shown as an
+ * empty one.
+ */
 export type Known<T> =
   | { readonly kind: 'known'; readonly value: T }
   | { readonly kind: 'unknown'; readonly why: string; readonly next: string };
 
-/** What the kernel holds of one network namespace, both families, as rtnetlink tells it. */
+/** The kernel's state of one network namespace, both families, as rtnetlink reports it. */
 export type NetnsFacts = {
   readonly links: readonly LinkMessage[];
   readonly addresses: readonly AddressMessage[];
-  /** All tables. */
+  /** Routes of all tables. */
   readonly routes: readonly RouteMessage[];
   readonly rules: readonly RuleMessage[];
   readonly neighs: readonly NeighMessage[];
-  /** Dotted name to value: those that matter here, per interface ones included; one that the kernel lacks is missing. */
+  /**
+   * Values of the relevant settings by dotted name, those of each interface included; settings that the kernel lacks
+   * are missing.
+   */
   readonly sysctls: ReadonlyMap<string, string>;
 };
 
-/** What nft tells of the namespace: `nft -j list ruleset`, decoded, and the text of our own table. */
+/** The nftables state of the namespace: `nft -j list ruleset`, decoded, and the text of the table of tke-eni. */
 export type NftFacts = {
-  /** Objects of the "nftables" array, metainfo left out. @see libnftables-json(5) */
+  /** Objects of the "nftables" array, without metainfo. @see libnftables-json(5) */
   readonly objects: readonly Readonly<Record<string, unknown>>[];
-  /** `nft list table inet tke_eni`; undefined when it is not there. */
+  /** Output of `nft list table inet tke_eni`; undefined when the table does not exist. */
   readonly ourTable: string | undefined;
 };
 
-/** The host's namespace. */
+/** State of the host's namespace. */
 export type HostFacts = NetnsFacts & {
   readonly nft: Known<NftFacts>;
-  /** Number to name, of /etc/iproute2/rt_tables and the kernel's own; ours are added as 'tke-pods' and 'eni-…'. */
+  /**
+   * Table names by number: those of /etc/iproute2/rt_tables and of the kernel, and 'tke-pods' and 'eni-…' of tke-eni.
+   */
   readonly tableNames: ReadonlyMap<number, string>;
 };
 
-/** A Pod interface, as the journal has it, or, without a journal, as the kernel tells (alias of the host veth). */
+/** A Pod interface: from the journal, or, without a journal, from the kernel (by the alias of the host veth). */
 export type PodFacts = {
   /** `<containerId>/<ifName>` */
   readonly key: string;
   readonly lease: Known<Lease>;
-  /** Ifindex of the host veth; undefined when there is none. */
+  /** Ifindex of the host veth; undefined when it does not exist. */
   readonly hostIfindex: number | undefined;
-  /** Inside the Pod. */
+  /** State of the Pod's network namespace. */
   readonly inside: Known<NetnsFacts>;
 };
 
-/** What the agent wrote down: the journal, and the node as it last planned it. */
+/** State that the agent stored: the journal, and the node as it last planned it. */
 export type AgentFacts = {
   readonly journal: JournalContent;
   readonly node: Known<NodeRecord>;
-  /** True when the journal was made anew and Pods may live which it does not know. */
+  /** True when the journal was created anew: Pods may then run that it does not contain. */
   readonly needsAdoption?: boolean;
 };
 
-/** All that the CLI knows of this node from kernel and files, read in one go. */
+/** Everything that the CLI reads about this node from kernel and files, in one pass. */
 export type NodeFacts = {
   readonly host: HostFacts;
   readonly agent: Known<AgentFacts>;

@@ -7,10 +7,12 @@ import { readJournal } from '../../agent/journal/read-journal.ts';
 import { known, unknown } from './known.ts';
 import type { AgentFacts, Known } from './node-facts.ts';
 
-/** The agent's journal in its state folder. */
+/** File name of the agent's journal in its state folder. */
 const JOURNAL_FILE = 'journal.db';
 
-/** Reads what the agent wrote down in its state folder, whether it runs or not. Never throws: what is missing is told. */
+/**
+ * Reads the agent's state folder, whether the agent runs or not. Never throws: what is missing is returned as unknown.
+ */
 export function readAgentFacts(stateDir: string): Known<AgentFacts> {
   const path = join(stateDir, JOURNAL_FILE);
   const missing = whyUnreadable(path);

@@ -8,15 +8,15 @@ import { ifKnown, known, unknown } from './known.ts';
 import type { HostFacts, Known, NetnsFacts } from './node-facts.ts';
 import { type NetnsReading, readNetnsFacts } from './read-netns-facts.ts';
 
-/** Where runtimes and `ip netns` keep names of namespaces. */
+/** Folder where runtimes and `ip netns` bind network namespaces to names. */
 const NETNS_FOLDER = '/run/netns';
 
-/** What looking into Pods needs. */
+/** Options for reading the namespaces of Pods. */
 export type InsideReading = NetnsReading & { readonly hostRoot: string };
 
 /**
- * Makes the function that reads the inside of a Pod: through the namespace of its lease, or, without one, through the
- * namespace of `/run/netns` that holds the other end of its veth. Reads only; what cannot be read is told.
+ * Returns the function that reads a Pod's namespace: by the path in its lease, or, without a lease, the namespace in
+ * `/run/netns` with the other end of its veth. Changes nothing; what cannot be read is returned as unknown.
  */
 export function insideReader(
   host: Pick<HostFacts, 'links' | 'routes'>,
@@ -52,7 +52,7 @@ function readNamedInsides(reading: InsideReading): readonly NamedInside[] {
   });
 }
 
-/** Lists the names that `ip netns` would; empty when the folder is not there. */
+/** Lists the names as `ip netns` does; empty when the folder does not exist. */
 export function netnsNames(hostRoot: string): readonly string[] {
   try {
     return readdirSync(resolveHostPath(hostRoot, NETNS_FOLDER)).sort();
@@ -71,7 +71,7 @@ function findInside(
   const addresses = host.routes
     .filter(({ oif, dst }) => oif === pod.hostIfindex && dst !== undefined)
     .map(({ dst }) => dst?.split('/')[0]);
-  // Indexes count from one in each namespace: an equal number proves nothing without one more sign.
+  // Each namespace numbers its links from one: equal indexes alone prove nothing.
   const candidates = named.flatMap(({ facts }) => {
     const link = facts.links.find(({ ifname, link: peer }) => ifname === ifName && peer === veth?.ifindex);
     return link === undefined ? [] : [{ facts, ifindex: link.ifindex }];
@@ -82,7 +82,8 @@ function findInside(
   const byAddress = candidates.filter(({ facts, ifindex }) =>
     facts.addresses.some((own) => own.ifindex === ifindex && addresses.includes(own.local ?? own.address)),
   );
-  // A MAC is random; an address may be another node's too, where several nodes live on one machine.
+  // A MAC is random and decides alone. An address may also exist on another node, where several nodes run on one
+  // machine.
   const found = byGateway ?? (byAddress.length === 1 ? byAddress[0] : undefined);
   return found === undefined
     ? unknown(

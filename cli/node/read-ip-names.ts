@@ -1,13 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 
-/** Where iproute2 keeps names; what comes later wins. @see ip-route(8) FILES */
+/** Folders of iproute2's lists of names; the later ones override. @see ip-route(8) FILES */
 const FOLDERS = ['/usr/lib/iproute2', '/usr/share/iproute2', '/etc/iproute2'];
 
-/** Number to name. */
+/** Names by number. */
 export type NumberNames = ReadonlyMap<number, string>;
 
-/** Reads one of iproute2's lists of names (`rt_tables`, `rt_protos`, `group`…) and its folder `<list>.d`; missing files say nothing. */
+/**
+ * Reads one of iproute2's lists of names (`rt_tables`, `rt_protos`, `group`…) and its folder `<list>.d`; missing files
+ * are ignored.
+ */
 export function readIpNames(hostRoot: string, list: string): NumberNames {
   const names = new Map<number, string>();
   for (const folder of FOLDERS) {
@@ -19,7 +22,7 @@ export function readIpNames(hostRoot: string, list: string): NumberNames {
   return names;
 }
 
-/** Parses lines of number (decimal or 0x…) and name; comments and anything else are passed over, as iproute2 does. */
+/** Parses lines of a number (decimal or 0x…) and a name. Comments and all other lines are skipped, as iproute2 does. */
 export function parseNames(text: string): NumberNames {
   const names = new Map<number, string>();
   for (const line of text.split('\n')) {

@@ -1,18 +1,20 @@
 import { type Netns, withNetns } from '../../netlink/netns.ts';
 import { openRtnetlink, type Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
+import { openSysctl } from '../../sysctl/sysctl.ts';
+import { isSysctlError } from '../../sysctl/sysctl-error.ts';
+import { type SysctlKey, sysctlKey, sysctlName } from '../../sysctl/sysctl-key.ts';
 import type { NetnsFacts } from './node-facts.ts';
-import { readSysctls } from './read-sysctls.ts';
 
-/** What to leave out of a reading. */
+/** What not to read. */
 export type NetnsReading = {
-  /** False: none is read, which saves a file for each setting of each interface. Default true. */
+  /** False: no settings are read, which saves one file for each setting of each interface. Default true. */
   readonly sysctls?: boolean;
 };
 
 /**
- * Reads what the kernel holds of `netns`, or of the namespace of now. Each table is read at its own moment: what changes
- * meanwhile may show in one and not in the other.
+ * Reads the kernel's state of `netns`, or of the current namespace. Each table is read at its own moment: a change in
+ * between may show in one and not in the other.
  * @throws NetlinkError, LibcError, NetnsError (EPERM without CAP_SYS_ADMIN)
  */
 export function readNetnsFacts(netns?: Netns, reading: NetnsReading = {}): NetnsFacts {
@@ -34,4 +36,70 @@ function readDumps(rtnetlink: Rtnetlink): Omit<NetnsFacts, 'sysctls'> {
     rules: families.flatMap((family) => rtnetlink.rule.list({ family })),
     neighs: rtnetlink.neigh.list(),
   };
+}
+
+/** Settings that exist once in a namespace. */
+const GLOBAL: readonly (readonly string[])[] = [
+  ['net', 'ipv4', 'ip_forward'],
+  ['net', 'ipv4', 'ip_local_port_range'],
+  ['net', 'ipv4', 'neigh', 'default', 'gc_thresh1'],
+  ['net', 'ipv4', 'neigh', 'default', 'gc_thresh2'],
+  ['net', 'ipv4', 'neigh', 'default', 'gc_thresh3'],
+  ['net', 'ipv6', 'neigh', 'default', 'gc_thresh3'],
+  ['net', 'ipv4', 'tcp_mtu_probing'],
+  ['net', 'netfilter', 'nf_conntrack_max'],
+  ['net', 'netfilter', 'nf_conntrack_count'],
+  ['net', 'netfilter', 'nf_conntrack_buckets'],
+  ['net', 'netfilter', 'nf_conntrack_tcp_be_liberal'],
+  ['net', 'bridge', 'bridge-nf-call-iptables'],
+  ['net', 'bridge', 'bridge-nf-call-ip6tables'],
+];
+
+/** Settings of each interface, and of `all` and `default`. */
+const PER_INTERFACE = {
+  ipv4: [
+    'forwarding',
+    'rp_filter',
+    'src_valid_mark',
+    'arp_ignore',
+    'arp_announce',
+    'arp_filter',
+    'proxy_arp',
+    'send_redirects',
+    'accept_redirects',
+    'accept_local',
+  ],
+  ipv6: ['forwarding', 'disable_ipv6', 'accept_ra', 'accept_dad', 'addr_gen_mode', 'accept_redirects'],
+} as const;
+
+/** Reads the relevant settings of the current namespace, by dotted name; a setting that does not exist is left out. */
+export function readSysctls(ifnames: readonly string[]): ReadonlyMap<string, string> {
+  const sysctl = openSysctl();
+  const found = new Map<string, string>();
+  for (const key of [...GLOBAL.map((path) => sysctlKey(...path)), ...interfaceKeys(ifnames)]) {
+    const value = readable(() => sysctl.find(key));
+    if (value !== undefined) found.set(sysctlName(key), value);
+  }
+  return found;
+}
+
+function interfaceKeys(ifnames: readonly string[]): readonly SysctlKey[] {
+  return ['all', 'default', ...ifnames].flatMap((scope) =>
+    (['ipv4', 'ipv6'] as const).flatMap((family) =>
+      PER_INTERFACE[family].map((name) => sysctlKey('net', family, 'conf', scope, name)),
+    ),
+  );
+}
+
+/**
+ * Reads a setting; undefined where the read fails. Some settings are for root only, some have no value yet (no prefix
+ * route).
+ */
+function readable(read: () => string | undefined): string | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (isSysctlError(error)) return undefined;
+    throw error;
+  }
 }

@@ -5,12 +5,12 @@ import { NFT_TABLE } from '../../dataplane/numbers.ts';
 import { known, unknown } from './known.ts';
 import type { Known, NftFacts } from './node-facts.ts';
 
-/** A node of many Services has tens of thousands of elements: seconds. */
+/** Timeout of nft, ms. On a node of many Services nft lists tens of thousands of elements, which takes seconds. */
 const TIMEOUT_MS = 30_000;
-/** The same node's ruleset as JSON. */
+/** Largest output of nft, bytes: the ruleset of such a node as JSON. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
-/** Reads nftables of a namespace by nft(8). Never rejects: what cannot be read is told. */
+/** Reads nftables of a namespace by nft(8). Never rejects: what cannot be read is returned as unknown. */
 export async function readNftFacts(options: Pick<NftOptions, 'netnsPath'>): Promise<Known<NftFacts>> {
   try {
     const [text, ourTable] = await Promise.all([
@@ -24,18 +24,19 @@ export async function readNftFacts(options: Pick<NftOptions, 'netnsPath'>): Prom
 }
 
 /**
- * Reads nftables as text that `nft -f` takes: our own table, undefined when it is not there, or all of them. Never rejects.
+ * Reads nftables as text that `nft -f` accepts: the table of tke-eni, undefined when it does not exist, or all tables.
+ * Never rejects.
  */
 export async function readNftText(
   options: Pick<NftOptions, 'netnsPath'>,
   which: 'ours' | 'all',
 ): Promise<Known<string | undefined>> {
-  // Not numeric: `fib … missing`, said as a number, would come back as another rule.
+  // Not numeric: nft prints `fib … missing` as a number then, and reads that back as another rule.
   const what = which === 'ours' ? ['table', 'inet', NFT_TABLE] : ['ruleset'];
   try {
     return known(await runNft(options.netnsPath, '-s', 'list', ...what));
   } catch (error) {
-    // Where nft itself is missing, nsenter says the same words of it.
+    // Where nft itself is missing, nsenter fails with the same words.
     const isMissing = /No such file or directory/.test(String(error)) && !/failed to execute/.test(String(error));
     return isMissing ? known(undefined) : whyNot(error);
   }

@@ -12,27 +12,29 @@ import { readNetnsFacts } from './read-netns-facts.ts';
 import { readNftFacts } from './read-nft-facts.ts';
 import { netnsPathOf, withNodeNetns } from './with-node-netns.ts';
 
-/** Which parts to read; what is left out is unknown, and costs nothing. */
+/** What to read; the rest is returned as unknown and takes no time. */
 export type NodeReading = {
-  /** Pods to look into, by key; default all. */
+  /** Pods whose namespaces are read, by key; default all. */
   readonly insides?: 'all' | 'none' | ((key: string) => boolean);
   /** Whether to run nft; default true. */
   readonly nft?: boolean;
-  /** Whether to read settings, of host and Pods; default true. */
+  /** Whether to read settings, of the host and of Pods; default true. */
   readonly sysctls?: boolean;
 };
 
-/** What of the command line and the process says where to look. */
+/** The options and environment that select the node to read. */
 export type NodeContext = { readonly global: Pick<GlobalArgs, 'netns' | 'stateDir' | 'hostRoot'> };
 
 const NOT_ASKED = unknown('it was not asked for', 'ask for it');
 
 /**
- * Reads all that kernel and files of this node tell, in one go; changes nothing.
- * @throws CliError when the node's own namespace cannot be read: KERNEL, FORBIDDEN, NOT_FOUND. All else is told as unknown.
+ * Reads everything that kernel and files of this node contain, in one pass; changes nothing.
+ * @throws CliError when the node's own namespace cannot be read: KERNEL, FORBIDDEN, NOT_FOUND. Anything else is
+ * returned as unknown
  */
 export async function readNodeFacts({ global }: NodeContext, reading: NodeReading = {}): Promise<NodeFacts> {
-  // Threads keep the namespace they start in: all of them before the first visit to another one.
+  // A thread stays in the namespace in which it starts: all threads of the pool start before another namespace is
+  // entered.
   await warmThreadPool();
   const agent = readAgentFacts(global.stateDir);
   const dumps = withNodeNetns(global, (netns) => readNetnsFacts(netns, reading));

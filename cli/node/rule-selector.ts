@@ -4,18 +4,19 @@ import { FIB_RULE_INVERT } from '../../netlink/uapi/fib-rules.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { type ElementId, ruleId } from './element-id.ts';
 
-/** A rule as the kernel tells it, as a request says it or as a plan has it. */
+/** A rule as the kernel reports it, as a request contains it, or as a plan has it. */
 export type AnyRule = RuleMessage | RuleSpec | RuleState;
 
 /**
- * Names a rule for findings, explain and graph: the same rule has one name, whoever read or planned it. Pure.
- * @param family when the rule itself does not say it
+ * Returns the element id of a rule, for findings, explain and graph: equal for a rule that was read and one that was
+ * planned.
+ * @param family for rules without a family of their own
  */
 export function ruleElement(rule: AnyRule, family: 4 | 6 = isIpv6(rule) ? 6 : 4): ElementId {
   return ruleId(family, rule.priority, ruleSelector(rule));
 }
 
-/** Spells what a rule selects as `ip rule` does, host prefixes without length and whole masks left out. Pure. */
+/** Formats the selectors of a rule as `ip rule` does, without the length of host prefixes and without full masks. */
 export function ruleSelector(rule: AnyRule): string {
   const more: RuleSpec = rule;
   return [
@@ -33,7 +34,7 @@ export function ruleSelector(rule: AnyRule): string {
   ].join(' ');
 }
 
-/** A plan says 4 or 6, a message AF_INET or AF_INET6: no two of these numbers are equal. */
+/** Tells whether a rule is for IPv6. A plan has 4 or 6, a message AF_INET or AF_INET6: all four numbers differ. */
 function isIpv6({ family }: AnyRule): boolean {
   return family === 6 || family === AF_INET6;
 }
@@ -52,7 +53,7 @@ function rangeText(range: RuleMessage['sportRange']): string | undefined {
   return range === undefined ? undefined : `${range.start}-${range.end}`;
 }
 
-/** Undefined for a prefix that holds every address. */
+/** Removes the length of a host prefix; undefined for a prefix that contains every address. */
 function bare(prefix: string | undefined): string | undefined {
   if (prefix === undefined || prefix.endsWith('/0')) return undefined;
   return prefix.replace(prefix.includes(':') ? /\/128$/ : /\/32$/, '');

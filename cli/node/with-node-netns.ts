@@ -5,7 +5,7 @@ import { resolveHostPath } from '../../runtime/host-path.ts';
 import { CliError } from '../cli-error.ts';
 import type { GlobalArgs } from '../command.ts';
 
-/** What of the command line says which namespace stands for the node's. */
+/** The options that select the network namespace of the node. */
 export type NetnsChoice = Pick<GlobalArgs, 'netns' | 'hostRoot'>;
 
 /** Calls `read` with the namespace that stands for the node's; undefined: the process's own. @throws CliError */
@@ -19,7 +19,10 @@ export function withNodeNetns<T>(global: NetnsChoice, read: (netns: Netns | unde
   }
 }
 
-/** Makes the path of the namespace that `--netns` names: a name is of /run/netns, anything with a slash a path of the host. */
+/**
+ * Returns the path of the namespace that `--netns` names: a name belongs to /run/netns, anything with a slash is a path
+ * of the host.
+ */
 export function netnsPathOf({ netns = '', hostRoot }: NetnsChoice): string {
   return resolveHostPath(hostRoot, netns.includes('/') ? netns : `/run/netns/${netns}`);
 }

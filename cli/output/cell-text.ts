@@ -1,12 +1,12 @@
 /**
- * Makes a text safe to print in one line: control characters, which could move the cursor or change the terminal, and
- * those that turn the direction of what follows, become '?'. Names of links, aliases and Pods are written by others. Pure.
+ * Makes a text safe to print in one line. Control characters, which could move the cursor or change the terminal, and
+ * characters that change the text direction become '?'. Other programs choose the names of links, aliases and Pods.
  */
 export function plainText(text: string): string {
   return CONTROL.test(text) ? text.replace(CONTROLS, '?') : text;
 }
 
-/** Makes a text of several lines safe to print; line breaks stay. Pure. */
+/** Makes a text of several lines safe to print; line breaks stay. */
 export function plainLines(text: string): string {
   return CONTROL.test(text) ? text.split('\n').map(plainText).join('\n') : text;
 }
@@ -16,7 +16,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: as above.
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Counts the columns that a text takes, escape sequences left out; East Asian wide characters take two. Pure. */
+/** Counts the columns of a text, without escape sequences; East Asian wide characters take two. */
 export function textWidth(text: string): number {
   if (ASCII.test(text)) return text.length;
   let width = 0;
@@ -24,7 +24,7 @@ export function textWidth(text: string): number {
   return width;
 }
 
-/** Cuts a text to a width; what was cut shows as '…'. Pure. */
+/** Cuts a text to a width and ends it with '…' when it was longer. */
 export function cutText(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
   if (width <= 1) return width === 1 ? '…' : '';
@@ -39,7 +39,7 @@ export function cutText(text: string, width: number): string {
   return `${cut}…`;
 }
 
-/** Pads a text to a width, on the right unless asked. Pure. */
+/** Pads a text to a width, by default on the right. */
 export function padText(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const room = width - textWidth(text);
   if (room <= 0) return text;
@@ -50,7 +50,7 @@ const ASCII = /^[\u0020-\u007e]*$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character begins each sequence.
 const SGR = /\u001b\[[0-9;]*m/g;
 
-/** Tells how many columns a character takes. @see Unicode Standard Annex #11, classes W and F, in large strokes */
+/** Returns the number of columns of a character. @see Unicode Standard Annex #11, classes W and F, simplified */
 function charWidth(code: number): number {
   if (code >= 0x300 && code <= 0x36f) return 0;
   const isWide =

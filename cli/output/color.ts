@@ -1,14 +1,14 @@
-/** A colour or weight of the terminal's own palette: readable on dark and on light. */
+/** A colour or weight of the terminal's own palette: readable on dark and on light backgrounds. */
 export type Color = 'red' | 'yellow' | 'green' | 'cyan' | 'dim' | 'bold';
 
-/** Wraps a text into the escape sequences of a colour; leaves it alone without colours or when it is empty. Pure. */
+/** Wraps a text into the escape sequences of a colour. Returns it unchanged without colours, or when it is empty. */
 export function paint(text: string, color: Color | undefined, isColored: boolean): string {
   if (!isColored || color === undefined || text === '') return text;
   const [on, off] = CODES[color];
   return `\u001b[${on}m${text}\u001b[${off}m`;
 }
 
-/** Start and end of each. @see ECMA-48 8.3.117 SGR */
+/** SGR codes that start and end each colour. @see ECMA-48 8.3.117 SGR */
 const CODES = {
   red: [31, 39],
   yellow: [33, 39],
@@ -18,7 +18,7 @@ const CODES = {
   bold: [1, 22],
 } as const satisfies Readonly<Record<Color, readonly [number, number]>>;
 
-/** Decides whether escape sequences for colour are wanted. Pure. @see https://no-color.org */
+/** Decides whether to print escape sequences for colour. @see https://no-color.org */
 export function wantsColor(
   choice: 'auto' | 'always' | 'never',
   isTerminal: boolean,

@@ -1,22 +1,22 @@
 import { writeSync } from 'node:fs';
 import type { Stream } from '../command.ts';
 
-/** What a stream is made of. */
+/** What a stream needs. */
 export type StreamParts = {
   readonly fd: number;
   readonly isTerminal: boolean;
   readonly isColored: boolean;
-  /** Of the terminal; asked for each time, for it may be resized. */
+  /** Size of the terminal; read at each use, since the terminal may be resized. */
   readonly size: () => { readonly columns: number; readonly rows: number } | undefined;
-  /** Value of COLUMNS, for what is no terminal. */
+  /** Value of the variable COLUMNS, for output that is not a terminal. */
   readonly columnsWanted: string | undefined;
-  /** Called once when nobody reads any more, as with `| head`. */
+  /** Called once when the reader has closed the pipe, as with `| head`. */
   readonly onClosed: () => void;
 };
 
 /**
- * Opens a stream that writes at once: what is printed is out before the next line of code, and Node's own streams, which
- * take milliseconds to make, are not needed. Silent when the reader has gone.
+ * Opens a stream that writes synchronously: a text is written before the next statement runs. Node's own streams are
+ * not used: creating them takes milliseconds. After the reader has closed the pipe nothing is written.
  */
 export function openStream(parts: StreamParts): Stream {
   const { fd, isTerminal, isColored, size, columnsWanted, onClosed } = parts;
@@ -38,7 +38,7 @@ export function openStream(parts: StreamParts): Stream {
 const DEFAULT_COLUMNS = 160;
 const DEFAULT_ROWS = 50;
 
-/** Writes all of a text; false when nobody reads. */
+/** Writes a whole text; returns false when the reader has closed the pipe. */
 function writeAll(fd: number, text: string): boolean {
   const bytes = Buffer.from(text, 'utf8');
   for (let at = 0; at < bytes.length; ) {
@@ -46,10 +46,10 @@ function writeAll(fd: number, text: string): boolean {
       at += writeSync(fd, bytes, at, bytes.length - at);
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : undefined;
-      // A terminal that hung up answers EIO.
+      // A terminal that was closed returns EIO.
       if (code === 'EPIPE' || code === 'EIO') return false;
       if (code !== 'EAGAIN') throw error;
-      // Somebody left the pipe or terminal non-blocking: wait as a blocking one would.
+      // Another program set the pipe or terminal to non-blocking mode: wait as a blocking write would.
       Atomics.wait(PAUSE, 0, 0, PAUSE_MS);
     }
   }

@@ -3,13 +3,13 @@ import { plainLines } from './cell-text.ts';
 import { renderJson } from './render-json.ts';
 
 /**
- * Prints a value as one JSON or YAML document. YAML's library is loaded only when it is asked for; JSON is printed before
- * this returns.
+ * Prints a value as one JSON or YAML document. The YAML library is loaded only when it is needed; JSON is printed
+ * before this function returns.
  */
 export async function printDocument(value: unknown, format: 'json' | 'yaml', stdout: Stream): Promise<void> {
   if (format === 'json') return stdout.write(renderJson(value, stdout.isTerminal));
   const { stringify } = await import('yaml');
   const text = stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
-  // The library escapes less than a terminal needs.
+  // The library escapes fewer characters than a terminal requires.
   stdout.write(stdout.isTerminal ? plainLines(text) : text);
 }

@@ -1,17 +1,17 @@
 import type { CommandContext } from '../command.ts';
 import { cutText, plainText } from './cell-text.ts';
 
-/** Shows how far long work is, in one line of standard error. */
+/** One line of standard error that shows the progress of long work. */
 export type Progress = {
-  /** Replaces what is shown. */
+  /** Replaces the shown text. */
   show(text: string): void;
-  /** Takes the line away; showing again brings it back. */
+  /** Erases the line; the next text shows it again. */
   clear(): void;
 };
 
 /**
- * Opens a progress line. Where standard error is no terminal, or one that moves no cursor (TERM=dumb), nothing is written: a
- * log of redrawn lines helps nobody.
+ * Opens a progress line. Nothing is written where standard error is not a terminal, or a terminal that cannot move the
+ * cursor (TERM=dumb): redrawn lines are useless in a log.
  */
 export function openProgress({ stderr, env }: Pick<CommandContext, 'stderr' | 'env'>): Progress {
   if (!stderr.isTerminal || env['TERM'] === 'dumb') return { show: () => {}, clear: () => {} };
@@ -28,5 +28,5 @@ export function openProgress({ stderr, env }: Pick<CommandContext, 'stderr' | 'e
   };
 }
 
-/** @see ECMA-48 8.3.41 EL */
+/** Escape sequence that erases to the end of the line. @see ECMA-48 8.3.41 EL */
 const CLEAR_TO_END = '\u001b[K';

@@ -2,14 +2,14 @@ import type { CliError } from '../cli-error.ts';
 import { plainText } from './cell-text.ts';
 import { paint } from './color.ts';
 
-/** Renders an error for standard error: what could not be done, then what to do next. Pure. */
+/** Renders an error for standard error: what failed, then what to do next. */
 export function renderError(error: Pick<CliError, 'message' | 'next'>, isColored: boolean): string {
   const message = error.message.split('\n').map(plainText).join('\n');
   const next = error.next === '' ? '' : `  ${paint('next:', 'cyan', isColored)} ${plainText(error.next)}\n`;
   return `${paint('tke-eni:', 'red', isColored)} ${message}\n${next}`;
 }
 
-/** Renders a warning for standard error, in one line. Pure. */
+/** Renders a warning for standard error, in one line. */
 export function renderWarning(text: string, isColored: boolean): string {
   return `${paint('tke-eni:', 'yellow', isColored)} ${plainText(text)}\n`;
 }

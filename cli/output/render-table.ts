@@ -2,8 +2,9 @@ import { cutText, padText, plainText, textWidth } from './cell-text.ts';
 import { type Color, paint } from './color.ts';
 
 /**
- * Lays rows out in columns, one line a row, under a line of titles; never wraps. Where the width does not suffice, columns
- * with a priority go, the lowest first, then the widest cells are cut with '…'. Ends with a newline. Pure.
+ * Renders rows in columns, one line for each row, below a line of titles; never wraps. Where the width does not
+ * suffice, columns with a priority are dropped, the lowest first; then the widest cells are cut with '…'. Ends with a
+ * newline.
  */
 export function renderTable<T>(rows: readonly T[], columns: readonly Column<T>[], options: TableOptions): string {
   const { width = Number.POSITIVE_INFINITY, isColored, hasTitles = true } = options;
@@ -31,9 +32,12 @@ export type Column<T> = {
   /** As printed, in capitals: POD, IP. */
   readonly title: string;
   readonly text: (row: T) => string;
-  /** Numbers go right; left by default. */
+  /** Alignment; numbers are right-aligned. Default left. */
   readonly align?: 'left' | 'right';
-  /** Lowest goes first when the table is too wide; without one a column always stays. */
+  /**
+   * The column with the lowest priority is dropped first when the table is too wide; without a priority it always
+   * stays.
+   */
   readonly priority?: number;
   readonly color?: (row: T) => Color | undefined;
 };
@@ -43,12 +47,12 @@ export type TableOptions = {
   /** Columns of the terminal; Infinity (the default) for `-o wide`: nothing is dropped or cut. */
   readonly width?: number;
   readonly isColored: boolean;
-  /** False leaves the line of titles out. */
+  /** False leaves out the line of titles. */
   readonly hasTitles?: boolean;
 };
 
 const GAP = 2;
-/** Narrower than this says nothing. */
+/** Minimum width of a column: less is not readable. */
 const MIN_WIDTH = 6;
 
 type Laid<T> = { readonly column: Column<T>; readonly cells: readonly string[]; readonly width: number };
@@ -63,7 +67,7 @@ function totalOf(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 0) + GAP * Math.max(0, widths.length - 1);
 }
 
-/** Drops what may go until the rest fits at its narrowest sensible, so that a cut cell is rarer than a lost column. */
+/** Drops columns by priority until the rest fits without cuts. */
 function dropColumns<T>(columns: readonly Laid<T>[], width: number): readonly Laid<T>[] {
   let kept = columns;
   while (totalOf(kept.map((column) => column.width)) > width) {
@@ -77,7 +81,7 @@ function dropColumns<T>(columns: readonly Laid<T>[], width: number): readonly La
   return kept;
 }
 
-/** Takes what is too much from the widest columns, evenly. */
+/** Takes the excess width from the widest columns, evenly. */
 function shrink<T>(columns: readonly Laid<T>[], width: number): readonly number[] {
   const widths = columns.map((column) => column.width);
   let excess = totalOf(widths) - width;
@@ -107,7 +111,7 @@ function renderLine<T>(
     const { text, color } = cellOf(column);
     const cut = cutText(text, width);
     const padded = padText(cut, width, column.column.align);
-    // Colour goes around the text alone, so that blanks are never underlined or inverted, and the end can be trimmed.
+    // Colour covers the text alone, so that blanks are never underlined or inverted, and the end can be trimmed.
     line += padded.replace(cut, () => paint(cut, color, isColored));
     if (index < columns.length - 1) line += ' '.repeat(GAP);
   }

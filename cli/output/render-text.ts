@@ -1,6 +1,6 @@
 import { textWidth } from './cell-text.ts';
 
-/** Breaks a text at blanks into lines no wider than `width`, each indented; a longer word stands alone. Pure. */
+/** Breaks a text at blanks into lines of at most `width` columns, each indented; a longer word gets its own line. */
 export function wrapText(text: string, width: number, indent = 0): readonly string[] {
   const margin = ' '.repeat(indent);
   const room = Math.max(1, width - indent);
@@ -20,7 +20,7 @@ export function wrapText(text: string, width: number, indent = 0): readonly stri
   return lines;
 }
 
-/** Splits a text into its paragraphs: blank lines part them, other line breaks are those of the source. Pure. */
+/** Splits a text into its paragraphs. Blank lines separate them; other line breaks are those of the source. */
 export function paragraphsOf(text: string): readonly string[] {
   return text
     .split(/\n\s*\n/)
@@ -28,7 +28,7 @@ export function paragraphsOf(text: string): readonly string[] {
     .filter((paragraph) => paragraph !== '');
 }
 
-/** Lays terms with their explanation in two columns, as help does; a term too long stands on a line of its own. Pure. */
+/** Renders terms with their explanations in two columns, as help does; a term that is too long gets its own line. */
 export function renderTerms(terms: readonly Term[], width: number): readonly string[] {
   const longest = Math.max(0, ...terms.map(([term]) => textWidth(term)));
   const column = Math.min(longest, Math.floor(width / 3)) + INDENT + GAP;
@@ -41,7 +41,7 @@ export function renderTerms(terms: readonly Term[], width: number): readonly str
   });
 }
 
-/** A term and what it means. */
+/** A term and its explanation. */
 export type Term = readonly [term: string, text: string];
 
 const INDENT = 2;

@@ -1,23 +1,6 @@
-import { type ArgsOf, defineCommand } from '../command.ts';
+import { defineCommand, NO_ARGUMENTS } from '../command.ts';
+import { PODS_POSITIONALS } from './arguments.ts';
 import { OUTPUT_OPTION } from './output-option.ts';
-
-/** Of commands that take none. */
-const NONE = {} as const;
-
-/** Positionals of `pods`. */
-const PODS_POSITIONALS = {
-  pod: {
-    summary: 'part of namespace/name, an address, a veth, or the beginning of a container id',
-    isOptional: true,
-    completes: 'pod',
-  },
-} as const;
-
-/** Is what `pool` and `enis` get. */
-export type ViewArgs = ArgsOf<typeof OUTPUT_OPTION, typeof NONE>;
-
-/** Is what `pods` gets. */
-export type PodsArgs = ArgsOf<typeof OUTPUT_OPTION, typeof PODS_POSITIONALS>;
 
 const NEEDS = 'root: the agent’s socket and its state folder are for root only';
 
@@ -32,7 +15,7 @@ in use: a Pod has it. free: it may be given now. cooling: it rests after its las
 ENI serves no new Pod now. offered: the agent gives it back. releasing: ipamd takes it back.
 
 Asks the agent; when none answers, tells what its journal alone says, and says so.`,
-  positionals: NONE,
+  positionals: NO_ARGUMENTS,
   options: OUTPUT_OPTION,
   examples: [
     { line: 'tke-eni pool', does: 'shows the levels of this node' },
@@ -48,7 +31,7 @@ export const ENIS = defineCommand({
   summary: 'show the ENIs that Pods share',
   description: `Shows each ENI with its link, routing table, mark slot, MAC, own addresses and subnets, how many of its
 addresses are in use, and whether it serves new Pods; if not, why.`,
-  positionals: NONE,
+  positionals: NO_ARGUMENTS,
   options: OUTPUT_OPTION,
   examples: [{ line: 'tke-eni enis -o wide', does: 'shows all columns, whatever the width' }],
   needs: NEEDS,

@@ -1,7 +1,7 @@
 import { ADDRESS_STATE, type PoolAddress, type PoolEni, type PoolReply } from '../../agent/api/ops-messages.ts';
 import type { AddressUse, AddressView, EniView, PoolView } from './pool-view.ts';
 
-/** Makes the view of the pool that a running agent tells. Pure. */
+/** Builds the pool view from the reply of a running agent. */
 export function findAgentPool(reply: PoolReply, nodeName: string): PoolView {
   return {
     source: 'agent',
@@ -29,7 +29,7 @@ const USES: Readonly<Record<number, AddressUse>> = {
 
 function addressOf(address: PoolAddress): AddressView {
   const { ip, eniId, assignmentId, containerId, ifName, podNamespace, podName, coolRemainingMs } = address;
-  // A state of a later release says at least that nobody can have the address now.
+  // A newer agent may report an unknown state: such an address at least is not available now.
   const use = USES[address.state] ?? 'unready';
   return {
     ip,

@@ -5,10 +5,10 @@ import type { EniNetwork } from '../../dataplane/network.ts';
 import type { AddressUse, AddressView, EniView, PoolView } from './pool-view.ts';
 
 /**
- * Makes the view of the pool that the journal alone allows, for a node whose agent does not answer: what is in use,
- * cools or is offered is written there; the rest of the last supply is free. What waits is not. Pure.
- * @param placed ENIs as the agent last placed them, where its node file tells.
- * @param bootMs milliseconds since boot, the time in which cooldowns are written.
+ * Builds the pool view from the journal alone, for a node whose agent does not answer. The journal contains what is in
+ * use, cooling or offered; the rest of the last supply counts as free. It does not contain waiting ADDs.
+ * @param placed ENIs as the agent last planned them, from its node file
+ * @param bootMs milliseconds since boot, the clock of the cooldowns
  */
 export function findJournalPool(journal: JournalContent, placed: readonly EniNetwork[], bootMs: number): PoolView {
   const { supply } = journal;
@@ -71,7 +71,7 @@ function ownerOf({ containerId, ifName, podNamespace, podName }: Lease): NonNull
   return { containerId, ifName, podNamespace, podName };
 }
 
-/** Held by Pods though the supply lists them no longer. */
+/** Returns the addresses in use that the supply does not list any more. */
 function unlistedInUse(leases: readonly Lease[]): readonly AddressView[] {
   return leases.flatMap((lease) =>
     lease.addresses.map(
@@ -92,7 +92,7 @@ function unlistedCooling(cooldowns: readonly Cooldown[], bootMs: number): readon
   }));
 }
 
-/** ENIs of the supply, then those that Pods still use and the supply lists no longer. */
+/** Returns the ENIs of the supply, then those that Pods still use and the supply does not list any more. */
 function enisOf({ supply, enis }: JournalContent, placed: readonly EniNetwork[]): readonly EniView[] {
   const recordOf = new Map(enis.map((record) => [record.eniId, record]));
   const placeOf = new Map(placed.map((place) => [place.eniId, place]));

@@ -2,7 +2,7 @@ import type { Lease } from '../../agent/journal/lease.ts';
 
 /** One Pod interface of the node. */
 export type PodRow = {
-  /** Empty where the runtime gave none, as the next. */
+  /** Namespace and name are empty where the runtime gave none. */
   readonly namespace: string;
   readonly pod: string;
   readonly containerId: string;
@@ -15,11 +15,11 @@ export type PodRow = {
   readonly netns: string;
   readonly plugin: string;
   readonly state: string;
-  /** Since its ADD; undefined where only the kernel knows of it. */
+  /** Time since its ADD; undefined for a row from the kernel's state alone. */
   readonly ageMs?: number;
 };
 
-/** Makes rows of leases, by namespace and name. Pure. */
+/** Builds rows from leases, ordered by namespace and name. */
 export function findPodRows(leases: readonly Lease[], bootMs: number): readonly PodRow[] {
   return leases
     .map(
@@ -41,8 +41,8 @@ export function findPodRows(leases: readonly Lease[], bootMs: number): readonly 
 }
 
 /**
- * Tells whether a row is meant by a word: part of 'namespace/name', one of its addresses, its veth, or the beginning of
- * its container id. Pure.
+ * Tells whether a word matches a row: part of 'namespace/name', one of its addresses, its veth, or the beginning of its
+ * container id.
  */
 export function isPodMeant(row: PodRow, word: string): boolean {
   const isId = word.length >= 4 && row.containerId.startsWith(word);

@@ -1,4 +1,4 @@
-/** How a view is printed: for people, at the terminal's width or as wide as it is, or for programs. */
+/** Option for the output format: a table in the width of the terminal or in full width, or a document for programs. */
 export const OUTPUT_OPTION = {
   output: {
     type: 'string',

@@ -1,12 +1,12 @@
 import type { Family } from '../../agent/journal/lease.ts';
 
 /**
- * What an address is doing. unready: assigned to an ENI that cannot serve (being attached or set up, draining). kept: for
- * the Pods of one name, none of which has it now.
+ * State of an address. unready: assigned to an ENI that cannot serve now (being attached or set up, draining). kept: a
+ * static address that none of its Pods uses now.
  */
 export type AddressUse = 'free' | 'in-use' | 'kept' | 'cooling' | 'offered' | 'releasing' | 'unready';
 
-/** The order in which uses are shown. */
+/** Order in which states are shown. */
 export const ADDRESS_USES = ['in-use', 'free', 'kept', 'cooling', 'unready', 'offered', 'releasing'] as const;
 
 /** One Pod address of the node. */
@@ -16,67 +16,67 @@ export type AddressView = {
   readonly eniId: string;
   readonly use: AddressUse;
   readonly assignmentId: string;
-  /** The owner, while in use; names are empty where the runtime gave none. */
+  /** The Pod that uses it; names are empty where the runtime gave none. */
   readonly owner?: {
     readonly containerId: string;
     readonly ifName: string;
     readonly podNamespace: string;
     readonly podName: string;
   };
-  /** While cooling. */
+  /** Remaining cooldown; only while cooling. */
   readonly coolRemainingMs?: number;
-  /** True when the supply lists it no more: it goes with its owner. */
+  /** True when the supply does not list it any more: it is removed together with its owner. */
   readonly isUnlisted?: true;
-  /** Whose it is beyond one Pod's life, whoever has it now. */
+  /** Set for a static address: the Pods it belongs to, in use or not. */
   readonly keptFor?: {
     /** `namespace/name` of its Pods. */
     readonly pods: string;
-    /** The Pod that may use it now; absent while none may. */
+    /** Uid of the Pod that may use it now; absent while none may. */
     readonly uid?: string;
   };
 };
 
-/** One ENI of the node; what only the agent knows is absent without it. */
+/** One ENI of the node; fields that only the agent has are absent without it. */
 export type EniView = {
   readonly eniId: string;
   readonly ifname?: string;
   readonly table?: number;
   readonly slot?: number;
   readonly mac: string;
-  /** Own addresses, IPv4 first, with their subnets ('addr/len'). */
+  /** Its own addresses, IPv4 first, with their subnets ('addr/len'). */
   readonly primary: readonly { readonly ip: string; readonly subnetCidr: string }[];
   readonly attached: boolean;
   readonly draining: boolean;
-  /** Undefined: nobody says. */
+  /** Whether it serves new Pods; undefined: not known. */
   readonly ready?: boolean;
   /** Why it is not ready; empty when it is. */
   readonly problem: string;
 };
 
-/** The node's addresses and ENIs, as the agent tells them or its journal alone. */
+/** The node's addresses and ENIs, as the agent reports them, or from its journal alone. */
 export type PoolView = {
   readonly source: 'agent' | 'journal';
-  /** Of a view from the journal: why the agent was not asked. */
+  /** Only of a view from the journal: why the agent did not answer. */
   readonly whyNoAgent?: string;
-  /** True where an agent runs that does not know the question. */
+  /** True where the running agent is too old to support the request. */
   readonly isAgentOld?: boolean;
   readonly nodeName: string;
   readonly addresses: readonly AddressView[];
   readonly enis: readonly EniView[];
   readonly warm?: { readonly min: number; readonly max: number; readonly limit?: number };
-  /** Addresses that the node asks for. */
+  /** Demand: the number of addresses that the node requests. */
   readonly demand?: number;
   /** ADDs that wait for an address: 'namespace/name' or container ids. */
   readonly waiting?: readonly string[];
   readonly supplyEpoch?: number;
-  /** What is wrong with the supply; empty when nothing is. */
+  /** Problem of the supply; empty when there is none. */
   readonly supplyProblem: string;
 };
 
-/** Numbers of addresses by use, and all of them. */
+/** Numbers of addresses by state, and their total. */
 export type UseCounts = Readonly<Record<AddressUse, number>> & { readonly total: number };
 
-/** Counts addresses by use. Pure. */
+/** Counts addresses by state. */
 export function countUses(addresses: readonly AddressView[]): UseCounts {
   const counts = {
     'in-use': 0,

@@ -3,7 +3,7 @@ import { printDocument } from '../output/print-document.ts';
 import type { OutputFormat } from './output-option.ts';
 import type { RenderOptions } from './render-pool.ts';
 
-/** Prints a view as the option asks: `document` for programs, what `render` makes for people. */
+/** Prints a view in the requested format: `document` for programs, the result of `render` for people. */
 export async function printView(
   format: OutputFormat,
   { stdout }: Pick<CommandContext, 'stdout'>,

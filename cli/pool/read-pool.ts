@@ -7,11 +7,11 @@ import { findAgentPool } from './find-agent-pool.ts';
 import { findJournalPool } from './find-journal-pool.ts';
 import type { PoolView } from './pool-view.ts';
 
-/** What the mark of such a view says already. */
+/** Beginning of an error that the notice about the source repeats anyway. */
 const SILENT = /^the agent does not answer: /;
 
 /**
- * Reads the node's addresses and ENIs: from the agent, or, when none answers, from its journal.
+ * Reads the node's addresses and ENIs from the agent, or, when it does not answer, from its journal.
  * @throws CliError NO_AGENT when there is neither; FORBIDDEN
  */
 export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>): Promise<PoolView> {

@@ -3,7 +3,7 @@ import { type Column, renderTable } from '../output/render-table.ts';
 import type { PodRow } from './find-pod-rows.ts';
 import type { RenderOptions } from './render-pool.ts';
 
-/** Renders Pod interfaces, a line each. Pure. */
+/** Renders Pod interfaces, one line each. */
 export function renderPods(rows: readonly PodRow[], options: RenderOptions): string {
   return renderTable(rows, COLUMNS, options);
 }

@@ -11,10 +11,10 @@ import {
   type UseCounts,
 } from './pool-view.ts';
 
-/** How wide and colourful. */
+/** Width in columns, and whether to use colours. */
 export type RenderOptions = { readonly width: number; readonly isColored: boolean };
 
-/** Renders the pool: how it stands in a few lines, then one line for each ENI and family. Pure. */
+/** Renders the pool: a summary of a few lines, then one line for each ENI and family. */
 export function renderPool(view: PoolView, options: RenderOptions): string {
   const rows = poolRows(view);
   const head = poolHead(view).map(
@@ -26,7 +26,7 @@ export function renderPool(view: PoolView, options: RenderOptions): string {
   return [...head, '\n', renderTable(rows, columns, options), ...ofKept].join('');
 }
 
-/** Says where a view comes from, when that is not the running agent. Pure. */
+/** Returns where a view comes from; undefined when it comes from the running agent. */
 export function sourceNotice(view: Pick<PoolView, 'source' | 'whyNoAgent' | 'isAgentOld'>): string | undefined {
   if (view.source === 'agent') return undefined;
   const state = view.isAgentOld === true ? 'agent too old' : 'agent not running';
@@ -35,7 +35,7 @@ export function sourceNotice(view: Pick<PoolView, 'source' | 'whyNoAgent' | 'isA
 
 type Line = { readonly text: string; readonly color?: Color | undefined };
 
-/** Says in a line or more how the pool stands. Pure. */
+/** Returns a summary of the pool, one line or more. */
 export function poolHead(view: PoolView): readonly Line[] {
   const lines: Line[] = [];
   const notice = sourceNotice(view);
@@ -60,7 +60,7 @@ export function poolHead(view: PoolView): readonly Line[] {
   return lines;
 }
 
-/** Says numbers of addresses in words; zero only of those in use and free. */
+/** Formats numbers of addresses by state; zeros are left out, except for those in use and free. */
 function usesText(counts: UseCounts, uses: readonly AddressUse[]): string {
   return uses
     .filter((use) => counts[use] > 0 || use === 'in-use' || use === 'free')
@@ -104,7 +104,7 @@ function rowsOf(eniId: string, eni: EniView | undefined, addresses: readonly Add
   }));
 }
 
-/** Says in one word or two what an ENI does. Pure. */
+/** Describes the state of an ENI in one or two words. */
 export function eniState(eni: EniView | undefined): string {
   if (eni === undefined) return 'gone';
   if (!eni.attached) return 'not attached';
@@ -137,7 +137,7 @@ const COLUMNS: readonly Column<PoolRow>[] = [
   },
 ];
 
-/** Kept addresses one by one, whoever has them: of these the owner matters and not the number. */
+/** Columns of static addresses, listed one by one: their owner matters, not their number. */
 const KEPT_COLUMNS: readonly Column<AddressView>[] = [
   { title: 'KEPT', text: ({ ip }) => ip },
   { title: 'FOR', text: ({ keptFor }) => keptFor?.pods ?? '' },

@@ -1,11 +1,14 @@
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
+import { cutText, plainText } from '../output/cell-text.ts';
+import { paint } from '../output/color.ts';
 import { renderWarning } from '../output/render-error.ts';
-import type { ViewArgs } from './command.ts';
+import { type Column, renderTable } from '../output/render-table.ts';
+import type { ViewArgs } from './arguments.ts';
+import { countUses, type EniView, type PoolView, type UseCounts } from './pool-view.ts';
 import { printView } from './print-view.ts';
 import { readPool } from './read-pool.ts';
-import { eniRows, renderEnis } from './render-enis.ts';
-import { sourceNotice } from './render-pool.ts';
+import { eniState, type RenderOptions, sourceNotice } from './render-pool.ts';
 
 /** Shows the ENIs. @throws CliError NO_AGENT, FORBIDDEN */
 export async function run({ output }: ViewArgs, context: CommandContext): Promise<ExitCode> {
@@ -16,3 +19,43 @@ export async function run({ output }: ViewArgs, context: CommandContext): Promis
   await printView(output, context, rows, (options) => renderEnis(rows, options));
   return EXIT.ok;
 }
+
+/** One ENI with the numbers of its addresses by state. */
+export type EniRow = EniView & { readonly counts: UseCounts };
+
+/** Joins ENIs with their addresses. */
+export function eniRows({ enis, addresses }: PoolView): readonly EniRow[] {
+  return enis.map((eni) => ({
+    ...eni,
+    counts: countUses(addresses.filter(({ eniId }) => eniId === eni.eniId)),
+  }));
+}
+
+/** Renders the ENIs, one line each, then their problems. */
+export function renderEnis(rows: readonly EniRow[], options: RenderOptions): string {
+  const problems = rows
+    .filter(({ problem }) => problem !== '')
+    .map(({ eniId, problem }) => cutText(plainText(`${eniId}: ${problem}`), options.width))
+    .map((text) => `${paint(text, 'yellow', options.isColored)}\n`);
+  return [renderTable(rows, COLUMNS, options), ...(problems.length === 0 ? [] : ['\n', ...problems])].join('');
+}
+
+const isFine = (eni: EniView): boolean => eni.attached && eni.ready !== false && eni.problem === '';
+
+const COLUMNS: readonly Column<EniRow>[] = [
+  { title: 'ENI', text: ({ eniId }) => eniId },
+  { title: 'LINK', text: ({ ifname }) => ifname ?? '-' },
+  { title: 'TABLE', text: ({ table }) => `${table ?? '-'}`, align: 'right' },
+  { title: 'SLOT', text: ({ slot }) => `${slot ?? '-'}`, align: 'right', priority: 2 },
+  { title: 'MAC', text: ({ mac }) => mac, priority: 4 },
+  { title: 'PRIMARY', text: ({ primary }) => primary.map(({ ip }) => ip).join(',') || '-', priority: 5 },
+  {
+    title: 'SUBNET',
+    text: ({ primary }) => primary.flatMap(({ subnetCidr }) => subnetCidr || []).join(',') || '-',
+    priority: 3,
+  },
+  { title: 'IN USE', text: ({ counts }) => `${counts['in-use']}`, align: 'right' },
+  { title: 'FREE', text: ({ counts }) => `${counts.free}`, align: 'right' },
+  { title: 'TOTAL', text: ({ counts }) => `${counts.total}`, align: 'right' },
+  { title: 'STATE', text: eniState, color: (eni) => (isFine(eni) ? 'green' : 'yellow') },
+];

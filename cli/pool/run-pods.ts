@@ -5,7 +5,7 @@ import { ifKnown } from '../node/known.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { renderWarning } from '../output/render-error.ts';
-import type { PodsArgs } from './command.ts';
+import type { PodsArgs } from './arguments.ts';
 import { findPodRows, isPodMeant, type PodRow } from './find-pod-rows.ts';
 import { printView } from './print-view.ts';
 import { renderPods } from './render-pods.ts';
@@ -24,7 +24,7 @@ export async function run({ output, pod }: PodsArgs, context: CommandContext): P
   return EXIT.ok;
 }
 
-/** What the aliases of host veths and the routes to them tell. */
+/** Builds rows without a journal, from the aliases of host veths and the routes to them. */
 function kernelRows(facts: NodeFacts): readonly PodRow[] {
   return facts.pods.map((pod): PodRow => {
     const slash = pod.key.indexOf('/');

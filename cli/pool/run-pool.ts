@@ -1,6 +1,6 @@
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
-import type { ViewArgs } from './command.ts';
+import type { ViewArgs } from './arguments.ts';
 import { printView } from './print-view.ts';
 import { readPool } from './read-pool.ts';
 import { renderPool } from './render-pool.ts';

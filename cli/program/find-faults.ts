@@ -1,16 +1,16 @@
 import type { Command, OptionSpec, OptionTable, PositionalSpec } from '../command.ts';
 import { findSuggestion } from './find-suggestion.ts';
 
-/** Arguments under their declared names, or everything that is wrong with them. */
+/** Arguments by their declared names, or all faults of the command line. */
 export type Arguments =
   | { readonly kind: 'good'; readonly values: Readonly<Record<string, unknown>> }
   | { readonly kind: 'faulty'; readonly faults: readonly string[] };
 
 /**
- * Checks options and words against a command's declaration and turns them into its arguments: numbers are read, lists
- * split at commas, defaults filled in. Finds every fault at once. Pure.
+ * Checks options and words against a command's declaration and converts them to its arguments: numbers are parsed,
+ * lists split at commas, defaults added. Finds all faults at once.
  *
- * @param own the command's options; `known` also has the global ones, which are no fault here.
+ * @param known the command's options and the global ones; any other option is a fault
  */
 export function findFaults(
   command: Pick<Command, 'name' | 'positionals'>,
@@ -32,7 +32,7 @@ export function findFaults(
   return faults.length === 0 ? { kind: 'good', values } : { kind: 'faulty', faults };
 }
 
-/** Says that nothing has this name, and what may have been meant. Pure. */
+/** Returns the message for an unknown command, with the name that may have been meant. */
 export function unknownCommand(typed: string, names: readonly string[]): string {
   const meant = findSuggestion(typed, names);
   return `there is no command ${quote(typed)}${meant === undefined ? '' : `; did you mean ${quote(meant)}?`}`;

@@ -1,4 +1,4 @@
-/** Finds the word that somebody who typed `typed` most likely meant; undefined when none is near. Pure. */
+/** Finds the word that a user who typed `typed` most likely meant; undefined when none is similar. */
 export function findSuggestion(typed: string, known: readonly string[]): string | undefined {
   if (typed === '') return undefined;
   const started = known.filter((word) => word.startsWith(typed));
@@ -13,7 +13,7 @@ export function findSuggestion(typed: string, known: readonly string[]): string 
 }
 
 /**
- * Counts the least letters to insert, remove, replace or swap with the next one. Pure.
+ * Returns the smallest number of letters to insert, remove, replace or swap with the next one.
  * @see https://en.wikipedia.org/wiki/Damerau-Levenshtein_distance (optimal string alignment)
  */
 export function editDistance(from: string, to: string): number {

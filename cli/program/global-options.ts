@@ -1,6 +1,6 @@
 import type { OptionTable } from '../command.ts';
 
-/** What every command takes, before it or after it. Kept out of the commands' own declarations. */
+/** Options of every command, given before or after it. The declarations of the commands do not contain them. */
 export const GLOBAL_OPTIONS = {
   'state-dir': {
     type: 'string',

@@ -1,6 +1,6 @@
 import { type Command, defineCommand } from '../command.ts';
 
-/** Makes the commands that are about the program itself; `all` tells every command, these included. */
+/** Declares the commands about the program itself; `all` returns every command, these included. */
 export function ownCommands(all: () => readonly Command[]): readonly Command[] {
   return [completionCommand(all), manCommand(all), helpCommand(all), VERSION];
 }
@@ -30,7 +30,7 @@ function helpCommand(all: () => readonly Command[]): Command {
   });
 }
 
-/** Is what the scripts of `completion` call for the words of this node; in no list. */
+/** The command that completion scripts call for names of this node; it is in no list. */
 export const COMPLETE = defineCommand({
   name: '__complete',
   summary: 'print the words of a kind',

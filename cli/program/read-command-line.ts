@@ -3,7 +3,7 @@ import { findFaults, unknownCommand } from './find-faults.ts';
 import { GLOBAL_OPTIONS } from './global-options.ts';
 import { splitWords } from './split-words.ts';
 
-/** What the command line asks for. */
+/** Result of parsing the command line. */
 export type CommandLine =
   | {
       readonly kind: 'run';
@@ -15,7 +15,7 @@ export type CommandLine =
   | { readonly kind: 'version' }
   | { readonly kind: 'faulty'; readonly faults: readonly string[]; readonly next: string };
 
-/** Values of the global options; undefined where neither given nor with a fixed default. */
+/** Values of the global options; undefined where an option is not given and has no fixed default. */
 export type GlobalValues = {
   readonly socket: string;
   readonly stateDir: string;
@@ -25,7 +25,7 @@ export type GlobalValues = {
   readonly color: 'auto' | 'always' | 'never';
 };
 
-/** Reads a command line, the program's own name left out. Finds every fault at once; prints nothing. */
+/** Parses a command line, without the program's own name. Finds all faults at once; prints nothing. */
 export function readCommandLine(argv: readonly string[], commands: readonly Command[]): CommandLine {
   const { command, rest, options } = splitWords(argv, commands);
   if (options['version'] === true) return { kind: 'version' };
@@ -57,7 +57,7 @@ export function readCommandLine(argv: readonly string[], commands: readonly Comm
   return { kind: 'run', command, args, global: globalValues(values) };
 }
 
-/** Tells whether an option that some command has stands before any command. */
+/** Tells whether an option of some command is placed before any command. */
 function misplaced(options: Readonly<Record<string, unknown>>, commands: readonly Command[]): boolean {
   return Object.keys(options).some(
     (name) =>
@@ -78,7 +78,7 @@ function missingCommand(rest: readonly string[], commands: readonly Command[]): 
   return unknownCommand(`${first} ${second}`, names);
 }
 
-/** Leaves out what help need not know, faults included: who asks for help has said enough. */
+/** Returns the global options that help needs. Faults in other options are ignored: the user gets the help. */
 function pickGlobal(options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const color = options['color'];
   return { color: color === 'always' || color === 'never' ? color : 'auto' };

@@ -7,7 +7,7 @@ import { GLOBAL_OPTIONS } from './global-options.ts';
 /** How help is laid out. */
 export type HelpOptions = { readonly width: number; readonly isColored: boolean };
 
-/** Renders what `tke-eni help` prints: commands by their order, global options, exit codes. Pure. */
+/** Renders the output of `tke-eni help`: commands in their order, global options, exit codes. */
 export function renderHelp(commands: readonly Command[], { width, isColored }: HelpOptions): string {
   const title = (text: string) => paint(text, 'bold', isColored);
   const lines = [
@@ -39,7 +39,7 @@ export function renderHelp(commands: readonly Command[], { width, isColored }: H
   return `${lines.join('\n')}\n`;
 }
 
-/** Renders the help of one command. Pure. */
+/** Renders the help of one command. */
 export function renderCommandHelp(command: Command, { width, isColored }: HelpOptions): string {
   const title = (text: string) => paint(text, 'bold', isColored);
   const section = (name: string, lines: readonly string[]) => (lines.length === 0 ? [] : ['', title(name), ...lines]);
@@ -67,14 +67,14 @@ export function renderCommandHelp(command: Command, { width, isColored }: HelpOp
   return `${lines.join('\n')}\n`;
 }
 
-/** Renders how a command is typed: `tke-eni explain <pod> [OPTION]...`. Pure. */
+/** Renders the usage line of a command: `tke-eni explain <pod> [OPTION]...`. */
 export function usageLine(command: Pick<Command, 'name' | 'positionals' | 'options'>): string {
   const words = Object.entries<PositionalSpec>(command.positionals).map(([name, spec]) => positionalText(name, spec));
   const options = Object.keys(command.options).length === 0 ? [] : ['[OPTION]...'];
   return ['tke-eni', command.name, ...words, ...options].join(' ');
 }
 
-/** Renders an option as typed, with its letter and what it takes: `-o, --output=FORMAT`. Pure. */
+/** Renders an option as it is typed, with its letter and its value: `-o, --output=FORMAT`. */
 export function optionText(name: string, spec: OptionSpec): string {
   const letter = spec.alias === undefined ? '' : `-${spec.alias}, `;
   const value =
@@ -82,7 +82,7 @@ export function optionText(name: string, spec: OptionSpec): string {
   return `${letter}--${name}${value}`;
 }
 
-/** Renders what an option means, with choices and default. Pure. */
+/** Renders the meaning of an option, with choices and default. */
 export function optionMeaning(spec: OptionSpec): string {
   const notes = [
     ...(spec.choices === undefined ? [] : [spec.choices.join(', ')]),
@@ -92,7 +92,7 @@ export function optionMeaning(spec: OptionSpec): string {
   return notes.length === 0 ? spec.summary : `${spec.summary} (${notes.join('; ')})`;
 }
 
-/** Lists the exit codes of a command, or of all of them, with what each means. Pure. */
+/** Lists the exit codes of a command, or of all commands, with their meanings. */
 export function exitTerms(wrongMeans: string | undefined): readonly Term[] {
   return [
     [String(EXIT.ok), 'done, and all is as it should be'],

@@ -4,7 +4,7 @@ import { EXIT } from '../exit-code.ts';
 import { unknownCommand } from './find-faults.ts';
 import { renderCommandHelp, renderHelp } from './render-help.ts';
 
-/** Makes the body of `help`. */
+/** Builds the body of `help`. */
 export function helpBody(commands: readonly Command[]): CommandBody {
   return {
     run: async (args, context) => {
@@ -15,7 +15,7 @@ export function helpBody(commands: readonly Command[]): CommandBody {
   };
 }
 
-/** Prints help of the command that the words name, of all commands without a word. @throws CliError USAGE */
+/** Prints help for the command that the words name; without words for all commands. @throws CliError USAGE */
 export function printHelp(
   words: readonly string[],
   commands: readonly Command[],
@@ -35,5 +35,5 @@ export function printHelp(
   stdout.write(members.map((command) => renderCommandHelp(command, options)).join('\n'));
 }
 
-/** Longer lines are hard to read, however wide the terminal. */
+/** Widest line of help: longer lines are hard to read on any terminal. */
 const MAX_WIDTH = 160;

@@ -3,22 +3,21 @@ import type { Command, CommandContext, GlobalArgs } from '../command.ts';
 import { COMMANDS } from '../commands.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { renderError } from '../output/render-error.ts';
-import { decideError } from './decide-error.ts';
 import { COMPLETE, ownCommands } from './own-commands.ts';
 import { type CommandLine, type GlobalValues, readCommandLine } from './read-command-line.ts';
 
-/** Every command, those about the program itself last. */
+/** All commands; those about the program itself are last. */
 export const ALL_COMMANDS: readonly Command[] = [...COMMANDS, ...ownCommands(() => ALL_COMMANDS)];
 
-/** The process, as the program sees it: streams once it is known whether colours are wanted, and the rest. */
+/** The process around the program: streams, opened once the colour setting is known, and the environment. */
 export type ProgramPorts = Omit<CommandContext, 'global' | 'stdout' | 'stderr'> & {
   openStream(name: 'stdout' | 'stderr', color: GlobalValues['color']): CommandContext['stdout'];
-  /** What stands for an option that was not given and has no fixed default. */
+  /** Defaults of options that have no fixed default. */
   hostRoot(): string;
   kubeconfig(): string;
 };
 
-/** Reads the command line, runs the command, prints its error. Rejects only with a fault of ours. */
+/** Reads the command line, runs the command, prints its error. Rejects only for a bug of this program. */
 export async function runProgram(
   argv: readonly string[],
   ports: ProgramPorts,
@@ -55,7 +54,7 @@ async function runLine(line: CommandLine, ports: ProgramPorts, commands: readonl
     }
     case 'run': {
       const { run } = await line.command.load();
-      // The declaration's types are those of its body; here, where all commands meet, they are gone.
+      // `load` keeps the types of declaration and body together. Here, where all commands meet, these types are lost.
       return await run(line.args as Parameters<typeof run>[0], contextOf(line.global, ports));
     }
   }
@@ -77,3 +76,45 @@ function contextOf(values: GlobalValues, ports: ProgramPorts): CommandContext {
   const { color } = values;
   return { ...rest, global, stdout: openStream('stdout', color), stderr: openStream('stderr', color) };
 }
+
+/**
+ * Decides which error the user gets. A missing permission, wherever the kernel reported it, becomes FORBIDDEN with the
+ * command's requirements. An unknown error becomes undefined: it is a bug of this program.
+ */
+export function decideError(
+  error: unknown,
+  command: Pick<Command, 'name' | 'needs'>,
+  isRoot: boolean,
+): CliError | undefined {
+  if (error instanceof CliError) return error;
+  if (error instanceof Error && 'code' in error && FULL.has(error.code)) {
+    return new CliError('KERNEL', `${command.name}: ${error.message}`, 'make room there, or print elsewhere', {
+      cause: error,
+    });
+  }
+  const refusal = findRefusal(error);
+  if (refusal === undefined) return undefined;
+  const reason = command.needs?.replace(/^root: /, '');
+  const needs = reason === undefined || reason === 'root' ? 'it needs root' : `it needs root (${reason})`;
+  const next = isRoot
+    ? `${needs}; root alone does not suffice here: look at capabilities and seccomp of this container`
+    : `${needs}: run it as root, \`sudo tke-eni ${command.name} …\`, or in the agent's container`;
+  return new CliError('FORBIDDEN', `${command.name}: ${refusal}`, next, { cause: error });
+}
+
+/** Finds the message of a permission error, in the error itself or in its causes. */
+function findRefusal(error: unknown): string | undefined {
+  let current = error;
+  for (let depth = 0; depth < MAX_CAUSES && current instanceof Error; depth++) {
+    if ('code' in current && REFUSALS.has(current.code)) return current.message;
+    current = current.cause;
+  }
+  return undefined;
+}
+
+/** Codes of missing permission. @see errno(3) */
+const REFUSALS: ReadonlySet<unknown> = new Set(['EPERM', 'EACCES']);
+/** Codes of an output without free space. @see write(2) */
+const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
+/** Limit for chains of causes: real ones are short, a longer one is a loop. */
+const MAX_CAUSES = 8;

@@ -2,25 +2,25 @@ import { Parser } from 'yargs/helpers';
 import type { Command, OptionTable } from '../command.ts';
 import { GLOBAL_OPTIONS } from './global-options.ts';
 
-/** What yargs made of the command line; nothing is checked yet but the shape. */
+/** The command line as yargs parsed it; only its form is checked. */
 export type Words = {
-  /** The command that the first words name; undefined when they name none. */
+  /** The command that the first words name; undefined when they name no command. */
   readonly command: Command | undefined;
   /** Words that are neither options nor the command's name, in their order. */
   readonly rest: readonly string[];
   /**
-   * By long name, or as typed where nobody declares it. A switch is true or false; anything else is a text or, given
-   * several times, a list of texts, '' where the value is missing.
+   * Options by long name, or as typed where no command declares them. A switch is true or false. Other options are a
+   * text, or, when given several times, a list of texts; '' where the value is missing.
    */
   readonly options: Readonly<Record<string, unknown>>;
 };
 
 /**
- * Finds command, options and other words: first the command's name, with only the global options known, then everything
- * with its own options too. yargs' parser alone does it; its commands and help would cost 15 ms at every start. Pure.
+ * Finds command, options and other words: first the command's name, with the global options only, then everything with
+ * the command's own options. Uses the parser of yargs alone: its commands and help would add 15 ms to every start.
  */
 export function splitWords(argv: readonly string[], commands: readonly Command[]): Words {
-  // Most lines begin with it: one pass is enough.
+  // Most command lines begin with the command's name: one pass is enough.
   const named = commands.find((command) => command.name === argv[0]);
   if (named !== undefined) return parseAll(named, argv.slice(1));
   const head = parse(argv, GLOBAL_OPTIONS, UNTIL_WORD);
@@ -53,7 +53,7 @@ function parse(
   const specs = Object.entries(table);
   const { _: rest, ...options } = Parser([...spellOut(words, table)], {
     boolean: specs.filter(([, spec]) => spec.type === 'boolean').map(([name]) => name),
-    // Numbers too, so that a fault can quote what was typed.
+    // Numbers stay texts, so that a fault can quote the input.
     string: specs.filter(([, spec]) => spec.type !== 'boolean').map(([name]) => name),
     alias: Object.fromEntries(specs.flatMap(([name, { alias }]) => (alias === undefined ? [] : [[name, [alias]]]))),
     configuration: { ...PARSER, ...more },
@@ -61,18 +61,19 @@ function parse(
   return { rest: rest.map(String), options };
 }
 
-/** @see https://github.com/yargs/yargs-parser#configuration */
+/** Configuration of the parser. @see https://github.com/yargs/yargs-parser#configuration */
 const PARSER = {
   'camel-case-expansion': false,
   'dot-notation': false,
   'parse-numbers': false,
   'parse-positional-numbers': false,
   'strip-aliased': true,
-  // The last of a scalar wins; lists need the first ones too, so all are kept and the last is taken later.
+  // The last value of a single option counts; lists need all values. So the parser keeps all, and the last is selected
+  // later.
   'duplicate-arguments-array': true,
 } as const;
 
-/** Turns `-ojson` into `-o=json`, as people know it from kubectl; yargs would read it as five switches. */
+/** Turns `-ojson` into `-o=json`, a form that users know from kubectl; yargs would parse it as five switches. */
 function spellOut(words: readonly string[], table: OptionTable): readonly string[] {
   const takesValue = new Set(Object.values(table).flatMap((spec) => (spec.type === 'boolean' ? [] : [spec.alias])));
   const end = words.indexOf('--');
@@ -83,5 +84,5 @@ function spellOut(words: readonly string[], table: OptionTable): readonly string
   );
 }
 
-/** A letter with something at once behind it that is no '='. */
+/** Matches a letter that is directly followed by a value without '='. */
 const CLUSTER = /^-[A-Za-z][^=]/;

@@ -17,14 +17,14 @@ import type { NodeContext } from '../node/read-node-facts.ts';
 import { netnsPathOf } from '../node/with-node-netns.ts';
 import type { FailedChange } from './repair.ts';
 
-/** What was done. */
+/** Changes that were made, and those that failed. */
 export type Applied = { readonly done: readonly string[]; readonly failed: readonly FailedChange[] };
 
 /**
- * Makes changes one by one: one that fails takes none of the others with it, but nothing is removed after it, for what
- * goes away last was replaced by what came before. Pods and lost veths are looked up in the journal once more right
- * before each: an ADD or a DEL may have come in between.
- * @param onDone told of each change as the line that does it by hand, right after it
+ * Makes changes one by one. The others continue after a failure, but nothing is removed any more: a removal at the end
+ * relies on the replacement made before it. Pods and orphaned veths are looked up in the journal again right before
+ * each change, since an ADD or a DEL may have come in between.
+ * @param onDone gets each change after it is made, as the command that makes it by hand
  */
 export async function applyChanges(
   { global }: NodeContext,
@@ -52,7 +52,7 @@ export async function applyChanges(
   return { done, failed };
 }
 
-/** Says that the world went on: the change is about something that is no more. */
+/** The change does not apply any more: its Pod or veth changed in the meantime. */
 class ObstacleError extends Error {}
 
 const TAKEN_DOWN = 'its Pod is being taken down';
@@ -80,7 +80,7 @@ async function applyOne(global: NodeContext['global'], change: Change): Promise<
   using rtnetlink = node === undefined ? openRtnetlink() : openRtnetlinkIn(node);
   if (change.kind === 'delete-veth') {
     const link = rtnetlink.link.get({ ifindex: change.ifindex });
-    // Gone meanwhile is as wanted; under the number of another link it must not be touched.
+    // If the link is already missing, the goal is reached. A new link with the same index must not be touched.
     if (link !== undefined && link.ifname === change.ifname) rtnetlink.link.delete({ ifindex: change.ifindex });
     return;
   }

@@ -1,19 +1,5 @@
-import { type ArgsOf, defineCommand } from '../command.ts';
-
-const OPTIONS = {
-  output: {
-    type: 'string',
-    alias: 'o',
-    summary: 'how to print',
-    choices: ['table', 'wide', 'json', 'yaml', 'ip'],
-    default: 'table',
-  },
-  'dry-run': { type: 'boolean', alias: 'n', summary: 'print what would be done and change nothing' },
-} as const;
-const NONE = {} as const;
-
-/** Is what `repair` gets. */
-export type RepairArgs = ArgsOf<typeof OPTIONS, typeof NONE>;
+import { defineCommand, NO_ARGUMENTS } from '../command.ts';
+import { OPTIONS } from './arguments.ts';
 
 /** `tke-eni repair` */
 export const REPAIR = defineCommand({
@@ -22,7 +8,7 @@ export const REPAIR = defineCommand({
   description: `Makes the kernel what the agent recorded, and prints each change as the line that does it by hand. What is not ours is named and left alone.
 
 One writer at a time: a running agent mends the host's network by itself when it is asked to. Without an agent the CLI does it, and holds the agent's journal meanwhile, so that no agent starts in between. The inside of Pods whose lease is active, and host interfaces that no lease and no living sandbox has, are mended by the CLI in both cases: no agent writes there.`,
-  positionals: NONE,
+  positionals: NO_ARGUMENTS,
   options: OPTIONS,
   examples: [
     { line: 'tke-eni repair --dry-run', does: 'says what it would do' },

@@ -4,9 +4,9 @@ import { isLocked } from '../../agent/journal/sqlite-error.ts';
 import { CliError } from '../cli-error.ts';
 
 /**
- * Takes the agent's journal for ourselves, as an agent does at its start: until it is given back no agent can start and
- * write to the kernel beside us. Nothing in it is changed.
- * @throws CliError REFUSED when somebody has it: an agent runs
+ * Locks the agent's journal, as an agent does at its start. Until the lock is released no agent can start and change
+ * the kernel at the same time. The content of the journal is not changed.
+ * @throws CliError REFUSED when it is locked: an agent runs
  */
 export function holdJournal(stateDir: string, whyNotAsked: string): Disposable {
   const path = join(stateDir, 'journal.db');

@@ -6,7 +6,7 @@ import { paint } from '../output/color.ts';
 import type { Repair } from './repair.ts';
 
 /**
- * Renders what a repair came to, for people. The lines of what was done were printed while they were done. Pure.
+ * Renders the result of a repair for people. The changes themselves were printed while they were made.
  * @param isScript prints everything but command lines as comments
  */
 export function renderRepair(repair: Repair, isScript: boolean, layout: TextLayout): string {
@@ -39,7 +39,7 @@ export function renderRepair(repair: Repair, isScript: boolean, layout: TextLayo
   return lines + (isScript ? asComments(text) : text);
 }
 
-/** Builds the document that JSON and YAML print. Pure. */
+/** Builds the document for JSON and YAML. */
 export function repairDocument(repair: Repair): object {
   const { isDryRun, writer, changes, failed, held, left } = repair;
   return {

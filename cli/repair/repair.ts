@@ -1,16 +1,16 @@
 import type { NodeDifferences } from '../diff/difference.ts';
 
-/** What was done, by whom, and what is still wrong. */
+/** Result of a repair: what was changed, by which process, and what is still wrong. */
 export type Repair = {
   readonly isDryRun: boolean;
-  /** Who changed the host's network: a running agent, or this process. */
+  /** Process that changed the host's network: a running agent, or this one. */
   readonly writer: 'agent' | 'cli';
-  /** Lines, in order: done, or with a dry run what would be. */
+  /** Changes as command lines, in order: those that were made; in a dry run, those that would be. */
   readonly changes: readonly string[];
   readonly failed: readonly FailedChange[];
-  /** Lines that a running agent leaves out because somebody keeps undoing them. */
+  /** Changes that a running agent skips, because another program keeps undoing them. */
   readonly held: readonly string[];
-  /** The comparison afterwards; with a dry run, of now. */
+  /** Comparison after the repair; in a dry run, the present one. */
   readonly left: NodeDifferences;
 };
 

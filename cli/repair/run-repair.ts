@@ -10,12 +10,15 @@ import { EXIT, type ExitCode } from '../exit-code.ts';
 import { plainLines } from '../output/cell-text.ts';
 import { printDocument } from '../output/print-document.ts';
 import { type Applied, applyChanges } from './apply-changes.ts';
-import type { RepairArgs } from './command.ts';
+import type { RepairArgs } from './arguments.ts';
 import { holdJournal } from './hold-journal.ts';
 import { renderRepair, repairDocument } from './render-repair.ts';
 import type { Repair } from './repair.ts';
 
-/** Mends what is ours, or says what it would do. @throws CliError REFUSED when an agent runs that cannot be asked */
+/**
+ * Repairs what belongs to tke-eni, or prints the plan.
+ * @throws CliError REFUSED when a running agent cannot be asked
+ */
 export async function run(args: RepairArgs, context: CommandContext): Promise<ExitCode> {
   const { stdout } = context;
   const isLive = !args['dry-run'] && (args.output === 'table' || args.output === 'wide' || args.output === 'ip');
@@ -35,7 +38,7 @@ export async function run(args: RepairArgs, context: CommandContext): Promise<Ex
 
 async function repairNode(isDryRun: boolean, context: CommandContext, onDone: (line: string) => void): Promise<Repair> {
   if (isDryRun) return dryRun(context);
-  // What cannot be planned is said before anybody is asked to change anything.
+  // Errors in planning are reported before the agent is asked to change anything.
   await lookAtNode(context);
   const asked = await askAgent(context);
   if (asked.kind === 'answered') {
@@ -54,7 +57,9 @@ async function dryRun(context: CommandContext): Promise<Repair> {
   return { isDryRun: true, writer: 'cli', changes, failed: [], held: [], left };
 }
 
-/** No agent writes there: the inside of a Pod whose lease is active, a veth that no lease has. */
+/**
+ * Tells whether a change is outside the agent's area: inside a Pod with an active lease, or on a veth without a lease.
+ */
 function isBesideAgent({ kind }: Change): boolean {
   return kind !== 'host';
 }
@@ -75,11 +80,11 @@ type Asked =
   | ({ readonly kind: 'answered'; readonly held: readonly string[] } & Applied)
   | { readonly kind: 'nobody'; readonly why: string };
 
-/** Has the running agent make one repair pass. @throws CliError FORBIDDEN, REFUSED */
+/** Requests one repair pass from the running agent. @throws CliError FORBIDDEN, REFUSED */
 async function askAgent({ global }: CommandContext): Promise<Asked> {
   try {
     using client = await openOpsClient(global.socket);
-    // One that stands still says nothing to this either, and sooner: a repair may take a minute.
+    // A blocked agent does not answer this call either, and its timeout is shorter: a repair may take a minute.
     await client.summary();
     const reply = await client.repair({ dryRun: false });
     if (reply.error !== undefined) {

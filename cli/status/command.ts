@@ -1,14 +1,5 @@
-import { type ArgsOf, defineCommand } from '../command.ts';
-import { OUTPUT_OPTION } from '../pool/output-option.ts';
-
-const OPTIONS = {
-  ...OUTPUT_OPTION,
-  'all-addresses': { type: 'boolean', summary: 'list every address with what it does and who has it' },
-} as const;
-const NONE = {} as const;
-
-/** Is what `status` gets. */
-export type StatusArgs = ArgsOf<typeof OPTIONS, typeof NONE>;
+import { defineCommand, NO_ARGUMENTS } from '../command.ts';
+import { OPTIONS } from './arguments.ts';
 
 /** `tke-eni status` */
 export const STATUS = defineCommand({
@@ -18,7 +9,7 @@ export const STATUS = defineCommand({
 addresses stand, how long ADDs take, what it had to repair, who fights it and what of others is in its way.
 
 Without an agent tells what its journal says.`,
-  positionals: NONE,
+  positionals: NO_ARGUMENTS,
   options: OPTIONS,
   examples: [
     { line: 'tke-eni status', does: 'shows this node on one page' },

@@ -1,20 +1,20 @@
 import type { SummaryReply } from '../../agent/api/ops-messages.ts';
 import { countUses, type PoolView, type UseCounts } from '../pool/pool-view.ts';
 
-/** The agent and its pool at one moment. */
+/** State of the agent and its pool at one moment. */
 export type NodeStatus = {
-  /** Undefined: no agent answers. */
+  /** Undefined when no agent answers. */
   readonly summary?: SummaryReply;
   readonly pool: PoolView;
   readonly counts: UseCounts;
 };
 
-/** Joins what was read. Pure. */
+/** Joins the pool and the agent's summary. */
 export function findStatus(pool: PoolView, summary: SummaryReply | undefined): NodeStatus {
   return { ...(summary === undefined ? {} : { summary }), pool, counts: countUses(pool.addresses) };
 }
 
-/** Tells whether nothing needs a look: an agent answers, would serve an ADD, and nobody is in its way. Pure. */
+/** Tells whether everything is in order: an agent answers, would serve an ADD, and reports no conflict. */
 export function isWell({ summary, pool }: NodeStatus): boolean {
   if (summary === undefined) return false;
   const isReady = (summary.status?.code ?? 0) === 0;
@@ -22,7 +22,7 @@ export function isWell({ summary, pool }: NodeStatus): boolean {
   return isReady && isFree && summary.lastPassError === '' && pool.supplyProblem === '' && pool.enis.every(isServing);
 }
 
-/** An ENI that drains or is on its way is no fault; one that says why it cannot serve is. */
+/** Tells whether an ENI is in order. One that drains or is being attached is; one that reports a problem is not. */
 function isServing({ problem }: PoolView['enis'][number]): boolean {
   return problem === '';
 }

@@ -3,12 +3,13 @@ import type { ApiBudget, SummaryReply } from '../../agent/api/ops-messages.ts';
 import { ageText, latencyText } from '../agent/duration-text.ts';
 import { cutText, plainText } from '../output/cell-text.ts';
 import { type Color, paint } from '../output/color.ts';
+import { type Column, renderTable } from '../output/render-table.ts';
+import type { AddressUse, AddressView } from '../pool/pool-view.ts';
 import { poolHead, type RenderOptions, sourceNotice } from '../pool/render-pool.ts';
 import { findLatency, statsOf } from '../top/find-latency.ts';
 import type { NodeStatus } from './find-status.ts';
-import { renderAddresses } from './render-addresses.ts';
 
-/** Renders a status on one page; `isFull` adds every address. Pure. */
+/** Renders a status on one page; `isFull` adds every address. */
 export function renderStatus(status: NodeStatus, options: RenderOptions & { readonly isFull: boolean }): string {
   const lines = [...agentLines(status), ...poolLines(status), ...workLines(status.summary)];
   const page = lines.map((line) => renderLine(line, options)).join('');
@@ -17,7 +18,7 @@ export function renderStatus(status: NodeStatus, options: RenderOptions & { read
 
 type Line = { readonly label: string; readonly text: string; readonly color?: Color | undefined };
 
-/** Labels stand in a column of their own; the longest is 'conflict'. */
+/** Width of the column of labels; the longest is 'conflict'. */
 const LABEL_WIDTH = 10;
 
 function renderLine({ label, text, color }: Line, { width, isColored }: RenderOptions): string {
@@ -48,7 +49,7 @@ function agentLines({ summary, pool }: NodeStatus): readonly Line[] {
   return lines;
 }
 
-/** ADDs are served, and something is in the way. */
+/** CNI code of an agent that serves ADDs with limits, for example because of a conflict. */
 const LIMITED = CNI_CODE.limitedConnectivity;
 
 function poolLines({ summary, pool, counts }: NodeStatus): readonly Line[] {
@@ -131,5 +132,48 @@ function apiLines({
   ];
 }
 
-/** A watch is renewed every few minutes at most; longer silence means that nobody answers. */
+/** A watch is renewed at least every few minutes; after a longer silence the API server is considered unreachable. */
 const API_SILENCE_MS = 10 * 60_000;
+
+/** Renders addresses, one line each. */
+export function renderAddresses(addresses: readonly AddressView[], options: RenderOptions): string {
+  return renderTable(addresses, COLUMNS, options);
+}
+
+const COLORS: Readonly<Record<AddressUse, Color | undefined>> = {
+  'in-use': 'green',
+  free: undefined,
+  kept: 'cyan',
+  cooling: 'cyan',
+  offered: 'dim',
+  releasing: 'dim',
+  unready: 'yellow',
+};
+
+const COLUMNS: readonly Column<AddressView>[] = [
+  { title: 'IP', text: ({ ip }) => ip },
+  { title: 'ENI', text: ({ eniId }) => eniId, priority: 4 },
+  {
+    title: 'STATE',
+    text: ({ use, isUnlisted }) => `${use}${isUnlisted === true ? ' (unlisted)' : ''}`,
+    color: ({ use }) => COLORS[use],
+  },
+  { title: 'OWNER', text: ownerText },
+  {
+    title: 'COOLS FOR',
+    text: ({ coolRemainingMs }) => (coolRemainingMs === undefined ? '' : ageText(coolRemainingMs)),
+    align: 'right',
+    priority: 3,
+  },
+  { title: 'SANDBOX', text: ({ owner }) => owner?.containerId.slice(0, ID_DIGITS) ?? '', priority: 2 },
+  { title: 'ASSIGNMENT', text: ({ assignmentId }) => assignmentId, priority: 1 },
+];
+
+/** As many digits of a container id as `crictl pods` shows. */
+const ID_DIGITS = 13;
+
+function ownerText({ owner, keptFor }: AddressView): string {
+  if (owner === undefined) return keptFor === undefined ? '' : `kept for ${keptFor.pods}`;
+  const name = owner.podName === '' ? owner.containerId.slice(0, ID_DIGITS) : `${owner.podNamespace}/${owner.podName}`;
+  return owner.ifName === 'eth0' ? name : `${name} ${owner.ifName}`;
+}

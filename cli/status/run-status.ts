@@ -3,11 +3,11 @@ import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { printView } from '../pool/print-view.ts';
 import { readPool } from '../pool/read-pool.ts';
-import type { StatusArgs } from './command.ts';
+import type { StatusArgs } from './arguments.ts';
 import { findStatus, isWell, type NodeStatus } from './find-status.ts';
 import { renderStatus } from './render-status.ts';
 
-/** Shows how the agent is. @throws CliError FORBIDDEN; NO_AGENT when there is neither an agent nor its journal */
+/** Shows the state of the agent. @throws CliError FORBIDDEN; NO_AGENT when there is neither an agent nor its journal */
 export async function run({ output, 'all-addresses': isFull }: StatusArgs, context: CommandContext): Promise<ExitCode> {
   const status = await readStatus(context);
   const document = isFull ? status : { ...status, pool: { ...status.pool, addresses: undefined } };
@@ -15,7 +15,7 @@ export async function run({ output, 'all-addresses': isFull }: StatusArgs, conte
   return isWell(status) ? EXIT.ok : EXIT.wrong;
 }
 
-/** Asks the agent, or reads its journal. @throws CliError FORBIDDEN, NO_AGENT */
+/** Reads the state from the agent, or from its journal. @throws CliError FORBIDDEN, NO_AGENT */
 export async function readStatus(context: Pick<CommandContext, 'global' | 'clock'>): Promise<NodeStatus> {
   const pool = await readPool(context);
   if (pool.source === 'journal') return findStatus(pool, undefined);
@@ -23,7 +23,7 @@ export async function readStatus(context: Pick<CommandContext, 'global' | 'clock
     using client = await openOpsClient(context.global.socket);
     return findStatus(pool, await client.summary());
   } catch (error) {
-    // It went between two questions.
+    // The agent stopped between the two calls.
     if (isNoAgent(error)) return findStatus({ ...pool, whyNoAgent: error.message }, undefined);
     throw error;
   }

@@ -1,13 +1,5 @@
-import { type ArgsOf, defineCommand } from '../command.ts';
-
-const OPTIONS = {
-  interval: { type: 'number', summary: 'seconds between two looks', metavar: 'SECONDS', default: 2 },
-  once: { type: 'boolean', summary: 'print one plain frame and end; needs no terminal' },
-} as const;
-const NONE = {} as const;
-
-/** Is what `top` gets. */
-export type TopArgs = ArgsOf<typeof OPTIONS, typeof NONE>;
+import { defineCommand, NO_ARGUMENTS } from '../command.ts';
+import { OPTIONS } from './arguments.ts';
 
 /** `tke-eni top` */
 export const TOP = defineCommand({
@@ -17,7 +9,7 @@ export const TOP = defineCommand({
 the last minute, what was repaired and who fights it, and how much of the API server's budget is used.
 
 Keys: q ends it, s changes the order of the ENIs, p holds the picture. Needs a terminal; --once does not.`,
-  positionals: NONE,
+  positionals: NO_ARGUMENTS,
   options: OPTIONS,
   examples: [
     { line: 'tke-eni top', does: 'looks every two seconds' },

@@ -1,11 +1,11 @@
 import type { CallStats, LatencyBucket } from '../../agent/api/ops-messages.ts';
 
-/** How long the calls of a while took, microseconds; undefined where there were none. */
+/** Number and latency of calls in a period, quantiles in microseconds. */
 export type Latency = { readonly count: number; readonly p50: number; readonly p90: number; readonly p99: number };
 
 /**
- * Reads quantiles out of a histogram, evenly spread within a bucket; in the one without a bound, its lower end: the true
- * value is above it. Pure.
+ * Computes quantiles from a histogram, with values spread evenly within a bucket. For the bucket without an upper bound
+ * it returns the lower bound: the true value is above it. Undefined without calls.
  */
 export function findLatency(buckets: readonly LatencyBucket[]): Latency | undefined {
   const count = buckets.reduce((sum, bucket) => sum + bucket.count, 0);
@@ -14,7 +14,10 @@ export function findLatency(buckets: readonly LatencyBucket[]): Latency | undefi
   return { count, p50: at(0.5), p90: at(0.9), p99: at(0.99) };
 }
 
-/** Subtracts an earlier histogram of the same agent; all of the later one after a restart, which begins it anew. Pure. */
+/**
+ * Subtracts an earlier histogram of the same agent. After a restart the agent counts from zero: then the later
+ * histogram is returned.
+ */
 export function bucketsSince(
   now: readonly LatencyBucket[],
   before: readonly LatencyBucket[],
@@ -24,7 +27,7 @@ export function bucketsSince(
   return isRestarted ? now : now.map(({ upToUs, count }) => ({ upToUs, count: count - (earlier.get(upToUs) ?? 0) }));
 }
 
-/** Finds the counts of one verb; zero where the agent told none. Pure. */
+/** Returns the counts of one verb; zeros where the agent reported none. */
 export function statsOf(calls: readonly CallStats[], verb: string): CallStats {
   return calls.find((stats) => stats.verb === verb) ?? { verb, total: 0, failed: 0, sumUs: 0, buckets: [] };
 }

@@ -2,7 +2,7 @@ import type { SummaryReply } from '../../agent/api/ops-messages.ts';
 import type { PoolView } from '../pool/pool-view.ts';
 import { bucketsSince, findLatency, type Latency, statsOf } from './find-latency.ts';
 
-/** What the agent told at one moment. */
+/** What the agent reported at one moment. */
 export type TopSample = {
   /** Monotonic milliseconds. */
   readonly atMs: number;
@@ -10,10 +10,10 @@ export type TopSample = {
   readonly summary: SummaryReply;
 };
 
-/** How one verb went. */
+/** Figures of one verb. */
 export type CallView = {
   readonly verb: string;
-  /** Calls a second in the window; undefined before there is one. */
+  /** Calls a second in the window; undefined without a window. */
   readonly perSecond?: number;
   readonly failed: number;
   readonly latency?: Latency;
@@ -22,7 +22,7 @@ export type CallView = {
   readonly totalFailed: number;
 };
 
-/** Counters of trouble, with what they rose by in the window. */
+/** Counters of repairs, with their increase in the window. */
 export type TroubleView = Readonly<
   Record<'drift' | 'repaired' | 'fights' | 'overruns', { total: number; rise: number }>
 >;
@@ -30,7 +30,7 @@ export type TroubleView = Readonly<
 /** What one frame shows. */
 export type TopView = {
   readonly now: TopSample;
-  /** Length of the window that rates are of; undefined: figures are since the agent started. */
+  /** Length of the window of all rates; undefined: figures are since the agent started. */
   readonly windowMs?: number;
   readonly calls: readonly CallView[];
   readonly trouble: TroubleView;
@@ -41,8 +41,8 @@ export type TopView = {
 const VERBS = ['add', 'del'] as const;
 
 /**
- * Makes a frame's figures of the newest sample and the oldest of the window. An agent that restarted in between has lower
- * counters: then its figures since its start are those of the window. Pure.
+ * Computes the figures of a frame from the newest sample and the oldest of the window. An agent that restarted in
+ * between has lower counters: its figures since the start then count for the window.
  */
 export function findTopView(now: TopSample, oldest: TopSample | undefined): TopView {
   const isRestarted = oldest !== undefined && now.summary.uptimeMs < oldest.summary.uptimeMs;
@@ -87,7 +87,7 @@ function callView(
   };
 }
 
-/** Keeps the samples of a window of time, the oldest first. Pure. */
+/** Adds a sample and drops those older than the window; the oldest is first. */
 export function withSample(samples: readonly TopSample[], sample: TopSample, windowMs: number): readonly TopSample[] {
   return [...samples.filter(({ atMs }) => atMs >= sample.atMs - windowMs), sample];
 }

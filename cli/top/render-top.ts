@@ -8,7 +8,7 @@ import { eniState } from '../pool/render-pool.ts';
 import type { CallView, TopView } from './find-top-view.ts';
 import { type BarPart, renderBar } from './render-bar.ts';
 
-/** By what ENIs are ordered. */
+/** Orders of the ENIs. */
 export const TOP_SORTS = ['ENI', 'most in use', 'least free'] as const;
 
 /** One of TOP_SORTS. */
@@ -17,20 +17,22 @@ export type TopSort = (typeof TOP_SORTS)[number];
 /** How a frame is drawn. */
 export type FrameOptions = {
   readonly columns: number;
-  /** Infinity: as many lines as there are. */
+  /** Number of lines; Infinity: all lines are shown. */
   readonly rows: number;
   readonly isColored: boolean;
   readonly sort: TopSort;
   readonly isPaused: boolean;
   /** Wall clock of the frame. */
   readonly unixMs: number;
-  /** Why the newest figures are old; empty when they are not. */
+  /** Why the figures are outdated; empty when they are current. */
   readonly problem: string;
-  /** False leaves out the line of keys. */
+  /** False leaves out the line with the keys. */
   readonly hasKeys: boolean;
 };
 
-/** Renders one frame: at most `rows` lines, each at most `columns` wide; ENIs give way first. Pure. */
+/**
+ * Renders one frame: at most `rows` lines of at most `columns` columns. When space is short, ENIs are left out first.
+ */
 export function renderTop(view: TopView, options: FrameOptions): readonly string[] {
   const [total = '', ...enis] = barLines(barRows(view.now.pool, options), options);
   const head = [...titleLines(view, options), total, ...poolLines(view, options)];
@@ -66,7 +68,7 @@ function titleLines({ now }: TopView, options: FrameOptions): readonly string[] 
   return [...lines, ''];
 }
 
-/** ADDs are served, and something is in the way. */
+/** CNI code of an agent that serves ADDs with limits, for example because of a conflict. */
 const LIMITED = CNI_CODE.limitedConnectivity;
 
 function poolLines({ now: { pool } }: TopView, options: FrameOptions): readonly string[] {
@@ -86,13 +88,13 @@ function demandText({ demand, warm }: PoolView): string {
 }
 
 const NAME_WIDTH = 20;
-/** Narrower bars tell nothing, wider ones nothing more. */
+/** Range of a bar's width: narrower ones are not readable, wider ones show nothing more. */
 const MIN_BAR = 6;
 const MAX_BAR = 60;
 
 type BarRow = { readonly name: string; readonly counts: UseCounts; readonly note: string };
 
-/** Bars of one width, so that they can be compared. */
+/** Renders bars of equal width, so that they can be compared. */
 function barLines(rows: readonly BarRow[], options: FrameOptions): readonly string[] {
   const { columns, isColored } = options;
   const numbers = rows.map(({ counts }) => numbersText(counts));
@@ -125,7 +127,7 @@ function barParts(counts: UseCounts): readonly BarPart[] {
   ];
 }
 
-/** The node, then its ENIs. */
+/** Returns the rows of the bars: the node, then its ENIs. */
 function barRows(pool: PoolView, { sort }: FrameOptions): readonly BarRow[] {
   const rows = pool.enis.map((eni) => ({
     eni,

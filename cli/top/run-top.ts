@@ -3,19 +3,19 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { findAgentPool } from '../pool/find-agent-pool.ts';
-import type { TopArgs } from './command.ts';
+import type { TopArgs } from './arguments.ts';
 import { findTopView, type TopSample, withSample } from './find-top-view.ts';
 import { renderTop, TOP_SORTS, type TopSort } from './render-top.ts';
 import { openScreen } from './screen.ts';
 
-/** Rates are of this long: shorter jumps about, longer hides what just began. */
+/** Period for rates. With a shorter one the rates fluctuate; a longer one hides what has just begun. */
 const WINDOW_MS = 60_000;
-/** How soon a new size of the terminal is seen. */
+/** Interval at which the terminal's size is checked. */
 const TICK_MS = 100;
 const MIN_INTERVAL_S = 0.2;
 const MAX_INTERVAL_S = 3_600;
 
-/** Shows the agent live. @throws CliError NO_AGENT, FORBIDDEN; TERMINAL without one; USAGE */
+/** Shows the agent live. @throws CliError NO_AGENT, FORBIDDEN; TERMINAL without a terminal; USAGE */
 export async function run({ interval, once }: TopArgs, context: CommandContext): Promise<ExitCode> {
   if (!(interval >= MIN_INTERVAL_S && interval <= MAX_INTERVAL_S)) {
     const message = `--interval ${interval}: expected ${MIN_INTERVAL_S} to ${MAX_INTERVAL_S} seconds`;
@@ -49,7 +49,7 @@ async function printOnce({ global, stdout, clock }: CommandContext): Promise<Exi
   return EXIT.ok;
 }
 
-/** What a key may change, and the samples so far. */
+/** The samples so far, and what the keys change. */
 type State = {
   samples: readonly TopSample[];
   shownUnixMs: number;
@@ -61,7 +61,7 @@ type State = {
 
 async function follow(context: CommandContext, intervalMs: number): Promise<void> {
   const { stdout, clock, signal, global } = context;
-  // Before the screen is taken: who cannot be asked is told on the screen that was there.
+  // Connect before the alternate screen opens: an error then stays visible on the normal screen.
   const first = await openOpsClient(global.socket);
   let client: OpsClient | undefined = first;
   const sample = await takeSample(first, clock.monotonicMs());
@@ -104,7 +104,10 @@ function onKey(state: State, key: string): void {
   if (key === 's') state.sort = TOP_SORTS[(TOP_SORTS.indexOf(state.sort) + 1) % TOP_SORTS.length] ?? 'ENI';
 }
 
-/** Takes a sample; an agent that is gone is shown as such, and looked for again the next time. */
+/**
+ * Takes a sample and returns the client. When the agent does not answer, the problem is shown and the next call
+ * connects again.
+ */
 async function look(state: State, client: OpsClient | undefined, context: CommandContext) {
   let current = client;
   try {

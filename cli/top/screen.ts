@@ -1,16 +1,16 @@
 import type { Stream } from '../command.ts';
 
-/** A whole terminal, drawn in place. */
+/** A whole terminal that is redrawn in place. */
 export type Screen = {
   /** Shows lines from the top; each must fit the width. */
   draw(lines: readonly string[]): void;
-  /** Brings back what was there before. Idempotent. */
+  /** Restores the previous screen. Idempotent. */
   close(): void;
   [Symbol.dispose](): void;
 };
 
 /**
- * Takes the terminal's alternate screen and hides the cursor; the owner must close it, whatever happens.
+ * Opens the terminal's alternate screen and hides the cursor. The caller must close it in any case.
  * @see xterm control sequences, DECSET 1049, 25 and 2026
  */
 export function openScreen(stdout: Pick<Stream, 'write'>): Screen {
@@ -24,7 +24,8 @@ export function openScreen(stdout: Pick<Stream, 'write'>): Screen {
   return {
     draw: (lines) => {
       if (!isOpen) return;
-      // Line by line over the old frame, in one write: nothing flickers. No newline after the last, which would scroll.
+      // Lines overwrite the old frame in one write, so nothing flickers. No newline after the last line: it would
+      // scroll.
       const body = lines.map((line) => `${line}\u001b[K`).join('\r\n');
       stdout.write(`\u001b[?2026h\u001b[H${body}\u001b[J\u001b[?2026l`);
     },

@@ -1,39 +1,5 @@
-import { type ArgsOf, defineCommand } from '../command.ts';
-import { AGENT_KINDS, KERNEL_KINDS } from './watch-event.ts';
-
-const OPTIONS = {
-  pod: {
-    type: 'string',
-    summary: 'only what concerns Pods with this in namespace/name, this address or container id',
-    metavar: 'POD',
-    completes: 'pod',
-  },
-  eni: {
-    type: 'string',
-    summary: 'only what concerns this ENI (id, interface or table) and Pods on it',
-    metavar: 'ENI',
-    completes: 'eni',
-  },
-  kind: {
-    type: 'strings',
-    summary: 'only events of this kind',
-    metavar: 'KIND',
-    choices: [...KERNEL_KINDS, ...AGENT_KINDS],
-  },
-  all: { type: 'boolean', summary: 'neighbour states and the kernel’s own routes too' },
-  output: {
-    type: 'string',
-    alias: 'o',
-    summary: 'lines for people, or one JSON document a line',
-    metavar: 'FORMAT',
-    choices: ['text', 'json'],
-    default: 'text',
-  },
-} as const;
-const NONE = {} as const;
-
-/** Is what `watch` gets. */
-export type WatchArgs = ArgsOf<typeof OPTIONS, typeof NONE>;
+import { defineCommand, NO_ARGUMENTS } from '../command.ts';
+import { OPTIONS } from './arguments.ts';
 
 /** `tke-eni watch` */
 export const WATCH = defineCommand({
@@ -47,7 +13,7 @@ A line has the time (UTC), '*' for a kernel object of ours or 'A' for the agent,
 made is what to look for: somebody else's program removes it, and the agent's repair follows.
 
 Without an agent tells what the kernel tells, and joins the agent when it comes.`,
-  positionals: NONE,
+  positionals: NO_ARGUMENTS,
   options: OPTIONS,
   examples: [
     { line: 'tke-eni watch', does: 'follows everything' },

@@ -3,7 +3,10 @@ import { latencyText } from '../agent/duration-text.ts';
 import type { Names } from './names.ts';
 import { AGENT_KINDS, type WatchEvent, type WatchKind, type WatchOwner } from './watch-event.ts';
 
-/** Makes lines of an event of the agent: one that says how many were dropped before it, if any, and itself. Pure. */
+/**
+ * Builds the lines of an event of the agent: one with the number of events dropped before it, if any, and the event
+ * itself.
+ */
 export function findAgentEvents(event: AgentEvent, names: Pick<Names, 'podOfSandbox'>): readonly WatchEvent[] {
   const base = { atMs: event.atUnixMs, source: 'agent', isOurs: true, isNoise: false } as const;
   const owner = ownerOf(event, names);
@@ -20,14 +23,14 @@ export function findAgentEvents(event: AgentEvent, names: Pick<Names, 'podOfSand
   return [{ ...base, kind: 'lost', change: '~', text }, told];
 }
 
-/** Names a kind of event in lower case: 'add'; one of a later release is told as a status. Pure. */
+/** Returns the name of an event kind in lower case: 'add'. An unknown kind, of a newer agent, becomes 'status'. */
 export function eventKindText(kind: number): WatchKind {
   const name = Object.entries(EVENT_KIND).find(([, number]) => number === kind)?.[0] ?? '';
   const word = name.slice('EVENT_KIND_'.length).toLowerCase();
   return AGENT_KINDS.find((known) => known === word) ?? 'status';
 }
 
-/** Numbers a kind for the agent; undefined for one that it does not tell. Pure. */
+/** Returns the agent's number of an event kind; undefined for kinds that the agent does not report. */
 export function eventKindNumber(kind: string): number | undefined {
   const found = Object.entries(EVENT_KIND).find(([name]) => name === `EVENT_KIND_${kind.toUpperCase()}`);
   return found?.[1];

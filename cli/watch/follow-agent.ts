@@ -6,12 +6,12 @@ import { eventKindNumber, findAgentEvents } from './find-agent-event.ts';
 import type { Names } from './names.ts';
 import type { WatchEvent } from './watch-event.ts';
 
-/** While no agent answers: an upgrade takes seconds. */
+/** Interval between attempts while no agent answers: an upgrade takes seconds. */
 const AGENT_RETRY_MS = 2_000;
 
 /**
- * Hands every event of the agent to `print` until the signal, whatever becomes of the agent meanwhile: that it went and
- * came back is told on standard error. Resolves at once where its socket may not be opened. `kinds`: all when empty.
+ * Passes every event of the agent to `print` until the signal. It continues when the agent stops and starts again;
+ * standard error reports both. Resolves at once where the socket may not be opened. `kinds`: all when empty.
  */
 export async function followAgent(
   context: CommandContext,

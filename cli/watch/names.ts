@@ -3,27 +3,31 @@ import type { Lease } from '../../agent/journal/lease.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { WatchOwner } from './watch-event.ts';
 
-/** What the agent wrote down, as far as names need it. */
+/** The part of the agent's journal that names need. */
 export type NameSource = { readonly leases: readonly Lease[]; readonly enis: readonly EniRecord[] };
 
-/** Names by what the kernel tells of a thing. */
+/** Look-up of the owner of a kernel object, by what the kernel reports about it. */
 export type Names = {
   podOfIp(ip: string): WatchOwner | undefined;
   podOfVeth(ifname: string): WatchOwner | undefined;
-  /** A sandbox nobody recorded still has an owner: itself. */
+  /** Returns the Pod of a sandbox. Without a lease the sandbox itself is the owner. */
   podOfSandbox(containerId: string, ifName: string): WatchOwner;
   eniOfTable(table: number): EniRecord | undefined;
   eniOfMac(mac: string): EniRecord | undefined;
 };
 
-/** Reading a journal takes some milliseconds; a burst of changes by strangers must not be spent on reading it. */
+/**
+ * Minimum time between two reads. Reading a journal takes milliseconds: a burst of changes by other programs must not
+ * cause a burst of reads.
+ */
 const READ_AGAIN_MS = 100;
-/** Pods that are remembered, most of them gone; a watch may go on for weeks. */
+/** Limit of remembered Pods, most of them deleted: a watch may run for weeks. */
 const MAX_PODS = 10_000;
 
 /**
- * Names Pods and ENIs by the agent's journal, which `read` reads; again when a name is not known, since the agent writes
- * a lease down before it touches the kernel. Remembers those that are gone, whose things are yet to go.
+ * Creates a cache of names of Pods and ENIs from the agent's journal. It calls `read` again for an unknown name, since
+ * the agent stores a lease before it changes the kernel. Deleted Pods stay in the cache, because the kernel deletes
+ * their objects later.
  */
 export function createNames(read: () => NameSource | undefined, clock: Pick<Clock, 'monotonicMs'>): Names {
   const byIp = new Map<string, WatchOwner>();

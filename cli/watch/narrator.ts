@@ -13,11 +13,11 @@ import { RT_TABLE_LOCAL, RTN_MULTICAST, RTPROT_KERNEL } from '../../netlink/uapi
 import type { Names } from './names.ts';
 import type { WatchEvent, WatchKind, WatchOwner } from './watch-event.ts';
 
-/** Tells kernel notifications in words. */
+/** Describes kernel notifications. */
 export type Narrator = {
-  /** Notes a link that is there already. */
+  /** Records a link that exists at the start. */
   seeLink(link: LinkMessage): void;
-  /** Undefined for a notification that changes nothing one could see. */
+  /** Describes a notification; undefined when it has no visible change. */
   tell(event: MonitorEvent, atMs: number): WatchEvent | undefined;
 };
 
@@ -33,7 +33,7 @@ const KIND = {
 
 type Told = Pick<WatchEvent, 'change' | 'text' | 'isOurs' | 'isNoise'> & { readonly owner?: WatchOwner | undefined };
 
-/** Makes a narrator; it follows the links, since notifications name them by number. */
+/** Creates a describer. It tracks links, since notifications contain only their indexes. */
 export function createNarrator(names: Names): Narrator {
   const links = new Map<number, LinkMessage>();
   const context: Context = {
@@ -44,7 +44,7 @@ export function createNarrator(names: Names): Narrator {
   const tellLink = (message: LinkMessage, op: 'new' | 'del'): Told | undefined => {
     const before = links.get(message.ifindex);
     if (op === 'del') links.delete(message.ifindex);
-    // Partial messages (of a bridge port, say) lack fields that the link has.
+    // Partial messages (for example of a bridge port) lack some of the link's fields.
     else links.set(message.ifindex, { ...before, ...message, ifname: message.ifname || (before?.ifname ?? '') });
     const owner = ownerOfLink(message, names) ?? ownerOfLink(before, names);
     const base = { isOurs: owner !== undefined, isNoise: false, owner };
@@ -93,12 +93,12 @@ function ownerOfLink(link: LinkMessage | undefined, names: Names): WatchOwner | 
   if (link === undefined) return undefined;
   const sandbox = link.ifalias === undefined ? undefined : parseHostVethAlias(link.ifalias);
   if (sandbox !== undefined) return names.podOfSandbox(sandbox.containerId, sandbox.ifName);
-  // The agent gives its alias right after the link is there.
+  // The agent sets the alias shortly after the link is created.
   if (link.kind === 'veth') {
     const pod = names.podOfVeth(link.ifname);
     if (pod !== undefined) return pod;
   }
-  // Only an ENI has a MAC that the agent recorded; loopback and tunnels have none worth a look.
+  // Of all links only an ENI has a MAC that the agent recorded.
   const eni = link.address === undefined || link.ifname === 'lo' ? undefined : names.eniOfMac(link.address);
   return eni === undefined ? undefined : { kind: 'eni', eniId: eni.eniId, ifname: link.ifname, table: eni.table };
 }
@@ -164,7 +164,7 @@ function tellRule(message: RuleMessage, { names, nameOf }: Context): Rest {
   return { text, isOurs, isNoise: false, owner };
 }
 
-/** Without an address it is an entry of a bridge's forwarding table. */
+/** Describes a neighbour. One without an address is an entry of a bridge's forwarding table. */
 function tellNeigh(message: NeighMessage, { names, nameOf, ownerOfLink: ownerOf }: Context): Rest {
   const isPermanent = (message.state & NUD_PERMANENT) !== 0;
   const text = bare(renderRequest({ object: 'neigh', verb: 'add', spec: message }, nameOf));
@@ -174,7 +174,7 @@ function tellNeigh(message: NeighMessage, { names, nameOf, ownerOfLink: ownerOf 
 
 const NODE: WatchOwner = { kind: 'node' };
 
-/** Of a single address only: a subnet has no Pod. */
+/** Returns the Pod of a host prefix; a subnet belongs to no Pod. */
 function ownerOfPrefix(prefix: string | undefined, names: Names): WatchOwner | undefined {
   const match = /^(.*)\/(32|128)$/.exec(prefix ?? '');
   return match?.[1] === undefined ? undefined : names.podOfIp(match[1]);
@@ -191,7 +191,7 @@ function ownerOfTable(
   return { kind: 'eni', eniId: record.eniId, ifname: oif === undefined ? '' : nameOf(oif), table };
 }
 
-/** Leaves out the command: what remains reads as `ip` shows the thing itself. */
+/** Removes the command: the rest is what `ip` prints for the object itself. */
 function bare(request: string): string {
   return request.replace(/^ip (?:-6 )?\w+ add /, '');
 }

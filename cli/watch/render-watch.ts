@@ -3,9 +3,9 @@ import { plainText } from '../output/cell-text.ts';
 import { type Color, paint } from '../output/color.ts';
 import type { WatchEvent, WatchOwner } from './watch-event.ts';
 
-/** The longest kinds: 'address', 'conflict'. */
+/** Width of the column of kinds; the longest are 'address' and 'conflict'. */
 const KIND_WIDTH = 8;
-/** Of a Pod's name; longer ones push the rest of their line. */
+/** Width of the column of owners; a longer name shifts the rest of its line. */
 const OWNER_WIDTH = 22;
 
 const COLORS = { '+': 'green', '-': 'red', '~': 'yellow', ok: undefined, failed: 'red' } as const satisfies Readonly<
@@ -13,8 +13,9 @@ const COLORS = { '+': 'green', '-': 'red', '~': 'yellow', ok: undefined, failed:
 >;
 
 /**
- * Renders an event in a line: time (UTC), '*' for what is ours, what happened, kind, owner, what it is about; then a line
- * for each kernel operation that the agent tells of. Nothing is cut: what scrolls by cannot be asked for again. Pure.
+ * Renders an event as one line: time (UTC), '*' for objects of tke-eni, change, kind, owner, and the object. One more
+ * line follows for each kernel operation that the agent reports. Nothing is cut: a line that has scrolled away cannot
+ * be printed again.
  */
 export function renderWatchEvent(event: WatchEvent, isColored: boolean): string {
   const { atMs, source, kind, change, text, isOurs, owner, operations = [] } = event;
@@ -33,7 +34,7 @@ export function renderWatchEvent(event: WatchEvent, isColored: boolean): string 
 
 const CHANGE_TEXT = { '+': '+', '-': '-', '~': '~', ok: ' ', failed: '!' } as const;
 
-/** Names an owner for people; '-' when nobody of ours owns it. Pure. */
+/** Formats an owner for people; '-' when the object belongs to no Pod or ENI. */
 export function ownerText(owner: WatchOwner | undefined): string {
   switch (owner?.kind) {
     case 'pod':

@@ -9,7 +9,7 @@ import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { withNodeNetns } from '../node/with-node-netns.ts';
 import { plainText } from '../output/cell-text.ts';
 import { renderWarning } from '../output/render-error.ts';
-import type { WatchArgs } from './command.ts';
+import type { WatchArgs } from './arguments.ts';
 import { eventKindNumber } from './find-agent-event.ts';
 import { followAgent } from './follow-agent.ts';
 import { createNames, type Names } from './names.ts';
@@ -40,7 +40,7 @@ export async function run(args: WatchArgs, context: CommandContext): Promise<Exi
   const { stdout } = context;
   const print = (event: WatchEvent) => {
     if (!isWanted(event, filter)) return;
-    // What JSON leaves as it is, some terminals obey.
+    // JSON allows characters that some terminals interpret.
     const json = () => (stdout.isTerminal ? plainText(JSON.stringify(event)) : JSON.stringify(event));
     stdout.write(output === 'json' ? `${json()}\n` : renderWatchEvent(event, stdout.isColored));
   };
@@ -61,7 +61,7 @@ async function followKernel(context: CommandContext, names: Names, print: Print)
   const narrator = createNarrator(names);
   using monitor = withNodeNetns(context.global, (netns) => {
     const opened = openGroups(netns, context);
-    // After the subscription: a link that comes in between is told, and one that was there is known.
+    // The list is read after the subscription: no link is missed in between.
     using rtnetlink = netns === undefined ? openRtnetlink() : openRtnetlinkIn(netns);
     for (const link of rtnetlink.link.list()) narrator.seeLink(link);
     return opened;
@@ -81,7 +81,7 @@ function openGroups(netns: Netns | undefined, { stderr }: CommandContext): Monit
   try {
     return open([...ROUTE_GROUPS, 'nftables']);
   } catch (error) {
-    // Changes of the rule set are for CAP_NET_ADMIN only, and some kernels have no nftables.
+    // Notifications of nftables require CAP_NET_ADMIN, and some kernels have no nftables.
     if (!(error instanceof LibcError)) throw error;
     stderr.write(renderWarning(`changes of nftables are not told: ${error.code}`, stderr.isColored));
     return open(ROUTE_GROUPS);

@@ -1,4 +1,4 @@
-/** Kinds of kernel objects whose changes are told. */
+/** Kinds of kernel objects whose changes are reported. */
 export const KERNEL_KINDS = ['link', 'address', 'route', 'rule', 'neigh', 'nft'] as const;
 
 /** Kinds of the agent's events, in lower case. */
@@ -15,21 +15,21 @@ export const AGENT_KINDS = [
   'status',
 ] as const;
 
-/** What an event is about; `lost` says that events are missing here. */
+/** Subject of an event; `lost`: events are missing at this point. */
 export type WatchKind = (typeof KERNEL_KINDS)[number] | (typeof AGENT_KINDS)[number] | 'lost';
 
-/** Whom a changed thing belongs to. */
+/** Owner of a changed object. */
 export type WatchOwner =
   | {
       readonly kind: 'pod';
-      /** 'namespace/name', or the container id's beginning with the interface where nobody told a name. */
+      /** 'namespace/name'; without a name the beginning of the container id, and the interface. */
       readonly name: string;
       readonly containerId: string;
       readonly ips: readonly string[];
       readonly eniId: string;
     }
   | { readonly kind: 'eni'; readonly eniId: string; readonly ifname: string; readonly table: number }
-  /** Ours, of the whole node. */
+  /** An object of tke-eni for the whole node. */
   | { readonly kind: 'node' };
 
 /** One line of `tke-eni watch`. */
@@ -38,30 +38,30 @@ export type WatchEvent = {
   readonly atMs: number;
   readonly source: 'kernel' | 'agent';
   readonly kind: WatchKind;
-  /** '+' came, '-' went, '~' changed; of the agent: 'ok', or 'failed'. */
+  /** '+' created, '-' deleted, '~' changed; for the agent: 'ok' or 'failed'. */
   readonly change: '+' | '-' | '~' | 'ok' | 'failed';
   readonly text: string;
-  /** True when it bears our protocol number or is a link of ours. */
+  /** True when it has the protocol number of tke-eni or is one of its links. */
   readonly isOurs: boolean;
   readonly owner?: WatchOwner;
-  /** What the agent did to the kernel, as the commands that do it by hand. */
+  /** The agent's changes of the kernel, as the commands that make them by hand. */
   readonly operations?: readonly string[];
-  /** Goes on without anybody changing anything: neighbour states, the kernel's own routes. */
+  /** Changes that happen all the time by themselves: neighbour states, the kernel's own routes. */
   readonly isNoise: boolean;
 };
 
-/** Which events are wanted; all when empty. */
+/** Which events to show; empty lists and absent fields select all. */
 export type WatchFilter = {
   /** Part of 'namespace/name', an address, or the beginning of a container id. */
   readonly pod?: string;
-  /** ENI id, its interface, or its table; Pods on it are included. */
+  /** ENI id, its interface or its table; Pods on it are included. */
   readonly eni?: string;
   readonly kinds: readonly string[];
-  /** Noise too. */
+  /** Also shows noise. */
   readonly isAll: boolean;
 };
 
-/** Tells whether an event is wanted. Lost events concern every filter. Pure. */
+/** Tells whether an event matches the filter. Lost events match every filter. */
 export function isWanted(event: WatchEvent, { pod, eni, kinds, isAll }: WatchFilter): boolean {
   if (event.kind === 'lost') return true;
   if (event.isNoise && !isAll) return false;

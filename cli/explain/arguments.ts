@@ -1,0 +1,30 @@
+import type { ArgsOf } from '../command.ts';
+
+/** Positional arguments of `explain`. */
+export const POSITIONALS = {
+  subject: {
+    summary: 'Pod by namespace/name, name, address, container id or host interface; or an ENI, or any address',
+    completes: 'pod',
+  },
+} as const;
+
+/** Options of `explain`. */
+export const OPTIONS = {
+  to: { type: 'string', summary: 'where the Pod sends to; the answer is walked as well', metavar: 'ADDR' },
+  from: {
+    type: 'string',
+    summary: 'who sends to the Pod; with --to: the source address that the Pod uses',
+    metavar: 'ADDR',
+  },
+  output: {
+    type: 'string',
+    alias: 'o',
+    summary: 'how to print it',
+    metavar: 'FORMAT',
+    choices: ['table', 'json', 'yaml'],
+    default: 'table',
+  },
+} as const;
+
+/** Arguments of `explain`. */
+export type ExplainArgs = ArgsOf<typeof OPTIONS, typeof POSITIONALS>;
