@@ -1,20 +1,22 @@
-/** One breaker: shut (calls flow) until tripped, then open for a time that doubles with each trip in a row. */
+/**
+ * One circuit breaker: closed (calls pass) until tripped, then open for a time that doubles with each trip in a row.
+ */
 export type Breaker = { readonly openUntilMs: number; readonly trips: number };
 
-/** Breakers by key: `subnet/subnet-a`, `vpc-enis/vpc-1`, `instance-enis/ins-1`. A key that is absent is shut. */
+/** Breakers by key: `subnet/subnet-a`, `vpc-enis/vpc-1`, `instance-enis/ins-1`. A key that is absent is closed. */
 export type Breakers = ReadonlyMap<string, Breaker>;
 
 const LONGEST_OPEN_MS = 600_000;
 const MOST_DOUBLINGS = 10;
 
-/** Opens a breaker for `firstMs`, twice as long for each trip in a row, ten minutes at most. Pure. */
+/** Opens a breaker for `firstMs`, twice as long for each trip in a row, ten minutes at most. */
 export function tripBreaker(breakers: Breakers, key: string, firstMs: number, nowMs: number): Breakers {
   const trips = Math.min((breakers.get(key)?.trips ?? 0) + 1, MOST_DOUBLINGS);
   const openMs = Math.min(firstMs * 2 ** (trips - 1), LONGEST_OPEN_MS);
   return new Map(breakers).set(key, { openUntilMs: nowMs + openMs, trips });
 }
 
-/** Shuts a breaker and forgets its trips: a call went through, or somebody made room. Pure. */
+/** Closes a breaker and forgets its trips: a call succeeded, or the quota was raised or freed. */
 export function resetBreaker(breakers: Breakers, key: string): Breakers {
   if (!breakers.has(key)) return breakers;
   const rest = new Map(breakers);
@@ -22,7 +24,7 @@ export function resetBreaker(breakers: Breakers, key: string): Breakers {
   return rest;
 }
 
-/** Lets the next call of that key be the probe, for some room was made; its trips are remembered. Pure. */
+/** Lets the next call of a key be the probe, because some quota was freed; its trips are remembered. */
 export function easeBreaker(breakers: Breakers, key: string, nowMs: number): Breakers {
   const breaker = breakers.get(key);
   if (breaker === undefined || breaker.openUntilMs <= nowMs) return breakers;
@@ -30,8 +32,8 @@ export function easeBreaker(breakers: Breakers, key: string, nowMs: number): Bre
 }
 
 /**
- * Tells whether calls of that key must wait. Once the time is over the answer is no, and the next call is the probe:
- * its failure trips the breaker for longer, its success resets it.
+ * Tells whether calls of a key must wait. After the time they need not, and the next call is the probe: its failure
+ * trips the breaker for longer, its success resets it.
  */
 export function isBreakerOpen(breakers: Breakers, key: string, nowMs: number): boolean {
   const breaker = breakers.get(key);

@@ -1,7 +1,7 @@
 import { CloudError } from './cloud-error.ts';
 import { findErrorRule } from './error-table.ts';
 
-/** What a failed call said. */
+/** The facts of a failed call, not yet classified. */
 export type RawFailure = {
   readonly code: string;
   readonly action: string;
@@ -9,7 +9,7 @@ export type RawFailure = {
   readonly requestId?: string;
 };
 
-/** Makes the CloudError of a failed call: what may be done about it comes from the error table. Pure. */
+/** Builds the CloudError of a failed call. The error table determines how the caller may react. */
 export function classifyError(failure: RawFailure, cause?: unknown): CloudError {
   const rule = findErrorRule(failure.code, failure.action);
   const scope = rule.scope === undefined ? {} : { scope: rule.scope };

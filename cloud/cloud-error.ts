@@ -1,26 +1,29 @@
 /**
- * What a caller may do about a failed call; set once, where the error is born.
+ * How a caller may react to a failed call; set once, where the error is created.
  * - `never`: the same request fails again; it is wrong, forbidden, or its object is not in a state for it.
  * - `backoff`: nothing happened; the same request may succeed later.
  * - `throttled`: as `backoff`, and this API must be called less often.
- * - `busy`: another operation holds the object; ask again when that is over.
- * - `resolve`: nobody knows whether it happened. Describe first; repeat only with the same ClientToken.
+ * - `busy`: another operation runs on the object; retry when it has ended.
+ * - `resolve`: it is unknown whether the call had an effect. Describe first; repeat only with the same ClientToken.
  * - `quota`: a limit of the account, VPC, instance or ENI is reached, or a subnet is full: trips a breaker.
  * - `credentials`: the key is expired or not accepted; fetch a new one.
- * - `gone`: the object does not exist (any more). Success for who deletes.
+ * - `gone`: the object does not exist (any more). A deletion counts this as success.
  */
 export type Retry = 'never' | 'backoff' | 'throttled' | 'busy' | 'resolve' | 'quota' | 'credentials' | 'gone';
 
-/** What is exhausted when `retry` is `quota`; names the circuit breaker that a caller trips. */
+/** What is exhausted when `retry` is `quota`; selects the circuit breaker that a caller trips. */
 export type QuotaScope = 'subnet' | 'vpc-enis' | 'instance-enis' | 'eni-ips' | 'eips' | 'instance-eips' | 'account';
 
-/** What is known of a failed call. */
+/** The facts of a failed call. */
 export type CloudFailure = {
-  /** The provider's own code (`ResourceInsufficient.Subnet`), or ours: TIMEOUT, NETWORK, HTTP_503, BAD_ANSWER, ... */
+  /**
+   * The provider's code (`ResourceInsufficient.Subnet`), or one of this adapter: TIMEOUT, NETWORK, HTTP_503,
+   * BAD_ANSWER, ...
+   */
   readonly code: string;
   /** The API that was called: `AssignPrivateIpAddresses`. */
   readonly action: string;
-  /** The provider's own words. */
+  /** The provider's message. */
   readonly text: string;
   readonly requestId?: string;
   readonly retry: Retry;
@@ -32,7 +35,7 @@ export type CloudFailure = {
   readonly afterMs: number;
 };
 
-/** A call to the cloud that did not do what was asked; `retry` says what to do about it. */
+/** A call to the cloud that failed; `retry` determines how the caller may react. */
 export class CloudError extends Error {
   readonly code: string;
   readonly action: string;
@@ -41,7 +44,7 @@ export class CloudError extends Error {
   readonly scope: QuotaScope | undefined;
   readonly isAccountWide: boolean;
   readonly afterMs: number;
-  /** The provider's own words, without what `message` adds. */
+  /** The provider's message, without what `message` adds. */
   readonly text: string;
 
   constructor(failure: CloudFailure, options?: ErrorOptions) {

@@ -1,20 +1,20 @@
 import type { CloudError } from './cloud-error.ts';
 import type { EniLimits } from './eni-limits.ts';
 
-/** Who waits for the call: a Pod, the warm pool, or nobody in particular. Served in this order. */
+/** What waits for the call: a Pod, the warm pool, or background work. Served in this order. */
 export type CallPriority = 'pod' | 'warm' | 'gc';
 
-/** What goes with every call. */
+/** The context of a call: its urgency and its limits. */
 export type CallContext = {
   readonly priority: CallPriority;
-  /** Whose turn it is among equals, usually the node's name: each owner is served in turn. */
+  /** Callers of equal priority are served in turn by owner; usually the name of the node. */
   readonly owner: string;
   readonly signal: AbortSignal;
   /** Most milliseconds for the whole call, its waits and retries included; default 60,000. */
   readonly timeoutMs?: number;
 };
 
-/** What a CVM instance is, as far as its ENIs need it. */
+/** A CVM instance, with the properties that its ENIs depend on. */
 export type Instance = {
   readonly instanceId: string;
   readonly instanceType: string;
@@ -58,20 +58,20 @@ export type Eni = {
   readonly zone: string;
   readonly isPrimary: boolean;
   readonly state: EniState;
-  /** The instance that it is attached to, or on its way to or from. */
+  /** The instance that it is attached to, or is being attached to or detached from. */
   readonly attachment?: { readonly instanceId: string; readonly deviceIndex: number };
   /** IPv4 addresses. */
   readonly ips: readonly EniIp[];
-  /** IPv6 addresses in their shortest spelling; absent: none. */
+  /** IPv6 addresses in their shortest form; absent: none. */
   readonly ipv6s?: readonly EniIp[];
   /** In order of precedence. */
   readonly securityGroupIds: readonly string[];
   readonly tags: Tags;
-  /** When the cloud made it; milliseconds since the epoch, 0 when it does not say. */
+  /** Time of creation, milliseconds since the epoch; 0 when the cloud does not report it. */
   readonly createdAtMs: number;
 };
 
-/** Which ENIs a sweep is for. Each field narrows; sweeps for the same query are shared. */
+/** Selects the ENIs of a sweep. Each field narrows the selection; sweeps for the same query are shared. */
 export type EniQuery = {
   readonly vpcId?: string;
   readonly instanceId?: string;
@@ -81,7 +81,7 @@ export type EniQuery = {
   readonly name?: string;
 };
 
-/** What a sweep saw. */
+/** The result of a sweep. */
 export type EniSweep = {
   readonly enis: readonly Eni[];
   /**
@@ -100,13 +100,13 @@ export type EniSpec = {
   readonly description?: string;
   readonly securityGroupIds?: readonly string[];
   readonly tags?: Tags;
-  /** Secondary addresses that it is born with; at most 10. */
+  /** Number of secondary addresses to create with the ENI; at most 10. */
   readonly ipCount?: number;
   /** At most 64 ASCII characters: the same token never makes a second ENI. */
   readonly clientToken?: string;
 };
 
-/** What a task is to bring about; the cloud's own description decides whether it did. */
+/** The goal of a task; the description of the object decides whether it is reached. */
 export type EniGoal =
   | { readonly kind: 'created'; readonly eniId: string }
   | { readonly kind: 'attached'; readonly eniId: string; readonly instanceId: string }
@@ -115,15 +115,15 @@ export type EniGoal =
   | { readonly kind: 'ips-assigned'; readonly eniId: string; readonly ips: readonly string[] }
   | { readonly kind: 'ips-unassigned'; readonly eniId: string; readonly ips: readonly string[] };
 
-/** What an EIP task is to bring about. */
+/** The goal of an EIP task. */
 export type EipGoal = {
   readonly kind: 'eip-unbound' | 'eip-bound' | 'eip-released';
   readonly eipIds: readonly string[];
 };
 
-/** Work that the cloud accepted and does later. Plain data: it may be stored and asked for after a restart. */
+/** Work that the cloud accepted and does later. Plain data: it may be stored and checked again after a restart. */
 export type CloudTask = {
-  /** The VPC's tasks are the RequestId of the call; an EIP's are a number. */
+  /** The RequestId of the call for tasks of the VPC; a number for tasks of EIPs. */
   readonly taskId: string;
   readonly action: string;
   readonly goal: EniGoal | EipGoal;
@@ -136,7 +136,7 @@ export type TaskOutcome =
   | { readonly kind: 'lost' }
   | { readonly kind: 'pending' };
 
-/** What came of a change that took several calls: what was accepted, and the error that ended it. */
+/** The result of a change that took several calls: what was accepted, and the error that ended it. */
 export type IpChange = {
   readonly ips: readonly string[];
   readonly tasks: readonly CloudTask[];
@@ -154,11 +154,11 @@ export type Subnet = {
   readonly totalIps: number;
 };
 
-/** Who has an address. */
+/** The resource that uses an address. */
 export type IpUser = {
   readonly ip: string;
   readonly subnetId: string;
-  /** As the cloud calls it: CVM, ENI, CLB and so on. */
+  /** The cloud's name for its type: CVM, ENI, CLB and so on. */
   readonly resourceType: string;
   readonly resourceId: string;
 };
@@ -192,7 +192,7 @@ export type EipSpec = {
   readonly clientToken?: string;
 };
 
-/** Which EIPs to describe. */
+/** Selects the EIPs to describe. */
 export type EipQuery =
   | { readonly eipIds: readonly string[] }
   | { readonly eniId: string }
@@ -201,38 +201,46 @@ export type EipQuery =
 
 /** Instances: read only. */
 export type InstancePort = {
-  /** Describes instances; one that does not exist is absent from the answer. Calls that wait together share a request. */
+  /**
+   * Describes instances; one that does not exist is absent from the answer. Calls that wait together share a request.
+   */
   describe(instanceIds: readonly string[], context: CallContext): Promise<readonly Instance[]>;
-  /** How many ENIs and addresses it may hold; asked once per instance type, the built-in table when the API fails. */
+  /**
+   * Returns how many ENIs and addresses an instance may have. The API is called once per instance type; the built-in
+   * table is used when it fails.
+   */
   eniLimits(instance: Instance, context: CallContext): Promise<EniLimits>;
 };
 
-/** ENIs. Changes are accepted, not done, when the promise resolves: settle the task. */
+/** ENIs. A change is accepted, not done, when the promise resolves: settle the task. */
 export type EniPort = {
-  /** One paged sweep, shared by everybody who waits for the same query; it begins after the call. */
+  /** Reads all pages once, shared by all callers that wait for the same query; the sweep begins after the call. */
   sweep(query: EniQuery, context: CallContext): Promise<EniSweep>;
   /** Describes ENIs by id; one that does not exist is absent. Calls that wait together share requests of 100 ids. */
   describe(eniIds: readonly string[], context: CallContext): Promise<readonly Eni[]>;
-  /** @throws CloudError `quota` with scope `subnet` or `vpc-enis` */
+  /** Creates an ENI. @throws CloudError `quota` with scope `subnet` or `vpc-enis` */
   create(spec: EniSpec, context: CallContext): Promise<{ readonly eni: Eni; readonly task: CloudTask }>;
-  /** @throws CloudError `quota` with scope `instance-enis` */
+  /** Attaches an ENI. @throws CloudError `quota` with scope `instance-enis` */
   attach(eniId: string, instanceId: string, context: CallContext, clientToken?: string): Promise<CloudTask>;
   detach(eniId: string, instanceId: string, context: CallContext, clientToken?: string): Promise<CloudTask>;
-  /** Deletes an ENI that is bound to nothing, with its addresses. @throws CloudError `gone` when there is none */
+  /** Deletes an ENI that is bound to nothing, with its addresses. @throws CloudError `gone` when it does not exist */
   delete(eniId: string, context: CallContext): Promise<CloudTask>;
 };
 
 /** Secondary addresses. */
 export type IpPort = {
-  /** Assigns `count` addresses, ten a call; the token is numbered per call. A failure after the first call is data. */
+  /**
+   * Assigns `count` addresses, ten a call; the token is numbered per call. A failure after the first call is returned,
+   * not thrown.
+   */
   assign(eniId: string, count: number, context: CallContext, clientToken?: string): Promise<IpChange>;
-  /** Assigns these very addresses. */
+  /** Assigns the given addresses. */
   assignExact(eniId: string, ips: readonly string[], context: CallContext, clientToken?: string): Promise<IpChange>;
-  /** Takes addresses away, ten a call; their EIPs are unbound by the cloud. */
+  /** Unassigns addresses, ten a call; the cloud unbinds their EIPs. */
   unassign(eniId: string, ips: readonly string[], context: CallContext): Promise<IpChange>;
   /** Assigns `count` IPv6 addresses, ten a call, of a subnet that has an IPv6 block. */
   assignIpv6(eniId: string, count: number, context: CallContext, clientToken?: string): Promise<IpChange>;
-  /** Takes IPv6 addresses away, ten a call. */
+  /** Unassigns IPv6 addresses, ten a call. */
   unassignIpv6(eniId: string, ips: readonly string[], context: CallContext): Promise<IpChange>;
   /** Moves an address to another ENI of the same subnet. */
   migrate(ip: string, fromEniId: string, toEniId: string, context: CallContext): Promise<CloudTask>;
@@ -242,7 +250,7 @@ export type IpPort = {
 export type SubnetPort = {
   describe(subnetIds: readonly string[], context: CallContext): Promise<readonly Subnet[]>;
   sweep(vpcId: string, context: CallContext): Promise<readonly Subnet[]>;
-  /** Tells who has these addresses of a VPC, a hundred at most; one that nobody has is absent. */
+  /** Returns the users of addresses of a VPC, a hundred at most; an unused address is absent. */
   usersOf(vpcId: string, ips: readonly string[], context: CallContext): Promise<readonly IpUser[]>;
 };
 
@@ -256,25 +264,25 @@ export type SecurityGroupPort = {
 
 /** Elastic public addresses. */
 export type EipPort = {
-  /** @throws CloudError `quota` with scope `eips` */
+  /** Allocates EIPs. @throws CloudError `quota` with scope `eips` */
   allocate(
     spec: EipSpec,
     context: CallContext,
   ): Promise<{ readonly eipIds: readonly string[]; readonly task: CloudTask }>;
   associate(eipId: string, eniId: string, privateIp: string, context: CallContext): Promise<CloudTask>;
   disassociate(eipId: string, context: CallContext): Promise<CloudTask>;
-  /** Gives an unbound EIP back for good. */
+  /** Releases an unbound EIP for good. */
   release(eipId: string, context: CallContext): Promise<CloudTask>;
   describe(query: EipQuery, context: CallContext): Promise<readonly Eip[]>;
 };
 
 /** Tasks that the cloud accepted. */
 export type TaskPort = {
-  /** Waits until the goal is reached or cannot be any more; `pending` when the context's time ran out first. */
+  /** Waits until the goal is reached or can no longer be; `pending` when the time of the context ran out first. */
   settle(task: CloudTask, context: CallContext): Promise<TaskOutcome>;
 };
 
-/** The cloud, in the words of what we want from it. Every method throws CloudError and nothing else but the signal's reason. */
+/** The port to the cloud. Every method throws CloudError, and nothing else but the signal's reason. */
 export type Cloud = {
   readonly instances: InstancePort;
   readonly enis: EniPort;

@@ -1,10 +1,10 @@
-/** How many ENIs and addresses an instance may hold. */
+/** How many ENIs and addresses an instance may have. */
 export type EniLimits = {
   /** ENIs besides the primary one. */
   readonly secondaryEnis: number;
   /** Addresses of one ENI besides its primary one. */
   readonly secondaryIpsPerEni: number;
-  /** Who said so: the cloud, or the built-in table because the cloud would not. */
+  /** The source of the limits: the cloud, or the built-in table when the cloud returned none. */
   readonly source: 'api' | 'table';
 };
 
@@ -16,8 +16,8 @@ const BY_CORES: readonly { readonly upToCores: number; readonly enis: number; re
 ];
 
 /**
- * Looks the limits of an instance up by its number of cores: the fallback when the API does not know the instance.
- * A number between two lines of the product's table counts as the smaller one. Pure.
+ * Looks up the limits of an instance by its number of cores: the fallback when the API does not know the instance. A
+ * number between two lines of the product's table counts as the smaller one.
  * @see https://cloud.tencent.com/document/product/457/50357 (limits on the number of Pods in VPC-CNI)
  */
 export function eniLimitsByCores(cores: number): EniLimits {

@@ -1,14 +1,14 @@
 import type { QuotaScope, Retry } from './cloud-error.ts';
 
-/** What one code means for whoever called. */
+/** What one error code means for the caller. */
 export type ErrorRule = {
-  /** The code; a trailing `.*` stands for every code below it. The longest match wins. */
+  /** The code; a trailing `.*` stands for every code below it. The longest match takes precedence. */
   readonly code: string;
-  /** APIs that this line is for; absent: all. A line with APIs wins over one without. */
+  /** APIs that this rule applies to; absent: all. A rule with APIs takes precedence over one without. */
   readonly actions?: readonly string[];
   readonly retry: Retry;
   readonly scope?: QuotaScope;
-  /** A limit over all APIs of a product. */
+  /** True when the limit covers all APIs of a product. */
   readonly isAccountWide?: true;
   /** Milliseconds to wait before the same request. */
   readonly afterMs: number;
@@ -21,8 +21,8 @@ const QUOTA_MS = 60_000;
 const SUBNET_MS = 30_000;
 
 /**
- * The one table of what retries, what backs off and what trips a breaker. `docs/cloud-calls.md` shows it; a test
- * compares the two. A code that is not here is `never`: repeating what nobody understands is how quotas are burnt.
+ * The table of what is retried, what backs off and what trips a breaker. `docs/cloud-calls.md` shows it; a test
+ * compares the two. A code that is not in the table is `never`: to repeat an unknown error would use up quotas.
  * @see https://www.tencentcloud.com/document/product/215/15848 (VPC), /213/35116 (CVM): error codes
  */
 export const ERROR_TABLE: readonly ErrorRule[] = [
@@ -259,10 +259,10 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
   { code: 'ResourceInUse.*', retry: 'never', afterMs: 0, means: 'the same' },
 ];
 
-/** What a code that the table does not have means. */
+/** The rule for a code that is not in the table. */
 export const UNKNOWN_CODE: ErrorRule = { code: '*', retry: 'never', afterMs: 0, means: 'not in the table' };
 
-/** Finds the line of the table for a code that `action` answered with. Pure. */
+/** Finds the rule for a code that `action` answered with. */
 export function findErrorRule(code: string, action: string): ErrorRule {
   const fitting = ERROR_TABLE.filter((rule) => matches(rule.code, code) && (rule.actions?.includes(action) ?? true));
   return fitting.sort((a, b) => weight(b) - weight(a))[0] ?? UNKNOWN_CODE;
@@ -272,7 +272,7 @@ function matches(pattern: string, code: string): boolean {
   return pattern.endsWith('*') ? code.startsWith(pattern.slice(0, -1)) : pattern === code;
 }
 
-/** Exact before pattern, long before short, with APIs before without. */
+/** Orders rules: an exact code before a pattern, a long one before a short one, one with APIs before one without. */
 function weight(rule: ErrorRule): number {
   const exact = rule.code.endsWith('*') ? 0 : 1_000;
   return exact + rule.code.length * 2 + (rule.actions === undefined ? 0 : 1);

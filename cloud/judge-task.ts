@@ -1,12 +1,12 @@
 import type { Eip, EipGoal, Eni, EniGoal, EniIp } from './cloud.ts';
 
 /**
- * What a description says of a goal: reached; on its way; or standing still elsewhere, which is either a description
- * from before the task began or a task that came to nothing.
+ * The state of a goal by the description of its object: reached; in transition; or neither. In the last case the
+ * description is from before the task began, or the task had no effect.
  */
 export type GoalState = 'reached' | 'moving' | 'still';
 
-/** Compares what an ENI is with what a task is to make of it; `eni` is undefined when the cloud lists none. Pure. */
+/** Compares the description of an ENI with the goal of a task; `eni` is undefined when the cloud does not list it. */
 export function judgeEniGoal(goal: EniGoal, eni: Eni | undefined): GoalState {
   if (eni === undefined) return goal.kind === 'deleted' || goal.kind === 'ips-unassigned' ? 'reached' : 'still';
   switch (goal.kind) {
@@ -41,7 +41,7 @@ function bothFamilies(eni: Eni): readonly EniIp[] {
 
 const EIP_MOVING: readonly string[] = ['CREATING', 'BINDING', 'UNBINDING', 'OFFLINING'];
 
-/** Compares what EIPs are with what a task is to make of them; the slowest decides. Pure. */
+/** Compares the descriptions of EIPs with the goal of a task; the slowest EIP decides. */
 export function judgeEipGoal(goal: EipGoal, eips: readonly Eip[]): GoalState {
   const states = goal.eipIds.map((eipId): GoalState => {
     const eip = eips.find((candidate) => candidate.eipId === eipId);
@@ -55,7 +55,7 @@ export function judgeEipGoal(goal: EipGoal, eips: readonly Eip[]): GoalState {
   return states.includes('moving') ? 'moving' : 'still';
 }
 
-/** Tells an EIP's goal from an ENI's. */
+/** Tells whether a goal is one of an EIP task. */
 export function isEipGoal(goal: EniGoal | EipGoal): goal is EipGoal {
   return 'eipIds' in goal;
 }

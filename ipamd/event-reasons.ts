@@ -1,9 +1,11 @@
-/** What people are told of one reason: beside the code that records it, so that no event goes unexplained. */
+/**
+ * Description of one event reason. It stands beside the code that records the event, so that every event is explained.
+ */
 export type EventReason = {
   readonly type: 'Normal' | 'Warning';
-  /** Kinds of objects that it is told of. */
+  /** Kinds of objects that the event is recorded on. */
   readonly objects: readonly string[];
-  /** When it is told. */
+  /** When the event is recorded. */
   readonly cause: string;
   /** What an operator does; '' for nothing. */
   readonly cure: string;
@@ -11,7 +13,10 @@ export type EventReason = {
 
 const NEC = 'NodeENIConfig';
 
-/** All events of ipamd. An event of another reason does not compile; `docs/reference/events.md` is made of this. */
+/**
+ * All events of ipamd. An event with another reason does not compile; `docs/reference/events.md` is generated from
+ * this.
+ */
 export const IPAMD_EVENTS = {
   SupplyMet: {
     type: 'Normal',
@@ -298,5 +303,5 @@ export const IPAMD_EVENTS = {
   },
 } as const satisfies Readonly<Record<string, EventReason>>;
 
-/** Why ipamd tells people something. */
+/** The reason of an event of ipamd. */
 export type IpamdEventReason = keyof typeof IPAMD_EVENTS;

@@ -1,11 +1,11 @@
 /**
  * Why ipamd cannot work.
- * - `DEFINITION`: a definition of ours is not there and cannot be made, or is not what it has to be.
- * - `REGION`: the region was not given, and the instance's metadata service does not tell it.
+ * - `DEFINITION`: a definition of ipamd does not exist and cannot be created, or differs from the required one.
+ * - `REGION`: the region was not given, and the instance's metadata service does not contain it.
  */
 export type IpamdErrorCode = 'DEFINITION' | 'REGION';
 
-/** A failure of ipamd itself; its message names the thing, the place and the next step. */
+/** A failure of ipamd itself; its message names the subject, the place and the next step. */
 export class IpamdError extends Error {
   readonly code: IpamdErrorCode;
 

@@ -1,16 +1,16 @@
 import type { Cloud } from '../cloud/cloud.ts';
 import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
+import type { Term } from '../kube/election/term.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/event-recorder.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import type { Term } from '../kube/leader-election.ts';
 import { noteRights } from '../kube/note-rights.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { IpamdConfig } from './config/options.ts';
-import { keepDefinitions } from './crds/keep-definitions.ts';
-import { followMachines, type MachineFollower } from './follow-machines.ts';
-import { type LeadDeps, lead, type TermView } from './leading/lead.ts';
+import { keepDefinitions } from './crds/install-definitions.ts';
+import { lead } from './leading/lead.ts';
+import type { LeadDeps, TermView } from './leading/lead-deps.ts';
 import { sampleQueues } from './leading/queues.ts';
 import type { Ids } from './nec/decision.ts';
 import { BreakerBook } from './node/breaker-book.ts';
@@ -18,22 +18,28 @@ import { CloudEyes } from './node/cloud-eyes.ts';
 import type { Pacing } from './observability/call-metrics.ts';
 import { type HealthFacts, judgeLiveness, judgeReadiness } from './observability/health.ts';
 import { createIpamdMetrics, type IpamdMetrics } from './observability/metrics.ts';
-import { type InformerDeps, openInformers, sampleInformers } from './open-informers.ts';
+import {
+  followMachines,
+  type InformerDeps,
+  type MachineFollower,
+  openInformers,
+  sampleInformers,
+} from './open-informers.ts';
 import { createRefusalTeller, createRightsTeller } from './tell-rights.ts';
 
-/** What ipamd runs on; each a port, so that it runs on a virtual clock and without a connection as well. */
+/** Runtime of ipamd; each member is a port, so that ipamd also runs on a virtual clock and without a connection. */
 export type IpamdRuntime = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
   readonly ids: Ids;
-  /** `urgent` has a share of calls of its own, for the lock. */
+  /** `urgent` has its own rate limit, for the lock. */
   readonly kube: KubeClient & { readonly urgent?: KubeClient };
   readonly cloud: Cloud & { readonly pacing?: Pacing };
   readonly release: string;
-  /** Who we are, for people who look at the lock. */
+  /** Name of this replica, for people who read the lock. */
   readonly identity?: string;
-  /** Where the clients' observers come from, when they count too. */
+  /** Metrics whose observers the clients use, if the clients are counted too. */
   readonly metrics?: IpamdMetrics;
 };
 
@@ -41,21 +47,24 @@ export type IpamdRuntime = {
 export type RunningIpamd = {
   /** True while it leads. */
   readonly isLeading: boolean;
-  /** Undefined when it could serve as leader or standby, else why not. */
+  /** Returns undefined when it could serve as leader or standby, else the reason why not. */
   readiness(): string | undefined;
   readonly metrics: IpamdMetrics;
-  /** Where /metrics, /healthz and /readyz are served; undefined without --metrics-address. */
+  /** Address of /metrics, /healthz and /readyz; undefined without --metrics-address. */
   readonly address: string | undefined;
-  /** Resolves when it has ended by `close`; rejects with a fault of ours. */
+  /** Resolves when it has ended by `close`; rejects with a fault of ipamd. */
   readonly ended: Promise<void>;
-  /** Begins nothing new, lets calls under way end for the time of --shutdown-grace, and releases the lock. Idempotent. */
+  /**
+   * Starts nothing new, lets calls in flight end for the time of --shutdown-grace, and releases the lock. Idempotent.
+   */
   close(): Promise<void>;
 };
 
 /**
- * Starts ipamd and returns as soon as its endpoints listen: what it needs of the API server and the cloud it waits for.
- * Every replica keeps its caches warm, whether it leads or not: a new leader decides on what it has at once, and two
- * replicas cost the API server one more watch for each kind.
+ * Starts ipamd and returns as soon as its endpoints listen; it waits for the API server and the cloud in the
+ * background.
+ * Every replica fills its caches, whether it leads or not. So a new leader can decide at once, and two replicas cost
+ * the API server one more watch for each kind.
  * @throws ConfigError when --metrics-address cannot be listened on
  */
 export async function startIpamd(config: IpamdConfig, runtime: IpamdRuntime): Promise<RunningIpamd> {
@@ -65,7 +74,7 @@ export async function startIpamd(config: IpamdConfig, runtime: IpamdRuntime): Pr
   return ipamd;
 }
 
-/** What events are from. */
+/** Source of the events. */
 const COMPONENT = 'tke-eni-ipamd';
 
 class Ipamd implements RunningIpamd {
@@ -76,9 +85,9 @@ class Ipamd implements RunningIpamd {
   readonly #machines: MachineFollower;
   readonly #events: EventRecorder;
   readonly #leadDeps: LeadDeps;
-  /** Aborted first: nothing new is begun. */
+  /** Aborted first: nothing new is started. */
   readonly #drain = new AbortController();
-  /** Aborted last: nothing is followed any more. */
+  /** Aborted last: all informers stop. */
   readonly #life = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   #endpoints: HttpEndpoints | undefined;
@@ -143,7 +152,7 @@ class Ipamd implements RunningIpamd {
 
   start(): void {
     this.#run().then(this.#ended.resolve, this.#ended.reject);
-    // Who does not wait for the end hears of a fault by the log; main waits for it.
+    // A caller that does not wait for the end finds a fault in the log; main waits for it.
     this.#ended.promise.catch((error: unknown) => this.#runtime.log.error('ipamd ended', { error }));
   }
 
@@ -213,7 +222,10 @@ class Ipamd implements RunningIpamd {
 
 const DEFINITIONS_PROBLEM = { kind: 'DefinitionsMissing', name: 'customresourcedefinitions' };
 
-/** Without a lock nothing says how many terms there were before: the clock does, and nobody else may be leading. */
+/**
+ * Returns a term without a lock. No lock counts the terms, so the epoch comes from the clock; no other replica may be
+ * leading.
+ */
 function termWithoutLock(clock: Clock, signal: AbortSignal): Term {
   const epoch = Math.floor(clock.nowMs() / MS_PER_S);
   return { epoch, startedMs: clock.monotonicMs(), leaseMs: 0, signal };

@@ -19,8 +19,8 @@ import { findRegion, openCloud } from './open-cloud.ts';
 const STDOUT = 1;
 
 async function main(): Promise<void> {
-  // A join of 1,000 nodes takes 150 MiB instead of 230, for more CPU time. Set here, for the executable's code
-  // cache is made without the flag and would not be taken with it.
+  // A join of 1,000 nodes takes 150 MiB instead of 230, for more CPU time. The flag is set here because the code cache
+  // of the executable is made without it and would not be used with it.
   setFlagsFromString('--optimize-for-size');
   const argv = process.argv.slice(2);
   const outcome = readIpamdConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
@@ -57,7 +57,7 @@ async function run(config: IpamdConfig): Promise<void> {
     get: systemHttpGet,
     observer: metrics.cloud,
   });
-  // Calls without a key are repeated until they are late, and say only that: here is the reason, once.
+  // Calls without a key are repeated until they time out, and report only that. The reason is logged here once.
   credentials
     .get()
     .catch((error: unknown) =>
@@ -84,7 +84,7 @@ async function run(config: IpamdConfig): Promise<void> {
   process.exit(0);
 }
 
-/** 64 bits: what is made of them is never made twice. */
+/** 64 bits: ids made of them are unique. */
 const ID_BYTES = 8;
 const MICROSECONDS = 1e6;
 

@@ -5,15 +5,16 @@ import { type Fault, Faults, isRecord } from '../runtime/decode.ts';
 import type { NecEntry as NodeNecEntry } from './node/nec-entry.ts';
 
 /**
- * One NodeENIConfig as ipamd keeps it. Its object is without `metadata.managedFields`, which no write needs. In `decoded`
- * fields of the spec that people got wrong are absent, and `faults` names them; wrong annotations are in its own
- * `annotationFaults`. It is undefined when the head or the status is wrong: then nothing is known of the node's ENIs.
+ * One NodeENIConfig as ipamd caches it. `object` has no `metadata.managedFields`, which no write needs. In `decoded`
+ * invalid fields of the spec are absent, and `faults` names them; invalid annotations are in its own
+ * `annotationFaults`. `decoded` is undefined when metadata or status are invalid: then nothing is known of the node's
+ * ENIs.
  */
 export type NecEntry = NodeNecEntry & { readonly name: string };
 
 /**
- * Decodes a NodeENIConfig so that one wrong field of a person does not take the rest away. Pure.
- * An object without fields that we do not know shares its parts with what was decoded: one copy in memory, not two.
+ * Decodes a NodeENIConfig so that one invalid field of a person does not invalidate the others.
+ * An object without unknown fields shares its parts with the decoded form: one copy in memory, not two.
  */
 export function decodeNec(read: KubeObject): NecEntry {
   const object = withoutManagedFields(read);
@@ -23,7 +24,7 @@ export function decodeNec(read: KubeObject): NecEntry {
     const lean = sharingParts(object, first.decoded);
     return { name, object: lean, decoded: { ...first.decoded, object: lean }, faults: [] };
   }
-  // What is left out may be all that was wrong; if not, the status itself is.
+  // Without the invalid fields the rest may be valid; if it is not, the status itself is invalid.
   const second = decode(withoutWrongFields(object, first.faults));
   const isWhole = second.decoded !== undefined && second.faults.length === 0;
   const decoded = isWhole && second.decoded !== undefined ? { ...second.decoded, object } : undefined;
@@ -49,7 +50,7 @@ function sharingParts(object: KubeObject, decoded: NodeEniConfig): KubeObject {
 
 const SPEC_FIELD = /^spec\.([^.[]+)/;
 
-/** Leaves out the fields of the spec that faults name; all of them are optional. */
+/** Removes the fields of the spec that faults name; all of them are optional. */
 function withoutWrongFields(object: KubeObject, faults: readonly Fault[]): KubeObject {
   if (!isRecord(object['spec'])) return { ...object, spec: {} };
   const wrong = new Set(faults.flatMap((fault) => SPEC_FIELD.exec(fault.path)?.[1] ?? []));

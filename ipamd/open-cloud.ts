@@ -8,7 +8,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { IpamdConfig } from './config/options.ts';
 import { IpamdError } from './ipamd-error.ts';
 
-/** What the cloud is opened with. */
+/** Dependencies of opening the cloud. */
 export type OpenCloudDeps = {
   readonly clock: Clock;
   readonly random: Random;
@@ -17,10 +17,10 @@ export type OpenCloudDeps = {
   readonly observer?: CallObserver;
 };
 
-/** The cloud, and the key that its calls are signed with. */
+/** The cloud, and the credentials that its calls are signed with. */
 export type OpenCloud = { readonly cloud: TencentCloud; readonly credentials: CredentialSource };
 
-/** Opens the cloud as the settings say. Calls nothing before the first call, and asks for no key. */
+/** Opens the cloud according to the settings. Makes no call and reads no credentials before the first call. */
 export function openCloud(config: IpamdConfig, region: string, deps: OpenCloudDeps): OpenCloud {
   const endpoint = endpointOf(config, region);
   const { clock, random, env, get, observer } = deps;
@@ -31,14 +31,14 @@ export function openCloud(config: IpamdConfig, region: string, deps: OpenCloudDe
   return { cloud, credentials };
 }
 
-/** Under this name the cloud's audit shows who took on a role. */
+/** Name of the role session in the cloud's audit log. */
 const SESSION = 'tke-eni-ipamd';
 
 const REGION = /^[a-z]{2,}-[a-z0-9-]+$/;
 const METADATA_TIMEOUT_MS = 5_000;
 
 /**
- * Finds the region: of the settings, or of the instance that this runs on.
+ * Finds the region: from the settings, or from the instance that ipamd runs on.
  * @throws IpamdError REGION
  * @see https://www.tencentcloud.com/document/product/213/4934 placement/region
  */
@@ -57,7 +57,7 @@ export async function findRegion(config: IpamdConfig, get: HttpGet): Promise<str
   }
 }
 
-/** What fetch throws says why in its cause alone. */
+/** Returns the reason of an error of fetch, which is only in its cause. */
 function reasonOf(error: unknown): string {
   const { cause } = error instanceof Error ? error : { cause: undefined };
   return cause instanceof Error && cause.message !== '' ? cause.message : String(error);

@@ -6,6 +6,7 @@ import { VPC_IP_KIND } from '../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../crd/vpc-ip-claim.ts';
 import { type Informer, type InformerObserver, type InformerOptions, openInformer } from '../kube/informer.ts';
 import type { KubeClient, KubeObject, ResourceType } from '../kube/kube-client.ts';
+import { isKubeError } from '../kube/kube-error.ts';
 import { CONFIG_MAPS, DEPLOYMENTS, MACHINES, NODES, PODS, resourceTypeOf } from '../kube/resource-types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { Faults } from '../runtime/decode.ts';
@@ -34,7 +35,7 @@ import { type DeploymentFacts, decodeDeployment } from './static/find-workload.t
 import { CONFIGS_BY_NAMESPACE, NECS_BY_CLAIM, NECS_BY_MARKED_IP } from './static/see-claim.ts';
 import { type ConfigMapEntry, decodeConfigMap } from './subnets/config-map-entry.ts';
 
-/** What informers are opened with. */
+/** Dependencies of informers. */
 export type InformerDeps = {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -43,21 +44,21 @@ export type InformerDeps = {
   readonly observer: InformerObserver;
 };
 
-/** Names of the indexes that tell by its instance which node is meant. */
+/** Name of the indexes of nodes and NodeENIConfigs by their instance. */
 export const BY_INSTANCE = 'instance';
 
-/** What every replica follows, leader or not: a new leader then begins with what it has. */
+/** Informers of every replica, leader or not: so a new leader has filled caches. */
 export type Informers = {
   readonly necs: Informer<NecEntry>;
   readonly nodes: Informer<NodeEntry>;
   readonly pods: Informer<PodFacts>;
-  /** Of exclusive ENIs: those that are kept may be on no node. */
+  /** Of exclusive ENIs; static ones may be on no node. */
   readonly vpcEnis: Informer<VpcEniEntry>;
   /** Of the one ConfigMap with the subnets. */
   readonly configMaps: Informer<ConfigMapEntry>;
 };
 
-/** Opens what every replica follows; nothing is read before they are started. */
+/** Opens the informers of every replica; nothing is read before they are started. */
 export function openInformers(deps: InformerDeps, config: IpamdConfig): Informers {
   const query = { namespace: config.namespace, fieldSelector: `metadata.name=${config.configMap}` };
   return {
@@ -80,15 +81,15 @@ export function openInformers(deps: InformerDeps, config: IpamdConfig): Informer
   };
 }
 
-/** Opens what says which instance a native node is; only where the cluster has Machines. */
+/** Opens the informer of Machines, which contain the instances of native nodes; only if the cluster has Machines. */
 export function openMachines(deps: InformerDeps): Informer<MachineEntry> {
   return open<MachineEntry>(deps, MACHINES, { decode: decodeMachine, indexes: MACHINE_INDEXES });
 }
 
-/** Records of Pods: followed by the leader alone, for they are as many as Pods and nothing waits for them. */
+/** Informers of the records of Pods, for the leader only: there are as many as Pods, and nothing waits for them. */
 export type RecordInformers = { readonly vips: Informer<VipFacts>; readonly claims: Informer<ClaimFacts> };
 
-/** Opens the records of Pods. */
+/** Opens the informers of the records of Pods. */
 export function openRecordInformers(deps: InformerDeps): RecordInformers {
   return {
     vips: open<VipFacts>(deps, resourceTypeOf(VPC_IP_KIND), { decode: decodeVip, indexes: VIP_INDEXES }),
@@ -96,14 +97,14 @@ export function openRecordInformers(deps: InformerDeps): RecordInformers {
   };
 }
 
-/** What kept addresses depend on besides; followed by the leader alone. */
+/** Further informers for static addresses; for the leader only. */
 export type StaticInformers = {
   readonly configs: Informer<Kept<StaticIpConfig>>;
   /** Only with --enable-ownerref. */
   readonly deployments: Informer<DeploymentFacts> | undefined;
 };
 
-/** Opens what kept addresses depend on besides. */
+/** Opens the further informers for static addresses. */
 export function openStaticInformers(deps: InformerDeps, { enableOwnerref }: IpamdConfig): StaticInformers {
   return {
     configs: open<Kept<StaticIpConfig>>(deps, resourceTypeOf(STATIC_IP_CONFIG_KIND), {
@@ -120,18 +121,18 @@ function decodeStaticIpConfig(object: KubeObject): Kept<StaticIpConfig> {
   return { decoded: faults.list.length > 0 ? undefined : decoded, faults: faults.list };
 }
 
-/** Opens the claims of EIPs: followed by the leader alone. */
+/** Opens the informer of EIPClaims; for the leader only. */
 export function openEipClaims(deps: InformerDeps): Informer<EipClaimEntry> {
   return open<EipClaimEntry>(deps, resourceTypeOf(EIP_CLAIM_KIND), { decode: decodeEipClaim });
 }
 
-/** Opens the configuration of ip-masq-agent, whether there is one or not. */
+/** Opens the informer of ip-masq-agent's configuration, whether it exists or not. */
 export function openMasqConfig(deps: InformerDeps): Informer<KubeObject> {
   const query = { namespace: MASQ_CONFIG_MAP.namespace, fieldSelector: `metadata.name=${MASQ_CONFIG_MAP.name}` };
   return open<KubeObject>(deps, CONFIG_MAPS, { decode: (object) => object, query });
 }
 
-/** Shows informers by the name of what they follow, for health and metrics. */
+/** Returns samples of informers with their names, for health and metrics. */
 export function sampleInformers(
   informers: Readonly<Record<string, Informer<unknown> | undefined>>,
 ): readonly InformerSample[] {
@@ -152,4 +153,47 @@ function open<T>(
 
 function listOf(id: string | undefined): readonly string[] {
   return id === undefined ? [] : [id];
+}
+
+/** Informer of Machines, if the cluster has them. */
+export type MachineFollower = {
+  /** Undefined while the cluster has none. */
+  readonly informer: Informer<MachineEntry> | undefined;
+  /** Checks for Machines periodically, and starts their informer once there are any. Never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+};
+
+/** Native nodes may be enabled at any time; nothing waits for it. */
+const LOOK_AGAIN_MS = 10 * 60_000;
+
+/** Makes the follower of Machines: their definition exists only in clusters with native nodes. */
+export function followMachines(deps: InformerDeps): MachineFollower {
+  let informer: Informer<MachineEntry> | undefined;
+  return {
+    get informer() {
+      return informer;
+    },
+    run: async (signal) => {
+      while (!signal.aborted) {
+        if (await haveMachines(deps, signal)) {
+          informer = openMachines(deps);
+          return await informer.start(signal);
+        }
+        await deps.clock.sleep(LOOK_AGAIN_MS, signal).catch(() => {});
+      }
+    },
+  };
+}
+
+async function haveMachines({ client, log }: InformerDeps, signal: AbortSignal): Promise<boolean> {
+  try {
+    await client.listPage(MACHINES, { limit: 1 }, signal);
+    return true;
+  } catch (error) {
+    // If the API server does not answer, the cluster may have Machines: the informer keeps asking.
+    if (!isKubeError(error, 'NOT_FOUND', 'FORBIDDEN')) return !signal.aborted;
+    if (error.code === 'FORBIDDEN')
+      log.warn('Machines may not be read; native nodes are found by providerID alone', { error });
+    return false;
+  }
 }

@@ -5,19 +5,22 @@ import type { NodeEvents } from './node/node-deps.ts';
 import type { CloudRefusalListener } from './observability/cloud-rights.ts';
 import type { ProblemBook } from './observability/problem-book.ts';
 
-/** Where missing rights are told. */
+/** Where missing rights are reported. */
 export type RightsDeps = {
   readonly log: Logger;
   readonly problems: ProblemBook;
-  /** The object that people look at for what ipamd is set up with. */
+  /** The object on which people look for problems of ipamd's setup. */
   readonly configMap: { readonly namespace: string; readonly name: string };
-  /** Made later than the client that is watched: it writes by that client. */
+  /** Made later than the client that is observed, because the recorder writes through that client. */
   readonly events: () => NodeEvents;
 };
 
 const ROLE = 'tke-eni-ipamd';
 
-/** Makes what tells of calls that the cloud refuses whoever asks: a log line and an event; the metric is there already. */
+/**
+ * Makes the reporter of calls that the cloud refuses to all callers: a log line and an event; the metric exists
+ * already.
+ */
 export function createRefusalTeller({ log, configMap, events }: Omit<RightsDeps, 'problems'>): CloudRefusalListener {
   return ({ kind, message }) => {
     log.error('the cloud refuses calls', { kind, detail: message });
@@ -26,7 +29,7 @@ export function createRefusalTeller({ log, configMap, events }: Omit<RightsDeps,
   };
 }
 
-/** Makes what tells of rights that ipamd misses: a log line, a metric, and an event at its ConfigMap. */
+/** Makes the reporter of rights that ipamd lacks: a log line, a metric, and an event on its ConfigMap. */
 export function createRightsTeller({ log, problems, configMap, events }: RightsDeps): RightsListener {
   return (right, error) => {
     const kind = right === TOKEN_RIGHT ? 'Unauthorized' : 'Forbidden';

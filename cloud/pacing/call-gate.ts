@@ -2,29 +2,29 @@ import type { CallPriority } from '../cloud.ts';
 import { FairQueue, type Place } from './fair-queue.ts';
 import { createRate, cutRate, growRate, type Rate, type RateSettings, rateWaitMs, takeFromRate } from './rate.ts';
 
-/** A call that wants to start. */
+/** A call that waits for its start. */
 export type Ticket = {
-  /** Each product has a ceiling over all its APIs. */
+  /** Each product has a rate limit over all its APIs. */
   readonly product: string;
   readonly action: string;
   readonly priority: CallPriority;
   readonly owner: string;
 };
 
-/** How a call ended, as far as its rate cares. */
+/** The outcome of a call, as far as rates depend on it. */
 export type CallReport = {
   readonly product: string;
   readonly action: string;
   readonly isThrottled: boolean;
   /** Monotonic milliseconds. */
   readonly startedMs: number;
-  /** Whether the refusal was for all APIs of the product together. */
+  /** Whether the refusal applied to all APIs of the product together. */
   readonly isProductWide: boolean;
-  /** Pause that a refusal asks for, milliseconds. */
+  /** Pause that a refusal requests, milliseconds. */
   readonly afterMs: number;
 };
 
-/** How fast an API, or without `action` all of a product, may be called now. */
+/** The present rate of an API; without `action`, of a whole product. */
 export type PacedRate = {
   readonly product: string;
   readonly action?: string;
@@ -32,17 +32,20 @@ export type PacedRate = {
   readonly waiting: number;
 };
 
-/** What paces the calls. */
+/** Settings of the pacing. */
 export type GateSettings = {
-  /** Calls a second of one product, all APIs together; the product's own components hold 50. */
+  /** Calls a second of one product, all APIs together; Tencent's own components use 50. */
   readonly productPerSecond: number;
-  /** Calls of one product under way at once, so that a cloud that hangs does not take all our memory. */
+  /** Most calls of one product in flight, so that memory stays bounded when the cloud hangs. */
   readonly productInFlight: number;
-  /** Where an API starts: its documented limit. */
+  /** The initial rate of an API: its documented limit. */
   apiStartPerSecond(product: string, action: string): number;
 };
 
-/** Calls that may start now, and when to ask again; no time when only an ending or a new call changes anything. */
+/**
+ * Calls that may start now, and when to check again; without a time only the end of a call or a new call changes
+ * anything.
+ */
 export type Grants<T> = { readonly items: readonly T[]; readonly askAgainMs?: number };
 
 type Api<T> = {
@@ -62,19 +65,22 @@ type Waiting<T> = { readonly item: T };
 
 const RANK: Readonly<Record<CallPriority, number>> = { pod: 2, warm: 1, gc: 0 };
 const FLOOR_PER_SECOND = 0.5;
-/** A tenth of the rate comes back in little more than a second of calling. */
+/** Growth a second, as a share of the ceiling: a tenth of the rate returns in little more than a second of calls. */
 const GROWTH_SHARE_PER_SECOND = 0.08;
 
-/** Each so many-th turn of a product goes to the API that was served longest ago, whatever waits at the others. */
+/** Every so many-th grant of a product goes to the API that was served longest ago, whatever waits at the others. */
 const LONGEST_UNSERVED_EACH = 16;
 
-/** A call in line; `CallGate.leave` takes it out. */
+/** A queued call; `CallGate.leave` removes it. */
 export type TicketPlace<T> = { readonly ticket: Ticket; readonly place: Place<Waiting<T>> };
 
 /**
- * Decides which calls may start: per API an adaptive rate (additive growth, multiplicative cut on refusal), per product
- * another below a ceiling, cut when the account as a whole is refused, and in line Pod before warm pool before garbage collection, owners of equal rank in turn. A state
- * machine: time comes in with each call, nothing in it waits.
+ * Decides which calls may start.
+ *
+ * Each API has an adaptive rate (additive growth, multiplicative cut on refusal). Each product has another rate below a
+ * ceiling, which is cut when the account as a whole is refused. In the queue a Pod comes before the warm pool, and that
+ * before garbage collection; owners of equal rank are served in turn. A state machine: time is an argument of each
+ * call, nothing in it waits.
  */
 export class CallGate<T> {
   #settings: GateSettings;
@@ -85,19 +91,19 @@ export class CallGate<T> {
     this.#settings = settings;
   }
 
-  /** Puts a call in line. */
+  /** Queues a call. */
   enter(ticket: Ticket, item: T, nowMs: number): TicketPlace<T> {
     const api = this.#api(ticket.product, ticket.action, nowMs);
     return { ticket, place: api.queue.add({ item }, RANK[ticket.priority], ticket.owner) };
   }
 
-  /** Takes a call out of line that nobody waits for any more. Returns whether it still stood there. */
+  /** Removes a call from the queue, because its caller gave up. Returns whether it was still queued. */
   leave(entered: TicketPlace<T>): boolean {
     const api = this.#products.get(entered.ticket.product)?.apis.get(entered.ticket.action);
     return api?.queue.remove(entered.place) ?? false;
   }
 
-  /** Lets every call start that may. Each granted call must be reported when it ends. */
+  /** Starts every call that may start. Each granted call must be reported when it ends. */
   grant(nowMs: number): Grants<T> {
     const items: T[] = [];
     let askAgainMs = Number.POSITIVE_INFINITY;
@@ -108,7 +114,7 @@ export class CallGate<T> {
     return Number.isFinite(askAgainMs) ? { items, askAgainMs } : { items };
   }
 
-  /** Learns how a granted call ended. */
+  /** Updates the rates with the outcome of a granted call. */
   report(report: CallReport, nowMs: number): void {
     const product = this.#product(report.product, nowMs);
     const api = this.#api(report.product, report.action, nowMs);
@@ -120,12 +126,12 @@ export class CallGate<T> {
     else api.rate = cutRate(api.rate, api.settings, report, nowMs);
   }
 
-  /** Calls a second that an API is allowed now; undefined when it was never called. */
+  /** Returns the present rate of an API, calls a second; undefined when it was never called. */
   perSecond(product: string, action: string): number | undefined {
     return this.#products.get(product)?.apis.get(action)?.rate.perSecond;
   }
 
-  /** What each product and API that was ever called is allowed now, and how many calls of it wait. */
+  /** Yields the present rate of each product and API that was ever called, and how many of its calls wait. */
   *rates(): Iterable<PacedRate> {
     for (const [name, product] of this.#products) {
       const apis = [...product.apis];
@@ -137,14 +143,17 @@ export class CallGate<T> {
     }
   }
 
-  /** Number of calls in line. */
+  /** Number of queued calls. */
   get waiting(): number {
     let sum = 0;
     for (const product of this.#products.values()) for (const api of product.apis.values()) sum += api.queue.size;
     return sum;
   }
 
-  /** Grants what this product may start; returns the wait until more may, undefined when time alone changes nothing. */
+  /**
+   * Grants what this product may start; returns the wait until more may start, undefined when time alone changes
+   * nothing.
+   */
   #grantOf(product: Product<T>, items: T[], nowMs: number): number | undefined {
     while (product.inFlight < this.#settings.productInFlight) {
       const waiting = [...product.apis.values()].filter((api) => api.queue.size > 0);
@@ -199,7 +208,9 @@ export class CallGate<T> {
   }
 }
 
-/** Which of two APIs goes first: the one whose next call ranks higher, else the one that was served longer ago. */
+/**
+ * Selects the API to serve first: the one whose next call has the higher rank, else the one that was served longer ago.
+ */
 function before<T>(best: Api<T> | undefined, api: Api<T>): Api<T> {
   if (best === undefined) return api;
   const rankOf = (one: Api<T>): number => one.queue.peek()?.rank ?? -1;
@@ -208,7 +219,7 @@ function before<T>(best: Api<T> | undefined, api: Api<T>): Api<T> {
   return api.servedSerial < best.servedSerial ? api : best;
 }
 
-/** Which of two APIs was served longer ago. */
+/** Selects the API that was served longer ago. */
 function unserved<T>(best: Api<T> | undefined, api: Api<T>): Api<T> {
   return best === undefined || api.servedSerial < best.servedSerial ? api : best;
 }

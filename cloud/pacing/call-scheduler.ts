@@ -1,10 +1,10 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { CallGate, type GateSettings, type PacedRate, type Ticket } from './call-gate.ts';
 
-/** How a scheduled call is to be counted: a refusal slows its API down. */
+/** How a call counts for its rate: a refusal slows its API down. */
 export type CallVerdict = {
   readonly isThrottled: boolean;
-  /** Whether the refusal was for all APIs of the product together; false by default. */
+  /** Whether the refusal applied to all APIs of the product together; false by default. */
   readonly isProductWide?: boolean;
   readonly afterMs: number;
 };
@@ -13,7 +13,7 @@ const NOT_THROTTLED: CallVerdict = { isThrottled: false, afterMs: 0 };
 
 type Start = { readonly resolve: () => void };
 
-/** Starts calls when the gate lets them: the gate decides, this waits. */
+/** Starts calls when the gate grants them: the gate decides, this class waits. */
 export class CallScheduler {
   #clock: Clock;
   #gate: CallGate<Start>;
@@ -25,12 +25,12 @@ export class CallScheduler {
     this.#gate = new CallGate(settings);
   }
 
-  /** Calls a second that an API is allowed now; undefined when it was never called. */
+  /** Returns the present rate of an API, calls a second; undefined when it was never called. */
   perSecond(product: string, action: string): number | undefined {
     return this.#gate.perSecond(product, action);
   }
 
-  /** What each product and API that was ever called is allowed now. */
+  /** Yields the present rate of each product and API that was ever called. */
   rates(): Iterable<PacedRate> {
     return this.#gate.rates();
   }
@@ -41,8 +41,9 @@ export class CallScheduler {
   }
 
   /**
-   * Waits for its turn, then runs `call`. `judge` reads an error for what it says of the rate. Aborting while it waits
-   * takes it out of line and rejects with the signal's reason; a running call is aborted by whoever made it.
+   * Waits for the gate, then runs `call`. `judge` derives from an error how the call counts for the rate. An abort
+   * during the wait removes the call from the queue and rejects with the signal's reason; a running call is aborted by
+   * its caller.
    */
   async run<T>(
     ticket: Ticket,
@@ -69,7 +70,7 @@ export class CallScheduler {
     const turn = Promise.withResolvers<void>();
     const entered = this.#gate.enter(ticket, { resolve: turn.resolve }, this.#clock.monotonicMs());
     const onAbort = (): void => {
-      // A call that was granted in the meantime starts, and its own signal ends it: the gate counts it as under way.
+      // A call that was granted meanwhile starts, and its own signal ends it: the gate counts it as running.
       if (this.#gate.leave(entered)) turn.reject(signal.reason);
     };
     signal.addEventListener('abort', onAbort, { once: true });
@@ -98,7 +99,7 @@ export class CallScheduler {
         this.#pump();
       },
       () => {
-        // An earlier wake-up has taken this one's place.
+        // An earlier timer has replaced this one.
       },
     );
   }

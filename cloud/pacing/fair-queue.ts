@@ -1,23 +1,26 @@
-/** A place in the queue. Higher `rank` is served first; equals in turn by owner; one owner's in order of arrival. */
+/**
+ * An entry of the queue. Higher `rank` is served first; owners of equal rank in turn; entries of one owner in order of
+ * arrival.
+ */
 export type Place<T> = {
   readonly item: T;
   readonly rank: number;
   readonly owner: string;
-  /** Grows with arrival. */
+  /** Increases with each arrival. */
   readonly serial: number;
 };
 
-/** Each so many-th turn goes to whoever waits longest, whatever the rank, so that nobody waits for ever. */
+/** Every so many-th turn goes to the oldest entry, whatever its rank, so that no entry waits for ever. */
 const ELDEST_EACH = 16;
 
 /**
- * A queue that is fair in two ways: owners of equal rank take turns, so that one node with a thousand wishes does not
- * keep another from its first; and each 16th turn goes to the eldest, so that a stream of high rank does not starve
- * the low for ever. Neither time nor chance; every operation takes constant time but for `take` of the eldest, which
- * looks at one place per owner.
+ * A queue that is fair in two ways. Owners of equal rank take turns, so that one node with a thousand requests does not
+ * delay the first request of another. Every 16th turn goes to the oldest entry, so that a stream of high rank does not
+ * starve the low ranks. It uses neither time nor chance. Every operation takes constant time, except that `take` of the
+ * oldest entry looks at one entry per owner.
  */
 export class FairQueue<T> {
-  /** Per rank, highest first, owners in the order of their next turn. */
+  /** For each rank, highest first, the owners in the order of their next turn. */
   #ranks = new Map<number, Map<string, Place<T>[]>>();
   #serial = 0;
   #turns = 0;
@@ -28,7 +31,7 @@ export class FairQueue<T> {
     return this.#size;
   }
 
-  /** Queues an item. The returned place takes it out again by `remove`. */
+  /** Queues an item. `remove` takes the returned entry out again. */
   add(item: T, rank: number, owner: string): Place<T> {
     this.#serial += 1;
     const place: Place<T> = { item, rank, owner, serial: this.#serial };
@@ -44,13 +47,13 @@ export class FairQueue<T> {
     return place;
   }
 
-  /** The place whose turn is next; undefined when nobody waits. */
+  /** Returns the entry whose turn is next; undefined when the queue is empty. */
   peek(): Place<T> | undefined {
     if (this.#size === 0) return undefined;
     return (this.#turns + 1) % ELDEST_EACH === 0 ? this.#eldest() : this.#firstInTurn();
   }
 
-  /** Takes the place whose turn is next, and gives its owner the last turn of its rank. */
+  /** Takes the entry whose turn is next, and gives its owner the last turn of its rank. */
   take(): Place<T> | undefined {
     const place = this.peek();
     if (place === undefined) return undefined;
@@ -59,7 +62,7 @@ export class FairQueue<T> {
     return place;
   }
 
-  /** Takes a place out, wherever it stands. Returns whether it was there. */
+  /** Removes an entry from any position. Returns whether it was queued. */
   remove(place: Place<T>): boolean {
     const owners = this.#ranks.get(place.rank);
     const places = owners?.get(place.owner);

@@ -1,4 +1,4 @@
-/** How fast one API may be called now, and what was learnt about it. Rates are calls a second. */
+/** The present rate of one API, with its history. Rates are calls a second. */
 export type Rate = {
   readonly perSecond: number;
   /** Calls that may start at once, as of `updatedMs`; a fraction grows to the next call. */
@@ -7,7 +7,7 @@ export type Rate = {
   readonly updatedMs: number;
   /** No call before this. Monotonic milliseconds. */
   readonly pausedUntilMs: number;
-  /** When the rate was last cut; refusals of calls that had started before it tell nothing new. */
+  /** When the rate was last cut; refusals of calls that had started before it contain no new information. */
   readonly cutAtMs: number;
   /** Share of the recent calls that were refused, 0 to 1. */
   readonly refusedShare: number;
@@ -15,7 +15,7 @@ export type Rate = {
 
 /** How a rate adapts. */
 export type RateSettings = {
-  /** Where it starts: the documented limit. */
+  /** The initial rate: the documented limit. */
   readonly startPerSecond: number;
   readonly ceilingPerSecond: number;
   readonly floorPerSecond: number;
@@ -24,22 +24,25 @@ export type RateSettings = {
 };
 
 /**
- * Calls that may start together after idle time, in seconds of the rate. Small: a server counts calls per second, and
- * what is saved up would come on top of the second's own.
+ * Calls that may start together after idle time, in seconds of the rate. Small, because a server counts calls per
+ * second: saved calls would come on top of those of the present second.
  */
 const BURST_SECONDS = 0.05;
 
-/** Weight of one call in `refusedShare`: it follows the last sixteen or so. */
+/** Weight of one call in `refusedShare`: it averages about the last sixteen. */
 const GAIN = 1 / 16;
-/** A cut takes the share that is refused, but no less than this, that one refusal is heard, and no more than half. */
+/**
+ * A cut is as large as the share that is refused, within these bounds: at least this, so that one refusal has an
+ * effect, and at most half.
+ */
 const LEAST_CUT = 0.05;
 const MOST_CUT = 0.5;
-/** Growth for one accepted call; without a bound a slow rate would double with each of its few calls. */
+/** Largest growth for one accepted call; without a bound a slow rate would double with each of its few calls. */
 const MOST_GROWTH = 0.25;
-/** When more than this share is refused, calling goes on only after a pause. */
+/** When more than this share is refused, calls continue only after a pause. */
 const PAUSE_SHARE = 0.5;
 
-/** A rate that has not been used. Pure. */
+/** Creates an unused rate. */
 export function createRate(settings: RateSettings, nowMs: number): Rate {
   return {
     perSecond: Math.min(settings.startPerSecond, settings.ceilingPerSecond),
@@ -51,30 +54,30 @@ export function createRate(settings: RateSettings, nowMs: number): Rate {
   };
 }
 
-/** Brings the tokens up to date. Pure. */
+/** Updates the tokens to the present time. */
 export function refillRate(rate: Rate, nowMs: number): Rate {
   const elapsedMs = Math.max(0, nowMs - Math.max(rate.updatedMs, rate.pausedUntilMs));
   const most = Math.max(1, rate.perSecond * BURST_SECONDS);
   return { ...rate, tokens: Math.min(most, rate.tokens + (elapsedMs * rate.perSecond) / 1000), updatedMs: nowMs };
 }
 
-/** Milliseconds from `nowMs` until a call may start; 0 when it may now. Pure. */
+/** Returns the milliseconds from `nowMs` until a call may start; 0 when it may start now. */
 export function rateWaitMs(rate: Rate, nowMs: number): number {
   if (rate.pausedUntilMs > nowMs) return rate.pausedUntilMs - nowMs;
   const { tokens } = refillRate(rate, nowMs);
-  // Sums of fractions fall short of 1 by the last bit; without the allowance a wake-up would find nothing to do.
+  // Sums of fractions may miss 1 by the last bit; without the tolerance a timer would fire with nothing to do.
   return tokens >= 1 - 1e-6 ? 0 : Math.max(1, Math.ceil(((1 - tokens) * 1000) / rate.perSecond));
 }
 
-/** Takes one call's token. Only after `rateWaitMs` said 0. Pure. */
+/** Takes one call's token. To be called only after `rateWaitMs` returned 0. */
 export function takeFromRate(rate: Rate, nowMs: number): Rate {
   const refilled = refillRate(rate, nowMs);
   return { ...refilled, tokens: Math.max(0, refilled.tokens - 1) };
 }
 
-/** Learns from a call that was not refused: grows with the time it stood for. Pure. */
+/** Updates a rate after a call that was not refused: it grows with the time that the call represents. */
 export function growRate(rate: Rate, settings: RateSettings, nowMs: number): Rate {
-  // One call stands for 1/perSecond seconds: growth per second of calling, none for idle time.
+  // One call represents 1/perSecond seconds: growth per second of calls, none for idle time.
   const growth = Math.min(settings.growthPerSecond / rate.perSecond, MOST_GROWTH);
   const grown = rate.perSecond + growth;
   const refusedShare = rate.refusedShare * (1 - GAIN);
@@ -82,10 +85,12 @@ export function growRate(rate: Rate, settings: RateSettings, nowMs: number): Rat
 }
 
 /**
- * Learns from a call that was refused for its rate: cuts the rate by the share that is refused, as DCTCP does with
- * marks. Too fast by a tenth, a tenth is refused and a tenth is cut; a refusal now and then costs little, where halving
- * for each would. Refusals of calls that started before the last cut only count towards the share, else one overload
- * would be punished once per call in flight. Pure.
+ * Updates a rate after a call that was refused for its rate: cuts it by the share that is refused, as DCTCP does with
+ * marks.
+ *
+ * When the rate is a tenth too high, a tenth of the calls is refused and a tenth is cut. A rare refusal costs little,
+ * where halving at each one would cost much. Refusals of calls that started before the last cut only count towards the
+ * share; otherwise one overload would be punished once for each call in flight.
  */
 export function cutRate(
   rate: Rate,

@@ -7,14 +7,14 @@ import { decideRetry } from './decide-retry.ts';
 import { type Action, type Product, productOf, type Requests, type TencentApi } from './requests.ts';
 import { withTimeout } from './with-timeout.ts';
 
-/** A number in [0, 1); how jitter comes in. */
+/** Returns a number in [0, 1); the source of jitter. */
 export type Random = () => number;
 
-/** Hears of every attempt and every call; how metrics and logs come in. Rates are in `TencentCloud.pacing`. */
+/** Receives every attempt and every call, for metrics and logs. Rates are in `TencentCloud.pacing`. */
 export type CallObserver = {
   /**
-   * After each attempt that was sent: `attempt` counts from 1, `waitedMs` in line before it, `tookMs` under way; `code`
-   * of its error, undefined when it went well.
+   * Called after each attempt that was sent: `attempt` counts from 1, `waitedMs` is the time in the queue before it,
+   * `tookMs` the time of the request; `code` of its error, undefined when it succeeded.
    */
   onAttempt(attempt: {
     readonly action: Action;
@@ -24,8 +24,8 @@ export type CallObserver = {
     readonly code: string | undefined;
   }): void;
   /**
-   * When a call is over, its attempts and waits included; `attempts` is 0 when it never had its turn. `code` of the
-   * error that its caller gets, ABORTED when the caller left, undefined when it went well.
+   * Called when a call has ended; `tookMs` includes its attempts and waits; `attempts` is 0 when it never left the
+   * queue. `code` of the error that its caller gets, ABORTED when the caller gave up, undefined when it succeeded.
    */
   onCall?(call: {
     readonly product: Product;
@@ -37,7 +37,7 @@ export type CallObserver = {
   }): void;
 };
 
-/** What calls are made with. */
+/** Dependencies of calls. */
 export type CallerDeps = {
   readonly api: TencentApi;
   readonly clock: Clock;
@@ -46,23 +46,24 @@ export type CallerDeps = {
   readonly observer?: CallObserver;
 };
 
-/** Makes a call: paced, with a deadline, repeated where that is safe. */
+/** Makes a call: paced, with a deadline, repeated when that is safe. */
 export type Caller = <A extends Action>(action: A, request: Requests[A], context: CallContext) => Promise<unknown>;
 
-/** Longest wait for one answer. Most answers take 0.2 s; what takes this long has most likely been lost. */
+/** Longest wait for one answer. Most answers take 0.2 s; an answer that takes this long was most likely lost. */
 const ATTEMPT_TIMEOUT_MS = 10_000;
 
-/** Most milliseconds for a call with all its attempts when the context does not say. */
+/** Time limit of a call with all its attempts, milliseconds, when the context has none. */
 export const DEFAULT_TIMEOUT_MS = 60_000;
 
-/** Makes the caller that every part of the adapter shares. */
+/** Creates the caller that all parts of the adapter share. */
 export function createCaller(deps: CallerDeps): Caller {
   return async (action, request, context) => {
     const timeoutMs = context.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const startedMs = deps.clock.monotonicMs();
     const endMs = startedMs + timeoutMs;
     const progress: Progress = { last: undefined, unsure: undefined, attempts: 0 };
-    // The call's own last error says more than that time ran out; without one it never left the line.
+    // The last error of the call is more informative than an expired deadline. Without one the call never left the
+    // queue.
     const reason = (): Error =>
       progress.last === undefined ? deadlineError(action, timeoutMs) : verdictOf(progress.last, progress);
     let code: string | undefined;
@@ -82,13 +83,16 @@ export function createCaller(deps: CallerDeps): Caller {
   };
 }
 
-/** What a call has come to so far; `unsure`: an attempt of it may have done what was asked. */
+/** The progress of a call; `unsure`: the error of an attempt that may have had an effect. */
 type Progress = { last: CloudError | undefined; unsure: CloudError | undefined; attempts: number };
 
-/** The context of one call, and the moment after which nothing of it may be sent. */
+/** The context of one call, and the time after which nothing of it may be sent. */
 type CallOf = CallContext & { readonly endMs: number; readonly late: () => Error };
 
-/** What a refusal means for the whole call: one that may have happened before has not been refused by it. */
+/**
+ * Selects the error of the whole call: when an earlier attempt may have had an effect, a later refusal does not
+ * disprove it.
+ */
 function verdictOf(error: CloudError, { unsure }: Progress): CloudError {
   return unsure === undefined || error.retry === 'resolve' || error.retry === 'gone' ? error : unsure;
 }
@@ -103,7 +107,7 @@ async function repeat<A extends Action>(
   const nature = { isRead: action.startsWith('Describe'), hasToken: hasToken(request) };
   let refusedKeys = 0;
   for (let attempt = 1; ; attempt++) {
-    // What is under way when time runs out may have happened: from here on that is what the deadline means.
+    // A request in flight when time runs out may have had an effect: from here on the deadline means that.
     const underWay = (): void => {
       progress.last = timeoutError(action);
       progress.attempts = attempt;
@@ -141,7 +145,8 @@ async function once<A extends Action>(
     context.signal,
     async () => {
       const startedMs = clock.monotonicMs();
-      // A process that stood still wakes with all its timers due: others may have taken the matter over since.
+      // In a process that was suspended, all timers fire at once when it continues. Another process may have taken over
+      // meanwhile.
       if (startedMs >= context.endMs) throw context.late();
       let code: string | undefined;
       onStart();
@@ -178,7 +183,7 @@ function timeoutError(action: string): CloudError {
   return classifyError({ code: 'TIMEOUT', action, text: 'no answer in time' });
 }
 
-/** The error of who waited in vain: nothing was asked of the cloud, or it was only read. */
+/** The error of a call whose time ran out before anything was changed: it was never sent, or it only reads. */
 export function deadlineError(action: string, timeoutMs: number): CloudError {
   const text = `no turn or no answer within ${timeoutMs} ms; calls are paced, look at the rates`;
   return new CloudError({ code: 'DEADLINE', action, text, retry: 'backoff', afterMs: 0 });

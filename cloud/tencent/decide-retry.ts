@@ -1,23 +1,23 @@
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { CloudError } from '../cloud-error.ts';
 
-/** What a call is, as far as repeating it goes. */
+/** The properties of a call that decide whether it may be repeated. */
 export type CallNature = {
-  /** It changes nothing: repeating it is harmless. */
+  /** It changes nothing: a repetition is harmless. */
   readonly isRead: boolean;
-  /** It carries a ClientToken: repeating it does not do it twice. */
+  /** It has a ClientToken: a repetition has no second effect. */
   readonly hasToken: boolean;
 };
 
-/** Attempts of one call before its error goes to the caller. */
+/** Most attempts of one call before its error goes to the caller. */
 const MOST_ATTEMPTS = 8;
-/** A new credential is tried once; a second refusal is no matter of rotation. */
+/** Most attempts with other credentials: after a second refusal, rotation is not the cause. */
 const MOST_CREDENTIAL_ATTEMPTS = 2;
 const GROWTH: Omit<BackoffSettings, 'firstMs'> = { maxMs: 20_000, factor: 2, jitter: 0.5 };
 
 /**
- * Decides how long to wait before the same call is made again; undefined when it must not be, or it is no use.
- * `attempt` counts from 1; `random` is in [0, 1). Pure.
+ * Decides how long to wait before the same call is repeated; undefined when a repetition is not allowed or is useless.
+ * `attempt` counts from 1; `random` is in [0, 1).
  */
 export function decideRetry(
   error: CloudError,

@@ -6,7 +6,7 @@ import { tokenOf } from './enis.ts';
 import type { IdBatcher } from './id-batcher.ts';
 import { readPages } from './paged.ts';
 
-/** Makes the EIP part of the port. */
+/** Creates the EIP part of the port. */
 export function createEipPort(call: Caller, batcher: IdBatcher<Eip>): EipPort {
   const filtered = async (name: string, value: string, context: CallContext): Promise<readonly Eip[]> => {
     const Filters = [{ Name: name, Values: [value] }];

@@ -7,17 +7,17 @@ import type { IdBatcher } from './id-batcher.ts';
 import { readPages } from './paged.ts';
 import type { SharedSweep } from './shared-sweep.ts';
 
-/** What the ENI part works with. */
+/** Dependencies of the ENI part. */
 export type EniDeps = {
   readonly call: Caller;
   readonly eniBatcher: IdBatcher<Eni>;
   readonly eniSweeps: SharedSweep<EniSweep>;
 };
 
-/** Makes the ENI part of the port. */
+/** Creates the ENI part of the port. */
 export function createEniPort({ call, eniBatcher, eniSweeps }: EniDeps): EniPort {
   return {
-    // What is no id at all, as people write it into an object, is no ENI, and the cloud refuses to look for it.
+    // An id that people wrote into an object may be malformed. No ENI has it, and the cloud would refuse the request.
     describe: (eniIds, context) => eniBatcher.get(eniIds.filter(isEniId), context),
     sweep: (query, context) => {
       const filters = filtersOf(query);
@@ -56,12 +56,12 @@ function isEniId(text: string): boolean {
   return /^eni-[a-zA-Z0-9]+$/.test(text);
 }
 
-/** Makes the task of an accepted call. @throws CloudError BAD_ANSWER when the answer has no RequestId */
+/** Builds the task of an accepted call. @throws CloudError BAD_ANSWER when the answer has no RequestId */
 export function vpcTask(answer: unknown, action: string, goal: EniGoal): CloudTask {
   return { taskId: decodeRequestId(answer, action), action, goal };
 }
 
-/** The ClientToken field of a request; nothing when there is no token. */
+/** Returns the ClientToken field of a request; empty when there is no token. */
 export function tokenOf(clientToken: string | undefined): { readonly ClientToken?: string } {
   return clientToken === undefined ? {} : { ClientToken: clientToken };
 }

@@ -9,7 +9,7 @@ import { withTimeout } from './with-timeout.ts';
 /** Describes objects by id in one call. */
 export type DescribeIds<T> = (ids: readonly string[], context: CallContext) => Promise<readonly T[]>;
 
-/** What was found, and of which ids nothing could be found out. */
+/** The objects that were found, and the ids whose description failed. */
 type Found<T> = { readonly objects: readonly T[]; readonly failures: ReadonlyMap<string, CloudError> };
 
 type Gathering<T> = {
@@ -19,10 +19,13 @@ type Gathering<T> = {
 };
 
 const RANK: Readonly<Record<CallPriority, number>> = { pod: 2, warm: 1, gc: 0 };
-/** Long enough for a burst of reconciles to gather, short beside the 20 ms that a call costs of the rate. */
+/**
+ * Time for which ids are collected: enough for a burst of reconciles, and short beside the 20 ms that a call costs of
+ * the rate.
+ */
 const GATHER_MS = 20;
 
-/** Gathers ids that are asked for at about the same time and describes them a hundred a call. */
+/** Collects ids that are requested at about the same time and describes them a hundred a call. */
 export class IdBatcher<T> {
   #clock: Clock;
   #idOf: (object: T) => string;
@@ -36,8 +39,9 @@ export class IdBatcher<T> {
   }
 
   /**
-   * Resolves with the objects that exist, in no particular order. The call that tells of them began after this one.
-   * @throws CloudError when nothing is found out of one of these ids; of others that are asked for with them it may be
+   * Resolves with the objects that exist, in no particular order. The cloud call began after this call.
+   * @throws CloudError when one of these ids could not be described; ids of other callers in the same batch do not
+   * matter
    */
   async get(ids: readonly string[], context: CallContext): Promise<readonly T[]> {
     if (ids.length === 0) return [];
@@ -45,7 +49,7 @@ export class IdBatcher<T> {
     const gathering: Gathering<T> = known ?? { ids: new Set(), priority: context.priority, run: undefined };
     this.#gathering = gathering;
     for (const id of ids) gathering.ids.add(id);
-    // The batch goes with the most urgent of those who wait for it.
+    // The batch gets the highest priority of its callers.
     if (RANK[context.priority] > RANK[gathering.priority]) gathering.priority = context.priority;
     gathering.run ??= new SharedRun((signal) =>
       this.#flush(gathering, { ...context, signal, timeoutMs: DEFAULT_TIMEOUT_MS }),
@@ -65,7 +69,7 @@ export class IdBatcher<T> {
     try {
       await this.#clock.sleep(GATHER_MS, context.signal);
     } finally {
-      // Also when everybody left meanwhile: the next to come must not join what is aborted.
+      // Also when all callers gave up meanwhile: the next caller must not join an aborted batch.
       if (this.#gathering === gathering) this.#gathering = undefined;
     }
     const { priority } = gathering;
@@ -75,9 +79,9 @@ export class IdBatcher<T> {
   }
 
   /**
-   * Some APIs leave out an id that does not exist, some refuse the whole request for it, and which do is not written
-   * down. All refuse one for an id that is malformed, as people write them. Refused, a batch is halved until those ids
-   * stand alone.
+   * Describes ids in one call, and splits the batch after a refusal. Some APIs omit an id that does not exist, some
+   * refuse the whole request; which ones is not documented. All refuse a malformed id, as people may write them. A
+   * refused batch is halved until those ids are alone.
    */
   async #describeAll(ids: readonly string[], context: CallContext): Promise<Found<T>> {
     try {
@@ -97,7 +101,7 @@ export class IdBatcher<T> {
   }
 }
 
-/** InvalidInstanceId.Malformed, InvalidParameterValue.Malformed, … */
+/** Such as InvalidInstanceId.Malformed and InvalidParameterValue.Malformed. */
 const MALFORMED = /\.Malformed$/;
 
 function together<T>(all: readonly Found<T>[]): Found<T> {

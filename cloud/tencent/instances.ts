@@ -7,14 +7,17 @@ import { decodeEniLimit } from './decode/eni.ts';
 import type { IdBatcher } from './id-batcher.ts';
 import { SharedSweep } from './shared-sweep.ts';
 
-/** Limits of a type do not change while it is sold; an hour bounds what a wrong answer does. */
+/**
+ * How long limits are cached. Those of a type do not change while it is sold; an hour bounds the effect of a wrong
+ * answer.
+ */
 const LIMITS_LIVE_MS = 3_600_000;
-/** After an answer from the built-in table the API is asked again soon. */
+/** How long limits from the built-in table are cached: the API is called again soon. */
 const FALLBACK_LIVES_MS = 60_000;
 
 type Known = { readonly limits: EniLimits; readonly untilMs: number };
 
-/** Makes the instance part of the port. */
+/** Creates the instance part of the port. */
 export function createInstancePort(clock: Clock, call: Caller, batcher: IdBatcher<Instance>): InstancePort {
   const known = new Map<string, Known>();
   const asking = new SharedSweep<EniLimits>(clock);
@@ -32,7 +35,7 @@ export function createInstancePort(clock: Clock, call: Caller, batcher: IdBatche
   return {
     describe: (instanceIds, context) => batcher.get(instanceIds, context),
     eniLimits: async (instance, context) => {
-      // Sizes of one type differ in nothing that counts here; an instance without a type stands for itself.
+      // All instances of one type have the same limits. An instance without a type is cached by its id.
       const key = instance.instanceType === '' ? instance.instanceId : `${instance.instanceType}/${instance.cores}`;
       const fresh = (): EniLimits | undefined => {
         const found = known.get(key);
@@ -41,7 +44,7 @@ export function createInstancePort(clock: Clock, call: Caller, batcher: IdBatche
       return (
         fresh() ??
         (await asking.join(key, context, async (shared) => {
-          // Who came while another asked gets what that one learnt.
+          // A caller that waited for another one's request gets its result.
           const meanwhile = fresh();
           if (meanwhile !== undefined) return meanwhile;
           const limits = await ask(instance, shared);

@@ -6,7 +6,7 @@ import { decodeAssignedIps, decodeAssignedIpv6s } from './decode/eni.ts';
 import { decodeRequestId } from './decode/others.ts';
 import { tokenOf, vpcTask } from './enis.ts';
 
-/** Makes the address part of the port. */
+/** Creates the address part of the port. */
 export function createIpPort(call: Caller): IpPort {
   return {
     assign: (eniId, count, context, clientToken) =>
@@ -57,7 +57,7 @@ export function createIpPort(call: Caller): IpPort {
 
 type Step = { readonly ips: readonly string[]; readonly task: CloudTask };
 
-/** One call after the other: an ENI takes one change at a time. */
+/** Runs one call after the other: an ENI accepts one change at a time. */
 async function inSteps<T>(steps: readonly T[], run: (step: T, index: number) => Promise<Step>): Promise<IpChange> {
   const ips: string[] = [];
   const tasks: CloudTask[] = [];
@@ -68,7 +68,7 @@ async function inSteps<T>(steps: readonly T[], run: (step: T, index: number) => 
       ips.push(...done.ips);
       tasks.push(done.task);
     } catch (error) {
-      // What earlier steps did stands, and must reach the caller; a first step that fails did nothing to speak of.
+      // The effects of earlier steps remain and must reach the caller. A failed first step had none.
       if (!isCloudError(error) || tasks.length === 0) throw error;
       failure = error;
       break;
@@ -82,7 +82,10 @@ function assigned(eniId: string, answer: unknown): Step {
   return { ips, task: { taskId, action: 'AssignPrivateIpAddresses', goal: { kind: 'ips-assigned', eniId, ips } } };
 }
 
-/** The first call bears the token as it is, so that who assigns ten at most may look for it. */
+/**
+ * Returns the token of a call. The first call has the token unchanged, so that a caller that assigns ten at most may
+ * look for it.
+ */
 function numbered(clientToken: string | undefined, index: number): string | undefined {
   return clientToken === undefined || index === 0 ? clientToken : `${clientToken}.${index}`;
 }

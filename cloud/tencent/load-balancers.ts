@@ -10,12 +10,12 @@ import { tokenOf } from './enis.ts';
 
 /** Most ids in one describe call of this product. */
 const IDS_PER_CALL = 20;
-/** Each task is asked for by itself, at 20 calls a second for all. */
+/** Interval of the polls of one task. All polls together may take 20 calls a second. */
 const ASK_EACH_MS = 1_000;
-/** Times that the cloud must know no such task before it is lost. */
+/** How many times the cloud must not know a task before it counts as lost. */
 const UNKNOWN_ANSWERS = 3;
 
-/** Makes the load balancers' part of the port. */
+/** Creates the load balancer part of the port. */
 export function createLoadBalancerPort(clock: Clock, call: Caller): LoadBalancerPort {
   return {
     create: async (spec, context) => {

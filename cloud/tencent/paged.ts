@@ -6,15 +6,16 @@ export type Page<T> = { readonly objects: readonly T[]; readonly total: number }
 /** All pages; `isConsistent` is false when the number of objects changed between them. */
 export type Paged<T> = { readonly objects: readonly T[]; readonly isConsistent: boolean };
 
-/** Pages of one sweep: 200,000 objects, twenty times the largest VPC's. */
+/** Most pages of one sweep: 200,000 objects, twenty times those of the largest VPC. */
 const MOST_PAGES = 2_000;
 
-/** Sweeps that are tried for one that nothing moved under. */
+/** Most attempts to read all pages while nothing changes. */
 const MOST_SWEEPS = 3;
 
 /**
- * Reads every page, each object once. Pages are cut by offset, so that something deleted meanwhile moves what follows
- * onto a page that was read already: a sweep during which the total changed is repeated, and says so in the end.
+ * Reads every page, each object once. Pages are selected by offset: a deletion meanwhile moves later objects onto a
+ * page that was read already. A sweep during which the total changed is repeated; `isConsistent` reports when all
+ * attempts were affected.
  */
 export async function readPages<T>(
   readPage: (offset: number) => Promise<Page<T>>,

@@ -36,10 +36,10 @@ import type {
   UnassignPrivateIpAddressesRequest,
 } from 'tencentcloud-sdk-nodejs/tencentcloud/services/vpc/v20170312/vpc_models.js';
 
-/** The products whose APIs we call; each has its own endpoint and version. */
+/** The products whose APIs are called; each has its own endpoint and version. */
 export type Product = 'vpc' | 'cvm' | 'clb' | 'tke' | 'sts';
 
-/** The requests of every API that we call, in the SDK's own types. */
+/** The requests of every API that is called, with the SDK's types. */
 export type Requests = {
   readonly AllocateAddresses: AllocateAddressesRequest;
   readonly AssignIpv6Addresses: AssignIpv6AddressesRequest;
@@ -74,10 +74,10 @@ export type Requests = {
   readonly UnassignPrivateIpAddresses: UnassignPrivateIpAddressesRequest;
 };
 
-/** Name of an API that we call. */
+/** Name of an API that is called. */
 export type Action = keyof Requests;
 
-/** Which product an API belongs to; what is not named here is the VPC's. */
+/** The product of an API; APIs that are not listed belong to the VPC. */
 const PRODUCT_OF: Partial<Record<Action, Product>> = {
   AssumeRole: 'sts',
   AssumeRoleWithWebIdentity: 'sts',
@@ -89,7 +89,7 @@ const PRODUCT_OF: Partial<Record<Action, Product>> = {
   DescribeVpcCniPodLimits: 'tke',
 };
 
-/** Tells which product serves an API. */
+/** Returns the product that serves an API. */
 export function productOf(action: Action): Product {
   return PRODUCT_OF[action] ?? 'vpc';
 }
@@ -107,7 +107,7 @@ const DOCUMENTED_PER_SECOND: Partial<Record<Action, number>> = {
 const DEFAULT_PER_SECOND = 20;
 
 /**
- * Calls a second that an API takes according to its page; 20 where the page says nothing.
+ * Returns the rate limit of an API by its documentation, calls a second; 20 where the documentation has none.
  * @see https://www.tencentcloud.com/document/product/215/15818 "default API request rate limit" (and its siblings)
  */
 export function documentedPerSecond(action: string): number {
@@ -118,8 +118,8 @@ export function documentedPerSecond(action: string): number {
 
 /** Sends one request and resolves with the `Response` object of its answer; no retry, no pacing. */
 export type TencentApi = {
-  /** @throws CloudError as the error table classifies it, or the signal's reason */
+  /** Sends one request. @throws CloudError as the error table classifies it, or the signal's reason */
   call<A extends Action>(action: A, request: Requests[A], signal: AbortSignal): Promise<unknown>;
-  /** Forgets the credentials in use: the next call fetches new ones. */
+  /** Drops the present credentials: the next call fetches new ones. */
   renewCredentials(): void;
 };

@@ -5,19 +5,19 @@ import { classifyError } from '../classify-error.ts';
 import type { CredentialSource } from './credentials/credential.ts';
 import { type Product, productOf, type TencentApi } from './requests.ts';
 
-/** Where and how the cloud is reached. */
+/** Where and how the cloud API is reached. */
 export type TencentEndpoint = {
-  /** `ap-guangzhou`. */
+  /** Name of the region: `ap-guangzhou`. */
   readonly region: string;
-  /** Domain below which each product has a name: `vpc.<domain>`; default `tencentcloudapi.com`. */
+  /** Domain of the products' hosts: `vpc.<domain>`; default `tencentcloudapi.com`. */
   readonly domain?: string;
-  /** Host, optionally with a port, of single products; wins over the domain. */
+  /** Host, optionally with a port, of single products; takes precedence over the domain. */
   readonly hosts?: Partial<Record<Product, string>>;
   /** Default https. */
   readonly protocol?: 'https' | 'http';
-  /** URL of an HTTP proxy; none by default, whatever the environment says. */
+  /** URL of an HTTP proxy; none by default, whatever the environment contains. */
   readonly proxy?: string;
-  /** Longest wait for one answer, milliseconds; default 15,000. A back-stop: callers bring their own deadline. */
+  /** Longest wait for one answer, milliseconds; default 15,000. A last resort: callers have their own deadline. */
   readonly answerTimeoutMs?: number;
 };
 
@@ -30,10 +30,10 @@ const VERSIONS: Readonly<Record<Product, string>> = {
 };
 const DEFAULT_DOMAIN = 'tencentcloudapi.com';
 const DEFAULT_ANSWER_TIMEOUT_MS = 15_000;
-/** More connections than calls that the pacing lets run at once would lie idle. */
+/** The pacing runs at most this many calls at once; more connections would be idle. */
 const MAX_SOCKETS = 100;
 
-/** An API that identifies its caller by a token inside the request, and must not be signed. */
+/** APIs that identify the caller by a token in the request. Their requests must not be signed. */
 const UNSIGNED: readonly string[] = ['AssumeRoleWithWebIdentity'];
 
 const NO_CREDENTIALS: CredentialSource = {
@@ -42,14 +42,14 @@ const NO_CREDENTIALS: CredentialSource = {
 };
 
 /**
- * Opens the cloud's API through the official SDK, which signs and sends. Nothing is retried here.
+ * Opens the cloud API through the official SDK, which signs and sends. Nothing is retried here.
  * @see https://www.tencentcloud.com/document/api/213/33224 TC3-HMAC-SHA256
  */
 export function openSdkApi(endpoint: TencentEndpoint, credentials: CredentialSource): TencentApi {
   const clients = new Map<string, AbstractClient>();
   const clientOf = (product: Product, isUnsigned: boolean): AbstractClient => {
     const key = `${product}/${isUnsigned}`;
-    // The SDK wants a credential even for what it does not sign.
+    // The SDK requires a credential even for requests that it does not sign.
     const made = clients.get(key) ?? openClient(endpoint, isUnsigned ? NO_CREDENTIALS : credentials, product);
     clients.set(key, made);
     return made;
@@ -58,7 +58,7 @@ export function openSdkApi(endpoint: TencentEndpoint, credentials: CredentialSou
     call: async (action, request, signal) => {
       signal.throwIfAborted();
       const isUnsigned = UNSIGNED.includes(action);
-      // Before the SDK asks for them: it turns whatever a credential source throws into a text.
+      // Get the credentials before the SDK does: the SDK converts any error of a credential source to a text.
       if (!isUnsigned) await credentials.get(signal);
       try {
         return await clientOf(productOf(action), isUnsigned).request(action, request, { signal, skipSign: isUnsigned });
@@ -75,7 +75,7 @@ function openClient(endpoint: TencentEndpoint, credentials: CredentialSource, pr
   const protocol = endpoint.protocol ?? 'https';
   const answerTimeoutMs = endpoint.answerTimeoutMs ?? DEFAULT_ANSWER_TIMEOUT_MS;
   const agentOptions = { keepAlive: true, maxSockets: MAX_SOCKETS };
-  // Without an agent the SDK takes http_proxy from the environment, for loopback addresses too.
+  // Without an agent the SDK uses http_proxy from the environment, even for loopback addresses.
   const agent = protocol === 'https' ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
   return new AbstractClient(
     endpoint.hosts?.[product] ?? `${product}.${endpoint.domain ?? DEFAULT_DOMAIN}`,
@@ -103,7 +103,8 @@ function openClient(endpoint: TencentEndpoint, credentials: CredentialSource, pr
 }
 
 /**
- * The SDK tells an API's error by `code`, a bad status by `httpCode`, and a broken connection by its text alone.
+ * Classifies an error of the SDK. It reports an API's error by `code`, a bad HTTP status by `httpCode`, and a broken
+ * connection only by its text.
  */
 function classifySdkError(error: unknown, action: string): Error {
   const text = error instanceof Error ? error.message : String(error);

@@ -2,7 +2,7 @@ import { batchesOf, IDS_PER_CALL } from '../batches.ts';
 import type { SecurityGroupPort } from '../cloud.ts';
 import type { Caller } from './caller.ts';
 
-/** Makes the security group part of the port. */
+/** Creates the security group part of the port. */
 export function createSecurityGroupPort(call: Caller): SecurityGroupPort {
   return {
     replace: async (eniId, securityGroupIds, context) => {

@@ -1,25 +1,24 @@
 /**
- * One piece of work that several wait for: each leaves by its own signal, and when nobody waits any more the work is
- * aborted.
+ * One piece of work with several waiters. Each waiter leaves by its own signal; when none is left, the work is aborted.
  */
 export class SharedRun<T> {
   #controller = new AbortController();
   #result: Promise<T>;
   #waiters = 0;
 
-  /** Starts the work, with a signal of its own. */
+  /** Starts the work with a signal of its own. */
   constructor(work: (signal: AbortSignal) => Promise<T>) {
     this.#result = work(this.#controller.signal);
-    // Each waiter hears of a failure; when all have left, nobody does.
+    // Each waiter gets a failure through `join`. When all have left, the rejection must still count as handled.
     this.#result.catch(() => undefined);
   }
 
-  /** Whether everybody left: nobody may join any more. */
+  /** True when all waiters have left: then the run must not be joined any more. */
   get isAborted(): boolean {
     return this.#controller.signal.aborted;
   }
 
-  /** Resolves when the work is over, well or not: for who comes after it. */
+  /** Resolves when the work has ended, with success or failure. */
   async over(): Promise<void> {
     await this.#result.catch(() => undefined);
   }

@@ -7,8 +7,9 @@ import { withTimeout } from './with-timeout.ts';
 type Line<T> = { running: SharedRun<T> | undefined; next: SharedRun<T> | undefined };
 
 /**
- * Shares one sweep among all who want the same: at most one runs and one waits per key. Who comes while one runs gets
- * the next, for the running one may have read before what the newcomer wants to see.
+ * Shares one sweep among all callers that need the same: at most one runs and one waits per key. A caller that comes
+ * while one runs gets the next one, because the running sweep may have read its page before the change that the caller
+ * looks for.
  */
 export class SharedSweep<T> {
   #clock: Clock;
@@ -19,8 +20,8 @@ export class SharedSweep<T> {
   }
 
   /**
-   * Resolves with a sweep that began after this call. `sweep` runs in the context of the first who wanted it, but with
-   * a signal and a deadline of its own: nobody's short patience ends it for the others.
+   * Resolves with a sweep that began after this call. `sweep` runs with the priority of its first caller, but with a
+   * signal and a deadline of its own: the short timeout of one caller does not end it for the others.
    */
   async join(key: string, context: CallContext, sweep: (context: CallContext) => Promise<T>): Promise<T> {
     context.signal.throwIfAborted();
@@ -37,7 +38,7 @@ export class SharedSweep<T> {
     const run: SharedRun<T> = new SharedRun(async (signal) => {
       await line.running?.over();
       line.running = run;
-      // Another has taken its place where everybody left before it began.
+      // If all callers left before this run began, another run has taken its place.
       if (line.next === run) line.next = undefined;
       try {
         signal.throwIfAborted();

@@ -6,7 +6,7 @@ import type { IdBatcher } from './id-batcher.ts';
 import { readPages } from './paged.ts';
 import type { SharedSweep } from './shared-sweep.ts';
 
-/** Makes the subnet part of the port. */
+/** Creates the subnet part of the port. */
 export function createSubnetPort(
   call: Caller,
   batcher: IdBatcher<Subnet>,
@@ -22,7 +22,7 @@ export function createSubnetPort(
       sweeps.join(vpcId, context, async (shared) => {
         const Filters = [{ Name: 'vpc-id', Values: [vpcId] }];
         const readPage = async (offset: number) => {
-          // This API alone takes its numbers as texts.
+          // Only this API takes its numbers as texts.
           const request = { Filters, Offset: String(offset), Limit: String(IDS_PER_CALL) };
           return decodeSubnetPage(await call('DescribeSubnets', request, shared));
         };

@@ -6,38 +6,43 @@ import { type Caller, DEFAULT_TIMEOUT_MS } from './caller.ts';
 import { decodeEipTask, decodeVpcTask } from './decode/others.ts';
 import type { IdBatcher } from './id-batcher.ts';
 
-/** What tasks are watched with. */
+/** Dependencies of the task part. */
 export type TaskDeps = {
   readonly clock: Clock;
   readonly call: Caller;
   readonly eniBatcher: IdBatcher<Eni>;
   readonly eipBatcher: IdBatcher<Eip>;
-  /** Whether calls wait for their turn: then looking may not take it from them. */
+  /** Whether calls are queued: then the checks of tasks are less frequent, to leave the rate to those calls. */
   readonly isBusy: () => boolean;
 };
 
 /**
- * All who wait look at the same moments, so that one request tells a hundred of them: five hundred ENIs that attach at
- * once cost five calls a second, where asking for each task by its id would cost five hundred. With nothing in line
- * they look more often, for a Pod may wait.
+ * Interval of the checks. All tasks are checked at the same moments, so that one request describes a hundred objects.
+ * Five hundred ENIs that attach at once thus cost five calls a second, where a query for each task would cost five
+ * hundred. While no calls are queued the checks are more frequent, because a Pod may wait.
  */
 const LOOK_EACH_MS = { busy: 1_000, idle: 250 } as const;
 
-/** How long an object stands still before its task is asked for by id: a description may be older than the task. */
+/**
+ * How long an object shows no transition before its task is queried by id: a description may be older than the task.
+ */
 const STILL_MS = 1_500;
 
-/** How long an object is on its way before its task is asked for by id all the same; doubles each time. */
+/** How long an object is in transition before its task is queried by id all the same; doubles each time. */
 const MOVING_MS = 16_000;
 
-/** A task is asked for no more often than this. */
+/** Least interval between two queries of one task. */
 const ASK_EACH_MS = 1_000;
 
-/** Times that the cloud must know no such task before it is lost: a task may be written down later than its answer. */
+/**
+ * How many times the cloud must not know a task before it counts as lost: a task may be registered later than its
+ * answer.
+ */
 const UNKNOWN_ANSWERS = 3;
 
 /**
- * Makes the task part of the port. The description of the object decides; the task itself is asked for, by
- * DescribeVpcTaskResult or an EIP's DescribeTaskResult, when the description does not settle it.
+ * Creates the task part of the port. The description of the object decides. When it does not suffice, the task itself
+ * is queried, by DescribeVpcTaskResult or, for an EIP, DescribeTaskResult.
  */
 export function createTaskPort(deps: TaskDeps): TaskPort {
   return {
@@ -63,7 +68,7 @@ export function createTaskPort(deps: TaskDeps): TaskPort {
   };
 }
 
-/** Decides, look by look, when a task is to be asked for by its id. */
+/** Decides at each check whether the task is to be queried by its id. */
 class AskingTimes {
   #startMs: number;
   #movingAtMs: number;
@@ -86,7 +91,7 @@ class AskingTimes {
   }
 }
 
-/** Milliseconds until the next common moment of this process, or the end if that comes first. */
+/** Returns the milliseconds until the next common check of this process, or until the end if that is earlier. */
 function untilNextLook({ clock, isBusy }: TaskDeps, endMs: number): number {
   const eachMs = isBusy() ? LOOK_EACH_MS.busy : LOOK_EACH_MS.idle;
   const nowMs = clock.monotonicMs();
@@ -100,7 +105,7 @@ async function lookAt(deps: TaskDeps, task: CloudTask, context: CallContext): Pr
     const [eni] = await deps.eniBatcher.get([goal.eniId], context);
     return judgeEniGoal(goal, eni);
   } catch (error) {
-    // A description that fails says nothing of the task; the next look may tell.
+    // A failed description does not concern the task; the next check may succeed.
     if (isCloudError(error, 'backoff', 'throttled', 'resolve', 'busy')) return 'moving';
     throw error;
   }

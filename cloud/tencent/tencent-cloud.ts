@@ -20,7 +20,7 @@ import { SharedSweep } from './shared-sweep.ts';
 import { createSubnetPort } from './subnets.ts';
 import { createTaskPort } from './tasks.ts';
 
-/** What the adapter works with. */
+/** Dependencies of the adapter. */
 export type TencentCloudDeps = {
   readonly api: TencentApi;
   readonly clock: Clock;
@@ -28,25 +28,25 @@ export type TencentCloudDeps = {
   readonly observer?: CallObserver;
 };
 
-/** How fast it calls. */
+/** Rate limits of the adapter. */
 export type TencentCloudSettings = {
-  /** Calls a second of one product; default 50, which the product's components hold to. */
+  /** Calls a second of one product; default 50, as Tencent's own components. */
   readonly productPerSecond?: number;
-  /** Calls of one product under way at once; default 100. */
+  /** Most calls of one product in flight; default 100. */
   readonly productInFlight?: number;
 };
 
-/** The cloud, and what can be seen of its pacing. */
+/** The port to the cloud, with the state of its pacing. */
 export type TencentCloud = Cloud & {
   readonly loadBalancers: LoadBalancerPort;
-  /** How many Pods instance types take, by the cluster service; nothing for a type that it does not know. */
+  /** Returns how many Pods instance types support, by the cluster service; empty for an unknown type. */
   podLimits(instanceType: string, context: CallContext): Promise<readonly PodLimits[]>;
   readonly pacing: {
-    /** Calls that wait for their turn. */
+    /** Number of queued calls. */
     readonly waiting: number;
-    /** Calls a second that an API is allowed now; undefined when it was never called. */
+    /** Returns the present rate of an API, calls a second; undefined when it was never called. */
     perSecond(product: string, action: string): number | undefined;
-    /** What each product and each API that was ever called is allowed now, and how many calls of it wait. */
+    /** Yields the present rate of each product and API that was ever called, and how many of its calls wait. */
     rates(): Iterable<PacedRate>;
   };
 };
@@ -55,8 +55,8 @@ const PRODUCT_PER_SECOND = 50;
 const PRODUCT_IN_FLIGHT = 100;
 
 /**
- * Makes the cloud's port on Tencent Cloud's API: every call goes through one pacing, one retry policy and one set of
- * shared describes, so make one per process.
+ * Creates the cloud port on Tencent Cloud's API. Every call goes through one pacing, one retry policy and one set of
+ * shared describes, so create one per process.
  */
 export function createTencentCloud(deps: TencentCloudDeps, settings: TencentCloudSettings = {}): TencentCloud {
   const { clock } = deps;

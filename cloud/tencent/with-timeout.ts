@@ -1,8 +1,8 @@
 import type { Clock } from '../../runtime/clock.ts';
 
 /**
- * Runs `work` with a signal of its own that aborts after `ms` with `reason()`, or with `signal`. Settles then at the
- * latest, whether `work` heeds its signal or not.
+ * Runs `work` with a signal of its own that aborts after `ms` with `reason()`, or together with `signal`. Settles at
+ * that time at the latest, even if `work` ignores its signal.
  */
 export async function withTimeout<T>(
   clock: Clock,
@@ -15,7 +15,7 @@ export async function withTimeout<T>(
   const own = new AbortController();
   const timer = new AbortController();
   const aborted = Promise.withResolvers<never>();
-  // Nobody may be left to hear it once `work` is done.
+  // After `work` is done the rejection may have no handler.
   aborted.promise.catch(() => undefined);
   const abort = (why: unknown): void => {
     own.abort(why);

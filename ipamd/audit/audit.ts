@@ -14,10 +14,10 @@ import { areTooMany, ENI_TAG, findOrphans, type Orphan } from './find-orphans.ts
 import { OrphanBook } from './orphan-book.ts';
 import { sightsOf } from './sights.ts';
 
-/** A NodeENIConfig as the cache has it. */
+/** A NodeENIConfig as the cache contains it. */
 export type AuditedNec = { readonly object: KubeObject; readonly decoded: NodeEniConfig | undefined };
 
-/** What people are told of orphans. */
+/** Recorder for events about orphans. */
 export type AuditEvents = {
   record(event: {
     readonly involved: {
@@ -32,49 +32,49 @@ export type AuditEvents = {
   }): void;
 };
 
-/** Why a look at the whole came to nothing. */
+/** Why an audit had no result. */
 export type AuditSkip = 'NotSynced' | 'SweepFailed' | 'SweepInconsistent';
 
-/** What one look at the whole found and did. */
+/** Findings and actions of one audit. */
 export type AuditReport =
   | { readonly kind: 'skipped'; readonly why: AuditSkip }
   | {
       readonly kind: 'done';
-      /** ENIs of the cluster in the cloud, primary ones not counted. */
+      /** ENIs of the cluster in the cloud, without primary ones. */
       readonly enis: number;
-      /** Nodes that were asked to describe themselves. */
+      /** Nodes that were asked to describe the cloud. */
       readonly drifted: readonly string[];
       readonly orphans: readonly Orphan[];
-      /** Too many to be true: none was touched. */
+      /** Too many to be plausible: no orphan was changed. */
       readonly isAlarming: boolean;
-      /** What was done, by ENI; of a dry run `later`. */
+      /** Outcome by ENI; of a dry run `later`. */
       readonly outcomes: ReadonlyMap<string, OrphanOutcome>;
     };
 
-/** Hears of each look; how metrics come in. */
+/** Callback for each audit; the metrics use it. */
 export type AuditObserver = { onAudit(report: AuditReport, tookMs: number): void };
 
-/** What the audit works with; one for each term of leadership. */
+/** Dependencies of the audit; one for each term of leadership. */
 export type AuditDeps = {
   readonly cloud: Pick<Cloud, 'enis' | 'tasks' | 'instances'>;
-  /** Every NodeENIConfig of the cache, those that cannot be read too. */
+  /** Every NodeENIConfig of the cache, unreadable ones included. */
   readonly necs: { values(): Iterable<AuditedNec>; get(name: string): AuditedNec | undefined };
-  /** Other objects that may name ENIs or have intents (VpcENIs); none by default. */
+  /** Other objects that may name ENIs or have intents (VpcENIs). Default: none. */
   readonly others?: () => Iterable<KubeObject>;
   /** Instances of the cluster's nodes, whether they have a NodeENIConfig or not. */
   readonly instanceIds: () => Iterable<string>;
-  /** Whether every cache that the above read has been filled. */
+  /** Tells whether every cache that the audit reads has its first list. */
   readonly isSynced: () => boolean;
   /** Reads a NodeENIConfig from the API server itself: the cache may be behind. */
   readonly readNec: (name: string, signal: AbortSignal) => Promise<KubeObject | undefined>;
-  /** Learns what `see` needs to know of these ENIs; nothing by default. @throws CloudError */
+  /** Reads what `see` needs for these ENIs. Default: nothing. @throws CloudError */
   readonly learn?: (enis: readonly Eni[], context: CallContext) => Promise<void>;
-  /** The node that a kept ENI is on, whatever its tags say; default: none is kept. */
+  /** Returns the node of a static ENI, whatever its tags; default: none is static. */
   readonly keptOn?: (eniId: string) => string | undefined;
-  /** An ENI in the words of the NodeENIConfig, as the nodes themselves see it. */
+  /** Converts an ENI to the terms of the NodeENIConfig, as the reconcile of its node does. */
   readonly see: (eni: Eni) => SeenEni;
   readonly findDrift: (status: NodeEniConfigStatus, sight: CloudSight) => readonly Drift[];
-  /** Has a node describe itself and mend its object. */
+  /** Makes a node describe the cloud and repair its object. */
   readonly suspect: (name: string) => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -82,28 +82,28 @@ export type AuditDeps = {
   readonly observe?: AuditObserver;
 };
 
-/** How the audit goes about it. */
+/** Settings of the audit. */
 export type AuditSettings = {
   readonly clusterId: string;
   readonly syncIntervalMs: number;
   readonly orphanGraceMs: number;
   readonly orphanLimit: number;
   readonly isDryRun: boolean;
-  /** Of ipamd: what events of ENIs that are nobody's are told of. */
+  /** Of ipamd: events about orphaned ENIs are recorded on it. */
   readonly namespace: string;
 };
 
-/** Pages of a large VPC at the lowest priority take their time. */
+/** The pages of a large VPC take long at the lowest priority. */
 const SWEEP_TIMEOUT_MS = 600_000;
 const COLLECT_TIMEOUT_MS = 120_000;
-/** What was in vain is tried again before the next interval, but not at once. */
+/** Part of the interval after which a failed audit is repeated. */
 const RETRY_SHARE = 0.2;
-/** Orphans named in one line of the log. */
+/** Number of orphans in one line of the log. */
 const NAMED = 20;
 
 /**
- * Compares all the cluster's objects with all its ENIs, now and then, by one paged sweep: nodes that differ describe
- * themselves, ENIs that are nobody's are deleted in the end.
+ * Compares all objects of the cluster with all its ENIs periodically, by one paged sweep. Nodes that differ describe
+ * the cloud; orphaned ENIs are deleted in the end.
  */
 export class Audit {
   #deps: AuditDeps;
@@ -115,7 +115,7 @@ export class Audit {
     this.#settings = settings;
   }
 
-  /** Looks once an interval until aborted; the first time after one interval. Rejects with the signal's reason. */
+  /** Runs one audit each interval until aborted; the first after one interval. Rejects with the signal's reason. */
   async run(signal: AbortSignal): Promise<never> {
     const { clock } = this.#deps;
     let waitMs = this.#settings.syncIntervalMs;
@@ -126,7 +126,7 @@ export class Audit {
     }
   }
 
-  /** Looks once. Nothing is done after a look that cannot be relied on. Rejects with the signal's reason only. */
+  /** Runs one audit. Changes nothing when its data is not reliable. Rejects with the signal's reason only. */
   async look(signal: AbortSignal): Promise<AuditReport> {
     const { clock, observe, log } = this.#deps;
     const startedMs = clock.monotonicMs();
@@ -171,7 +171,10 @@ export class Audit {
     return versions;
   }
 
-  /** A node whose object changed during the sweep may differ for that reason alone; the next look tells. */
+  /**
+   * Requests a repair of nodes that differ. A node whose object changed during the sweep is left for the next audit: it
+   * may differ for that reason alone.
+   */
   #suspectDrifted(enis: readonly Eni[], before: ReadonlyMap<string, string | undefined>): readonly string[] {
     const { necs, see, findDrift, suspect, log, keptOn } = this.#deps;
     const all = [...necs.values()];
@@ -206,7 +209,7 @@ export class Audit {
   #ripe(orphans: readonly Orphan[]): readonly Orphan[] {
     const { orphanGraceMs, orphanLimit } = this.#settings;
     const ripe = this.#book.note(orphans, this.#deps.clock.monotonicMs(), orphanGraceMs);
-    // Those on an instance may have to stay there: they must not keep the others from their turn.
+    // ENIs on an instance may have to stay there: they must not use up the limit for the others.
     return ripe.toSorted((a, b) => Number(isBound(a)) - Number(isBound(b))).slice(0, orphanLimit);
   }
 
@@ -232,7 +235,7 @@ export class Audit {
     return outcomes;
   }
 
-  /** Looks once more, at the ENI, the cache and the object that its tag names: undefined when it has an owner now. */
+  /** Checks an orphan once more: the ENI, the cache and the object in its tag. Undefined when it has an owner now. */
   async #confirm(eniId: string, signal: AbortSignal): Promise<Orphan | undefined> {
     const { cloud, readNec, isSynced, log } = this.#deps;
     try {
@@ -242,7 +245,7 @@ export class Audit {
       const object = await readNec(orphan.nodeName, signal);
       const own = object === undefined ? [] : [{ name: orphan.nodeName, object, isTrusted: true }];
       const [left] = findOrphans(this.#settings.clusterId, enis, collectEniNames(own, []));
-      // The cache is asked again: an answer took its time.
+      // The cache is read again, because the answer took some time.
       const [last] = findOrphans(this.#settings.clusterId, enis, this.#names());
       return left === undefined || !isSynced() ? undefined : last;
     } catch (error) {
@@ -260,7 +263,7 @@ export class Audit {
     else this.#tell('Warning', 'OrphanENI', `${what} is nobody's and could not be deleted: ${outcome.message}`);
   }
 
-  /** No object of the cluster is left that such an ENI belongs to: told of ipamd's namespace. */
+  /** Records an event on ipamd's namespace: such an ENI belongs to no object of the cluster any more. */
   #tell(type: 'Normal' | 'Warning', reason: IpamdEventReason, message: string): void {
     const involved = { apiVersion: 'v1', kind: 'Namespace', name: this.#settings.namespace };
     this.#deps.events.record({ involved, type, reason, message });
@@ -269,7 +272,7 @@ export class Audit {
 
 function namingNec({ object, decoded }: AuditedNec): NamingObject {
   const { spec, status } = decoded ?? {};
-  // An epoch that the agent has seen and the object has not: an older state was restored.
+  // The agent has seen a later epoch than the object has: an older state was restored.
   const isRestored = (spec?.observedSupplyEpoch ?? 0) > (status?.supplyEpoch ?? 0);
   return { name: object.metadata.name, object, isTrusted: decoded !== undefined && !isRestored };
 }
@@ -278,7 +281,7 @@ function isBound({ instanceId }: Orphan): boolean {
   return instanceId !== undefined;
 }
 
-/** Nobody in particular waits for it; its owner is one among the nodes. */
+/** Builds the context of a call: lowest priority, with the audit as one owner among the nodes. */
 function contextOf(signal: AbortSignal, timeoutMs: number): CallContext {
   return { priority: 'gc', owner: 'audit', signal, timeoutMs };
 }

@@ -2,15 +2,18 @@ import type { CallContext, Cloud, CloudTask } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { Orphan } from './find-orphans.ts';
 
-/** What became of an orphan. `later`: a call was accepted and its task still runs, or came to nothing. */
+/**
+ * What became of an orphan. `later`: a call was accepted and its task still runs or failed, or the orphan may be in
+ * use.
+ */
 export type OrphanOutcome =
   | { readonly kind: 'deleted' }
   | { readonly kind: 'later'; readonly why: string }
   | { readonly kind: 'refused'; readonly code: string; readonly message: string };
 
 /**
- * Detaches an orphan from the foreign instance that it is on, if it is on one that does not run, and deletes it. Needs no intent: it is
- * named by id, a second deletion finds nothing, and nothing that may not be repeated is asked for (ADR 0017).
+ * Detaches an orphan from the foreign instance that it is on, if that instance does not run, and deletes it. Needs no
+ * intent: the ENI is named by id, a second deletion finds nothing, and every request may be repeated (ADR 0017).
  */
 export async function collectOrphan(
   cloud: Pick<Cloud, 'enis' | 'tasks' | 'instances'>,
@@ -35,8 +38,9 @@ export async function collectOrphan(
 const AT_REST: readonly string[] = ['STOPPED', 'SHUTDOWN', 'TERMINATING', 'LAUNCH_FAILED'];
 
 /**
- * What runs on an instance may use its ENIs, whatever our objects say: it may be of another cluster with our id, or a node
- * that a restored etcd has forgotten. Undefined: nothing can be in use.
+ * Returns why an orphan may be in use; undefined when it cannot be. A running instance may use its ENIs, whatever
+ * ipamd's objects contain: it may belong to another cluster with the same id, or be a node that a restored etcd does
+ * not contain.
  */
 async function whyInUse(
   cloud: Pick<Cloud, 'instances'>,
@@ -50,7 +54,7 @@ async function whyInUse(
   return `it is on ${instanceId}, which ${state} and is no node of this cluster; detach it by hand, or have its node join`;
 }
 
-/** Undefined when nothing stands in the way of the deletion any more. */
+/** Detaches the orphan; returns undefined when it can be deleted then. */
 async function detach(
   cloud: Pick<Cloud, 'enis' | 'tasks'>,
   { eniId, instanceId }: Orphan,
@@ -61,7 +65,7 @@ async function detach(
     const outcome = await settle(cloud, await cloud.enis.detach(eniId, instanceId, context), context);
     return outcome.kind === 'deleted' ? undefined : outcome;
   } catch (error) {
-    // The ENI or its attachment went meanwhile; the deletion tells which.
+    // The ENI or its attachment was removed in between; the deletion shows which.
     if (isCloudError(error, 'gone')) return undefined;
     throw error;
   }

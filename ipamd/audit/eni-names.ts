@@ -1,14 +1,14 @@
 import { isRecord } from '../../runtime/decode.ts';
 
-/** What the cluster's objects say of the cloud: an ENI that any of this fits is somebody's. */
+/** Ids and names in the cluster's objects: an ENI that matches any of them is no orphan. */
 export type EniNames = {
-  /** Ids of ENIs, of objects' status and of intents. */
+  /** Ids of ENIs, from status and intents of objects. */
   readonly eniIds: ReadonlySet<string>;
-  /** Deterministic names of ENIs that an intent may be making. */
+  /** Deterministic names of ENIs that an intent may be creating. */
   readonly resourceNames: ReadonlySet<string>;
   /** Instances of the cluster's nodes. */
   readonly instanceIds: ReadonlySet<string>;
-  /** Nodes whose object cannot be read or trusted now: whatever carries their tag may be theirs. */
+  /** Nodes whose object is unreadable or not reliable now: an ENI with their tag may be theirs. */
   readonly blindNodes: ReadonlySet<string>;
 };
 
@@ -17,19 +17,18 @@ export type NamingObject = {
   readonly name: string;
   /** As the API server has it, whole. */
   readonly object: unknown;
-  /** False when what it says of the node is not the truth now: it cannot be decoded, or an old state was restored. */
+  /** False when its content may not be the present state: it cannot be decoded, or an old state was restored. */
   readonly isTrusted: boolean;
 };
 
 const ENI_ID = /^eni-[a-z0-9]+$/;
 const INSTANCE_ID = /^ins-[a-z0-9]+$/;
-/** Objects are no deeper; a cycle cannot come out of JSON. */
+/** Objects are not deeper than this; JSON has no cycles. */
 const MOST_DEPTH = 32;
 
 /**
- * Collects every id of an ENI or instance, and every resource name, that stands anywhere in the objects: in fields that
- * we know or do not know, right or wrong. To miss one would cost a Pod its network; to take one too many costs an ENI
- * that stays. Pure.
+ * Collects every id of an ENI or instance, and every resource name, anywhere in the objects: in known and unknown
+ * fields, valid or not. A missed one would cost a Pod its network; a superfluous one only leaves an ENI undeleted.
  */
 export function collectEniNames(objects: Iterable<NamingObject>, instanceIds: Iterable<string>): EniNames {
   const names = {

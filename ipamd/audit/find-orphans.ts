@@ -1,7 +1,7 @@
 import type { Eni } from '../../cloud/cloud.ts';
 import type { EniNames } from './eni-names.ts';
 
-/** Tags of ENIs that ipamd makes. */
+/** Tags of ENIs that ipamd creates. */
 export const ENI_TAG = {
   cluster: 'tke-clusterId',
   created: 'tke-created-eni',
@@ -9,20 +9,20 @@ export const ENI_TAG = {
   uid: 'tke-nec-uid',
 } as const;
 
-/** An ENI of this cluster that nothing in it names. */
+/** An ENI of this cluster that no object names. */
 export type Orphan = {
   readonly eniId: string;
   readonly name: string;
-  /** The node that it was made for, as its tag says; undefined when it says none. */
+  /** The node that it was created for, from its tag; undefined without the tag. */
   readonly nodeName: string | undefined;
-  /** The instance that it has to be detached from first; none of the cluster's. */
+  /** The instance that it has to be detached from first; not an instance of the cluster. */
   readonly instanceId: string | undefined;
 };
 
 /**
- * Finds the ENIs that ipamd made for this cluster and that no object and no intent names, neither by id nor by the name
- * that it was made with. One on an instance of the cluster is no orphan: it is a difference between an object and the
- * cloud, and the object is mended. One that is being changed is left for the next look. Pure.
+ * Finds the ENIs that ipamd created for this cluster and that no object and no intent names, neither by id nor by the
+ * name from their creation. An ENI on an instance of the cluster is no orphan: it is a difference between an object and
+ * the cloud, and the object is repaired. An ENI that is being changed is left for the next audit.
  */
 export function findOrphans(clusterId: string, enis: readonly Eni[], names: EniNames): readonly Orphan[] {
   return enis
@@ -35,13 +35,13 @@ export function findOrphans(clusterId: string, enis: readonly Eni[], names: EniN
     }));
 }
 
-/** Orphans up to this many are believed whatever their share: a small cluster may lose half its nodes. */
+/** Up to this number orphans are plausible whatever their share: a small cluster may lose half its nodes. */
 const BELIEVED = 10;
 const MOST_SHARE = 0.5;
 
 /**
- * Tells whether so many orphans among so many ENIs are more likely a list of objects that was lost (a wrong cluster id,
- * an emptied etcd, a namespace mix-up) than ENIs that were. Pure.
+ * Tells whether so many orphans among so many ENIs more likely mean that objects were lost (a wrong cluster id, an
+ * emptied etcd, a wrong namespace) than that the ENIs are orphaned.
  */
 export function areTooMany(orphanCount: number, eniCount: number): boolean {
   return orphanCount > BELIEVED && orphanCount > eniCount * MOST_SHARE;

@@ -2,16 +2,16 @@ import type { Orphan } from './find-orphans.ts';
 
 type Suspected = { readonly sinceMs: number; readonly looks: number };
 
-/** Looks that an orphan must be seen in, whatever the grace. */
+/** Number of audits that have to find an orphan, whatever the grace. */
 const LEAST_LOOKS = 2;
 
-/** Remembers since when ENIs have been orphans; one look that finds an owner begins it anew. */
+/** Tracks since when ENIs have been orphans; an audit that finds an owner resets it. */
 export class OrphanBook {
   #suspected: ReadonlyMap<string, Suspected> = new Map();
 
   /**
-   * Notes what a consistent look found and returns those that have been orphans for `graceMs`, in two looks at least,
-   * the longest first. `nowMs` is monotonic: no clock of the cloud's is compared with ours.
+   * Stores the result of a consistent audit and returns the ENIs that have been orphans for `graceMs`, in at least two
+   * audits, the longest first. `nowMs` is monotonic: it is never compared with a clock of the cloud.
    */
   note(orphans: readonly Orphan[], nowMs: number, graceMs: number): readonly Orphan[] {
     this.#suspected = new Map(
@@ -27,7 +27,7 @@ export class OrphanBook {
       .toSorted((a, b) => sinceOf(a) - sinceOf(b));
   }
 
-  /** Forgets everything: what was seen cannot be relied on. */
+  /** Forgets everything: the former results are not reliable. */
   clear(): void {
     this.#suspected = new Map();
   }

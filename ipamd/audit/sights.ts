@@ -1,7 +1,7 @@
 import type { Eni } from '../../cloud/cloud.ts';
 import { ENI_TAG } from './find-orphans.ts';
 
-/** A node, as far as ENIs are told apart by it. */
+/** A node with the fields that assign ENIs to it. */
 export type SightOwner = {
   readonly name: string;
   /** Of the NodeENIConfig. */
@@ -10,9 +10,9 @@ export type SightOwner = {
 };
 
 /**
- * Sorts the ENIs of one sweep by node: those that its object made, those on its instance that no other object made, and
- * those that carry its name and are on no other node's instance; primary ones left out. A kept one, which moves, is the
- * node's that `keptOn` names. Pure.
+ * Groups the ENIs of one sweep by node: those that its object created, those on its instance that no other object
+ * created, and those with its name in their tags that are on no other node's instance; without primary ones. A static
+ * ENI, which moves, belongs to the node that `keptOn` returns.
  */
 export function sightsOf(
   enis: readonly Eni[],

@@ -1,32 +1,24 @@
+import { checkClientRate } from '../../kube/check-client-rate.ts';
+import { checkElectionSettings } from '../../kube/election/election-settings.ts';
 import type { Faults } from '../../runtime/decode.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
 import { IPAMD_PROGRAM, type IpamdConfig } from './options.ts';
 
 /**
- * Reads ipamd's settings. Pure but for `readFile`.
+ * Reads ipamd's settings from `input`; only its `readFile` does I/O.
  * @throws ConfigError with every fault of flags, variables and file; exit with `EX_CONFIG` then.
  */
 export function readIpamdConfig(input: SettingsInput): SettingsOutcome<IpamdConfig> {
   return readSettings(IPAMD_PROGRAM, input, checkTogether);
 }
 
-/** The share of a lease for which its holder trusts it: in it a renewal must fit, and another try at it. */
-const TRUSTED_SHARE = 0.75;
-
 function checkTogether(config: IpamdConfig, faults: Faults): void {
   checkWarmTargets(config, faults);
   if (config.credentials === 'file' && config.credentialsFile === '') {
     faults.add('--credentials-file', 'a file, as --credentials=file wants one', undefined);
   }
-  const trustedMs = config.leaderElectLeaseMs * TRUSTED_SHARE;
-  const renewedMs = config.leaderElectRenewMs + config.leaderElectRetryMs;
-  if (renewedMs > trustedMs) {
-    const most = `with --leader-elect-retry at most three quarters of --leader-elect-lease, ${trustedMs} ms`;
-    faults.add('--leader-elect-renew', most, renewedMs);
-  }
-  if (config.kubeClientBurst < config.kubeClientQps) {
-    faults.add('--kube-client-burst', `at least --kube-client-qps, ${config.kubeClientQps}`, config.kubeClientBurst);
-  }
+  checkElectionSettings(config, faults);
+  checkClientRate(config, faults);
   if (config.securityGroups.length > 0 && !config.enableSecurityGroups) {
     faults.add('--enable-security-groups', 'true, as --security-groups are given', false);
   }

@@ -5,7 +5,7 @@ import { listOf, type OptionValue, textValue } from '../../runtime/settings/opti
 /** A cluster id. */
 export const clusterIdValue = textValue(/^cls-[a-z0-9]{1,32}$/, 'ID', 'the id of the cluster, such as cls-3x5v7b9d');
 
-/** A region, as the cloud names it; '' to ask the instance. */
+/** A region, in the cloud's form; '' to ask the instance. */
 export const regionValue = textValue(
   /^([a-z]{2,}-[a-z0-9-]+)?$/,
   'REGION',
@@ -26,7 +26,7 @@ export const httpUrlValue = textValue(
   'a URL such as http://host/path, without a slash at its end',
 );
 
-/** The URL of the API server; '' for the kubeconfig's or the cluster's. */
+/** The URL of the API server; '' for that of the kubeconfig or of the cluster. */
 export const masterValue = textValue(
   /^(https?:\/\/[^\s/?#]+)?$/,
   'URL',
@@ -40,10 +40,10 @@ export const objectNameValue = textValue(
   'the name of an object, in lower case',
 );
 
-/** Subnets. */
+/** A list of subnet ids. */
 export const subnetIdsValue = listOf(textValue(/^subnet-[a-z0-9]{1,32}$/, 'ID', 'a subnet such as subnet-a1b2c3d4'));
 
-/** Security groups. */
+/** A list of security group ids. */
 export const securityGroupIdsValue = listOf(
   textValue(/^sg-[a-z0-9]{1,32}$/, 'ID', 'a security group such as sg-a1b2c3d4'),
 );
@@ -54,7 +54,7 @@ export type Endpoints = {
   readonly domain: string | undefined;
   /** One host, optionally with a port, for all products. */
   readonly host: string | undefined;
-  /** Hosts of single products, which win over both. */
+  /** Hosts of single products; they take precedence over both. */
   readonly hosts: Readonly<Partial<Record<EndpointProduct, string>>>;
 };
 
@@ -86,7 +86,7 @@ export const endpointsValue: OptionValue<Endpoints> = {
   },
 };
 
-/** How long a kept address waits; milliseconds, 0 for ever. */
+/** How long a static address is retained; milliseconds, 0 without limit. */
 export const claimExpiryValue: OptionValue<number> = {
   metavar: 'TIME',
   expected: 'a time of at least 5m such as 30m or 1h30m, or 0s for ever',

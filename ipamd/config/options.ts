@@ -28,7 +28,7 @@ const MOST_CALLS_PER_SECOND = 10_000;
 const MOST_ADDRESSES = 4_096;
 const MOST_ENIS = 64;
 
-/** Settings that say which cluster and which cloud. */
+/** Settings of the cluster and the cloud. */
 const CLOUD_OPTIONS = {
   clusterId: option(
     'Cluster and cloud',
@@ -102,7 +102,7 @@ const CLOUD_OPTIONS = {
   ),
 } as const;
 
-/** Settings that say how the API server is reached and who leads. */
+/** Settings of the API server and the leader election. */
 const KUBERNETES_OPTIONS = {
   kubeconfig: option(
     'Kubernetes',
@@ -190,7 +190,7 @@ const KUBERNETES_OPTIONS = {
   ),
 } as const;
 
-/** Settings that say what nodes get. */
+/** Settings of nodes. */
 const NODE_OPTIONS = {
   ipMinWarmTarget: option(
     'Nodes',
@@ -278,7 +278,7 @@ const NODE_OPTIONS = {
   ),
 } as const;
 
-/** Settings of addresses that are kept for Pods. */
+/** Settings of static addresses. */
 const STATIC_OPTIONS = {
   enableStaticIp: option(
     'Kept addresses',
@@ -328,7 +328,7 @@ const EIP_OPTIONS = {
   ),
 } as const;
 
-/** Settings that say what ipamd does besides. */
+/** Settings of records, orphans and ipamd's own work. */
 const WORK_OPTIONS = {
   recordPods: option(
     'Records and orphans',
@@ -415,7 +415,7 @@ export const IPAMD_OPTIONS = {
 /** The settings that ipamd runs with. Frozen. */
 export type IpamdConfig = SettingsOf<typeof IPAMD_OPTIONS>;
 
-/** Ipamd, for help, docs and whoever reads its settings. */
+/** The program ipamd, for help, docs and the reader of its settings. */
 export const IPAMD_PROGRAM: SettingsProgram<typeof IPAMD_OPTIONS> = {
   name: 'tke-eni-ipamd',
   options: IPAMD_OPTIONS,

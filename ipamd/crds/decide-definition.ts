@@ -4,12 +4,12 @@ import type { ResourceKind } from '../../crd/resource-kind.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
-/** Annotation of a definition: the number of the schema that it was made from. */
+/** Annotation of a definition: the number of the schema that it was generated from. */
 export const SCHEMA_ANNOTATION = `${API_GROUP}/schema`;
 
 /**
  * Number of the schemas of this release. Raise it in a release that changes one: an older replica, still running or
- * started again, then leaves the definitions alone.
+ * started again, then leaves the definitions unchanged.
  */
 export const SCHEMA_NUMBER = 2;
 
@@ -18,12 +18,12 @@ export type DefinitionStep =
   | { readonly kind: 'create'; readonly object: KubeObject }
   | { readonly kind: 'update'; readonly object: KubeObject }
   | { readonly kind: 'keep' }
-  /** A newer release made it, with this number. */
+  /** A newer release wrote it, with this number. */
   | { readonly kind: 'keep-newer'; readonly number: number }
-  /** It can never become what we need: why, and what to do. */
+  /** It cannot be changed into the required one: the reason, and what to do. */
   | { readonly kind: 'clash'; readonly why: string };
 
-/** Compares a kind's definition with what is installed; undefined when nothing is. Pure. */
+/** Compares a kind's definition with the installed one; undefined when none is installed. */
 export function decideDefinition(kind: ResourceKind, installed: KubeObject | undefined): DefinitionStep {
   const wanted = customResourceDefinition(kind);
   if (installed === undefined) {
@@ -47,8 +47,9 @@ function schemaNumberOf(installed: KubeObject): number {
 }
 
 /**
- * Puts what we set over what is there: names, our version, our annotation. Other labels, annotations, categories and
- * versions stay. One thing of others goes: a status subresource, with which no write of ours would reach the status.
+ * Merges ipamd's definition into the installed one: names, ipamd's version and annotation. Other labels, annotations,
+ * categories and versions stay. Only a status subresource is removed, because with it no write of ipamd would change
+ * the status.
  */
 function mergeDefinition(wanted: CustomResourceDefinition, installed: KubeObject): KubeObject {
   const spec = recordAt(installed, 'spec');
@@ -77,7 +78,7 @@ function mergeVersions(ours: Version, present: unknown): readonly unknown[] {
   return versions.map((version) => (isOurs(version) ? merged : notStored(version)));
 }
 
-/** Objects are stored in one version, and that is ours. */
+/** Turns storage off for other versions: objects are stored in one version, which is ipamd's. */
 function notStored(version: unknown): unknown {
   return isRecord(version) && version['storage'] === true ? { ...version, storage: false } : version;
 }
@@ -94,7 +95,7 @@ function recordAt(value: Readonly<Record<string, unknown>>, key: string): Readon
   return isRecord(found) ? found : {};
 }
 
-/** Compares values of JSON; an absent field and one that is undefined are the same. */
+/** Compares values of JSON; an absent field and an undefined one are equal. */
 function isSame(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, index) => isSame(item, b[index]));

@@ -4,44 +4,45 @@ import type { ResourceKind } from '../../crd/resource-kind.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { IpamdError } from '../ipamd-error.ts';
 import { decideDefinition } from './decide-definition.ts';
 
-/** What definitions are installed with. */
+/** Dependencies of the installation. */
 export type InstallDeps = {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Default: all of ours. */
+  /** Default: all kinds of ipamd. */
   readonly kinds?: readonly ResourceKind[];
 };
 
-/** What came of one definition. */
+/** Result for one definition. */
 export type InstallOutcome = {
   readonly name: string;
   readonly outcome: 'created' | 'updated' | 'unchanged' | 'newer' | 'forbidden';
 };
 
 const POLL_MS = 250;
-/** The API server takes a second or two, longer when it is starting itself. */
+/** The API server takes a second or two, longer while it is starting itself. */
 const ESTABLISHED_WITHIN_MS = 60_000;
-/** Replicas that start together get in each other's way once or twice. */
+/** Replicas that start together conflict once or twice. */
 const ATTEMPTS = 10;
 
 /**
- * Creates the definitions of our kinds, or upgrades them to this release's, and waits until the API server serves them.
- * Needs create, update and get only, as the ClusterRole grants them. Idempotent, and several replicas may do it at once.
- * A right that is missing is reported and no failure as long as the definition is there.
- * @throws IpamdError DEFINITION when one is not there and may not be made, or clashes with another.
+ * Creates the definitions of ipamd's kinds, or upgrades them to this release, and waits until the API server serves
+ * them. Needs only create, update and get, as the ClusterRole grants them. Idempotent; several replicas may run it at
+ * the same time. A missing right is reported, and is no failure as long as the definition exists.
+ * @throws IpamdError DEFINITION when one does not exist and may not be created, or clashes with another.
  * @throws KubeError when the API server does not answer: try again.
  */
 export async function installDefinitions(deps: InstallDeps, signal: AbortSignal): Promise<readonly InstallOutcome[]> {
   const outcomes: InstallOutcome[] = [];
   for (const kind of deps.kinds ?? RESOURCE_KINDS) outcomes.push(await installOne(deps, kind, signal));
-  // Only then: the API server works on all of them at the same time.
+  // After all of them were written: the API server works on them in parallel.
   for (const { name, outcome } of outcomes) {
     if (outcome !== 'forbidden') await waitEstablished(deps, name, signal);
   }
@@ -105,14 +106,14 @@ async function tryInstall(
   }
 }
 
-/** Tells without looking at the definition. */
+/** Tells whether the API server serves a kind, without reading its definition. */
 async function isServed(client: KubeClient, kind: ResourceKind, signal: AbortSignal): Promise<boolean> {
   try {
     await client.listPage(resourceTypeOf(kind), { limit: 1 }, signal);
     return true;
   } catch (error) {
     if (isKubeError(error, 'NOT_FOUND')) return false;
-    // Refused for a resource that is: whoever follows its objects will say so.
+    // The refused resource exists: the informer of its objects will report the missing right.
     if (isKubeError(error, 'FORBIDDEN')) return true;
     throw error;
   }
@@ -143,4 +144,36 @@ function conditionOf(installed: KubeObject | undefined, type: string): Readonly<
   const conditions: unknown = isRecord(status) ? status['conditions'] : undefined;
   if (!Array.isArray(conditions)) return undefined;
   return conditions.filter(isRecord).find((condition) => condition['type'] === type);
+}
+
+const CURE = 'look at --kubeconfig or --master, and whether it runs';
+const BACKOFF = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0 };
+
+/**
+ * Installs the definitions, repeated until they exist or the signal aborts. Never rejects.
+ * @param tell is called with the reason why they do not exist yet, and with `undefined` once they do.
+ */
+export async function keepDefinitions(
+  deps: InstallDeps,
+  signal: AbortSignal,
+  tell: (problem: string | undefined) => void,
+): Promise<void> {
+  for (let attempt = 1; !signal.aborted; attempt++) {
+    try {
+      await installDefinitions(deps, signal);
+      tell(undefined);
+      return;
+    } catch (error) {
+      if (signal.aborted) return;
+      const detail = error instanceof Error ? error.message : String(error);
+      if (isKubeError(error, 'UNAVAILABLE', 'TIMEOUT')) {
+        deps.log.error(`the API server does not answer, ${CURE}; will try again`, { error });
+        tell(`the API server does not answer: ${detail}`);
+      } else {
+        deps.log.error('definitions of resources are not in place, will try again', { error });
+        tell(`definitions of resources: ${detail}`);
+      }
+      await deps.clock.sleep(backoffMs(BACKOFF, attempt, 0), signal).catch(() => {});
+    }
+  }
 }

@@ -1,7 +1,7 @@
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { VpcEniEntry } from './vpc-eni-entry.ts';
 
-/** Where the object of a node has an ENI. */
+/** An entry of an ENI in the object of a node. */
 export type EniPlace = {
   readonly nodeName: string;
   readonly instanceId: string;
@@ -9,46 +9,47 @@ export type EniPlace = {
   readonly eni: NodeEniInfo;
 };
 
-/** What the cloud says of an ENI. `unasked`: it was not looked at. */
+/** State of an ENI in the cloud. `unasked`: it was not described. */
 export type CloudWord = 'unasked' | 'absent' | 'free' | 'bound' | 'moving';
 
 /** What a decision about one VpcENI depends on. */
 export type VpcEniFacts = {
-  /** The object that has the ENI; undefined: none. */
+  /** The present VpcENI; undefined: none. */
   readonly held: VpcEniEntry | undefined;
-  /** Nodes whose object has the ENI; two while one hands it to the other. */
+  /** Nodes whose object contains the ENI; two while one hands it over to the other. */
   readonly places: readonly EniPlace[];
-  /** Whether the claim that it is kept for is there and goes on; `unknown`: nobody asked. */
+  /** Whether the claim of the ENI exists and does not end; `unknown`: it was not read. */
   readonly claim: 'kept' | 'ended' | 'unknown';
   readonly cloud: CloudWord;
 };
 
-/** How an ENI stands, as its VpcENI is to say it. */
+/** State of an ENI in its VpcENI. */
 export type VpcEniPhase = 'Available' | 'Attaching' | 'Attached' | 'Detaching' | 'Deleting';
 
 /** What is to be done about one VpcENI. */
 export type VpcEniStep =
   | { readonly kind: 'none' }
-  /** Made or brought up to date, in one guarded write. */
+  /** Created or updated in one guarded write. */
   | { readonly kind: 'write'; readonly phase: VpcEniPhase; readonly place: EniPlace | undefined }
-  /** It is nowhere known where the ENI is: the cloud is asked, then decided again. */
+  /** The location of the ENI is unknown: describe it in the cloud, then decide again. */
   | { readonly kind: 'look' }
-  /** Whether its claim still goes on is asked, then decided again. */
+  /** Read whether its claim still exists, then decide again. */
   | { readonly kind: 'ask-claim' }
-  /** The ENI is deleted in the cloud; that it is to go is on record in the phase. */
+  /** Delete the ENI in the cloud; the phase records the deletion. */
   | { readonly kind: 'delete-eni' }
-  /** The ENI is no more: finalizer and object go. */
+  /** The ENI does not exist any more: finalizer and object are deleted. */
   | { readonly kind: 'let-go' }
-  /** It is where no node of ours has it, or on its way; looked at again later. */
+  /** The ENI is where no node's object has it, or between two states; checked again later. */
   | { readonly kind: 'wait'; readonly why: string };
 
 /**
- * Decides about the VpcENI of one exclusive ENI. Pure.
+ * Decides about the VpcENI of one exclusive ENI.
  *
- * While a node's object has the ENI the VpcENI only says so. An ENI that is kept and was taken off its instance is
- * Available: from then on it lives here alone, and the node drops it. No node's call is recorded here: to attach it is
- * the next node's intent, in its own object; to delete it needs none, for it is named by id and a second deletion finds
- * nothing, so that the phase Deleting is record enough. A crash at any point leaves an object that names the ENI.
+ * While a node's object contains the ENI, the VpcENI only reflects it. A static ENI that was detached is Available:
+ * from then on only the VpcENI has it, and the node removes its entry. No node's call is recorded here. The attachment
+ * is an intent of the next node, in that node's object. The deletion needs no intent: the ENI is named by id and a
+ * second deletion finds nothing, so the phase Deleting is a sufficient record. After a crash at any point some object
+ * names the ENI.
  */
 export function decideVpcEni(facts: VpcEniFacts): VpcEniStep {
   const { held, places } = facts;
@@ -66,7 +67,7 @@ export function decideVpcEni(facts: VpcEniFacts): VpcEniStep {
   }
 }
 
-/** Taken off its instance, and not attached anew so far. */
+/** Tells whether the ENI was detached and not attached again yet. */
 function isOff(eni: NodeEniInfo): boolean {
   return eni.state === 'Detaching' && eni.deviceIndex === undefined;
 }
@@ -97,7 +98,10 @@ function deleting({ cloud }: VpcEniFacts): VpcEniStep {
   }
 }
 
-/** No node has it, and nobody took it off: its node's object was lost, or mended without it. */
+/**
+ * Decides for an ENI that no node's object contains and that was not detached: the object was lost, or rebuilt without
+ * it.
+ */
 function lost({ cloud }: VpcEniFacts): VpcEniStep {
   switch (cloud) {
     case 'unasked':

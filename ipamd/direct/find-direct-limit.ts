@@ -1,4 +1,4 @@
-/** Most exclusive ENIs of an instance family, by its cores: each line holds from so many cores on. */
+/** Limit of exclusive ENIs of an instance family, by its cores: each line applies from its number of cores on. */
 type FamilyLimits = readonly { readonly fromCores: number; readonly enis: number }[];
 
 const STANDARD_5: FamilyLimits = [
@@ -14,7 +14,7 @@ const STANDARD_AMD_3: FamilyLimits = [
   { fromCores: 4, enis: 15 },
 ];
 
-/** Families that the product serves exclusive ENIs on. */
+/** Families on which the product serves exclusive ENIs. */
 const FAMILIES: Readonly<Record<string, FamilyLimits>> = {
   S5: STANDARD_5,
   SA2: STANDARD_5,
@@ -22,18 +22,18 @@ const FAMILIES: Readonly<Record<string, FamilyLimits>> = {
   SA3: STANDARD_AMD_3,
 };
 
-/** An instance, as far as its exclusive ENIs hang on it. */
+/** An instance, with the fields that its limit of exclusive ENIs depends on. */
 export type DirectLimitFacts = {
-  /** Such as S5.MEDIUM2. */
+  /** For example S5.MEDIUM2. */
   readonly instanceType: string;
   readonly cores: number;
-  /** ENIs that it may have besides its primary one, shared ones included. */
+  /** Its limit of ENIs without the primary one, shared ones included. */
   readonly secondaryEnis: number;
 };
 
 /**
- * Finds the most exclusive ENIs that an instance may have: what its family may, and never more than the ENIs that the
- * cloud lets it have at all. Of a family that the table does not have only the latter counts. Pure.
+ * Finds the limit of exclusive ENIs of an instance: the limit of its family, and never more than the limit of ENIs in
+ * the cloud. For a family that is not in the table only the latter applies.
  * @see https://cloud.tencent.com/document/product/457/50357 (limits on the number of Pods in VPC-CNI)
  */
 export function findDirectLimit({ instanceType, cores, secondaryEnis }: DirectLimitFacts): number {
@@ -42,7 +42,7 @@ export function findDirectLimit({ instanceType, cores, secondaryEnis }: DirectLi
   return Math.max(0, Math.min(secondaryEnis, line?.enis ?? secondaryEnis));
 }
 
-/** Tells whether a node serves exclusive ENIs: by its label, else as the flag says. Pure. */
+/** Tells whether a node serves exclusive ENIs: by its label, else by the flag. */
 export function findDirectServed(label: string | undefined, flag: boolean): boolean {
   if (label === 'true') return true;
   return label === 'false' ? false : flag;

@@ -17,32 +17,35 @@ import { decideVpcEni, type EniPlace, type VpcEniFacts, type VpcEniStep } from '
 import { newVpcEni, withEni, withMessage, withoutFinalizer } from './render-vpc-eni.ts';
 import { decodeVpcEni, type VpcEniEntry } from './vpc-eni-entry.ts';
 
-/** The resource of VpcENIs. */
+/** The resource type of VpcENIs. */
 export const VPC_ENIS = resourceTypeOf(VPC_ENI_KIND);
 const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
-/** What VpcENIs are kept with; one for each term of leadership. */
+/** Dependencies of the VpcENI reconciler; one for each term of leadership. */
 export type VpcEniDeps = {
   readonly cloud: Pick<Cloud, 'enis' | 'tasks'>;
   readonly kube: KubeClient;
-  /** Finds the object that has an ENI, in the cache. */
+  /** Finds the VpcENI of an ENI, in the cache. */
   readonly find: (eniId: string) => VpcEniEntry | undefined;
-  /** Finds the nodes whose object has an ENI, in the cache. */
+  /** Finds the nodes whose object contains an ENI, in the cache. */
   readonly placesOf: (eniId: string) => readonly EniPlace[];
   readonly clock: Clock;
   readonly log: Logger;
   readonly events: NodeEvents;
 };
 
-/** An ENI that is kept is looked at so often: its claim may have ended without anybody telling. */
+/** A static ENI is checked at this interval: its claim may have ended without an event. */
 const KEPT_LOOK_MS = 60_000;
-/** What stands in the way of a deletion is over some day. */
+/** A deletion that is not possible now is tried again after this. */
 const WAIT_MS = 30_000;
 const CALL_MS = 60_000;
-/** Look, decide, write: more rounds than any state of one ENI needs. */
+/** Describe, decide, write: more rounds than any state of one ENI needs. */
 const MOST_ROUNDS = 8;
 
-/** Keeps the VpcENIs of exclusive ENIs: that they say how each ENI stands, and that what nobody needs any more is deleted. */
+/**
+ * Reconciles the VpcENIs of exclusive ENIs: they show the state of each ENI, and ENIs that are not needed any more are
+ * deleted.
+ */
 export class VpcEniKeeper {
   readonly #deps: VpcEniDeps;
 
@@ -50,7 +53,7 @@ export class VpcEniKeeper {
     this.#deps = deps;
   }
 
-  /** Brings the VpcENI of one ENI in line. Idempotent. @throws KubeError and CloudError of what is tried again */
+  /** Reconciles the VpcENI of one ENI. Idempotent. @throws KubeError and CloudError of what is retried */
   async reconcile(eniId: string, signal: AbortSignal): Promise<ReconcileResult> {
     let held = this.#deps.find(eniId);
     let facts: VpcEniFacts = { held, places: this.#deps.placesOf(eniId), claim: 'unknown', cloud: 'unasked' };
@@ -94,19 +97,19 @@ export class VpcEniKeeper {
     return eni.attachment === undefined ? 'free' : 'bound';
   }
 
-  /** Asked of the API server itself: a cache that is behind would have an ENI deleted that somebody waits for. */
+  /** Reads the claim from the API server: with a stale cache an ENI could be deleted that a Pod waits for. */
   async #claimOf(held: VpcEniEntry | undefined, signal: AbortSignal): Promise<VpcEniFacts['claim']> {
     const [namespace = '', name = ''] = (held?.claim ?? '').split('/');
     const claim = await this.#deps.kube.get(CLAIMS, { namespace, name }, signal);
     if (claim === undefined) return 'ended';
     const status = isRecord(claim['status']) ? claim['status'] : {};
     if (status['phase'] === 'Releasing') return 'ended';
-    // It has another ENI for good: two were made while nobody knew of the first.
+    // The claim has another ENI for good: two were created because the first was not known in time.
     const ips: readonly unknown[] = Array.isArray(status['ips']) ? status['ips'] : [];
     return ips.length === 0 || ips.includes(held?.primaryIp) ? 'kept' : 'ended';
   }
 
-  /** The object as it is after that; undefined when it is gone. */
+  /** Writes the object; returns its new state, undefined when it was deleted. */
   async #write(
     held: VpcEniEntry | undefined,
     { place, phase }: Extract<VpcEniStep, { readonly kind: 'write' }>,
@@ -139,7 +142,7 @@ export class VpcEniKeeper {
     try {
       return await this.#deps.kube.create(VPC_ENIS, object, signal);
     } catch (error) {
-      // The watch is behind: its event brings us here again.
+      // The watch is behind: its event enqueues the ENI again.
       if (isKubeError(error, 'ALREADY_EXISTS')) return undefined;
       throw error;
     }
@@ -172,7 +175,7 @@ export class VpcEniKeeper {
     await updateGuarded(kube, VPC_ENIS, ref, change, { signal });
   }
 
-  /** In the object, and in an event when it is news. */
+  /** Reports a problem in the object, and in an event when it is new. */
   async #tell(held: VpcEniEntry | undefined, message: string, signal: AbortSignal): Promise<void> {
     if (held === undefined) return;
     const { kube, events } = this.#deps;
@@ -192,7 +195,7 @@ export class VpcEniKeeper {
   }
 }
 
-/** Written without a node: what follows is decided at once. */
+/** Tells whether the write was made without a node: then the next step is decided at once. */
 function isOnItsOwn({ place }: Extract<VpcEniStep, { readonly kind: 'write' }>): boolean {
   return place === undefined;
 }

@@ -8,15 +8,15 @@ import { keptEnisOf, type MarkedEni } from './kept-enis.ts';
 import { directEniIdsOf } from './run-vpc-enis.ts';
 import { VPC_ENIS_BY, type VpcEniEntry } from './vpc-eni-entry.ts';
 
-/** What tells of kept ENIs. */
+/** Caches that contain static ENIs. */
 export type KeptBookDeps = {
-  /** With an index of the claims that an object has marks of, by that name. */
+  /** With an index by the claims whose marks an object contains; `byClaim` is its name. */
   readonly necs: Pick<Informer<NecEntry>, 'get' | 'byIndex'>;
   readonly byClaim: string;
   readonly vpcEnis: Pick<Informer<VpcEniEntry>, 'byIndex'>;
 };
 
-/** Tells nodes of the exclusive ENIs that are kept, from what is watched. */
+/** Index of the static exclusive ENIs, from caches. */
 export class KeptBook {
   readonly #deps: KeptBookDeps;
 
@@ -24,7 +24,7 @@ export class KeptBook {
     this.#deps = deps;
   }
 
-  /** Those that a node has, and those of the claims whose Pods are on it; by id. */
+  /** Returns the static ENIs of a node, and those of the claims whose Pods are on it; by id. */
   ofNode(name: string, wishes: ReadonlyMap<string, ClaimWish> | undefined): ReadonlyMap<string, KeptEni> {
     const { necs, vpcEnis, byClaim } = this.#deps;
     const own = necs.get(name);
@@ -38,7 +38,7 @@ export class KeptBook {
     return keptEnisOf(entries, marked);
   }
 
-  /** The kept ENI of this id; undefined when it is none. */
+  /** Returns the static ENI of this id; undefined for other ENIs. */
   find(eniId: string): KeptEni | undefined {
     return keptEnisOf(this.#deps.vpcEnis.byIndex(VPC_ENIS_BY.eni, eniId)).get(eniId);
   }

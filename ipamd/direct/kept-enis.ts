@@ -2,7 +2,7 @@ import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { KeptEni } from '../nec/kept-eni.ts';
 import type { VpcEniEntry } from './vpc-eni-entry.ts';
 
-/** An ENI that the object of a node has with the mark of a claim. */
+/** An ENI in the object of a node that has the mark of a claim. */
 export type MarkedEni = {
   readonly nodeName: string;
   readonly eni: NodeEniInfo;
@@ -11,8 +11,8 @@ export type MarkedEni = {
 };
 
 /**
- * Puts the ENIs that are kept for Pods of one name into the words of a node's decisions, by id: what VpcENIs say, and of
- * one that has no VpcENI yet what the object of its node says. Pure.
+ * Converts static ENIs to the form that decisions about nodes use, by id: from VpcENIs, and for an ENI without a VpcENI
+ * from the object of its node.
  */
 export function keptEnisOf(
   entries: Iterable<VpcEniEntry>,
@@ -58,15 +58,15 @@ function keptEniOf(entry: VpcEniEntry): KeptEni {
 }
 
 /**
- * Tells whether an ENI is another's than this node's, whatever its tags say: it is kept, and on no node or on another. So
- * that the node that made it, whose tags it carries for life, does not take it for its own. Pure.
+ * Tells whether an ENI belongs to another node or to none, whatever its tags: it is static, and its VpcENI does not
+ * name this node. So the node that created it, whose tags it has for ever, does not treat it as its own.
  */
 export function isKeptElsewhere(kept: ReadonlyMap<string, KeptEni>, eniId: string, nodeName: string): boolean {
   const one = kept.get(eniId);
   return one !== undefined && one.nodeName !== nodeName;
 }
 
-/** Tells whether an ENI is this node's by its VpcENI, whatever its tags say. Pure. */
+/** Tells whether an ENI belongs to this node according to its VpcENI, whatever its tags. */
 export function isKeptHere(kept: ReadonlyMap<string, KeptEni>, eniId: string, nodeName: string): boolean {
   return kept.get(eniId)?.nodeName === nodeName;
 }

@@ -7,14 +7,17 @@ import type { EniPlace, VpcEniPhase } from './decide-vpc-eni.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
 
-/** Names the VpcENI of an ENI: as the ENI in the cloud, or by its id where Kubernetes does not take that. Pure. */
+/**
+ * Returns the name of an ENI's VpcENI: the ENI's name in the cloud, or its id where Kubernetes does not accept the
+ * name.
+ */
 export function vpcEniNameOf({ name = '', eniID }: EniPlace['eni']): string {
   const faults = new Faults();
   objectName.decoder(name, '', faults);
   return faults.list.length === 0 ? name : eniID;
 }
 
-/** Makes the VpcENI of an ENI that a node has. Pure. */
+/** Builds the VpcENI of an ENI that a node has. */
 export function newVpcEni(place: EniPlace, phase: VpcEniPhase, nowText: string): KubeObject {
   const bare: KubeObject = {
     apiVersion: API_VERSION,
@@ -26,8 +29,8 @@ export function newVpcEni(place: EniPlace, phase: VpcEniPhase, nowText: string):
 }
 
 /**
- * Returns a VpcENI that says how its ENI stands; all else as it was. `place` undefined: it is on no node. Whom it is kept
- * for stays for life: only then does the finalizer keep the object until the ENI is no more. Pure.
+ * Returns a VpcENI with the present state of its ENI; everything else is unchanged. `place` undefined: it is on no
+ * node. The claim of an ENI never changes. Only with a claim the finalizer keeps the object until the ENI is deleted.
  */
 export function withEni(
   object: KubeObject,
@@ -42,13 +45,13 @@ export function withEni(
   return { ...object, metadata: metadataOf(object, place, phase, isKept), spec, status };
 }
 
-/** Returns the object without our finalizer: nothing is left of it in the cloud. Pure. */
+/** Returns the object without ipamd's finalizer, once nothing of it is left in the cloud. */
 export function withoutFinalizer(object: KubeObject): KubeObject {
   const finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== CLOUD_FINALIZER);
   return { ...object, metadata: { ...object.metadata, finalizers } };
 }
 
-/** Returns the object with what is wrong, for people; '' for nothing. Pure. */
+/** Returns the object with a problem text for people; '' for none. */
 export function withMessage(object: KubeObject, message: string): KubeObject {
   const { message: _before, ...status } = recordOf(object['status']);
   return { ...object, status: message === '' ? status : { ...status, message: message.slice(0, LONGEST_MESSAGE) } };
@@ -104,7 +107,7 @@ function metadataOf(
   const named = place !== undefined && isOnNode(phase) ? { [NODE_NAME_LABEL]: place.nodeName } : {};
   const zone = place === undefined || place.zone === '' ? {} : { [ENI_ZONE_LABEL]: place.zone };
   const { finalizers = [], deletionTimestamp } = metadata;
-  // One cannot be added to what is being deleted.
+  // The API server refuses a new finalizer on an object that is being deleted.
   const needs = isKept && deletionTimestamp === undefined && !finalizers.includes(CLOUD_FINALIZER);
   return {
     ...metadata,

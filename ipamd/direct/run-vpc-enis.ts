@@ -7,31 +7,31 @@ import type { EniPlace } from './decide-vpc-eni.ts';
 import { type VpcEniDeps, VpcEniKeeper } from './keep-vpc-enis.ts';
 import { VPC_ENIS_BY, type VpcEniEntry } from './vpc-eni-entry.ts';
 
-/** The name of the index of NodeENIConfigs by their exclusive ENIs. */
+/** Name of the index of NodeENIConfigs by their exclusive ENIs. */
 export const BY_DIRECT_ENI = 'directEni';
 
-/** What VpcENIs are kept with, once informers are there. */
+/** Dependencies of the VpcENI controller, once informers exist. */
 export type RunVpcEnisDeps = Omit<VpcEniDeps, 'find' | 'placesOf'> & {
   /** With {@link BY_DIRECT_ENI} as an index. */
   readonly necs: Informer<NecEntry>;
   readonly vpcEnis: Informer<VpcEniEntry>;
-  /** The node that a Pod is on, by the Pod's key. */
+  /** Returns the node of a Pod, by the Pod's key. */
   readonly nodeOfPod: (key: string) => string | undefined;
-  /** Gives a node a turn: an ENI that it waits for stands otherwise. */
+  /** Enqueues a node: the state of an ENI that it waits for has changed. */
   readonly wakeNode: (name: string) => void;
   readonly random: () => number;
   readonly observer?: ControllerObserver;
 };
 
-/** Lists the exclusive ENIs that an object has; what the informer of NodeENIConfigs indexes. Pure. */
+/** Lists the exclusive ENIs in an object; the informer of NodeENIConfigs indexes by them. */
 export function directEniIdsOf({ decoded }: Pick<NecEntry, 'decoded'>): readonly string[] {
   return (decoded?.status?.eniInfos ?? []).filter((eni) => !isShared(eni)).map(({ eniID }) => eniID);
 }
 
-/** Each waits for the API server or the cloud most of the time. */
+/** Each worker mostly waits for the API server or the cloud. */
 const WORKERS = 4;
 
-/** Keeps VpcENIs until aborted, from when both informers have their first list. For the leader alone. */
+/** Reconciles VpcENIs until aborted, once both informers have their first list. For the leader only. */
 export async function runVpcEnis(deps: RunVpcEnisDeps, signal: AbortSignal): Promise<void> {
   const { clock, log, random, necs, vpcEnis, observer } = deps;
   await Promise.all([necs.synced(signal), vpcEnis.synced(signal)]);
@@ -64,7 +64,7 @@ function placesOf(necs: Informer<NecEntry>, eniId: string): readonly EniPlace[] 
   });
 }
 
-/** Touches each ENI of which something changed, and wakes the nodes that wait for what a VpcENI says now. */
+/** Calls `touch` for each ENI that changed, and enqueues the nodes that wait for the state in a VpcENI. */
 function follow({ necs, vpcEnis, nodeOfPod, wakeNode }: RunVpcEnisDeps, touch: (eniId: string) => void): () => void {
   const ends = [
     necs.subscribe(({ before, after }) => {

@@ -3,11 +3,11 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { withoutManagedFields } from '../../kube/managed-fields.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
-/** What ipamd keeps of a VpcENI. */
+/** What ipamd caches of a VpcENI. */
 export type VpcEniEntry = {
   readonly name: string;
   readonly uid: string;
-  /** '' when it names none: then it is none of ours. */
+  /** '' when it names none: then ipamd did not write it. */
   readonly eniId: string;
   readonly mac: string;
   readonly primaryIp: string;
@@ -17,11 +17,11 @@ export type VpcEniEntry = {
   readonly nodeName: string;
   readonly zone: string;
   readonly phase: string;
-  /** `namespace/name` of the claim that it is kept for; '' for one of a pool. */
+  /** `namespace/name` of its claim; '' for a pool ENI. */
   readonly claim: string;
-  /** RFC 3339; '' while a Pod has it. */
+  /** RFC 3339; '' while a Pod uses it. */
   readonly retainedSince: string;
-  /** Somebody asked for its deletion. */
+  /** Its deletion was requested. */
   readonly isLeaving: boolean;
   readonly hasFinalizer: boolean;
   /** As the API server has it, whole. */
@@ -31,13 +31,13 @@ export type VpcEniEntry = {
 /** Names of the indexes of the informer of VpcENIs: by the id of the ENI, by the key of the claim. */
 export const VPC_ENIS_BY = { eni: 'eni', claim: 'claim' } as const;
 
-/** What the informer of VpcENIs indexes. */
+/** Indexes of the informer of VpcENIs. */
 export const VPC_ENI_INDEXES = {
   [VPC_ENIS_BY.eni]: ({ eniId }: VpcEniEntry): readonly string[] => (eniId === '' ? [] : [eniId]),
   [VPC_ENIS_BY.claim]: ({ claim }: VpcEniEntry): readonly string[] => (claim === '' ? [] : [claim]),
 };
 
-/** Reads a VpcENI for an informer; what is malformed reads as absent. Pure. */
+/** Decodes a VpcENI for an informer; malformed fields count as absent. */
 export function decodeVpcEni(object: KubeObject): VpcEniEntry {
   const { name, uid = '', labels, deletionTimestamp, finalizers = [] } = object.metadata;
   const spec = recordOf(object['spec']);

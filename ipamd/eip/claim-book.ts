@@ -3,28 +3,28 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { withoutManagedFields } from '../../kube/managed-fields.ts';
 import { Faults } from '../../runtime/decode.ts';
 
-/** What is kept of every EIPClaim. */
+/** What is cached of every EIPClaim. */
 export type EipClaimEntry = {
-  /** `namespace/name`: the Pod's. */
+  /** `namespace/name`, the same as the Pod's. */
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Undefined for what somebody edited into nonsense: it still names an EIP, perhaps. */
+  /** Undefined for a malformed claim: it may still name an EIP. */
   readonly claim: EipClaim | undefined;
-  /** EIPs that it has, or that a call of it is about. */
+  /** EIPs that the claim has, or that one of its calls concerns. */
   readonly eipIds: readonly string[];
   readonly nodeName: string | undefined;
 };
 
 const EIP_ID = /eip-[a-z0-9]{1,32}/g;
 
-/** Reads an EIPClaim for an informer. Pure. */
+/** Decodes an EIPClaim for an informer. */
 export function decodeEipClaim(object: KubeObject): EipClaimEntry {
   const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
   const claim = eipClaim(withoutManagedFields(object), '', new Faults());
   const status = claim?.status;
   const ofIntents = (status?.intents ?? []).map(({ eipID }) => eipID);
-  // Of what cannot be read, whatever looks like an EIP is taken for its own.
+  // Every text in an unreadable status that has the form of an EIP id counts as the claim's EIP.
   const eipIds =
     claim === undefined ? (JSON.stringify(object['status'] ?? {}).match(EIP_ID) ?? []) : [status?.eipID, ...ofIntents];
   return {
@@ -37,7 +37,7 @@ export function decodeEipClaim(object: KubeObject): EipClaimEntry {
   };
 }
 
-/** All EIPClaims, as a watch has them and as our own later writes left them. */
+/** All EIPClaims: from the watch, and newer ones from ipamd's own writes. */
 export class ClaimBook {
   readonly #cache: { get(key: string): EipClaimEntry | undefined; values(): Iterable<EipClaimEntry> };
   readonly #written = new Map<string, EipClaimEntry>();
@@ -46,18 +46,18 @@ export class ClaimBook {
     this.#cache = cache;
   }
 
-  /** Notes what a write, or a read past the watch, brought. */
+  /** Stores the result of a write, or of a read past the watch. */
   note(object: KubeObject): void {
     const entry = decodeEipClaim(object);
     this.#written.set(entry.key, entry);
   }
 
-  /** Notes that a claim is gone. */
+  /** Removes a deleted claim. */
   forget(key: string): void {
     this.#written.delete(key);
   }
 
-  /** Tells whether there is, or was a moment ago, a claim of this key. */
+  /** Tells whether a claim of this key exists, or existed a moment ago. */
   has(key: string): boolean {
     return this.#cache.get(key) !== undefined || this.#written.has(key);
   }
@@ -67,7 +67,7 @@ export class ClaimBook {
     return [...this.#each()];
   }
 
-  /** EIPs that other claims than this one have, by id. */
+  /** Returns the EIPs of all other claims: the key of the claim by the id of the EIP. */
   rivalsOf(key: string): ReadonlyMap<string, string> {
     const rivals = new Map<string, string>();
     for (const entry of this.#each()) {
@@ -76,14 +76,14 @@ export class ClaimBook {
     return rivals;
   }
 
-  /** How many other claims have, or are getting, an EIP on a node. */
+  /** Counts the other claims that have, or are getting, an EIP on a node. */
   usedOn(nodeName: string, exceptKey: string): number {
     let count = 0;
     for (const entry of this.#each()) if (entry.nodeName === nodeName && entry.key !== exceptKey) count++;
     return count;
   }
 
-  /** Each step of each claim asks: nothing is copied for it. */
+  /** Yields the newest state of each claim. Each step of each claim iterates over it, so nothing is copied. */
   *#each(): Iterable<EipClaimEntry> {
     for (const cached of this.#cache.values()) {
       const written = this.#written.get(cached.key);
@@ -97,6 +97,6 @@ export class ClaimBook {
 
 function isOlder(cached: EipClaimEntry, written: EipClaimEntry): boolean {
   const [first, second] = [cached.resourceVersion, written.resourceVersion];
-  // Versions are opaque by contract and numbers in fact; where they are not, the watch is believed.
+  // Versions are opaque by contract and numbers in practice; where they are not numbers, the watch counts.
   return /^\d+$/.test(first) && /^\d+$/.test(second) && BigInt(first) < BigInt(second);
 }

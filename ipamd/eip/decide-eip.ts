@@ -7,27 +7,27 @@ import { inPhase, isSameStatus } from './eip-status.ts';
 import { type EipPod, type EipSpec, type EipStep, type EipView, REST } from './eip-view.ts';
 
 /**
- * Decides what happens next to the EIP of one Pod.
+ * Decides the next step for the EIP of one Pod.
  *
  * ```
- *            Pod asks            has an address         EIP there          bound
+ *            Pod requests        has an address         EIP exists         bound
  * (no claim) -------> Pending -----------------> Allocating -> Binding ----------> Bound
- *                        ^ \--- a chosen one of eip-id-list -----^                   |
- *                        |                                                  Pod gone |
- *   next Pod of the name |        policy Never, EIP unbound                         |
- *                        +------------ Retained <-----------------------------------+
- *                                         | expired, deleted                        | else
+ *                        ^ \--- a free one of eip-id-list --------^                  |
+ *                        |                                               Pod deleted |
+ *   next Pod of the name |        policy Never, EIP unbound                          |
+ *                        +------------ Retained <------------------------------------+
+ *                                         | expired, deleted                         | else
  *                                         +------------> Releasing <-----------------+
- *                                                            | unbound, released if ours
+ *                                                            | unbound, released if ipamd allocated it
  *                                                            v
  *                                                         (no claim)
  * ```
- * Failed stands beside Pending and Binding: somebody has to do something, and it is looked at again now and then. Pure.
+ * Failed is entered from Pending and Binding: a person has to act, and it is checked again periodically.
  */
 export function decideEip(view: EipView): EipStep {
   const step = decide(view);
   const { claim } = view;
-  // What is as it should be needs no write, and asks for no other look.
+  // A state that is up to date needs no write and no further check.
   const isSaid = step.kind === 'write' && claim !== undefined && isSameStatus(step.status, claim.status ?? {});
   return isSaid && (step.spec === undefined || isSameStatus(step.spec, claim.spec ?? {})) ? REST : step;
 }
@@ -39,7 +39,7 @@ function decide(view: EipView): EipStep {
   if (intent !== undefined) return { kind: 'resolve', intent };
   const fate = fateOf(view, claim);
   const wanted = fate === 'serve' && claim.status?.phase === 'Bound' ? claim.status.publicIP : undefined;
-  // The Pod has gone, or will not read it any more: there is nobody to tell.
+  // A deleted or finished Pod is undefined here: its annotation is not written.
   if (pod !== undefined && pod.publicIp !== wanted) return { kind: 'annotate', publicIp: wanted };
   switch (fate) {
     case 'serve':
@@ -81,10 +81,10 @@ function specOf(pod: EipPod): EipSpec | undefined {
 
 type Fate = 'serve' | 'adopt' | 'keep' | 'end';
 
-/** What becomes of a claim: the Pod that has it, the next one, nobody for now, or nobody ever. */
+/** Decides what becomes of a claim: it serves its Pod, the next Pod adopts it, it is retained, or it ends. */
 function fateOf({ pod, nowMs, claimExpiredMs }: EipView, claim: EipClaim): Fate {
   const { spec = {}, status = {}, metadata } = claim;
-  // What was given up once is gone in part: no way back.
+  // A claim that began to release may have lost its EIP already and cannot be used again.
   if (status.phase === 'Releasing') return 'end';
   const isAsking = pod !== undefined && (pod.wish !== undefined || pod.wishFault !== undefined);
   if (isAsking && spec.podUID === pod.uid) return 'serve';
@@ -95,7 +95,10 @@ function fateOf({ pod, nowMs, claimExpiredMs }: EipView, claim: EipClaim): Fate 
   return isExpired(claim, nowMs, claimExpiredMs) ? 'end' : 'keep';
 }
 
-/** A next Pod that names EIPs gets none that was made, nor one that it does not name; one that names none gets none lent. */
+/**
+ * Tells whether a retained EIP suits the next Pod. A Pod that names EIPs accepts only those; a Pod that names none
+ * accepts only an allocated one.
+ */
 function isFitting({ status = {} }: EipClaim, { wish }: EipPod): boolean {
   if (wish === undefined) return false;
   if (status.isOurs === true) return wish.eipIds.length === 0;
@@ -107,7 +110,9 @@ function isExpired(claim: EipClaim, nowMs: number, claimExpiredMs: number): bool
   return atMs !== undefined && nowMs >= atMs;
 }
 
-/** When a kept EIP is given up, milliseconds since the epoch; undefined for never, and before it is kept. */
+/**
+ * Returns when a retained EIP expires, milliseconds since the epoch; undefined for never, and before it is retained.
+ */
 function expiryOf({ spec = {}, status = {} }: EipClaim, claimExpiredMs: number): number | undefined {
   if (status.phase !== 'Retained' || status.retainedSince === undefined) return undefined;
   const own = spec.claimExpiredDuration;
@@ -115,7 +120,7 @@ function expiryOf({ spec = {}, status = {} }: EipClaim, claimExpiredMs: number):
   return durationMs === 0 ? undefined : Date.parse(status.retainedSince) + durationMs;
 }
 
-/** The next Pod of the name takes the claim over, with what it wants of it. What it is bound to is seen next. */
+/** Lets the next Pod of the name take the claim over, with its own settings. The following steps change the binding. */
 function adopted(view: EipView, claim: EipClaim, pod: EipPod): EipStep {
   const spec = specOf(pod);
   if (spec === undefined) return REST;

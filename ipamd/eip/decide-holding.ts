@@ -15,12 +15,12 @@ import {
   IS_MOVING,
 } from './eip-view.ts';
 
-/** What nobody tells us the end of is looked at again after this. */
+/** A wait whose end is not notified is checked again after this. */
 const LOOK_AGAIN_MS = 30_000;
-/** What the cloud is doing takes a moment. */
+/** A change in the cloud takes a moment. */
 const MOVING_MS = 1_000;
 
-/** Decides for a claim whose Pod lives: it gets an EIP, and the EIP is bound to the Pod's address. Pure. */
+/** Decides for a claim whose Pod is alive: it gets an EIP, and the EIP is bound to the Pod's address. */
 export function decideHolding(view: EipView, claim: EipClaim, pod: EipPod): EipStep {
   const status = claim.status ?? {};
   const { target } = pod;
@@ -32,12 +32,12 @@ export function decideHolding(view: EipView, claim: EipClaim, pod: EipPod): EipS
   return decideBinding(view, claim, view.sight, target);
 }
 
-/** The address is not there yet, or, of a Pod that has its EIP, on its way to another ENI. */
+/** Waits for the Pod's address: it does not exist yet, or is being moved to another ENI. */
 function waitForAddress(view: EipView, claim: EipClaim): EipStep {
   const { status = {}, spec = {} } = claim;
   if (status.phase === 'Bound') return { kind: 'rest', afterMs: LOOK_AGAIN_MS };
   const { eipID, privateIP } = status;
-  // The address of the Pod before this one may soon be somebody else's.
+  // The address of the former Pod may soon be assigned to another Pod.
   if (eipID !== undefined && privateIP !== undefined) {
     if (view.sight === undefined) return { kind: 'look', eipIds: [eipID] };
     const eip = view.sight.byId.get(eipID);
@@ -93,7 +93,7 @@ function decideLent(
   return held(view, status, 'Failed', 'EIPNotFree', message, LOOK_AGAIN_MS, 'EIPNotFree');
 }
 
-/** The EIP is the claim's from this write on; binding it is the next step. */
+/** Assigns an EIP to the claim in one write; binding is the next step. */
 function taken(view: EipView, status: EipStatus, eip: Eip, isOurs: boolean, target: EipTarget): EipStep {
   const next = { ...status, eipID: eip.eipId, publicIP: eip.publicIp, isOurs, nodeName: target.nodeName };
   const why = { reason: 'Binding', message: `${eip.eipId} is being bound` };
@@ -108,14 +108,14 @@ function decideBinding(view: EipView, claim: EipClaim, sight: EipSight, target: 
   if (IS_MOVING.includes(eip.status)) return { kind: 'rest', afterMs: MOVING_MS };
   if (eip.status === 'UNBIND') return bind(view, status, eipId, eip, target);
   if (isBoundTo(eip, target.eniId, target.ip)) return bound(view, status, eip, target);
-  // What we bound ourselves, to an address that the Pod had before, is ours to unbind; anything else is not.
+  // A binding that ipamd made to a former address of the Pod may be unbound by ipamd; any other may not.
   const isOwnBinding = status.privateIP !== undefined && isBoundTo(eip, status.eniID ?? '', status.privateIP);
   if (isOwnBinding && mayTouch(sight, spec.eipIDs, eipId)) {
     const why = { reason: 'Binding', message: `${eipId} is unbound from ${eip.privateIp}, which the Pod has no more` };
     const next = inPhase(status, 'Binding', why, view.nowMs);
     return { kind: 'begin', status: next, call: { action: 'DisassociateAddress', eipId } };
   }
-  // One that nothing of ours is bound by is given up for another of the list, if the Pod names more.
+  // A listed EIP that is bound elsewhere is given up for another one of the list, if the Pod names more.
   if (status.isOurs === false && refusalOf(eipId, eip, sight, target) !== undefined) {
     return given(view, status, `${eipId} is ${holderOf(eip)}`);
   }
@@ -123,7 +123,7 @@ function decideBinding(view: EipView, claim: EipClaim, sight: EipSight, target: 
   return held(view, status, 'Failed', 'EIPBoundElsewhere', message, LOOK_AGAIN_MS, 'EIPNotFree');
 }
 
-/** Whether it is the claim's own, made or lent, and no other claim's. */
+/** Tells whether the EIP belongs to the claim, allocated or listed, and to no other claim. */
 function mayTouch({ made, rivals }: EipSight, lent: readonly string[] = [], eipId: string): boolean {
   return (made.some((one) => one.eipId === eipId) || lent.includes(eipId)) && !rivals.has(eipId);
 }
@@ -155,7 +155,7 @@ function bound(view: EipView, status: EipStatus, eip: Eip, target: EipTarget): E
   return { kind: 'write', status: next, note: { type: 'Normal', reason: 'EIPBound', message } };
 }
 
-/** Somebody released the EIP: the claim begins anew. */
+/** Starts the claim anew after its EIP was released by another client. */
 function lost(view: EipView, status: EipStatus, eipId: string): EipStep {
   const message = `${eipId} does not exist any more; another is looked for`;
   const next = inPhase(withoutEip(status), 'Pending', { reason: 'EIPGone', message }, view.nowMs);
@@ -171,7 +171,7 @@ function given(view: EipView, status: EipStatus, message: string): EipStep {
   };
 }
 
-/** Waits, and says why; a write only when that is news. */
+/** Waits and reports why; writes only when that changed. */
 function held(
   view: EipView,
   status: EipStatus,

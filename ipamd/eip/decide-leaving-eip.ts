@@ -8,9 +8,9 @@ import { type EipSight, type EipStatus, type EipStep, type EipView, IS_GOING, IS
 const MOVING_MS = 1_000;
 
 /**
- * Decides for a claim that no Pod has any more: the EIP is unbound from the Pod's address, and kept, or given back.
- * What is bound to something that we did not bind it to is somebody's now: it is left as it is. Released is only what
- * the cloud itself says was made for this claim, whatever the claim says. Pure.
+ * Decides for a claim without a Pod: the EIP is unbound from the Pod's address, and retained or released.
+ * An EIP that is bound to a resource that ipamd did not bind it to belongs to another user and stays unchanged. Only an
+ * EIP whose tags in the cloud show that it was allocated for this claim is released, whatever the claim contains.
  */
 export function decideLeavingEip(view: EipView, claim: EipClaim, fate: 'keep' | 'end'): EipStep {
   const { status = {} } = claim;
@@ -23,7 +23,7 @@ export function decideLeavingEip(view: EipView, claim: EipClaim, fate: 'keep' | 
   if (view.sight === undefined) return { kind: 'look', eipIds: eipID === undefined ? [] : [eipID] };
   const eip = eipID === undefined ? madeAndFree(view.sight) : view.sight.byId.get(eipID);
   if (eip === undefined || eip.status === 'OFFLINING') return fate === 'end' ? { kind: 'finish' } : gone(view, status);
-  // One whose id never came to the claim: it is its own all the same, and known by its tags.
+  // The id never reached the claim; the tags show that the EIP belongs to it.
   if (eipID === undefined) {
     return { kind: 'write', status: { ...status, eipID: eip.eipId, publicIP: eip.publicIp, isOurs: true } };
   }
@@ -61,13 +61,13 @@ function leave(view: EipView, status: EipStatus, message: string): EipStep {
   return { kind: 'write', status: next, note: { type: 'Warning', reason: 'EIPLeft', message } };
 }
 
-/** Nothing more is looked for in the cloud. */
+/** Ends the search for allocated EIPs in the cloud. */
 function withoutAllocations(status: EipStatus): EipStatus {
   const { allocations: _allocations, ...rest } = status;
   return rest;
 }
 
-/** The EIP that was kept exists no more: there is nothing to keep, and the claim ends. */
+/** Ends a claim whose retained EIP does not exist any more. */
 function gone(view: EipView, status: EipStatus): EipStep {
   const message = `${status.eipID ?? 'the EIP'} does not exist any more`;
   const next = inPhase(withoutEip(status), 'Releasing', { reason: 'EIPGone', message }, view.nowMs);

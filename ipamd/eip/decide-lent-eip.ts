@@ -1,16 +1,16 @@
 import type { Eip } from '../../cloud/cloud.ts';
 import type { EipSight, EipTarget } from './eip-view.ts';
 
-/** Which of the EIPs that somebody lent a claim may have. */
+/** The EIP of a Pod's list that its claim may have. */
 export type LentChoice =
   | { readonly kind: 'chosen'; readonly eip: Eip }
   /** `isFinal`: waiting alone does not help. */
   | { readonly kind: 'none'; readonly message: string; readonly isFinal: boolean };
 
 /**
- * Chooses from a list of existing EIPs. The number at the end of the Pod's name says which one; a Pod without a number
- * gets the first that is free, beginning at a place of the list that its name alone decides, so that many Pods do not
- * try for the same one. What another claim has, or what is bound to something else, is somebody's: never taken. Pure.
+ * Selects one of a list of existing EIPs. The number at the end of the Pod's name selects the position. A Pod without a
+ * number gets the first free one, starting at a position that depends on its name alone, so that many Pods do not try
+ * the same one. An EIP that another claim has, or that is bound elsewhere, is never taken.
  */
 export function decideLentEip(
   key: string,
@@ -34,7 +34,7 @@ export function decideLentEip(
   return { kind: 'none', message: refusals.join('; '), isFinal: false };
 }
 
-/** Tells whose an EIP is that is not free; undefined when it may be taken. Pure. */
+/** Returns why an EIP cannot be taken; undefined when it can. */
 export function refusalOf(
   eipId: string,
   eip: Eip | undefined,
@@ -49,7 +49,7 @@ export function refusalOf(
   return `${eipId} is ${holderOf(eip)}; it is not taken away from there`;
 }
 
-/** Says what an EIP is bound to. Pure. */
+/** Describes what an EIP is bound to. */
 export function holderOf(eip: Eip): string {
   const { eniId, privateIp, instanceId, status } = eip;
   const places = [
@@ -72,6 +72,6 @@ function rotated(eipIds: readonly string[], key: string): readonly string[] {
   return [...eipIds.slice(start), ...eipIds.slice(0, start)];
 }
 
-/** A small multiplicative hash: spread is all that is asked of it. */
+/** Constants of a small multiplicative hash; it only has to spread the names. */
 const HASH_FACTOR = 31;
 const HASH_MODULUS = 1_000_003;

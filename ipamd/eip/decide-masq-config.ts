@@ -1,19 +1,19 @@
 import { isRecord } from '../../runtime/decode.ts';
 
-/** The field of ip-masq-agent's configuration that lists sources which are not masqueraded; the product's own. */
+/** The field of ip-masq-agent's configuration with the sources that are not masqueraded; a field of the product. */
 const FIELD = 'NonMasqueradeSrcCIDRs';
 
-/** What of ip-masq-agent's configuration is to be written. */
+/** What is to be written of ip-masq-agent's configuration. */
 export type MasqStep =
   | { readonly kind: 'same' }
-  /** `ours`: the entries that are ipamd's, for the record. */
+  /** `ours`: the entries that ipamd added, for the record. */
   | { readonly kind: 'write'; readonly text: string; readonly ours: readonly string[] }
   | { readonly kind: 'unreadable'; readonly message: string };
 
 /**
- * Decides the entries of Pods with an EIP in ip-masq-agent's configuration: those that ipamd put there and that nobody
- * needs any more go, those that are missing come, at the end. What people wrote stays as and where it is, also where it
- * says the same. Pure.
+ * Decides the entries for Pods with an EIP in ip-masq-agent's configuration. Entries that ipamd added and that are not
+ * needed any more are removed; missing ones are added at the end. Entries of people stay unchanged in their place, also
+ * those with the same content.
  */
 export function decideMasqConfig(text: string, ours: readonly string[], wanted: readonly string[]): MasqStep {
   const config = parse(text);

@@ -10,38 +10,41 @@ import type { EipDeps } from './eip-deps.ts';
 import { EIP_TAG } from './eip-identity.ts';
 import { findEipDrift } from './find-eip-drift.ts';
 
-/** What looking at all EIPs works with. */
+/** Dependencies of the audit of EIPs. */
 export type EipAuditDeps = Pick<EipDeps, 'cloud' | 'clock' | 'log' | 'leader'> & {
   readonly claims: Pick<Informer<EipClaimEntry>, 'isSynced'>;
   readonly book: ClaimBook;
   readonly events: AuditEvents;
-  /** Has a claim compared with the cloud. */
+  /** Requests that a claim is compared with the cloud. */
   readonly suspect: (key: string) => void;
   readonly settings: {
     readonly syncIntervalMs: number;
     readonly orphanGraceMs: number;
     readonly orphanLimit: number;
     readonly isDryRun: boolean;
-    /** Of ipamd: what events of EIPs that are nobody's are told of. */
+    /** Of ipamd: events about orphaned EIPs are recorded on it. */
     readonly namespace: string;
   };
 };
 
-/** One look misses what is under way; orphans are seen in so many. */
+/** One pass may miss calls in flight; an orphan has to be found in this many passes. */
 const LEAST_LOOKS = 2;
 const LOOK_TIMEOUT_MS = 120_000;
 
-/** Looks at all EIPs of the cluster now and then: claims that differ are mended, EIPs that are nobody's are released. */
+/**
+ * Compares all EIPs of the cluster with the claims periodically: claims that differ are repaired, orphaned EIPs are
+ * released.
+ */
 export class EipAudit {
   readonly #deps: EipAuditDeps;
-  /** Since when, and in how many looks, an EIP was nobody's. */
+  /** Since when, and in how many passes, an EIP has been an orphan. */
   #orphans = new Map<string, { readonly sinceMs: number; readonly looks: number }>();
 
   constructor(deps: EipAuditDeps) {
     this.#deps = deps;
   }
 
-  /** Looks once an interval until aborted. Rejects with the signal's reason. */
+  /** Runs one pass each interval until aborted. Rejects with the signal's reason. */
   async run(signal: AbortSignal): Promise<never> {
     for (;;) {
       await this.#deps.clock.sleep(this.#deps.settings.syncIntervalMs, signal);
@@ -49,7 +52,7 @@ export class EipAudit {
     }
   }
 
-  /** Looks once. Rejects with the signal's reason only. */
+  /** Runs one pass. Rejects with the signal's reason only. */
   async look(signal: AbortSignal): Promise<void> {
     const { log, leader, book, claims, suspect } = this.#deps;
     try {
@@ -81,7 +84,7 @@ export class EipAudit {
     return new Map([...tagged, ...lent].map((eip) => [eip.eipId, eip]));
   }
 
-  /** Claims that were lost are more likely than so many EIPs that were. */
+  /** Reports too many orphans: it is more likely that claims were lost than that so many EIPs were. */
   #alarm(orphans: number, all: number): void {
     this.#orphans.clear();
     const text = `${orphans} of the ${all} EIPs of this cluster seem to be no claim's; none is released. Were EIPClaims lost, or is --clusterid that of another cluster?`;
@@ -103,7 +106,7 @@ export class EipAudit {
     return orphans.filter(isRipe).slice(0, settings.orphanLimit);
   }
 
-  /** What is bound is in use by somebody, whoever that is: only what is free goes. */
+  /** Releases an orphaned EIP, only if it is not bound: a bound one is in use. */
   async #collect(orphan: Eip, signal: AbortSignal): Promise<void> {
     const { cloud, log, settings, leader, book } = this.#deps;
     const what = `EIP ${orphan.publicIp} (${orphan.eipId}), made for ${orphan.tags[EIP_TAG.claim] ?? 'nobody known'},`;
@@ -135,7 +138,7 @@ function mapOf(eip: Eip): ReadonlyMap<string, Eip> {
   return new Map([[eip.eipId, eip]]);
 }
 
-/** Nobody in particular waits for it. */
+/** Builds the context of a call: lowest priority, because no Pod waits for it. */
 function contextOf(signal: AbortSignal): CallContext {
   return { priority: 'gc', owner: 'audit', signal, timeoutMs: LOOK_TIMEOUT_MS };
 }

@@ -15,23 +15,23 @@ import { lookAtEips } from './look-at-eips.ts';
 import { intentOf } from './make-eip-call.ts';
 import { EipRunner, type RunOutcome } from './run-eip-intent.ts';
 
-/** More steps in one turn mean that two writers fight, or that a decision goes round in circles. */
+/** More steps in one reconcile mean that two writers conflict, or that the decisions form a cycle. */
 const MOST_STEPS = 24;
 const AGAIN_MS = 5_000;
 const CLOUD_SILENT_MS = 15_000;
 
 /**
- * Keeps the EIPs of Pods, claim by claim. Each turn reads the claim from the API server, for an EIP that was allocated on
- * the word of an old state would be one too many.
+ * Reconciles the EIPs of Pods, claim by claim. Each reconcile reads the claim from the API server, because a decision
+ * on an old state could allocate a superfluous EIP.
  */
 export class EipController {
   readonly #deps: EipDeps;
   readonly #runner: EipRunner;
-  /** Claims that are to be compared with the cloud although they are at rest. */
+  /** Claims that are to be compared with the cloud although they are settled. */
   readonly #doubted = new Set<string>();
-  /** What Pods without a claim were told, by their uid. */
+  /** Last note on Pods without a claim, by their uid. */
   readonly #told = new Map<string, string>();
-  /** Who takes an EIP of a list, or a place on a node, does so before the next one looks. */
+  /** Serializes steps that take an EIP of a list, or one of a node's EIPs: each sees what the one before took. */
   readonly #taking = new KeyedMutex();
 
   constructor(deps: EipDeps) {
@@ -39,18 +39,18 @@ export class EipController {
     this.#runner = new EipRunner(deps);
   }
 
-  /** Has the next turn of a claim compare it with the cloud. */
+  /** Makes the next reconcile of a claim compare it with the cloud. */
   doubt(key: string): void {
     this.#doubted.add(key);
   }
 
-  /** Does what is to be done for the EIP of one Pod. Rejects with KubeError, for anything but a conflict, or the signal's reason. */
+  /** Reconciles the EIP of one Pod. Rejects with KubeError, for anything but a conflict, or the signal's reason. */
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
     const turn: Turn = { key, signal, isDoubted: this.#doubted.delete(key), sight: undefined };
     for (let steps = 0; steps < MOST_STEPS; steps++) {
       const result = await this.#step(turn);
       if (result === undefined) continue;
-      // What was compared is put right by the next turn, annotation and all.
+      // A comparison is followed by one more reconcile, which repairs the rest, the annotation included.
       return turn.isDoubted && result.kind === 'done' ? { kind: 'again', afterMs: 1 } : result;
     }
     this.#deps.log.warn('an EIP does not come to rest', { pod: key });
@@ -131,7 +131,7 @@ export class EipController {
     return object;
   }
 
-  /** Somebody edited the object into nonsense: what it holds is not touched before it can be read. */
+  /** Handles a malformed claim: its EIP stays unchanged until the claim can be read. */
   #unreadable(key: string): ReconcileResult {
     this.#deps.log.warn('an EIPClaim cannot be read, its EIP stays as it is', { pod: key });
     return { kind: 'again', afterMs: 60_000 };
@@ -187,10 +187,10 @@ export class EipController {
     try {
       await this.#deps.kube.patch(PODS, refOf(turn.key), { kind: 'merge', body }, turn.signal);
     } catch (error) {
-      // Another Pod, or none: its event comes.
+      // Another Pod, or none: its event enqueues the key again.
       if (!isKubeError(error, 'NOT_FOUND', 'CONFLICT', 'INVALID')) throw error;
     }
-    // The watch brings the Pod as it is now; until then it would be written again and again.
+    // The watch brings the changed Pod; until then it would be written again and again.
     return { kind: 'again', afterMs: ANNOTATED_MS };
   }
 
@@ -222,7 +222,7 @@ export class EipController {
     const one = { key: turn.key, claim };
     const outcome = await this.#runner[how](one, intent, turn.signal);
     if (outcome.kind === 'wait') return { kind: 'again', afterMs: outcome.ms };
-    // What was seen before the call is not so any more.
+    // The call has changed what was described before it.
     turn.sight = undefined;
     const isWritten = (await this.#put(turn, object, undefined, outcome.status)) !== undefined;
     if (isWritten) this.#tellOutcome(turn, view, outcome);
@@ -247,7 +247,7 @@ export class EipController {
     return undefined;
   }
 
-  /** One guarded write; undefined when somebody else wrote first, or deleted it. */
+  /** Makes one guarded write; undefined when another client wrote first, or deleted the claim. */
   async #put(
     { signal }: Turn,
     object: KubeObject | undefined,
@@ -259,7 +259,7 @@ export class EipController {
     const known = isRecord(object['status']) ? object['status'] : {};
     const isGoing = object.metadata.deletionTimestamp !== undefined;
     const next = {
-      // Somebody may have taken the finalizer off; on what is going it cannot be put back.
+      // A person may have removed the finalizer; on an object that is being deleted it cannot be added again.
       ...(isGoing ? object : withFinalizer(object, CLOUD_FINALIZER)),
       ...(spec === undefined ? {} : { spec: mergedPart(object['spec'], spec, EIP_CLAIM_FIELDS.spec) }),
       status: mergedPart(known, status, EIP_CLAIM_FIELDS.status),
@@ -274,7 +274,7 @@ export class EipController {
     }
   }
 
-  /** Reads the Pod itself: there is no way back from giving up its EIP, and a watch may be behind. */
+  /** Reads the Pod from the API server: giving up its EIP cannot be undone, and a watch may be behind. */
   async #livesOn({ key, signal }: Turn, { pod, claim }: EipView): Promise<boolean> {
     if (pod !== undefined) return false;
     const object = await this.#deps.kube.get(PODS, refOf(key), signal);
@@ -294,7 +294,7 @@ export class EipController {
         await kube.delete(EIP_CLAIMS, refOf(key), only, signal);
       }
     } catch (error) {
-      // Somebody wrote meanwhile: look again.
+      // Another client wrote in between: run another step.
       if (!isKubeError(error, 'CONFLICT', 'NOT_FOUND')) throw error;
       return undefined;
     }
@@ -337,7 +337,7 @@ function lookBreaker(key: string): string {
   return `eip-look/${key}`;
 }
 
-/** Whether a step takes something that another claim may want as well. */
+/** Tells whether a step takes something that another claim may need too. */
 function isTaking(step: EipStep, claim: EipClaim | undefined): boolean {
   if (step.kind !== 'write' && step.kind !== 'begin') return false;
   const { eipID, nodeName } = claim?.status ?? {};
@@ -348,7 +348,7 @@ function decodeClaim(object: KubeObject): EipClaim | undefined {
   return eipClaim(object, '', new Faults());
 }
 
-/** The namespace and name of a key. Pure. */
+/** Splits a key into namespace and name. */
 export function refOf(key: string): { readonly namespace: string; readonly name: string } {
   const slash = key.indexOf('/');
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
@@ -362,7 +362,7 @@ function versionOf({ metadata: { resourceVersion } }: KubeObject): { readonly re
   return resourceVersion === undefined ? {} : { resourceVersion };
 }
 
-/** Our fields as they are to be, and those that we do not know as they were. */
+/** Returns ipamd's fields as decided, and unknown fields unchanged. */
 function mergedPart(known: unknown, wanted: object, ours: ReadonlySet<string>): object {
   const others = Object.entries(isRecord(known) ? known : {}).filter(([name]) => !ours.has(name));
   return { ...Object.fromEntries(others), ...wanted };

@@ -10,10 +10,10 @@ import type { NodeEvents, NodeTerm } from '../node/node-deps.ts';
 import type { ClaimBook } from './claim-book.ts';
 import type { EipPod } from './eip-view.ts';
 
-/** The resource of EIPClaims. */
+/** The resource type of EIPClaims. */
 export const EIP_CLAIMS = resourceTypeOf(EIP_CLAIM_KIND);
 
-/** What the EIPs of Pods are kept with; one for each term of leadership. */
+/** Dependencies of the EIP controller; one for each term of leadership. */
 export type EipDeps = {
   readonly cloud: Pick<Cloud, 'eips' | 'tasks'>;
   readonly kube: KubeClient;
@@ -27,21 +27,24 @@ export type EipDeps = {
     readonly requestTimeoutSeconds: number;
     readonly term: NodeTerm;
   };
-  /** Of the process. */
+  /** Of the process: used by all its terms. */
   readonly breakers: BreakerBook;
-  /** A living Pod by its key, with where its address is; undefined when it is gone or over. Caches are synced. */
+  /**
+   * Returns a live Pod by its key, with the location of its address; undefined when it is deleted or finished. Requires
+   * synced caches.
+   */
   readonly podOf: (key: string) => EipPod | undefined;
-  /** Most EIPs of a node; undefined while nobody knows. */
+  /** Returns the limit of EIPs of a node; undefined while unknown. */
   readonly limitOf: (nodeName: string) => number | undefined;
   readonly book: ClaimBook;
-  /** How long a kept EIP waits where nothing else is said, milliseconds; 0: for ever. */
+  /** How long an EIP is retained if its claim contains no time, milliseconds; 0: without limit. */
   readonly claimExpiredMs: number;
 };
 
-/** The breaker of the quota of EIPs. */
+/** Breaker key of the quota of EIPs. */
 export const EIP_QUOTA = 'eips';
 
-/** The breaker of one claim's calls. Pure. */
+/** Returns the breaker key of one claim's calls. */
 export function claimBreaker(key: string): string {
   return `eip/${key}`;
 }

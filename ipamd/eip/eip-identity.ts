@@ -1,40 +1,47 @@
 import { createHash } from 'node:crypto';
 import type { Eip, Tags } from '../../cloud/cloud.ts';
 
-/** Tags of EIPs that ipamd makes. */
+/** Tags of EIPs that ipamd allocates. */
 export const EIP_TAG = { cluster: 'tke-clusterId', created: 'tke-created-eip', claim: 'tke-eip-claim' } as const;
 
-/** Longest value of a tag. @see https://cloud.tencent.com/document/product/651/13354 (limits of tags) */
+/**
+ * Longest value of a tag, characters.
+ * @see https://cloud.tencent.com/document/product/651/13354 (limits of tags)
+ */
 const LONGEST_TAG = 127;
 const DIGEST_CHARACTERS = 16;
 
-/** Returns the tags of an EIP that is made for a claim: by them it is found when its id never arrived. Pure. */
+/**
+ * Returns the tags of an EIP that is allocated for a claim. They identify the EIP when the answer with its id was lost.
+ */
 export function eipTags(clusterId: string, claimKey: string): Tags {
   return { [EIP_TAG.cluster]: clusterId, [EIP_TAG.created]: 'true', [EIP_TAG.claim]: claimTag(claimKey) };
 }
 
-/** Returns the value of the tag that names a claim, `namespace/name`; its end is a digest where that is too long. Pure. */
+/** Returns the value of the tag that names a claim, `namespace/name`; a value that is too long ends in a digest. */
 export function claimTag(claimKey: string): string {
   if (claimKey.length <= LONGEST_TAG) return claimKey;
   const digest = createHash('sha256').update(claimKey).digest('hex').slice(0, DIGEST_CHARACTERS);
   return `${claimKey.slice(0, LONGEST_TAG - DIGEST_CHARACTERS - 1)}_${digest}`;
 }
 
-/** Returns what is the same for each try of one allocation, and for no other: name and ClientToken. Pure. */
+/**
+ * Returns the name and ClientToken of an allocation: the same for each try of it, and different from other allocations.
+ */
 export function eipName(claimUid: string, allocation: number): string {
   return `tke-eip-${claimUid.slice(0, LONGEST_UID)}-${allocation}`;
 }
 
-/** A ClientToken has at most 64 characters. */
+/** Longest part of the uid, because a ClientToken has at most 64 characters. */
 const LONGEST_UID = 40;
 
-/** Tells whether an EIP was made by ipamd for this claim: the only EIPs that are ever released for it. Pure. */
+/** Tells whether ipamd allocated an EIP for this claim: only such EIPs are ever released for it. */
 export function isMadeFor(eip: Pick<Eip, 'tags'>, clusterId: string, claimKey: string): boolean {
   const wanted = Object.entries(eipTags(clusterId, claimKey));
   return wanted.every(([key, value]) => eip.tags[key] === value);
 }
 
-/** Tells whether an EIP was made by ipamd for this cluster. Pure. */
+/** Tells whether ipamd allocated an EIP for this cluster. */
 export function isMadeHere(eip: Pick<Eip, 'tags'>, clusterId: string): boolean {
   return eip.tags[EIP_TAG.cluster] === clusterId && eip.tags[EIP_TAG.created] === 'true';
 }

@@ -3,14 +3,14 @@ import type { EipPhase, EipStatus } from './eip-view.ts';
 
 /** Why a claim is in its phase, for people. */
 export type EipReason = {
-  /** A word for the condition. */
+  /** The reason of the condition, in CamelCase. */
   readonly reason: string;
   readonly message?: string;
 };
 
 /**
- * Returns a status in this phase, with the condition Ready that belongs to it; the very same one when nothing changes,
- * so that no write is made. Pure.
+ * Returns a status in this phase, with its condition Ready. Returns the same object when nothing changes, so that no
+ * write is made.
  */
 export function inPhase(status: EipStatus, phase: EipPhase, why: EipReason, nowMs: number): EipStatus {
   const { message: _message, ...rest } = status;
@@ -34,15 +34,15 @@ export function inPhase(status: EipStatus, phase: EipPhase, why: EipReason, nowM
   return isSameStatus(status, next) ? status : next;
 }
 
-/** Length of the field. */
+/** Longest message of the field, characters. */
 const MOST_TEXT = 1024;
 
-/** Writes a moment as RFC 3339 does. Pure. */
+/** Renders a time as RFC 3339. */
 export function instantOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Tells whether two statuses, or specs, say the same, in whatever order their fields are. Pure. */
+/** Tells whether two statuses, or specs, are equal; the order of fields does not count. */
 export function isSameStatus(one: object, other: object): boolean {
   return canonical(one) === canonical(other);
 }
@@ -55,13 +55,13 @@ function canonical(value: unknown): string {
   );
 }
 
-/** Returns a status without an EIP and its binding. Pure. */
+/** Returns a status without an EIP and its binding. */
 export function withoutEip(status: EipStatus): EipStatus {
   const { eipID: _eipID, publicIP: _publicIP, isOurs: _isOurs, ...rest } = withoutBinding(status);
   return rest;
 }
 
-/** Returns a status of an EIP that is bound nowhere. Pure. */
+/** Returns a status without the binding of the EIP. */
 export function withoutBinding(status: EipStatus): EipStatus {
   const { privateIP: _privateIP, eniID: _eniID, nodeName: _nodeName, ...rest } = status;
   return rest;

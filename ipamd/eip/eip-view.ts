@@ -8,83 +8,83 @@ import type { PodOwner } from '../records/pod-facts.ts';
 export type EipSpec = NonNullable<EipClaim['spec']>;
 /** The status of a claim. */
 export type EipStatus = NonNullable<EipClaim['status']>;
-/** A cloud call of a claim that is on record. */
+/** A recorded cloud call of a claim. */
 export type EipIntent = NonNullable<EipStatus['intents']>[number];
-/** Where a claim stands. */
+/** Phase of a claim. */
 export type EipPhase = NonNullable<EipStatus['phase']>;
 
-/** Where a Pod's address is. */
+/** Location of a Pod's address. */
 export type EipTarget = { readonly nodeName: string; readonly eniId: string; readonly ip: string };
 
-/** A living Pod, as far as its EIP is concerned. */
+/** A live Pod, with the fields that its EIP depends on. */
 export type EipPod = {
   readonly uid: string;
-  /** What stands in its annotation now. */
+  /** Present value of its annotation. */
   readonly publicIp: string | undefined;
   readonly isLeaving: boolean;
-  /** Undefined when it asks for none. */
+  /** Undefined when it requests none. */
   readonly wish: EipWish | undefined;
-  /** Why what it asks for cannot be read. */
+  /** Why its request cannot be read. */
   readonly wishFault: string | undefined;
-  /** How long its EIP is kept, as it says itself; milliseconds. */
+  /** Retention time of its EIP, as the Pod's annotation contains it. */
   readonly claimExpired: string | undefined;
-  /** Undefined while its address is not known, or not on an ENI. */
+  /** Undefined while its address is unknown, or not on an ENI. */
   readonly target: EipTarget | undefined;
-  /** The object whose end is the claim's; only with --enable-ownerref. */
+  /** The object that the claim ends with; only with --enable-ownerref. */
   readonly workload?: PodOwner;
 };
 
-/** What the cloud said when it was asked. */
+/** EIPs as the cloud described them. */
 export type EipSight = {
   readonly byId: ReadonlyMap<string, Eip>;
-  /** EIPs that were made for this claim, by their tags; in the order of their ids. */
+  /** EIPs that were allocated for this claim, by their tags; in the order of their ids. */
   readonly made: readonly Eip[];
-  /** EIPs that other claims have, by id: the claim's key. */
+  /** EIPs of other claims: the key of the claim by the id of the EIP. */
   readonly rivals: ReadonlyMap<string, string>;
 };
 
-/** All that a decision about one claim hangs on. */
+/** Everything that a decision about one claim depends on. */
 export type EipView = {
   /** `namespace/name` of Pod and claim. */
   readonly key: string;
   readonly clusterId: string;
-  /** Undefined when the Pod is gone or over. */
+  /** Undefined when the Pod is deleted or finished. */
   readonly pod: EipPod | undefined;
   readonly claim: EipClaim | undefined;
-  /** Undefined until the cloud was asked in this turn. */
+  /** Undefined until the cloud was described in this reconcile. */
   readonly sight: EipSight | undefined;
-  /** Whether a claim that is at rest is to be compared with the cloud. */
+  /** Whether a settled claim is to be compared with the cloud. */
   readonly isDoubted: boolean;
-  /** Most EIPs on the Pod's node, and how many other claims have there. */
+  /** Limit of EIPs on the Pod's node, and how many other claims have there. */
   readonly room: { readonly limit: number | undefined; readonly used: number };
-  /** Why nothing may be allocated now, for the quota is used up. */
+  /** Why nothing may be allocated now: the quota is used up. */
   readonly allocationRefusal: { readonly message: string; readonly afterMs: number } | undefined;
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
-  /** How long a kept EIP waits where its claim does not say, milliseconds; 0: for ever. */
+  /** How long an EIP is retained if its claim contains no time, milliseconds; 0: without limit. */
   readonly claimExpiredMs: number;
 };
 
-/** What people are told with a step. */
+/** An event that is recorded with a step. */
 export type EipNote = {
   readonly type: 'Normal' | 'Warning';
   readonly reason: IpamdEventReason;
   readonly message: string;
 };
 
-/** A call that is to be recorded and made. */
+/** A call that is to be recorded and sent. */
 export type EipCall =
   | { readonly action: 'AllocateAddresses'; readonly allocation: number }
   | { readonly action: 'AssociateAddress'; readonly eipId: string; readonly eniId: string; readonly ip: string }
   | { readonly action: 'DisassociateAddress' | 'ReleaseAddresses'; readonly eipId: string };
 
-/** What one look at a claim leads to; all but `rest` are followed by another look. */
+/** Result of one decision about a claim; every kind but `rest` is followed by another decision. */
 export type EipStep =
-  /** The claim is made, with its finalizer. */
+  /** The claim is created, with its finalizer. */
   | { readonly kind: 'create'; readonly spec: EipSpec; readonly workload?: PodOwner }
-  /** The cloud is asked for these EIPs, and for those that were made for the claim. */
+  /** These EIPs are described, and those that were allocated for the claim. */
   | { readonly kind: 'look'; readonly eipIds: readonly string[] }
-  /** One guarded write. `isEnding`: the Pod is read from the API server first, for there is no way back. */
+  /** One guarded write. `isEnding`: the Pod is read from the API server first, because the step cannot be undone. */
   | {
       readonly kind: 'write';
       readonly spec?: EipSpec;
@@ -92,13 +92,13 @@ export type EipStep =
       readonly note?: EipNote;
       readonly isEnding?: true;
     }
-  /** One guarded write puts the call on record; then it is made. */
+  /** One guarded write records the call; then it is sent. */
   | { readonly kind: 'begin'; readonly status: EipStatus; readonly call: EipCall }
-  /** It is found out what became of a call. */
+  /** The outcome of a recorded call is resolved. */
   | { readonly kind: 'resolve'; readonly intent: EipIntent }
-  /** The Pod's annotation is written, or taken off. */
+  /** The Pod's annotation is written, or removed. */
   | { readonly kind: 'annotate'; readonly publicIp: string | undefined }
-  /** Nothing is held any more: the finalizer goes, and the claim. */
+  /** The claim has nothing in the cloud any more: finalizer and claim are deleted. */
   | { readonly kind: 'finish' }
   /** Nothing to do until something changes, or until `afterMs`. */
   | { readonly kind: 'rest'; readonly afterMs?: number; readonly note?: EipNote };
@@ -106,7 +106,7 @@ export type EipStep =
 /** Nothing to do until something changes. */
 export const REST: EipStep = { kind: 'rest' };
 
-/** States in which an EIP is on its way to another. */
+/** States of an EIP between two others. */
 export const IS_MOVING: readonly string[] = ['CREATING', 'BINDING', 'UNBINDING'];
-/** States of an EIP that is as good as gone. */
+/** States of an EIP that is being released. */
 export const IS_GOING: readonly string[] = ['OFFLINING'];

@@ -3,17 +3,17 @@ import type { EipClaimEntry } from './claim-book.ts';
 import { claimTag, EIP_TAG, isMadeHere } from './eip-identity.ts';
 import { IS_GOING, IS_MOVING } from './eip-view.ts';
 
-/** What one look at all EIPs of the cluster tells. */
+/** Result of comparing all EIPs of the cluster with the claims. */
 export type EipDrift = {
-  /** Claims whose EIP is not as they say. */
+  /** Claims whose EIP differs from their status. */
   readonly suspects: readonly string[];
-  /** EIPs that were made for this cluster and that no claim has. */
+  /** EIPs that were allocated for this cluster and that no claim has. */
   readonly orphans: readonly Eip[];
 };
 
 /**
- * Compares all EIPClaims with the EIPs that carry this cluster's mark, and with those that claims name. An EIP is
- * somebody's as long as a claim names it, or a claim of the name in its tag is still looking for its own. Pure.
+ * Compares all EIPClaims with the EIPs that have this cluster's tags, and with those that claims name. An EIP is no
+ * orphan as long as a claim names it, or the claim in its tag may still get it.
  */
 export function findEipDrift(
   clusterId: string,
@@ -21,7 +21,7 @@ export function findEipDrift(
   eips: ReadonlyMap<string, Eip>,
 ): EipDrift {
   const named = new Set(claims.flatMap((entry) => entry.eipIds));
-  // One that has no EIP yet may have one whose id never arrived; one that cannot be read may mean any.
+  // A claim without an EIP may have one whose id was lost; an unreadable claim may name any.
   const looking = new Set(
     claims
       .filter(({ claim, eipIds }) => claim === undefined || eipIds.length === 0 || hasIntent(claim))

@@ -3,8 +3,8 @@ import { inPhase, withoutBinding, withoutEip } from './eip-status.ts';
 import { type EipIntent, type EipSight, type EipStatus, IS_GOING, IS_MOVING } from './eip-view.ts';
 
 /**
- * What a description says of a call. `repeat`: not done, and the same ClientToken makes it safe to send again. `undone`:
- * not done, and no request is under way that could still do it.
+ * What a description shows about a call. `repeat`: not done, and the same ClientToken makes it safe to send it again.
+ * `undone`: not done, and no request in flight could still do it.
  */
 export type EipOutcome =
   | { readonly kind: 'done'; readonly status: EipStatus }
@@ -12,7 +12,7 @@ export type EipOutcome =
   | { readonly kind: 'repeat' }
   | { readonly kind: 'moving' };
 
-/** Judges from a description what became of a call of a claim. Pure. */
+/** Evaluates from a description what became of a claim's call. */
 export function findEipOutcome(intent: EipIntent, status: EipStatus, sight: EipSight, nowMs: number): EipOutcome {
   const eip = intent.action === 'AllocateAddresses' ? allocated(intent, sight) : sight.byId.get(intent.eipID ?? '');
   switch (intent.action) {
@@ -30,19 +30,21 @@ export function findEipOutcome(intent: EipIntent, status: EipStatus, sight: EipS
       if (eip === undefined) return { kind: 'done', status: withoutIntent(withoutEip(withoutCount(status)), intent) };
       return IS_GOING.includes(eip.status) ? { kind: 'moving' } : { kind: 'undone' };
     default:
-      // Somebody wrote it there by hand: no call of a claim.
+      // Another client wrote it into the status: it is no call of a claim.
       return { kind: 'undone' };
   }
 }
 
-/** Returns a status without an intent. Pure. */
+/** Returns a status without an intent. */
 export function withoutIntent(status: EipStatus, intent: Pick<EipIntent, 'id'>): EipStatus {
   const left = (status.intents ?? []).filter((one) => one.id !== intent.id);
   const { intents: _intents, ...rest } = status;
   return left.length === 0 ? rest : { ...rest, intents: left };
 }
 
-/** By the id of the answer, or where none came by the name that no other allocation has. */
+/**
+ * Finds the allocated EIP: by the id of the answer, or without an answer by the name, which no other allocation has.
+ */
 function allocated(intent: EipIntent, { byId, made }: EipSight): Eip | undefined {
   if (intent.eipID !== undefined) return byId.get(intent.eipID);
   return made.find((eip) => eip.name === intent.resourceName);
@@ -67,7 +69,7 @@ function isThere(eip: Eip, { eniID, privateIP }: EipStatus): boolean {
   return eip.eniId === eniID && eip.privateIp === privateIP;
 }
 
-/** A claim whose EIP is released looks for no other. */
+/** Ends the search for an allocated EIP once it is released. */
 function withoutCount(status: EipStatus): EipStatus {
   const { allocations: _allocations, ...rest } = status;
   return rest;

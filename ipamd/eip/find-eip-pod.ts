@@ -6,12 +6,12 @@ import { Faults } from '../../runtime/decode.ts';
 import { type PodFacts, runtimeUidOf } from '../records/pod-facts.ts';
 import type { EipPod, EipTarget } from './eip-view.ts';
 
-/** Tells whether a Pod asks for an EIP, well or badly. Pure. */
+/** Tells whether a Pod requests an EIP, also when the request is malformed. */
 export function isAskingForEip({ annotations }: Pick<PodFacts, 'annotations'>): boolean {
   return annotations[POD_ANNOTATION.eipAttributes] !== undefined || annotations[POD_ANNOTATION.eipIdList] !== undefined;
 }
 
-/** Reads what a Pod asks for and where its address is. `status`: of its node's NodeENIConfig. Pure. */
+/** Reads a Pod's request and finds the location of its address. `status`: of its node's NodeENIConfig. */
 export function findEipPod(pod: PodFacts, status: NodeEniConfigStatus | undefined): EipPod {
   const faults = new Faults();
   const wish = readEipWish(pod.annotations, faults);
@@ -29,7 +29,10 @@ export function findEipPod(pod: PodFacts, status: NodeEniConfigStatus | undefine
   };
 }
 
-/** Where the Pod's IPv4 address is: an EIP is bound to a shared ENI's address, or to the only one of an exclusive ENI. */
+/**
+ * Finds the location of the Pod's IPv4 address. An EIP is bound to an address of a shared ENI, or to the only one of an
+ * exclusive ENI.
+ */
 function targetOf(pod: PodFacts, status: NodeEniConfigStatus | undefined): EipTarget | undefined {
   const ip = pod.ips.find((one) => !one.includes(':'));
   if (ip === undefined) return undefined;
@@ -44,7 +47,7 @@ function targetOf(pod: PodFacts, status: NodeEniConfigStatus | undefined): EipTa
   return undefined;
 }
 
-/** A kept address is the Pod's only while its mark says so. */
+/** Tells whether the Pod may use the address: a static one only with the Pod's uid in its mark. */
 function isFor(mark: { readonly uid?: string } | undefined, pod: PodFacts): boolean {
   return mark === undefined || mark.uid === runtimeUidOf(pod);
 }

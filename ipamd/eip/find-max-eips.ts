@@ -1,4 +1,4 @@
-/** EIPs that an instance may bind, by its cores. */
+/** Limit of EIPs of an instance, by its cores. */
 const BY_CORES: readonly { readonly upToCores: number; readonly eips: number }[] = [
   { upToCores: 5, eips: 2 },
   { upToCores: 11, eips: 3 },
@@ -11,11 +11,11 @@ const BY_CORES: readonly { readonly upToCores: number; readonly eips: number }[]
   { upToCores: Number.POSITIVE_INFINITY, eips: 10 },
 ];
 
-/** The node keeps one for itself, as the product counts. */
+/** EIPs for the node itself: the product reserves one. */
 const OF_THE_NODE = 1;
 
 /**
- * Looks up how many EIPs Pods of an instance can have. Pure.
+ * Looks up how many EIPs Pods of an instance can have.
  * @see https://cloud.tencent.com/document/product/1199/41648 (limits of EIPs on an instance)
  */
 export function findMaxEips(cores: number): number {

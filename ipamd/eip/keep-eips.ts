@@ -10,23 +10,23 @@ import { EipController } from './eip-controller.ts';
 import type { EipDeps } from './eip-deps.ts';
 import { findEipPod, isAskingForEip } from './find-eip-pod.ts';
 
-/** What the EIPs of all Pods are kept with. */
+/** Dependencies of the EIP controller and its audit. */
 export type KeepEipsDeps = Omit<EipDeps, 'podOf' | 'limitOf' | 'book'> & {
   readonly pods: Informer<PodFacts>;
   readonly necs: Informer<NecEntry>;
   readonly claims: Informer<EipClaimEntry>;
   readonly queue: WorkQueue;
   readonly observer?: ControllerObserver;
-  /** The workload with which a Pod's claim ends; undefined for claims that outlive workloads. */
+  /** Returns the workload that a Pod's claim ends with; undefined for claims that outlive workloads. */
   readonly workloadOf?: (pod: PodFacts) => PodOwner | undefined;
-  /** How EIPs that are nobody's are found, and released. */
+  /** Settings for the search and the release of orphaned EIPs. */
   readonly audit: EipAuditDeps['settings'];
 };
 
-/** EIPs are some dozens, and each waits for the cloud most of the time. */
+/** EIPs are few dozens, and each mostly waits for the cloud. */
 const WORKERS = 20;
 
-/** Keeps the EIPs of all Pods until aborted, from when every informer has its first list. For the leader alone. */
+/** Reconciles the EIPs of all Pods until aborted, once every informer has its first list. For the leader only. */
 export async function keepEips(deps: KeepEipsDeps, signal: AbortSignal): Promise<void> {
   const { pods, necs, claims, queue, clock, log, observer } = deps;
   await Promise.all([pods, necs, claims].map((informer) => informer.synced(signal)));
@@ -71,7 +71,7 @@ export async function keepEips(deps: KeepEipsDeps, signal: AbortSignal): Promise
   await auditing;
 }
 
-/** Puts Pods in line when something that their EIPs depend on has changed; all of them once at the start. */
+/** Enqueues Pods when something that their EIPs depend on has changed; all of them once at the start. */
 function wakeEips({ pods, necs, claims, queue }: KeepEipsDeps, book: ClaimBook): () => void {
   const wake = (pod: PodFacts): void => {
     if (isAskingForEip(pod) || book.has(podKeyOf(pod))) queue.add(podKeyOf(pod));
@@ -84,12 +84,12 @@ function wakeEips({ pods, necs, claims, queue }: KeepEipsDeps, book: ClaimBook):
     }),
     claims.subscribe(({ key, before, after }) => {
       queue.add(key);
-      // A place on a node, or an EIP of a list, may have become free for who waits.
+      // A waiting claim may get an EIP now: one of a node's EIPs, or one of a list, may have become free.
       const isLess = before?.nodeName !== after?.nodeName || (before?.eipIds.length ?? 0) > (after?.eipIds.length ?? 0);
       if (before !== undefined && isLess) wakeWaiting(claims, queue);
     }),
     necs.subscribe(({ key, before, after }) => {
-      // The agent writes its demand all the time; these alone say that an address came, went or moved.
+      // The agent often writes its demand; only these fields show that an address came, went or moved.
       if (isSameSupply(before, after)) return;
       for (const pod of pods.byIndex(PODS_BY_NODE, key)) wake(pod);
     }),

@@ -12,13 +12,13 @@ import type { NodeEvents } from '../node/node-deps.ts';
 import type { EipClaimEntry } from './claim-book.ts';
 import { decideMasqConfig } from './decide-masq-config.ts';
 
-/** Where ip-masq-agent has its configuration. */
+/** The ConfigMap with the configuration of ip-masq-agent. */
 export const MASQ_CONFIG_MAP = { namespace: 'kube-system', name: 'ip-masq-agent-config' } as const;
 const KEY = 'config';
-/** No entry that does not stand there is ever taken off. */
+/** Annotation with the entries that ipamd added: no other entry is ever removed. */
 const OURS = EIP_SRC_CIDRS_ANNOTATION;
 
-/** What keeping ip-masq-agent's configuration needs. */
+/** Dependencies of the sync of ip-masq-agent's configuration. */
 export type KeepMasqDeps = {
   readonly kube: KubeClient;
   /** Of the one ConfigMap. */
@@ -29,13 +29,13 @@ export type KeepMasqDeps = {
   readonly events: NodeEvents;
 };
 
-/** ip-masq-agent reads it once a minute: what comes within this is written at once. */
+/** ip-masq-agent reads the configuration once a minute: changes within this time are written together. */
 const GATHER_MS = 2_000;
 const LOOK_EACH_MS = 300_000;
 
 /**
- * Keeps the addresses of Pods with an EIP in `NonMasqueradeSrcCIDRs` of ip-masq-agent until aborted: its node's address
- * would hide their own. The ConfigMap is never made, and of what people wrote nothing is changed.
+ * Keeps the addresses of Pods with an EIP in `NonMasqueradeSrcCIDRs` of ip-masq-agent until aborted: otherwise the
+ * node's address would replace the Pod's. The ConfigMap is never created, and entries of people are never changed.
  */
 export async function keepMasqConfig(deps: KeepMasqDeps, signal: AbortSignal): Promise<void> {
   const { configMaps, claims, clock } = deps;
@@ -80,13 +80,15 @@ async function putConfig(deps: KeepMasqDeps, teller: Teller, signal: AbortSignal
   }
 }
 
-/** From when the binding is begun: a packet that left by then would have the node's address for as long as it flows. */
+/**
+ * Lists the addresses from the start of the binding: a flow that began without the entry would keep the node's address.
+ */
 function wantedOf(claims: Iterable<EipClaimEntry>): readonly string[] {
   const ips = [...claims].flatMap(({ claim }) => claim?.status?.privateIP ?? []);
   return [...new Set(ips)].sort().map((ip) => `${ip}/32`);
 }
 
-/** Tells of a configuration that cannot be read, once for each way in which it cannot. */
+/** Reports an unreadable configuration, once for each fault. */
 class Teller {
   readonly #deps: Pick<KeepMasqDeps, 'events' | 'log'>;
   #told: string | undefined;

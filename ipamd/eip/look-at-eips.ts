@@ -3,7 +3,7 @@ import type { EipDeps } from './eip-deps.ts';
 import { claimTag, EIP_TAG, isMadeFor } from './eip-identity.ts';
 import type { EipSight } from './eip-view.ts';
 
-/** Asks the cloud for EIPs by id, and for those that were made for a claim. @throws CloudError */
+/** Describes EIPs by id, and those that were allocated for a claim. @throws CloudError */
 export async function lookAtEips(
   { cloud, leader, book }: Pick<EipDeps, 'cloud' | 'leader' | 'book'>,
   key: string,

@@ -3,7 +3,10 @@ import type { EipDeps } from './eip-deps.ts';
 import { eipName, eipTags } from './eip-identity.ts';
 import type { EipCall, EipIntent, EipSpec } from './eip-view.ts';
 
-/** Words the intent of a call. What finds its result again is made of the claim's uid and count alone. Takes an id. */
+/**
+ * Builds the intent of a call. The name by which its result is found again depends on the claim's uid and the count
+ * alone. Takes an id.
+ */
 export function intentOf({ ids, leader }: EipDeps, key: string, uid: string, call: EipCall): EipIntent {
   const base = {
     id: ids.next(),
@@ -25,7 +28,7 @@ export function intentOf({ ids, leader }: EipDeps, key: string, uid: string, cal
   }
 }
 
-/** Makes the call of an intent that is on record. @throws CloudError */
+/** Sends the call of a recorded intent. @throws CloudError */
 export async function sendEipCall(
   { cloud }: Pick<EipDeps, 'cloud'>,
   intent: EipIntent,
@@ -45,7 +48,7 @@ export async function sendEipCall(
   }
 }
 
-/** Returns the task of a call that the cloud accepted; undefined for one of which it never said so. Pure. */
+/** Returns the task of an accepted call; undefined for a call that was never accepted. */
 export function eipTaskOf({ action, taskID, eipID }: EipIntent): CloudTask | undefined {
   if (taskID === undefined || eipID === undefined) return undefined;
   return { taskId: taskID, action, goal: { kind: goalOf(action), eipIds: [eipID] } };

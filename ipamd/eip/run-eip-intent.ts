@@ -9,29 +9,29 @@ import { findEipOutcome, withoutIntent } from './find-eip-outcome.ts';
 import { lookAtEips } from './look-at-eips.ts';
 import { eipTaskOf, sendEipCall } from './make-eip-call.ts';
 
-/** A claim that has an intent on record. */
+/** A claim with a recorded intent. */
 export type EipCase = { readonly key: string; readonly claim: EipClaim };
 
-/** What came of a call; all but `wait` is written with the status. */
+/** Result of a call; every kind but `wait` is written with the status. */
 export type RunOutcome =
-  /** It is over, done or not: the intent is gone from the status. */
+  /** The call is over, done or not: the status has no intent any more. */
   | { readonly kind: 'ended'; readonly status: EipStatus; readonly note?: EipNote }
-  /** The cloud works on it, or nobody knows: looked at again. */
+  /** The cloud works on it, or the outcome is unknown: checked again. */
   | { readonly kind: 'open'; readonly status: EipStatus; readonly afterMs: number }
-  /** It may not be found out yet. */
+  /** It may not be resolved yet. */
   | { readonly kind: 'wait'; readonly ms: number };
 
-/** How long a call waits for its task before the record says that it was accepted. */
+/** How long a call waits for its task before it is recorded as accepted. */
 const SETTLE_MS = 30_000;
 const LOOK_EACH_MS = 1_000;
-/** A description may be older than the task that is done. */
+/** A description may be older than the finished task. */
 const MOST_LOOKS = 8;
 const OPEN_MS = 5_000;
 const UNCLEAR_MS = 2_000;
 const FIRST_REFUSAL_MS = 5_000;
 const FIRST_NEVER_MS = 60_000;
 
-/** Makes the calls of claims and finds out what became of them. Remembers when it first saw an intent. */
+/** Sends the calls of claims and resolves their outcomes. It remembers when it first read an intent. */
 export class EipRunner {
   readonly #deps: EipDeps;
   readonly #firstSeenMs = new Map<string, number>();
@@ -40,13 +40,13 @@ export class EipRunner {
     this.#deps = deps;
   }
 
-  /** What goes with calls for a claim. */
+  /** Builds the context of calls for a claim. */
   contextOf(key: string, signal: AbortSignal): CallContext {
     const timeoutMs = this.#deps.leader.requestTimeoutSeconds * 1000;
     return { priority: 'pod', owner: `eip/${key}`, signal, timeoutMs };
   }
 
-  /** Sends the call of an intent that is on record. Rejects with the signal's reason only. */
+  /** Sends the call of a recorded intent. Rejects with the signal's reason only. */
   async send(one: EipCase, intent: EipIntent, signal: AbortSignal): Promise<RunOutcome> {
     const { breakers } = this.#deps;
     const sent: EipIntent = { ...intent, tries: (intent.tries ?? 0) + 1 };
@@ -71,7 +71,7 @@ export class EipRunner {
     return await this.#follow(one, accepted, task, signal);
   }
 
-  /** Finds out what became of an intent that was on record when the turn began. */
+  /** Resolves an intent that was recorded when the reconcile began. */
   async resolve(one: EipCase, intent: EipIntent, signal: AbortSignal): Promise<RunOutcome> {
     const { clock, leader } = this.#deps;
     const firstSeenMs = this.#note(intent);
@@ -105,7 +105,7 @@ export class EipRunner {
     } catch (error) {
       signal.throwIfAborted();
       if (!isCloudError(error)) throw error;
-      // Who may not ask for a task finds out by what it was to do.
+      // Without the right to read tasks the outcome is resolved by describing.
       settled = { kind: error.retry === 'never' ? 'lost' : 'pending' };
     }
     if (settled.kind === 'pending') return this.#open(one, intent, OPEN_MS);
@@ -118,7 +118,8 @@ export class EipRunner {
       if (typeof judged !== 'string') return judged;
       await this.#deps.clock.sleep(LOOK_EACH_MS, signal);
     }
-    // The task is done, and what it did is undone again, or described late: the next decision begins with a look.
+    // The task is done, and its effect was reverted, or the description lags: the next decision starts with a
+    // description.
     return { kind: 'ended', status: withoutIntent(one.claim.status ?? {}, intent) };
   }
 
@@ -156,7 +157,7 @@ export class EipRunner {
       return this.#open(one, { ...intent, phase: 'Unclear', lastError }, UNCLEAR_MS * Math.min(tries, MOST_GROWTH));
     }
     if (error.retry === 'quota' && error.scope === 'eips') breakers.trip(EIP_QUOTA, error.afterMs, error.message);
-    // The EIP is in another state than we believe: what it is decides.
+    // The EIP is in another state than the claim contains: resolve by its actual state.
     if (error.retry === 'busy' || error.retry === 'gone') {
       const judged = intent.action === 'AllocateAddresses' ? 'undone' : await this.#judge(one, intent, signal);
       if (typeof judged !== 'string') return judged;
@@ -166,7 +167,7 @@ export class EipRunner {
     return this.#refused(one, intent, error.code, error.text, error.requestId, firstMs);
   }
 
-  /** Nothing is under way, and nothing was done. */
+  /** Ends a call that is neither in flight nor done. */
   #undone(one: EipCase, intent: EipIntent): RunOutcome {
     const last = intent.lastError;
     if (last === undefined) return { kind: 'ended', status: withoutIntent(one.claim.status ?? {}, intent) };
@@ -189,7 +190,7 @@ export class EipRunner {
       phase: 'Pending' as const,
     };
     const message = `${words.said}: [TencentCloudSDKError] Code=${code}, Message=${text}${request}`;
-    // Of a quota the breaker that all claims have in common says when; each waits for itself besides.
+    // For a quota the breaker that all claims share decides the time; each claim also waits on its own breaker.
     breakers.trip(claimBreaker(key), firstMs, message);
     const before = withoutIntent(claim.status ?? {}, intent);
     const phase = claim.status?.phase === 'Releasing' ? 'Releasing' : words.phase;
@@ -205,7 +206,7 @@ export class EipRunner {
 
 type Words = { readonly said: string; readonly reason: EipNote['reason']; readonly phase: EipPhase };
 
-/** The product's words, which people search for. */
+/** Error texts of the product, which people search for. */
 const WORDS: Readonly<Partial<Record<EipIntent['action'], Words>>> = {
   AllocateAddresses: {
     said: 'Failed to create eip: failed to allocate eip',

@@ -1,7 +1,7 @@
 import { runVpcEnis } from '../direct/run-vpc-enis.ts';
-import type { LeadDeps, TermParts } from './lead.ts';
+import type { LeadDeps, TermParts } from './lead-deps.ts';
 
-/** Keeps the VpcENIs of exclusive ENIs until aborted. Never rejects but with a fault of ours. */
+/** Runs the VpcENI controller until aborted. Rejects only with a fault of ipamd. */
 export async function keepDirectEnis(deps: LeadDeps, { queues }: TermParts, signal: AbortSignal): Promise<void> {
   const { informers, events } = deps;
   const { cloud, kube, clock, log, random, metrics } = deps.runtime;

@@ -2,27 +2,23 @@ import type { CloudError } from '../../cloud/cloud-error.ts';
 import { VPC_ENIS_BY } from '../direct/vpc-eni-entry.ts';
 import type { ClaimRefusal } from '../node/node-deps.ts';
 import { openStaticInformers, type RecordInformers } from '../open-informers.ts';
-import { createAskHolder } from '../static/ask-holder.ts';
 import { runClaimAudit } from '../static/audit-claims.ts';
 import { ClaimBook } from '../static/claim-book.ts';
 import { findWorkload } from '../static/find-workload.ts';
 import { runClaims } from '../static/run-claims.ts';
 import { ClaimEyes } from '../static/see-claim.ts';
-import { TakenBook } from '../static/taken-book.ts';
+import { createAskHolder, TakenBook } from '../static/taken-book.ts';
 import { LEAST_WAIT_MS, WaitBook } from '../static/wait-book.ts';
-import type { LeadDeps, TermParts } from './lead.ts';
+import type { ClaimParts, LeadDeps, TermParts } from './lead-deps.ts';
 
-/** What of kept addresses lives as long as a term. */
-export type ClaimParts = { readonly book: ClaimBook; readonly taken: TakenBook; readonly waits: WaitBook };
-
-/** Makes what nodes ask before claims are kept: a book that knows nothing yet. */
+/** Makes the state that nodes read before claims are reconciled; it is empty at first. */
 export function makeClaimParts({ runtime, informers }: Pick<LeadDeps, 'runtime' | 'informers'>): ClaimParts {
   const { clock, random, cloud } = runtime;
   const ask = createAskHolder({ cloud, necs: informers.necs });
   return { book: new ClaimBook(), taken: new TakenBook(clock, random, ask), waits: new WaitBook(clock) };
 }
 
-/** Keeps kept addresses and what asks for them until aborted. Never rejects but with a fault of ours. */
+/** Runs the claims controller and its audit until aborted. Rejects only with a fault of ipamd. */
 export async function keepPodClaims(
   deps: LeadDeps,
   { queues, claims, subnets }: TermParts,
@@ -73,7 +69,7 @@ export async function keepPodClaims(
   await Promise.all(following);
 }
 
-/** Notes that the cloud refused a claim's very address because somebody else has it. */
+/** Notes that the cloud refused a claim's requested address because another resource has it. */
 export function noteRefusal(
   { taken }: ClaimParts,
   wake: (key: string) => void,
@@ -85,7 +81,7 @@ export function noteRefusal(
   wake(key);
 }
 
-/** Notes why a node does not get on with claims; who waits for a while is told. */
+/** Notes why claims wait on a node; claims that wait for a while are enqueued. */
 export function noteWaits(
   { waits }: ClaimParts,
   { claims }: TermParts['queues'],
@@ -95,5 +91,5 @@ export function noteWaits(
   for (const key of waits.note(node, said)) claims.addAfter(key, LEAST_WAIT_MS);
 }
 
-/** What the cloud says of an address that it gave to somebody else. */
+/** Error codes of the cloud for an address that another resource has. */
 const TAKEN_CODES: readonly CloudError['code'][] = ['ResourceInUse', 'InvalidParameterValue.Duplicate'];

@@ -1,16 +1,16 @@
+import type { Term } from '../../kube/election/term.ts';
 import type { Informer } from '../../kube/informer.ts';
-import type { Term } from '../../kube/leader-election.ts';
 import type { EipClaimEntry } from '../eip/claim-book.ts';
 import { keepEips } from '../eip/keep-eips.ts';
 import { keepMasqConfig } from '../eip/keep-masq-config.ts';
 import { openEipClaims, openMasqConfig, openStaticInformers } from '../open-informers.ts';
 import type { PodFacts } from '../records/pod-facts.ts';
 import { findWorkload } from '../static/find-workload.ts';
-import type { LeadDeps, TermParts } from './lead.ts';
+import type { LeadDeps, TermParts } from './lead-deps.ts';
 
 const SECOND_MS = 1_000;
 
-/** Keeps the EIPs of Pods until aborted. Never rejects but with a fault of ours. */
+/** Runs the EIP controller until aborted. Rejects only with a fault of ipamd. */
 export async function keepPodEips(
   deps: LeadDeps,
   { queues }: TermParts,

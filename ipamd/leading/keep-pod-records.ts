@@ -1,21 +1,21 @@
 import { openRecordInformers, type RecordInformers } from '../open-informers.ts';
 import { runRecords } from '../records/run-records.ts';
-import type { LeadDeps } from './lead.ts';
+import type { LeadDeps } from './lead-deps.ts';
 
-/** Of the calls to the API server: what addresses wait for goes before. */
+/** Share of the calls to the API server: calls that addresses wait for have precedence. */
 const SHARE_OF_CALLS = 0.25;
 
-/** Opens the caches of VpcIPs and VpcIPClaims, of records and of kept addresses. */
+/** Opens the caches of VpcIPs and VpcIPClaims, both records and those of static addresses. */
 export function openRecords(deps: LeadDeps): RecordInformers {
   return openRecordInformers(deps.informerDeps);
 }
 
-/** Follows both until aborted. */
+/** Runs both informers until aborted. */
 export async function followRecords({ vips, claims }: RecordInformers, signal: AbortSignal): Promise<void> {
   await Promise.all([vips.start(signal), claims.start(signal)]);
 }
 
-/** Keeps VpcIPs and VpcIPClaims of Pods until aborted. Never rejects but with a fault of ours. */
+/** Runs the records controller until aborted. Rejects only with a fault of ipamd. */
 export async function keepPodRecords(deps: LeadDeps, records: RecordInformers, signal: AbortSignal): Promise<void> {
   const { clock, log, random, kube, metrics } = deps.runtime;
   const { pods, necs } = deps.informers;

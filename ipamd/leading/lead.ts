@@ -1,88 +1,33 @@
-import type { Cloud } from '../../cloud/cloud.ts';
 import { type ReconcileResult, runController } from '../../kube/controller.ts';
-import type { Informer } from '../../kube/informer.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
-import type { Term } from '../../kube/leader-election.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { IpamdConfig } from '../config/options.ts';
+import type { Term } from '../../kube/election/term.ts';
 import { KeptBook } from '../direct/kept-book.ts';
-import type { Ids } from '../nec/decision.ts';
-import type { BreakerBook } from '../node/breaker-book.ts';
 import { subnetKey } from '../node/call-keys.ts';
-import type { CloudEyes } from '../node/cloud-eyes.ts';
-import type { NodeDeps, NodeEvents } from '../node/node-deps.ts';
+import type { NodeDeps } from '../node/node-deps.ts';
 import { NodeMemoryBook } from '../node/node-memory.ts';
 import { reconcileNode } from '../node/reconcile-node.ts';
 import { type Claimant, findRival } from '../nodes/find-rival.ts';
 import { openInstanceBook } from '../nodes/instance-book.ts';
-import type { MachineEntry } from '../nodes/machine-entry.ts';
 import { createNodeController } from '../nodes/node-controller.ts';
-import { createNodeFacts, type KnownNodeFacts, type NodeFactsDeps } from '../nodes/node-facts.ts';
-import type { IpamdMetrics } from '../observability/metrics.ts';
-import { BY_INSTANCE, type InformerDeps, type Informers, type RecordInformers } from '../open-informers.ts';
+import { createNodeFacts, type NodeFactsDeps } from '../nodes/node-facts.ts';
+import { BY_INSTANCE, type Informers } from '../open-informers.ts';
 import { findMoved, type MarkedHolders } from '../static/find-moved.ts';
 import { NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/see-claim.ts';
-import { openSubnets, type Subnets } from '../subnets/open-subnets.ts';
+import { openSubnets } from '../subnets/open-subnets.ts';
 import { keepDirectEnis } from './keep-direct-enis.ts';
-import { type ClaimParts, keepPodClaims, makeClaimParts, noteRefusal, noteWaits } from './keep-pod-claims.ts';
+import { keepPodClaims, makeClaimParts, noteRefusal, noteWaits } from './keep-pod-claims.ts';
 import { keepPodEips } from './keep-pod-eips.ts';
 import { followRecords, keepPodRecords, openRecords } from './keep-pod-records.ts';
-import { closeQueues, makeQueues, type Queues } from './queues.ts';
+import type { LeadDeps, TermParts } from './lead-deps.ts';
+import { closeQueues, makeQueues } from './queues.ts';
 import { runAudit } from './run-audit.ts';
 import { tellSubnets } from './tell-subnets.ts';
 import { wakeNodes } from './wake-ups.ts';
 
-/** What leading works with: of the process, and the same in each term. */
-export type LeadDeps = {
-  readonly config: IpamdConfig;
-  readonly runtime: {
-    readonly clock: Clock;
-    readonly log: Logger;
-    readonly random: () => number;
-    readonly ids: Ids;
-    readonly kube: KubeClient;
-    readonly cloud: Cloud;
-    readonly metrics: IpamdMetrics;
-  };
-  readonly informers: Informers;
-  readonly informerDeps: InformerDeps;
-  /** Undefined where the cluster has no Machines. */
-  readonly machines: () => Informer<MachineEntry> | undefined;
-  readonly events: NodeEvents;
-  /** Outlives terms. */
-  readonly breakers: BreakerBook;
-  /** Outlives terms. */
-  readonly eyes: CloudEyes;
-  /** Told what a term has, for metrics; undefined when it is over. */
-  readonly onTerm: (view: TermView | undefined) => void;
-};
-
-/** What can be seen of a term. */
-export type TermView = {
-  readonly epoch: number;
-  readonly queues: Queues;
-  readonly records: RecordInformers | undefined;
-};
-
-/** Everything of one term of leadership; what a later one must not know is made anew. */
-export type TermParts = {
-  readonly queues: Queues;
-  readonly memory: NodeMemoryBook;
-  readonly subnets: Subnets;
-  readonly instances: ReturnType<typeof openInstanceBook>;
-  readonly facts: KnownNodeFacts;
-  readonly claims: ClaimParts;
-  readonly kept: KeptBook;
-  /** Instances of the nodes that there are. */
-  readonly instanceIds: () => ReadonlySet<string>;
-};
-
 const SECOND_MS = 1_000;
 
 /**
- * Does a leader's work until the term is over, or until `drain` aborts: then nothing new is begun, and what is under way
- * has the time of `--shutdown-grace`. Resolves when everything has ended. Rejects only with a fault of ours.
+ * Does a leader's work until the term is over, or until `drain` aborts: then nothing new is started, and calls in
+ * flight have the time of `--shutdown-grace`. Resolves when everything has ended. Rejects only with a fault of ipamd.
  */
 export async function lead(deps: LeadDeps, term: Term, drain: AbortSignal): Promise<void> {
   const halt = new AbortController();
@@ -125,7 +70,7 @@ async function haltAfterGrace({ config, runtime }: LeadDeps, halt: AbortControll
   halt.abort(new Error('ipamd is ending'));
 }
 
-/** A leader that took what it has not read for absent would do harm. */
+/** Waits until every cache has its first list: a leader would treat an object that it has not read as deleted. */
 async function areSynced(informers: Informers, signal: AbortSignal): Promise<boolean> {
   try {
     await Promise.all(Object.values(informers).map((informer) => informer.synced(signal)));
@@ -223,12 +168,12 @@ function runSupply(deps: LeadDeps, parts: TermParts, term: Term, signal: AbortSi
   );
 }
 
-/** A cloud that does not describe its instances for so long is worth telling. */
+/** A cloud that does not describe its instances for this long is reported. */
 const STARTING_MS = 60_000;
 
 /**
- * A new leader has described nothing yet: what it does not know of a node is no news of the node, and to write it to each
- * would cost two writes and an event for every node of the cluster. Undefined: the node has its turn.
+ * Postpones nodes of which a new leader has described nothing yet. That is no fault of the nodes, and reporting it
+ * would cost two writes and an event for every node of the cluster. Undefined: the node is reconciled.
  */
 function stillStarting(
   { informers, runtime }: LeadDeps,
@@ -250,7 +195,7 @@ function claimantsOf({ nodes, necs }: Informers, instanceId: string): readonly C
   });
 }
 
-/** Each write of a taint or an annotation is one call; more workers would only wait for their turn. */
+/** Each write of a taint or an annotation is one call; more workers would only wait for the rate limit. */
 const NODE_WORKERS = 50;
 
 function runNodes(deps: LeadDeps, parts: TermParts, signal: AbortSignal): Promise<void> {

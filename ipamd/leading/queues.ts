@@ -2,15 +2,15 @@ import { WorkQueue } from '../../kube/work-queue.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { QueueSample } from '../observability/state-metrics.ts';
 
-/** The lines in which work waits while this process leads. */
+/** Work queues of the leader. */
 export type Queues = {
-  /** For their supply: ENIs and addresses. */
+  /** Nodes, for their supply: ENIs and addresses. */
   readonly supply: WorkQueue;
-  /** For their NodeENIConfig, taint and condition. */
+  /** Nodes, for their NodeENIConfig, taint and condition. */
   readonly nodes: WorkQueue;
   /** Keys of Pods, for their EIPs. */
   readonly eips: WorkQueue;
-  /** Keys of Pods, for the addresses that are kept for them. */
+  /** Keys of Pods, for their static addresses. */
   readonly claims: WorkQueue;
 };
 
@@ -20,12 +20,12 @@ export function makeQueues(clock: Clock, random: () => number): Queues {
   return { supply: make(), nodes: make(), eips: make(), claims: make() };
 }
 
-/** Hands out nothing more; what is worked on goes on. */
+/** Closes the queues: no more keys are handed out, running work goes on. */
 export function closeQueues(queues: Queues): void {
   for (const queue of Object.values(queues)) queue.close();
 }
 
-/** Shows queues for metrics. */
+/** Returns samples of the queues for metrics. */
 export function sampleQueues(queues: Queues): readonly QueueSample[] {
   return Object.entries(queues).map(([queue, { size, runningCount }]) => ({
     queue,

@@ -6,9 +6,9 @@ import type { SeenEni } from '../nec/decision.ts';
 import { findDrift } from '../nec/find-drift.ts';
 import { NODE_ENI_CONFIGS } from '../nodes/node-eni-configs.ts';
 import { BY_INSTANCE } from '../open-informers.ts';
-import type { LeadDeps, TermParts } from './lead.ts';
+import type { LeadDeps, TermParts } from './lead-deps.ts';
 
-/** Compares all nodes with the cloud once in a while until aborted. Never rejects but with a fault of ours. */
+/** Runs the audit of all nodes until aborted. Rejects only with a fault of ipamd. */
 export async function runAudit(deps: LeadDeps, parts: TermParts, signal: AbortSignal): Promise<void> {
   const { config, informers, events } = deps;
   const { cloud, kube, clock, log, metrics } = deps.runtime;
@@ -17,7 +17,7 @@ export async function runAudit(deps: LeadDeps, parts: TermParts, signal: AbortSi
     {
       cloud,
       necs: informers.necs,
-      // One that is kept may be on no node, and in no NodeENIConfig.
+      // A static ENI may be on no node, and in no NodeENIConfig.
       others: () => [...informers.vpcEnis.values()].map(({ object }) => object),
       instanceIds,
       isSynced: () => Object.values(informers).every(({ isSynced }) => isSynced),
@@ -49,12 +49,15 @@ export async function runAudit(deps: LeadDeps, parts: TermParts, signal: AbortSi
   });
 }
 
-/** An ENI as the node sees it that it would be of: that made it, else by its instance, else by the name in its tag. */
+/**
+ * Converts an ENI as the reconcile of its node does. Its node is the one that created it, else the one of its instance,
+ * else the one in its tag.
+ */
 function see({ informers: { necs }, eyes }: LeadDeps, kept: KeptBook, eni: Eni): SeenEni {
   const onIt = eni.attachment === undefined ? [] : necs.byIndex(BY_INSTANCE, eni.attachment.instanceId);
   const tagged = necs.get(eni.tags[ENI_TAG.node] ?? '');
   const hasMadeIt = tagged !== undefined && tagged.object.metadata.uid === eni.tags[ENI_TAG.uid];
-  // One that is kept is whose its VpcENI says: its tags name the node that made it, for good.
+  // The VpcENI decides about a static ENI: its tags always name the node that created it.
   const { nodeName } = kept.find(eni.eniId) ?? {};
   const owner = nodeName === undefined ? (hasMadeIt ? tagged : (onIt[0] ?? tagged)) : necs.get(nodeName);
   const { uid = '', name = '' } = owner?.object.metadata ?? {};

@@ -1,9 +1,12 @@
 import type { PublishedFacts } from '../subnets/decide-published.ts';
 import { readSubnetLabel } from '../subnets/decide-subnet-config.ts';
 import { publishSubnets } from '../subnets/publish-subnets.ts';
-import type { LeadDeps, TermParts } from './lead.ts';
+import type { LeadDeps, TermParts } from './lead-deps.ts';
 
-/** Tells the scheduler extender what subnets have left, until aborted. Never rejects but with a fault of ours. */
+/**
+ * Publishes the free addresses of subnets for the scheduler extender, until aborted. Rejects only with a fault of
+ * ipamd.
+ */
 export async function tellSubnets(
   { config, informers, runtime }: LeadDeps,
   { subnets }: TermParts,

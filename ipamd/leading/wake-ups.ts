@@ -10,19 +10,19 @@ import { NECS_BY_MARKED_IP } from '../static/see-claim.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
 import type { Queues } from './queues.ts';
 
-/** What may change. */
+/** Sources of changes. */
 export type WakeSources = Informers & {
   readonly machines: Informer<MachineEntry> | undefined;
   readonly instances: InstanceBook;
   readonly subnets: Subnets;
 };
 
-/** How long a new node's ENIs wait for its agent's first word. */
+/** How long a new node's ENIs wait for the first demand of its agent. */
 const FIRST_DEMAND_MS = 2_000;
 
 /**
- * Puts nodes in line when something that their decisions depend on has changed; all of them once at the start.
- * @returns what ends it.
+ * Enqueues nodes when something that their decisions depend on has changed; all of them once at the start.
+ * @returns a function that ends it.
  */
 export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () => void {
   const both = (name: string): void => {
@@ -37,11 +37,11 @@ export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () =
   const stops = [
     sources.necs.subscribe(({ key, before, after }) => {
       nodes.add(key);
-      // Its agent, if it runs, says in a moment how many addresses its Pods need: one creation then brings them at once.
+      // If its agent runs, it soon writes how many addresses the Pods need: one creation can then bring all of them.
       if (before === undefined && after?.decoded?.spec?.desiredRouteENIIP === undefined)
         supply.addAfter(key, FIRST_DEMAND_MS);
       else supply.add(key);
-      // Who handed a kept address over takes it out of its own object once it is here.
+      // The node that handed a static address over removes it from its own object once it is here.
       const marked = findMarkedIps(after?.decoded?.status);
       for (const { name } of marked.flatMap((ip) => sources.necs.byIndex(NECS_BY_MARKED_IP, ip)))
         if (name !== key) supply.add(name);
@@ -51,8 +51,8 @@ export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () =
       both(key);
     }),
     sources.pods.subscribe(({ before, after }) => {
-      // The last Pod of a node that is gone holds its ENIs, and a Pod an address that is offered; of all others the agent
-      // knows better.
+      // Only two deletions of Pods matter: the last Pod of a deleted node keeps that node's ENIs, and a Pod keeps an
+      // address that is offered. For other Pods the agent's demand is sufficient.
       if (after !== undefined || before === undefined || before.nodeName === '') return;
       if (!hasNode(sources, before.nodeName) || isOffered(sources, before)) supply.add(before.nodeName);
     }),
@@ -75,12 +75,12 @@ export function wakeNodes(sources: WakeSources, { supply, nodes }: Queues): () =
 }
 
 /**
- * Each node that looks at a scarce subnet may write: 50 a second are half of the calls to the API server that there are by
- * default, and the other half is for Pods.
+ * Each node that is reconciled for a scarce subnet may write. 50 a second are half of the default rate of calls to the
+ * API server; the other half is for Pods.
  */
 const SCARCITY_STEP_MS = 20;
 
-/** Puts nodes in line one after the other, those first that were told of a limit: Pods may wait for them. Pure. */
+/** Spreads nodes over time, those with a published limit first: Pods may wait for them. */
 export function spreadWakes(
   names: readonly string[],
   isLimited: (name: string) => boolean,

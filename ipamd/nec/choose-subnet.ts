@@ -1,9 +1,9 @@
 import type { NodeView, SubnetChoice } from './node-view.ts';
 
-/** A new ENI takes an address for itself and at least one for Pods. */
+/** Minimum of free addresses for a new ENI: one for the ENI itself and one for a Pod. */
 export const LEAST_FREE_IPS = 2;
 
-/** Chooses the subnet of a new ENI: the one with most free addresses; of equals the first. Pure. */
+/** Selects the subnet of a new ENI: the one with the most free addresses; among equals the first. */
 export function chooseSubnet({ subnets, blocked }: NodeView): SubnetChoice | undefined {
   return subnets
     .filter(({ subnetId, isBlocked }) => !isBlocked && !blocked.has(`subnet/${subnetId}`))

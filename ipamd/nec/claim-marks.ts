@@ -1,25 +1,25 @@
 import type { NodeEniAddress, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent } from './decision.ts';
 
-/** Whose an address is, and which Pod may use it now. */
+/** Claim mark of an address: the claim that the address belongs to, and the Pod that may use it now. */
 export type ClaimMark = NonNullable<NodeEniAddress['claim']>;
 
-/** Names the claim of a mark: `namespace/name`. Pure. */
+/** Returns the key of a mark's claim: `namespace/name`. */
 export function claimKeyOf({ namespace, name }: Pick<ClaimMark, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
 }
 
-/** Makes the mark of a claim; without a uid nobody may use the address. Pure. */
+/** Builds the mark of a claim. Without a uid no Pod may use the address. */
 export function claimMarkOf(key: string, uid?: string): ClaimMark {
   const [namespace = '', name = ''] = key.split('/');
   return { namespace, name, ...(uid === undefined ? {} : { uid }) };
 }
 
 /**
- * Returns the address as one that has just come: with the mark of the claim that it is reserved for, or that it was asked
- * for, and then without a uid. Pure.
- * @param reserved Claims by the address that is theirs.
- * @param asked The claim that the call was for.
+ * Returns a newly assigned address with its claim mark: of the claim that the address belongs to, else of the claim
+ * that the call was made for. The mark has no uid yet.
+ * @param reserved Claims by their static address.
+ * @param asked The claim that the call was made for.
  */
 export function markedOnArrival(
   address: NodeEniAddress,
@@ -30,7 +30,10 @@ export function markedOnArrival(
   return key === undefined ? address : { ...address, claim: claimMarkOf(key) };
 }
 
-/** Lists the claims that the call of an intent is about: that of the intent, and those of the addresses that it takes. Pure. */
+/**
+ * Lists the claims that an intent's call concerns: the intent's own claim, and those of the addresses that it takes
+ * off.
+ */
 export function claimKeysOf(intent: Intent, { eniInfos = [] }: NodeEniConfigStatus): readonly string[] {
   const { claim, action, eniID, ips = [] } = intent;
   const own = claim === undefined ? [] : [claim];

@@ -7,17 +7,20 @@ import { isUsable, roomOf } from './supply.ts';
 import { unmetWishes } from './unmet-wishes.ts';
 import { ipv4CountOf } from './with-enis.ts';
 
-/** Where the kept addresses that a node is to get have their places. */
+/** On which ENIs the static addresses that are requested for a node will be. */
 export type ClaimPlaces = {
-  /** Wishes for an address that no call is under way for, in the order of their keys. */
+  /** Requests for an address without a call in flight, in the order of their keys. */
   readonly open: readonly ClaimWish[];
-  /** The ENI that each of them is to go on; none for those that no ENI has room for. */
+  /** The ENI for each of them; a request that no ENI has capacity for is missing. */
   readonly eniOf: ReadonlyMap<string, NodeEniInfo>;
-  /** Places of an ENI that are kept for them, by its id. */
+  /** Address slots of an ENI that are set aside for them, by the id of the ENI. */
   readonly reserved: ReadonlyMap<string, number>;
 };
 
-/** Gives each open wish a place on an ENI that will do and has room: one that takes a call now first, then the fullest. Pure. */
+/**
+ * Gives each open request a slot on a suitable ENI with free capacity. ENIs that accept a call now come first, then the
+ * fullest.
+ */
 export function claimPlacesOf(view: NodeView, status: NodeEniConfigStatus, perEni: number): ClaimPlaces {
   const intents = status.intents ?? [];
   const asked = new Set(intents.map(({ claim }) => claim));
@@ -38,13 +41,15 @@ export function claimPlacesOf(view: NodeView, status: NodeEniConfigStatus, perEn
   return { open, eniOf, reserved };
 }
 
-/** Lists the addresses of which one must be the wish's; undefined where any will do. Pure. */
+/** Lists the addresses of which the request needs one; undefined when any address is suitable. */
 export function wantedIpsOf({ ip, ips, source }: ClaimWish): readonly string[] | undefined {
   if (ip !== undefined) return [ip];
   return source === undefined ? ips : [];
 }
 
-/** Tells whether a subnet will do for a wish: one that is for those who name it only for a wish that names it. Pure. */
+/**
+ * Tells whether a subnet is suitable for a request. A nominated-only subnet is suitable only if the request names it.
+ */
 export function fitsSubnet(
   view: NodeView,
   wish: ClaimWish,

@@ -4,28 +4,28 @@ import type { NodeView } from './node-view.ts';
 import { isIpv4, isShared } from './with-enis.ts';
 
 /**
- * What is to become of an address:
+ * What is planned for an address:
  *
  * ```
- *   pooled   it is nobody's for longer than a Pod lives
- *   serves   its claim's Pod is on this node, and this is the address that it is to have
- *   stays    kept without a Pod; so is one of which nobody says what is wanted: nothing is guessed
- *   handed   another node's turn takes it over, once the agent has let go of it
- *   goes     it is taken off, once the agent has let go of it
+ *   pooled   it belongs to no claim: any Pod may get it
+ *   serves   the Pod of its claim is on this node and is to have this address
+ *   stays    it is static and has no Pod; also when the claim has no request: then nothing is changed
+ *   handed   another node takes it over, once the agent has released it
+ *   goes     it is unassigned, once the agent has released it
  * ```
  */
 export type ClaimStanding = 'pooled' | 'serves' | 'stays' | 'handed' | 'goes';
 
-/** Tells what is to become of each address of a node. */
+/** The plan for each address of a node. */
 export type ClaimStandings = {
   of(address: NodeEniAddress): ClaimStanding;
-  /** Nobody waits for the agent of this node: it will not answer, and its Pod is gone. */
+  /** The address is taken without an offer of this node's agent: the agent does not answer, and the Pod is deleted. */
   isTakenOver(address: NodeEniAddress): boolean;
-  /** A call of another node for the address's claim is under way: nothing is done about it here. */
+  /** A call of another node for the address's claim is in flight: nothing is changed here. */
   isBusyElsewhere(address: NodeEniAddress): boolean;
 };
 
-/** Reads what is wanted of the marked addresses of a node. Pure. */
+/** Derives the plan for each marked address of a node from the claims' requests. */
 export function standingsOf(view: NodeView, status: NodeEniConfigStatus): ClaimStandings {
   const chosen = chosenOf(view, status);
   const wishOf = ({ claim }: NodeEniAddress) => (claim === undefined ? undefined : view.claims?.get(claimKeyOf(claim)));
@@ -50,7 +50,7 @@ export function standingsOf(view: NodeView, status: NodeEniConfigStatus): ClaimS
   };
 }
 
-/** The one address that each claim whose Pod is here is to have, where it is known or there is one to choose. */
+/** The one address for each claim whose Pod is here, where it is known or one can be selected. */
 function chosenOf({ claims }: NodeView, status: NodeEniConfigStatus): ReadonlyMap<string, string> {
   const chosen = new Map<string, string>();
   const here = [...(claims?.values() ?? [])].filter(({ want }) => want === 'here');
@@ -61,7 +61,7 @@ function chosenOf({ claims }: NodeView, status: NodeEniConfigStatus): ReadonlyMa
   return chosen;
 }
 
-/** Those that serve before those that go, those with a Pod before those without. */
+/** Marked addresses in the order of preference: Assigned before Releasing, with a Pod before those without. */
 function markedOf({
   eniInfos = [],
 }: NodeEniConfigStatus): readonly (readonly [key: string, address: NodeEniAddress])[] {

@@ -7,27 +7,30 @@ import { isReservedSubnet } from './reserved-subnets.ts';
 import { isUsable, roomOf, type Supply, sumOf, supplyOf, unseenCreations } from './supply.ts';
 import { assignedIpv4Of, isShared } from './with-enis.ts';
 
-/** How many Pod addresses a node can have, if all it asks for is given. */
+/** How many Pod addresses a node can have if everything that it requests is granted. */
 export type Allocatable = {
-  /** `has` and what can still come; never above `limit`. */
+  /** `has` plus what can still be added; never above `limit`. */
   readonly most: number;
-  /** On ENIs that serve or are being attached, and asked for; of ENIs that go, what Pods have. */
+  /**
+   * Addresses on ENIs that serve or are being attached, and requested ones; on ENIs that are removed, those that Pods
+   * use.
+   */
   readonly has: number;
-  /** What the node may have by its spec: what the agent takes for granted where it is told nothing else. */
+  /** Limit by the spec. The agent assumes this number when the status contains no other. */
   readonly limit: number;
-  /** True where a refusal of the cloud holds it down, and not only what the subnets are described with. */
+  /** True when a refusal of the cloud lowers the number, not only the described free addresses of the subnets. */
   readonly isRefused: boolean;
 };
 
 /**
- * Counts the Pod addresses that a node can have now: what it has, room on its ENIs and new ENIs, as far as their subnets
- * and the quotas that the cloud was found to have let it. Nodes that share a subnet are each told all that it has left.
- * Undefined while the instance is not known. Pure.
+ * Counts the Pod addresses that a node can have now: its addresses, free capacity on its ENIs, and new ENIs, limited by
+ * their subnets and by the quotas that the cloud has enforced. Nodes that share a subnet each count all of its free
+ * addresses. Undefined while the instance is unknown.
  */
 export function decideAllocatable(view: NodeView, status: NodeEniConfigStatus): Allocatable | undefined {
   if (view.instance === undefined) return undefined;
   const supply = supplyOf(view, status);
-  // A kept address is one of those that its Pod may count on.
+  // A static address counts too: its Pod can use it.
   const has = supply.have + supply.coming + supply.kept + inUseElsewhere(view, status);
   const { maxRouteENI, maxIPPerENI } = view.spec;
   const quota = supply.perEni * supply.mostEnis;
@@ -39,12 +42,12 @@ export function decideAllocatable(view: NodeView, status: NodeEniConfigStatus): 
   return { most, has, limit, isRefused: shut.size > 0 };
 }
 
-/** The least share of the limit by which a number that is told must be wrong to be worth a write of its own. */
+/** A number that differs by less than this share of the limit is not worth a write of its own. */
 const WORTH_A_WRITE = 0.25;
 
 /**
- * Tells whether a node is to be told anew, though nothing else of its object changes: when there is nothing more to give
- * and it believes that there is, or the other way round, or when what it was told is far off. `told` undefined: the limit.
+ * Tells whether the number is written although nothing else of the object changes: when it changes between "more can
+ * come" and "nothing more can come", or differs much from the published number. `told` undefined: the limit.
  */
 export function isWorthTelling({ most, has, limit }: Allocatable, told: number | undefined): boolean {
   const before = Math.min(told ?? limit, limit);
@@ -53,7 +56,7 @@ export function isWorthTelling({ most, has, limit }: Allocatable, told: number |
   return Math.abs(before - most) > WORTH_A_WRITE * limit;
 }
 
-/** Returns the status with the number in it; none where nothing but the spec limits the node. Pure. */
+/** Returns the status with the number; without it where only the spec limits the node. */
 export function withAllocatable(status: NodeEniConfigStatus, { most, limit }: Allocatable): NodeEniConfigStatus {
   const { allocatableRouteENIIPs: told, ...rest } = status;
   const next = most < limit ? most : undefined;
@@ -61,7 +64,7 @@ export function withAllocatable(status: NodeEniConfigStatus, { most, limit }: Al
   return next === undefined ? rest : { ...rest, allocatableRouteENIIPs: next };
 }
 
-/** What room is counted from; `free` is what is left of the subnets, and changes while it is. */
+/** What the free capacity is counted from. `free` is what is left in the subnets; counting reduces it. */
 type Room = {
   readonly view: NodeView;
   readonly status: NodeEniConfigStatus;
@@ -71,11 +74,14 @@ type Room = {
 };
 
 const SUBNET = 'subnet/';
-/** What keeps a node from new ENIs in whatever subnet. */
+/** Breakers that block new ENIs in every subnet. */
 const NEW_ENI_KEYS = ['vpc-enis', 'instance-enis', 'call/CreateNetworkInterface'];
 const OF_ROOM = [SUBNET, 'eni-ips/', 'call/AssignPrivateIpAddresses/', ...NEW_ENI_KEYS];
 
-/** Refused now, or again and again until a moment ago: a breaker whose time is over is no sign of room. */
+/**
+ * Keys that are refused now, or were refused repeatedly until a moment ago: a breaker that has just closed is no sign
+ * of free capacity.
+ */
 function shutKeysOf({ blocked, doubtful }: NodeView): ReadonlySet<string> {
   return new Set([...blocked, ...(doubtful ?? [])].filter((key) => OF_ROOM.some((start) => key.startsWith(start))));
 }
@@ -88,19 +94,22 @@ function freeOf({ subnets }: NodeView, shut: ReadonlySet<string>): Map<string, n
   ]);
 }
 
-/** Pods stay on an ENI that drains, and take places of the node's capacity. */
+/** Counts addresses of Pods on ENIs that drain: they use capacity of the node. */
 function inUseElsewhere(view: NodeView, status: NodeEniConfigStatus): number {
   const others = (status.eniInfos ?? []).filter((eni) => isShared(eni) && !isOfUse(view, eni));
   return sumOf(others, (eni) => assignedIpv4Of(eni).filter(({ ip }) => view.inUse?.has(ip) === true).length);
 }
 
-/** Serves new Pods, or will. */
+/** Tells whether the ENI serves new Pods, now or later. */
 function isOfUse({ stuck }: NodeView, eni: NodeEniInfo): boolean {
   if (!isUsable(eni) || eni.state === 'Detaching') return false;
   return eni.state === 'Attached' || !stuck.has(eni.eniID);
 }
 
-/** Takes room on ENIs that are there out of the subnets. One that is not described limits nothing. */
+/**
+ * Counts free capacity on existing ENIs and subtracts it from the subnets. A subnet that is not described does not
+ * limit it.
+ */
 function onEnis({ view, status, supply, shut, free }: Room): number {
   const open = (status.eniInfos ?? []).filter((eni) => {
     const keys = [`eni-ips/${eni.eniID}`, `call/AssignPrivateIpAddresses/${eni.eniID}`];
@@ -109,7 +118,7 @@ function onEnis({ view, status, supply, shut, free }: Room): number {
   return sumOf(open, (eni) => take(free, eni.subnetID ?? '', roomOf(eni, status, supply.perEni)));
 }
 
-/** Takes room on ENIs that are asked for and not in the status yet: as much as they have once they are. */
+/** Counts capacity of ENIs that are requested and not in the status yet, as much as they will have. */
 function onComingEnis({ view, status, supply, shut, free }: Room): number {
   const shared = unseenCreations(status).filter((intent) => !isDirectCreation(intent));
   const coming = shared.filter(({ id, eniID = '' }) => {
@@ -118,7 +127,10 @@ function onComingEnis({ view, status, supply, shut, free }: Room): number {
   return sumOf(coming, ({ subnetID = '', ipCount = 0 }) => take(free, subnetID, Math.max(0, supply.perEni - ipCount)));
 }
 
-/** Takes new ENIs out of the subnets, each of the one with most left: an address for itself, the others for Pods. */
+/**
+ * Counts capacity of new ENIs, each in the subnet with the most free addresses. One address is for the ENI itself, the
+ * others are for Pods.
+ */
 function onNewEnis({ view, status, supply, shut, free }: Room): number {
   if (NEW_ENI_KEYS.some((key) => shut.has(key)) || supply.perEni === 0) return 0;
   const choices = view.subnets.map(({ subnetId }) => subnetId);

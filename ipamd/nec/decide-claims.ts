@@ -11,13 +11,13 @@ import { begin, CALL_UNDER_WAY, type Hold, LOOK_AGAIN_MS, type Scene, type Step,
 import { takenIps } from './seen-eni.ts';
 import { isUsable } from './supply.ts';
 
-/** What is done for kept addresses, and why the others wait: by key of the claim. */
+/** The next call for static addresses, and why the others wait: by key of the claim. */
 export type ClaimSteps = { readonly step: Step; readonly waits: ReadonlyMap<string, string> };
 
 /**
- * Decides what brings a kept address to a Pod that is here: assigned as this very address, or as any, on an ENI that will
- * do; moved from the ENI of another node that has let go of it; or first another ENI. One claim never holds up another.
- * Pure, takes ids.
+ * Decides how a static address comes to a Pod on this node: assigned by this address, or as any address, on a suitable
+ * ENI; moved from another node's ENI whose agent has released it; or first a new ENI. A claim that is blocked does not
+ * delay others. Takes ids.
  */
 export function decideClaims(scene: Scene): ClaimSteps {
   const waits = new Map<string, string>();
@@ -32,10 +32,10 @@ export function decideClaims(scene: Scene): ClaimSteps {
   return { step: first, waits };
 }
 
-/** What a look that begins nothing makes of ids. */
+/** Ids of an evaluation that starts no call. */
 const NO_IDS: Ids = { next: () => 'looked', now: () => '1970-01-01T00:00:00Z' };
 
-/** Tells why claims whose Pods are on the node wait for their address: by key. Pure. */
+/** Tells why claims whose Pods are on the node wait for their address: by key. */
 export function claimWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string, string> {
   return decideClaims(sceneOf(view, view.status, leader, NO_IDS)).waits;
 }
@@ -56,7 +56,9 @@ function fulfil(scene: Scene, wish: ClaimWish): Step {
   return wish.source === undefined ? assign(scene, wish, eni) : move(scene, wish, eni);
 }
 
-/** What was refused of one address is no word about another, nor about the claim. */
+/**
+ * Finds the open breaker that blocks a request. A refusal of one address blocks neither another address nor the claim.
+ */
 function refusedKey({ blocked }: NodeView, wish: ClaimWish): string | undefined {
   const key = `claim/${wish.key}`;
   if (blocked.has(key)) return key;
@@ -64,7 +66,7 @@ function refusedKey({ blocked }: NodeView, wish: ClaimWish): string | undefined 
   return wanted.every((one) => blocked.has(one)) ? wanted[0] : undefined;
 }
 
-/** The address is on no ENI. */
+/** Assigns an address that is on no ENI. */
 function assign(scene: Scene, wish: ClaimWish, eni: NodeEniInfo): Step {
   const { eniID, subnetCIDR } = eni;
   const wanted = wantedIpsOf(wish);
@@ -90,7 +92,7 @@ function inUseWords({ status }: Scene, ips: readonly string[]): string {
   return `${own.primaryIP} is the own address of ENI ${own.eniID} of this node, ${rest}`;
 }
 
-/** The address is on an ENI of another node: taken from there once that node's agent has let go of it. */
+/** Moves an address from another node's ENI, once that node's agent has released it. */
 function move(scene: Scene, { key, ip, source }: ClaimWish, { eniID }: NodeEniInfo): Step {
   if (source === undefined || ip === undefined) return waiting('it is not known which address is to be moved');
   const { nodeName, eniId, isAttached, isReleased } = source;
@@ -99,7 +101,7 @@ function move(scene: Scene, { key, ip, source }: ClaimWish, { eniID }: NodeEniIn
   return begin(scene, 'MigratePrivateIpAddress', { eniID: eniId, targetENIID: eniID, ips: [ip], claim: key });
 }
 
-/** No ENI that will do has room: another one, in a subnet that will do. */
+/** Creates an ENI in a suitable subnet when no suitable ENI has free capacity. */
 function makeEni(scene: Scene, wish: ClaimWish): Step {
   const choices = [...scene.view.subnets, ...(scene.view.claimSubnets ?? [])];
   const fitting = choices.filter(({ subnetId, cidr }) => fitsSubnet(scene.view, wish, subnetId, cidr));
@@ -115,7 +117,7 @@ function makeEni(scene: Scene, wish: ClaimWish): Step {
   const subnet = roomiest(scene.view, fitting);
   if (subnet === undefined)
     return waiting(`no free addresses in ${fitting.map(({ subnetId }) => subnetId).join(', ')}`);
-  // One of which the very address is wanted is born without any.
+  // An ENI for a particular address is created without secondary addresses.
   const born = wantedIpsOf(wish) === undefined ? { ipCount: 1 } : {};
   const { vpcId, instanceId, instanceType, zone } = instance;
   const status = { ...scene.status, instanceID: instanceId, instanceType, zone, vpcID: vpcId };
@@ -125,7 +127,10 @@ function makeEni(scene: Scene, wish: ClaimWish): Step {
   return begin(scene, 'CreateNetworkInterface', fields, status);
 }
 
-/** An ENI that will do has addresses that the pool does not need, and room once they are given back. */
+/**
+ * Tells whether a suitable ENI has addresses that the pool does not need, so that it has free capacity once they are
+ * unassigned.
+ */
 function comesFree({ view, status, supply }: Scene, wish: ClaimWish): boolean {
   const offers = offersOf({ ...view, status });
   const fitting = (status.eniInfos ?? []).filter(({ eniID, subnetID, subnetCIDR }) => {
@@ -143,7 +148,10 @@ function comesFree({ view, status, supply }: Scene, wish: ClaimWish): boolean {
   });
 }
 
-/** No ENI takes it, and there may be none besides: places come free when the pool gives back, or Pods go. */
+/**
+ * Blocks when no ENI has free capacity and the node may have no further ENI. Capacity becomes free when the pool
+ * releases addresses or Pods are deleted.
+ */
 function limitHold({ view, status, supply }: Scene): Hold | undefined {
   if (placesLeft(view, status, supply) > 0) return undefined;
   const { serving } = eniPlacesOf(view, status);
@@ -154,10 +162,10 @@ function limitHold({ view, status, supply }: Scene): Hold | undefined {
 }
 
 const OTHERS_LOOK_MS = 2_000;
-/** The agent is told, and gives back what is spare. */
+/** The agent reads the number of static addresses and offers spare ones. */
 const ROOM_LOOK_MS = 10_000;
 
-/** A kept address takes none of what is free; the ENI itself does. */
+/** Selects the subnet with the most free addresses. A static address uses none of them; the ENI itself uses one. */
 function roomiest({ blocked }: NodeView, subnets: readonly SubnetChoice[]): SubnetChoice | undefined {
   const open = subnets.filter(
     ({ subnetId, isBlocked, freeIps }) => !isBlocked && freeIps > 1 && !blocked.has(`subnet/${subnetId}`),
@@ -172,7 +180,7 @@ function wordsOf({ ip, ips = [], subnetIds = [] }: ClaimWish): string {
   return [ip, ...ips.slice(0, 3), ...subnetIds.slice(0, 3)].filter((word) => word !== undefined).join(', ');
 }
 
-/** What a claim waits for is told of the claim, not of the node. */
+/** Returns why a claim waits. The reason is reported on the claim, not on the node. */
 function waiting(message: string, afterMs = LOOK_AGAIN_MS): Hold {
   return { kind: 'hold', reason: 'ClaimWaits', message, afterMs };
 }

@@ -20,20 +20,20 @@ import {
   sceneOf,
 } from './scene.ts';
 
-/** Why the Pods of one claim wait; without a claim: why the pool does. */
+/** Why the Pods of one claim wait; without a claim: why the pool waits. */
 export type DirectHold = Hold & { readonly claim?: string };
 
-/** What is to be done next for exclusive ENIs, and why the rest waits. */
+/** The next call for exclusive ENIs, and why the rest waits. */
 export type DirectPlan = { readonly call?: DirectCall; readonly holds: readonly DirectHold[] };
 
-/** A call before it is given its ids. */
+/** A call that has no ids yet. */
 export type DirectCall = {
   readonly action: Mutation;
   readonly fields: Partial<Intent>;
   readonly priority: CallPriority;
 };
 
-/** Decides what brings exclusive ENIs closer to what is asked for. Pure, takes ids. */
+/** Decides the call that brings the exclusive ENIs closer to what is requested. Takes ids. */
 export function decideDirectGrowth(scene: Scene): Step {
   const { call, holds } = planDirectGrowth(scene);
   if (call === undefined) return holds.find(({ reason }) => reason !== 'CallUnderWay') ?? holds[0];
@@ -43,8 +43,8 @@ export function decideDirectGrowth(scene: Scene): Step {
 }
 
 /**
- * Plans the next call for exclusive ENIs: security groups of those that Pods wait for, then what is made and on no
- * instance, then new ones: for Pods that keep theirs, for the pool at last. Pure.
+ * Plans the next call for exclusive ENIs, in this order: security groups of ENIs that Pods wait for; attachment of ENIs
+ * that are on no instance; new ENIs for static Pods; new ENIs for the pool.
  */
 export function planDirectGrowth(scene: Scene): DirectPlan {
   const supply = directSupplyOf(scene.view, scene.status);
@@ -61,16 +61,16 @@ export function planDirectGrowth(scene: Scene): DirectPlan {
 
 type Planned = DirectCall | DirectHold;
 
-/** What a look that begins nothing makes of ids. */
+/** Ids of an evaluation that starts no call. */
 const NO_IDS: Ids = { next: () => 'looked', now: () => '1970-01-01T00:00:00Z' };
 
-/** Tells why claims whose Pods are on the node wait for their exclusive ENI: by key. Pure. */
+/** Tells why claims whose Pods are on the node wait for their exclusive ENI: by key. */
 export function directWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string, string> {
   const { holds } = planDirectGrowth(sceneOf(view, view.status, leader, NO_IDS));
   return new Map(holds.flatMap(({ claim, message }) => (claim === undefined ? [] : [[claim, message] as const])));
 }
 
-/** Until they are in force the Pod does not get its ENI. */
+/** Plans changes of security groups. A Pod gets its ENI only once its groups are set. */
 function planGroups(scene: Scene): readonly Planned[] {
   const { view, busy } = scene;
   return directEnisOf(scene.status).flatMap((eni): readonly Planned[] => {
@@ -94,7 +94,7 @@ function planGroups(scene: Scene): readonly Planned[] {
   });
 }
 
-/** Attaches what Pods wait for, and of the pool what is still wanted. */
+/** Plans the attachment of ENIs that Pods wait for, then of pool ENIs that are still needed. */
 function planAttach(scene: Scene, supply: DirectSupply): readonly Planned[] {
   const { view, busy } = scene;
   if (view.leaving !== 'no') return [];
@@ -121,7 +121,7 @@ function attach(scene: Scene, supply: DirectSupply, { eniID, claim }: NodeEniInf
   return { action: 'AttachNetworkInterface', fields, priority: priorityOf(scene, supply, claim !== undefined) };
 }
 
-/** New ENIs for Pods that keep theirs: only where none is kept already. */
+/** Plans new ENIs for static Pods, only where the claim has none yet. */
 function planForClaims(scene: Scene, supply: DirectSupply): readonly Planned[] {
   if (scene.view.leaving !== 'no') return [];
   return awaitedWishes(scene.view, scene.status).map((wish) => {
@@ -130,7 +130,7 @@ function planForClaims(scene: Scene, supply: DirectSupply): readonly Planned[] {
   });
 }
 
-/** Another node makes or moves an ENI for the claim: a second one would be one too many. */
+/** Blocks while another node creates or moves an ENI for the claim: a second ENI would be a duplicate. */
 function busyElsewhere(scene: Scene, { key }: ClaimWish): Hold | undefined {
   if (scene.view.claimCallsElsewhere?.has(key) !== true)
     return holdIfBlocked(scene, [`claim/${key}`], 'CloudRefused', `no exclusive ENI for ${key}`);
@@ -138,7 +138,7 @@ function busyElsewhere(scene: Scene, { key }: ClaimWish): Hold | undefined {
   return { kind: 'hold', reason: 'CallUnderWay', message, afterMs: SOON_MS };
 }
 
-/** The ENI that the Pod must have is not to be had here, or not yet. */
+/** Blocks when the ENI that the Pod must have cannot be used here, or not yet. */
 function elsewhereHold(scene: Scene, wish: ClaimWish): Hold | undefined {
   const { view } = scene;
   const kept = keptEniOf(view, wish);
@@ -158,7 +158,7 @@ function elsewhereHold(scene: Scene, wish: ClaimWish): Hold | undefined {
   return { kind: 'hold', reason: 'DirectENIElsewhere', message, afterMs: SOON_MS };
 }
 
-/** Another node's turn, or the writer of VpcENIs, is done within seconds. */
+/** The reconcile of another node, or of the VpcENI, ends within seconds. */
 const SOON_MS = 2_000;
 
 function planForPool(scene: Scene, supply: DirectSupply): readonly Planned[] {
@@ -170,7 +170,7 @@ function planForPool(scene: Scene, supply: DirectSupply): readonly Planned[] {
   return isCapped ? [fullHold(supply)] : [];
 }
 
-/** Spare exclusive ENIs that a node keeps when nobody says otherwise. */
+/** Spare exclusive ENIs of a node when its spec contains no number. */
 const WARM_TARGET = 1;
 
 function create(scene: Scene, supply: DirectSupply, wish: ClaimWish | undefined): DirectCall | Hold {
@@ -195,7 +195,7 @@ function create(scene: Scene, supply: DirectSupply, wish: ClaimWish | undefined)
   return { action: 'CreateNetworkInterface', fields, priority };
 }
 
-/** An exclusive ENI takes one address: its own. */
+/** Selects the subnet. An exclusive ENI uses one address: its own. */
 function chooseSubnet({ view }: Scene, wish: ClaimWish | undefined): SubnetChoice | undefined {
   return view.subnets
     .filter(({ subnetId }) => wish?.subnetIds?.includes(subnetId) ?? true)
@@ -217,7 +217,7 @@ function noSubnet({ view }: Scene, subnetIds: readonly string[]): Hold {
   return { kind: 'hold', reason: 'SubnetExhausted', message, afterMs: LOOK_AGAIN_MS };
 }
 
-/** As many as there may be. Undefined when there is a place. */
+/** Blocks when the node has as many ENIs as it may have; returns undefined when an ENI slot is free. */
 function limitHold({ view }: Scene, supply: DirectSupply, wish: ClaimWish | undefined): Hold | undefined {
   if (supply.placesLeft > 0) return undefined;
   const isGoing = supply.have + supply.coming + supply.kept < supply.most && wish === undefined;

@@ -10,9 +10,9 @@ import { isSameData } from './same-data.ts';
 import { detachingEni, isShared, withEnis } from './with-enis.ts';
 
 /**
- * Marks exclusive ENIs for whom they are kept, before any call is decided: which Pod may use one now, which go to another
- * node, which come from one that is on no node. A uid is written only once the security groups of that Pod are in force.
- * Returns the same status when nothing changes. Pure.
+ * Sets the claim marks of exclusive ENIs before any call is decided: which Pod may use an ENI now, which ENIs go to
+ * another node, and which unattached ones come here. A uid is written only once the security groups of that Pod are
+ * set. Returns the same status when nothing changes.
  */
 export function decideDirectMarks(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const enis = status.eniInfos ?? [];
@@ -25,12 +25,14 @@ export function decideDirectMarks(view: NodeView, status: NodeEniConfigStatus): 
   return withStaticPlaces(view, withArrivals(view, withRevived(view, marked, busy), busy));
 }
 
-/** Says what the pool of the agent may not have: each number is there while there is something to say. */
+/**
+ * Writes the numbers that the agent's pool has to leave for claims. A number is present only when it limits something.
+ */
 function withStaticPlaces(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const { kept, awaited, most } = directSupplyOf(view, status);
   const { staticDirectENIs: heldKept, allocatableDirectENIs: heldMost, ...rest } = status;
   const count = Math.min(kept + awaited, MOST_ENIS);
-  // Else the pool would keep a spare ENI on a place that a Pod waits for.
+  // Otherwise the pool would use an ENI slot for a spare ENI although a Pod waits for the slot.
   const places = view.instance !== undefined && most < (view.maxDirectENI ?? 0) ? most : undefined;
   if ((heldKept ?? 0) === count && heldMost === places) return status;
   return {
@@ -40,25 +42,26 @@ function withStaticPlaces(view: NodeView, status: NodeEniConfigStatus): NodeEniC
   };
 }
 
-/** The bound of the schema. */
+/** The maximum of the schema. */
 const MOST_ENIS = 64;
 
-/** Finds what the node has to do for the Pods that an ENI is kept for; undefined for one of the pool, or when nobody knows. */
+/** Finds the request of an ENI's claim; undefined for a pool ENI, or when the claim has no request. */
 export function wishOf({ claims }: Pick<NodeView, 'claims'>, eni: NodeEniInfo): ClaimWish | undefined {
   const key = eniClaimOf(eni);
   const wish = key === undefined ? undefined : claims?.get(key);
   return wish?.mode === 'direct-eni' ? wish : undefined;
 }
 
-/** Tells whether the Pod that an ENI is kept for is on this node, and is to have this one. Pure. */
+/** Tells whether the Pod of an ENI's claim is on this node and is to have this ENI. */
 export function isWantedHere(view: Pick<NodeView, 'claims'>, eni: NodeEniInfo): boolean {
   const wish = wishOf(view, eni);
   return wish !== undefined && isFor(wish, eni);
 }
 
 /**
- * Decides the whole list of security groups, in order, that an ENI shall have: of a kept one those of the Pod that it is
- * for. Undefined: leave them; nobody uses a kept one whose Pod is gone, and the next Pod's are set before it may. Pure.
+ * Decides the complete list of security groups of an ENI, in order. A static ENI gets those of its Pod. Undefined
+ * leaves the groups unchanged: a static ENI without a Pod is unused, and the groups of the next Pod are set before that
+ * Pod may use it.
  */
 export function wantedGroupsOf(view: NodeView, eni: NodeEniInfo): readonly string[] | undefined {
   if (eni.claim === undefined) return view.securityGroups;
@@ -67,20 +70,20 @@ export function wantedGroupsOf(view: NodeView, eni: NodeEniInfo): readonly strin
 }
 
 /**
- * Tells whether an ENI is on its way to be kept by its VpcENI alone: it is kept, and was taken off its instance. No node
- * deletes one, for another may have it already; who keeps VpcENIs does when its claim has ended. Pure.
+ * Tells whether an ENI is being handed over to its VpcENI: it is static and was detached. No node deletes such an ENI,
+ * because another node may have it already. The VpcENI controller deletes it once its claim has ended.
  */
 export function isHandedOver({ state, deviceIndex, claim }: NodeEniInfo): boolean {
   return state === 'Detaching' && deviceIndex === undefined && claim !== undefined;
 }
 
-/** Its VpcENI has it, or says that another node does. */
+/** Tells whether the VpcENI has taken the ENI over, or names another node for it. */
 function isTaken({ keptEnis, nodeName }: NodeView, { eniID }: NodeEniInfo): boolean {
   const kept = keptEnis?.get(eniID);
   return kept !== undefined && (kept.isAlone || (kept.nodeName !== undefined && kept.nodeName !== nodeName));
 }
 
-/** Finds the kept ENI of a wish's claim, wherever it is; of several the one with the address that it must be. Pure. */
+/** Finds the static ENI of a request's claim, wherever it is; among several the one with the required address. */
 export function keptEniOf(
   { keptEnis }: Pick<NodeView, 'keptEnis'>,
   { key, ip }: Pick<ClaimWish, 'key' | 'ip'>,
@@ -89,12 +92,12 @@ export function keptEniOf(
   return ip === undefined ? ofClaim[0] : ofClaim.find(({ primaryIp }) => primaryIp === ip);
 }
 
-/** ENIs that an intent is under way for. */
+/** ENIs that have a call in flight. */
 function busyEnis({ intents = [] }: NodeEniConfigStatus): ReadonlySet<string> {
   return new Set(intents.flatMap(({ eniID }) => (eniID === undefined ? [] : [eniID])));
 }
 
-/** The entry as it is to be; none once its VpcENI has it and no node does. */
+/** Returns the updated entry; none once the VpcENI has taken the ENI over and no node has it. */
 function marking(view: NodeView, held: NodeEniInfo, isBusy: boolean): readonly NodeEniInfo[] {
   const eni = withLostMark(view, held);
   if (eni.claim === undefined) return [eni];
@@ -103,12 +106,12 @@ function marking(view: NodeView, held: NodeEniInfo, isBusy: boolean): readonly N
   if (!isBusy && isHandedOver(eni) && isTaken(view, eni)) return [];
   if (wish === undefined) return [eni];
   const free = withUid(eni, undefined);
-  // It never came here, and nobody waits for it any more.
+  // It was never attached here, and no Pod waits for it any more.
   const isUnbound = eni.state === 'Attaching' && eni.deviceIndex === undefined;
   return [isUnbound && !isBusy ? detachingEni(free) : free];
 }
 
-/** After a restore the object does not know whom an ENI of its is kept for; its VpcENI does. */
+/** Restores a missing claim mark: a restored object does not contain it, but the VpcENI does. */
 function withLostMark({ keptEnis }: NodeView, eni: NodeEniInfo): NodeEniInfo {
   const kept = eni.claim === undefined ? keptEnis?.get(eni.eniID) : undefined;
   return kept === undefined ? eni : { ...eni, claim: claimMarkOf(kept.claim) };
@@ -126,7 +129,7 @@ function withUid(eni: NodeEniInfo, uid: string | undefined): NodeEniInfo {
   return { ...eni, claim: uid === undefined ? claim : { ...claim, uid } };
 }
 
-/** Takes back those that were on their way off and are wanted here again, as long as there are places. */
+/** Takes back ENIs that were being detached and are requested here again, as long as ENI slots are free. */
 function withRevived(view: NodeView, status: NodeEniConfigStatus, busy: ReadonlySet<string>): NodeEniConfigStatus {
   if (view.leaving !== 'no') return status;
   const isBack = (eni: NodeEniInfo) =>
@@ -143,7 +146,7 @@ function revived(eni: NodeEniInfo): NodeEniInfo {
   return { ...rest, state: 'Attaching' };
 }
 
-/** Gives each Pod that waits an ENI that is there: its own that is on no node, else one that the pool gives back. */
+/** Gives each waiting Pod an existing ENI: its own unattached one, else a pool ENI that the agent offers. */
 function withArrivals(view: NodeView, status: NodeEniConfigStatus, busy: ReadonlySet<string>): NodeEniConfigStatus {
   if (view.leaving !== 'no') return status;
   return awaitedWishes(view, status).reduce((current, wish) => arriving(view, current, wish, busy), status);
@@ -155,7 +158,7 @@ function arriving(
   wish: ClaimWish,
   busy: ReadonlySet<string>,
 ): NodeEniConfigStatus {
-  // Another node's call may bring it one: two would be one too many.
+  // A call of another node may bring it an ENI: a second one would be a duplicate.
   if (view.claimCallsElsewhere?.has(wish.key) === true) return status;
   const claim = claimMarkOf(wish.key);
   const enis = status.eniInfos ?? [];
@@ -174,12 +177,12 @@ function arriving(
   );
 }
 
-/** Tells whether an ENI cannot come to this node: an ENI never leaves the zone of its subnet. Pure. */
+/** Tells whether an ENI cannot be used on this node: an ENI never leaves the zone of its subnet. */
 export function isOtherZone({ instance }: NodeView, { zone }: KeptEni): boolean {
   return zone !== undefined && instance !== undefined && zone !== instance.zone;
 }
 
-/** What its VpcENI tells; the rest comes with the attachment. */
+/** Builds the entry from the fields of the VpcENI; the attachment brings the rest. */
 function entryOf(
   { eniId, mac, name, primaryIp, subnetId, gateway, subnetCidr }: KeptEni,
   claim: { readonly namespace: string; readonly name: string },
@@ -189,7 +192,7 @@ function entryOf(
   return { eniID: eniId, mac, mode: 'direct-eni', ...named, ...place, state: 'Attaching', claim, addresses: [] };
 }
 
-/** One of the pool that no Pod has and none is about to get: offered by the agent, or never attached so far. */
+/** Finds a pool ENI that no Pod has or is about to get: offered by the agent, or never attached. */
 function spareOf(
   view: NodeView,
   enis: readonly NodeEniInfo[],

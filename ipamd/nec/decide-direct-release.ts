@@ -6,9 +6,9 @@ import { type Offers, offersOf } from './offers.ts';
 import type { Hold, Scene, Step } from './scene.ts';
 
 /**
- * Decides which exclusive ENI goes: one that is on its way out, else one that the agent offers and that is not needed, or
- * whose claim wants it elsewhere or ends. It becomes Detaching in the write that records the call; a kept one is not
- * deleted, its VpcENI has it from then on. Pure, takes ids.
+ * Decides which exclusive ENI is detached or deleted: one that is Detaching already; else one that the agent offers and
+ * that is not needed, or whose claim ends or has its Pod elsewhere. It becomes Detaching in the write that records the
+ * call. A static ENI is not deleted here: its VpcENI takes it over. Takes ids.
  */
 export function decideDirectRelease(scene: Scene): Step {
   const { view, status, busy } = scene;
@@ -26,7 +26,7 @@ export function decideDirectRelease(scene: Scene): Step {
   return hold;
 }
 
-/** The writer of VpcENIs takes it over; woken by that, this is in case the waking is lost. */
+/** The VpcENI controller takes the ENI over and enqueues the node then; this timer is for a lost notification. */
 const HAND_OVER_MS = 5_000;
 
 function handedOver({ eniID }: NodeEniInfo): Hold {
@@ -46,7 +46,7 @@ function mayGo(scene: Scene, supply: DirectSupply, offers: Offers, eni: NodeEniI
   return offers.isEniOffered(eni) && (eni.draining === true || supply.have > supply.want);
 }
 
-/** While its Pod is here it stays; nothing is guessed of a claim that nobody knows. */
+/** Tells whether a static ENI may be detached. It stays while its Pod is here, and when its claim has no request. */
 function mayKeptGo({ view }: Scene, offers: Offers, eni: NodeEniInfo): boolean {
   const wish = wishOf(view, eni);
   if (wish === undefined || isFor(wish, eni) || eni.claim?.uid !== undefined) return false;

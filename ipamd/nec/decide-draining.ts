@@ -5,8 +5,9 @@ import { hasTakenKept } from './took-kept.ts';
 import { ipv4CountOf, isShared, withEnis } from './with-enis.ts';
 
 /**
- * Marks the ENIs that are to go and unmarks those that may stay: all of a node that leaves, else new ones that took a kept
- * address, and as many as there are above the limit, those that drain already first and then the emptiest. Returns the same status when nothing changes. Pure.
+ * Marks ENIs that are to be removed and unmarks those that may stay. On a node that is torn down these are all ENIs.
+ * Otherwise these are new ENIs that took a static address, and as many as exceed the limit: those that drain already
+ * first, then the emptiest. Returns the same status when nothing changes.
  */
 export function decideDraining(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const enis = status.eniInfos ?? [];
@@ -19,7 +20,10 @@ export function decideDraining(view: NodeView, status: NodeEniConfigStatus): Nod
   return withEnis(status, marked);
 }
 
-/** Which goes sooner: what drains already, what never served, what keeps no address, what has fewest. */
+/**
+ * Orders ENIs for removal: those that drain, those that never served, those without static addresses, those with the
+ * fewest addresses.
+ */
 function compareToGo(one: NodeEniInfo, other: NodeEniInfo): number {
   return rankOf(one) - rankOf(other) || ipv4CountOf(one) - ipv4CountOf(other);
 }

@@ -1,13 +1,17 @@
 import { IPS_PER_CALL } from '../../cloud/batches.ts';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import { chooseEni, roomLater } from './choose-eni.ts';
 import { chooseSubnet, LEAST_FREE_IPS } from './choose-subnet.ts';
 import { eniPlacesOf, placesLeft } from './eni-places.ts';
 import type { SubnetChoice } from './node-view.ts';
+import { isReservedSubnet } from './reserved-subnets.ts';
 import { begin, CALL_UNDER_WAY, type Hold, holdIfBlocked, LOOK_AGAIN_MS, type Scene, type Step } from './scene.ts';
-import { isCappedForPods, isUsable } from './supply.ts';
+import { isCappedForPods, isUsable, roomOf } from './supply.ts';
+import { ipv4CountOf } from './with-enis.ts';
 
-/** Decides what brings the node closer to its demand: an ENI attached, addresses assigned, a new ENI. Pure, takes ids. */
+/**
+ * Decides the call that brings the node closer to its demand: attach an ENI, assign addresses, or create an ENI. Takes
+ * ids.
+ */
 export function decideGrowth(scene: Scene): Step {
   const { have, coming, want } = scene.supply;
   const attach = decideAttach(scene);
@@ -27,7 +31,7 @@ export function decideGrowth(scene: Scene): Step {
   return decideCreate(scene, need) ?? attach;
 }
 
-/** Attaches an ENI that was made and is on no instance yet. */
+/** Attaches an ENI that was created and is on no instance yet. */
 function decideAttach(scene: Scene): Step {
   const eni = (scene.status.eniInfos ?? []).find((one) => isToAttach(scene, one));
   if (eni === undefined) return undefined;
@@ -46,7 +50,7 @@ function isToAttach({ busy, view }: Scene, eni: NodeEniInfo): boolean {
   return !view.stuck.has(eni.eniID) && view.leaving === 'no';
 }
 
-/** Makes a new ENI, born with as many addresses as one call gives. */
+/** Creates a new ENI with as many addresses as one call can bring. */
 function decideCreate(scene: Scene, need: number): Step {
   const { view, supply } = scene;
   const later = roomLater(scene);
@@ -66,6 +70,7 @@ function decideCreate(scene: Scene, need: number): Step {
   return begin(scene, 'CreateNetworkInterface', { subnetID: subnet.subnetId, ipCount, ...securityGroups }, status);
 }
 
+/** Returns why a node whose instance is unknown or not running gets nothing. */
 export function instanceHold({ view }: Scene): Hold {
   const { instance } = view;
   if (instance === undefined) {
@@ -76,7 +81,7 @@ export function instanceHold({ view }: Scene): Hold {
   return { kind: 'hold', reason: 'InstanceNotRunning', message, afterMs: LOOK_AGAIN_MS };
 }
 
-/** As many ENIs as the node may have: what is missing is room on them. */
+/** Blocks when the node has as many ENIs as it may have, or all ENI slots of the instance are used. */
 function limitHold(scene: Scene): Hold | undefined {
   const { view, status, supply } = scene;
   if (placesLeft(view, status, supply) > 0) return undefined;
@@ -88,7 +93,7 @@ function limitHold(scene: Scene): Hold | undefined {
   return fullHold(scene);
 }
 
-/** Every ENI is there, and none takes more: the subnets or the cloud say why. */
+/** Returns why no existing ENI accepts more addresses: the reason of a stuck ENI, of the cloud or of the subnets. */
 function fullHold(scene: Scene): Hold {
   const { view, status } = scene;
   const usable = (status.eniInfos ?? []).filter((eni) => isUsable(eni) && eni.state !== 'Detaching');
@@ -112,10 +117,12 @@ function nodeIpLimit({ supply }: Scene): Hold {
   return { kind: 'hold', reason: 'NodeIPLimit', message, afterMs: 600_000 };
 }
 
+/** Blocks when the cloud refuses more ENIs on the instance. */
 export function placeHold(scene: Scene): Hold | undefined {
   return holdIfBlocked(scene, ['instance-enis'], 'InstanceENILimit', 'the instance takes no more ENIs');
 }
 
+/** Blocks when the quota of the VPC is used up, or the cloud refuses creations. */
 export function quotaHold(scene: Scene): Hold | undefined {
   return (
     holdIfBlocked(scene, ['vpc-enis'], 'ENILimit', 'the VPC takes no more ENIs') ??
@@ -123,6 +130,7 @@ export function quotaHold(scene: Scene): Hold | undefined {
   );
 }
 
+/** Returns why no subnet can have the new ENI. */
 export function subnetHold(scene: Scene): Hold {
   const { subnets } = scene.view;
   if (subnets.length === 0) {
@@ -132,7 +140,7 @@ export function subnetHold(scene: Scene): Hold {
   const full = subnets.filter(isFull).map((subnet) => subnet.subnetId);
   const refusing = subnets.map((subnet) => `subnet/${subnet.subnetId}`);
   const hold = holdIfBlocked(scene, refusing, 'CloudRefused', 'no ENI can be made in any subnet');
-  // What the cloud refuses for this node alone tells more than that the others are full.
+  // A refusal for this node alone is the more useful reason than other subnets that are full.
   return hold ?? exhausted(scene, full);
 }
 
@@ -145,4 +153,40 @@ function exhausted({ view }: Scene, subnetIds: readonly string[]): Hold {
   const said = refusal === undefined || refusal.message === '' ? '' : `: ${refusal.message}`;
   const message = `no free addresses in ${subnetIds.join(', ')}${said}`;
   return { kind: 'hold', reason: 'SubnetExhausted', message, afterMs: refusal?.afterMs ?? LOOK_AGAIN_MS };
+}
+
+/** An ENI that new addresses can be assigned to, and how many more it can have. */
+export type EniRoom = { readonly eni: NodeEniInfo; readonly room: number };
+
+/** Selects the ENI for new addresses: the fullest one that has free capacity and no call in flight. */
+export function chooseEni(scene: Scene): EniRoom | undefined {
+  const free = roomsOf(scene).filter(({ eni }) => eni.state === 'Attached' && !scene.busy.has(eni.eniID));
+  return free.reduce<EniRoom | undefined>(
+    (best, one) => (best !== undefined && ipv4CountOf(best.eni) >= ipv4CountOf(one.eni) ? best : one),
+    undefined,
+  );
+}
+
+/** Counts the free capacity on ENIs that cannot get addresses now but can soon. */
+export function roomLater(scene: Scene): number {
+  const isSoon = ({ eni }: EniRoom) =>
+    (eni.state === 'Attaching' || scene.busy.has(eni.eniID)) && !scene.view.stuck.has(eni.eniID);
+  return roomsOf(scene)
+    .filter(isSoon)
+    .reduce((sum, { room }) => sum + room, 0);
+}
+
+function roomsOf({ view, status, supply, claims }: Scene): readonly EniRoom[] {
+  const full = new Set(
+    view.subnets.filter((subnet) => subnet.isBlocked || subnet.freeIps < 1).map((one) => one.subnetId),
+  );
+  return (status.eniInfos ?? []).flatMap((eni) => {
+    const { eniID, subnetID = '' } = eni;
+    const keys = [`eni-ips/${eniID}`, `subnet/${subnetID}`, `call/AssignPrivateIpAddresses/${eniID}`];
+    const isOurs = isUsable(eni) && !isReservedSubnet(view, subnetID);
+    const isOpen = isOurs && eni.state !== 'Detaching' && !keys.some((key) => view.blocked.has(key));
+    const room =
+      isOpen && !full.has(subnetID) ? roomOf(eni, status, supply.perEni) - (claims.reserved.get(eniID) ?? 0) : 0;
+    return room > 0 ? [{ eni, room }] : [];
+  });
 }

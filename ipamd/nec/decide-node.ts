@@ -10,17 +10,16 @@ import { decideRelease } from './decide-release.ts';
 import { decideRemoval } from './decide-removal.ts';
 import { decideSecurityGroups } from './decide-security-groups.ts';
 import type { Decision, Ids, Leader } from './decision.ts';
-import { withDirectReady } from './judge-direct-ready.ts';
-import { withReady, withRefusal } from './judge-ready.ts';
+import { withDirectReady, withReady, withRefusal } from './judge-ready.ts';
 import type { NodeView } from './node-view.ts';
 import { isSameData } from './same-data.ts';
 import { CALL_UNDER_WAY, type Hold, type Scene, type Step, sceneOf } from './scene.ts';
 import { withClaims } from './with-claims.ts';
 
 /**
- * Decides the next step of one node. Pure, but for the ids that it takes: the same view and ids give the same decision.
- * More addresses come before fewer, as Pods wait for them; and a call for one ENI never waits for another ENI's, but for
- * creations, attachments and detachments, of which an instance takes one at a time.
+ * Decides the next step of one node. The same view and ids give the same decision.
+ * More addresses come before fewer, because Pods wait for them. A call for one ENI never waits for a call of another
+ * ENI, except creations, attachments and detachments: an instance accepts one of these at a time.
  */
 export function decideNode(view: NodeView, leader: Leader, ids: Ids): Decision {
   const { spec, status, leaving } = view;
@@ -76,14 +75,14 @@ function claimStep(scene: Scene): Step {
   return decideClaims(scene).step;
 }
 
-/** The first tells why; the soonest tells when to look again. */
+/** Returns the first block, which has the most important reason, with the shortest time to the next check. */
 function holdOf(holds: readonly Hold[], hasIntents: boolean): Hold | undefined {
   const first = holds.find(({ reason }) => reason !== 'CallUnderWay' && reason !== 'ClaimWaits') ?? holds[0];
   if (first === undefined) return hasIntents ? CALL_UNDER_WAY : undefined;
   return { ...first, afterMs: Math.min(...holds.map((hold) => hold.afterMs)) };
 }
 
-/** What the instance is, for people and for the calls of a later leader. */
+/** Writes the instance into the status, for people and for the calls of a later leader. */
 function withInstance({ status, instance }: NodeView): NodeEniConfigStatus {
   if (instance === undefined) return status;
   const { instanceId: instanceID, instanceType, zone, vpcId: vpcID } = instance;

@@ -7,8 +7,8 @@ import { begin, type Hold, holdIfBlocked, type Scene, type Step } from './scene.
 import { ipv4CountOf, isIpv4, isShared, releasing, withEni } from './with-enis.ts';
 
 /**
- * Decides which addresses go back: those that are on their way out without a call, then what is offered and not needed,
- * of one ENI, the emptiest first. They become Releasing in the write that records the call. Pure, takes ids.
+ * Decides which addresses are unassigned: those that are Releasing without a call, then those that are offered and not
+ * needed. They are of one ENI, the emptiest first. They become Releasing in the write that records the call. Takes ids.
  */
 export function decideRelease(scene: Scene): Step {
   const offers = offersOf({ ...scene.view, status: scene.status });
@@ -37,7 +37,10 @@ export function decideRelease(scene: Scene): Step {
   return hold;
 }
 
-/** At most ten addresses of an ENI. Of one that stays no more than the node has above its demand. */
+/**
+ * Lists at most ten addresses of an ENI. Of an ENI that stays, only as many offered ones as the node has above its
+ * demand.
+ */
 function releasableIps(
   { supply }: Scene,
   offers: Offers,
@@ -52,8 +55,9 @@ function releasableIps(
 }
 
 /**
- * On its way out without a call; a kept one as far as it goes from here for good, or comes again to the Pod that is here: what
- * was let go of serves only after the cloud gave it anew, for another node may have asked for it meanwhile.
+ * Tells whether an address is unassigned although it is not surplus: it is Releasing without a call. A static address
+ * only if it leaves this node for good, or is assigned anew to the Pod that is here: a released address serves again
+ * only after the cloud has assigned it anew, because another node may have requested it in between.
  */
 function isToBeTaken(offers: Offers, standings: ClaimStandings, address: NodeEniAddress): boolean {
   if (standings.isBusyElsewhere(address)) return false;

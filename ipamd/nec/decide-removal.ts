@@ -6,8 +6,8 @@ import { hasTakenKept } from './took-kept.ts';
 import { detachingEni, ipv4CountOf, isShared, pooledIpv4Of, withEni } from './with-enis.ts';
 
 /**
- * Decides which ENI goes: one that is on its way out already, else a vacant one that drains or is not needed. It becomes
- * Detaching, its addresses Releasing, in the write that records the call. Pure, takes ids.
+ * Decides which ENI is detached or deleted: one that is Detaching already, else a vacant one that drains or is not
+ * needed. It becomes Detaching, its addresses Releasing, in the write that records the call. Takes ids.
  */
 export function decideRemoval(scene: Scene): Step {
   const free = (scene.status.eniInfos ?? []).filter((eni) => isShared(eni) && !scene.busy.has(eni.eniID));
@@ -22,13 +22,19 @@ export function decideRemoval(scene: Scene): Step {
   return hold;
 }
 
-/** As long as an ENI has the kept address that it took, the ENI that is made in its place cannot be given the same. */
+/**
+ * Tells whether the ENI has to wait for its replacement: as long as it has the static address, the cloud cannot give
+ * the same address to the ENI that is created instead.
+ */
 function isReplacementComing({ view, status, isInstanceBusy }: Scene, eni: NodeEniInfo): boolean {
   if (view.leaving !== 'no' || !hasTakenKept(view, eni)) return false;
   return isInstanceBusy && unseenCreations(status).length > 0;
 }
 
-/** Lists the ENIs that are vacant and not needed, those to go first in front: no address of theirs is taken one by one. */
+/**
+ * Lists the ENIs that are vacant and not needed, in the order of removal: their addresses are not unassigned one by
+ * one.
+ */
 export function removableEnis(scene: Scene): readonly NodeEniInfo[] {
   const offers = offersOf({ ...scene.view, status: scene.status });
   return (scene.status.eniInfos ?? [])
@@ -45,14 +51,14 @@ function isUnneeded({ view, supply }: Scene, eni: NodeEniInfo): boolean {
   if (view.leaving === 'force') return true;
   if (isGoing(eni)) return true;
   if (eni.state === 'Attaching' && view.stuck.has(eni.eniID)) return true;
-  // What is only coming does not make an ENI that serves superfluous.
+  // Addresses that are still coming do not make a serving ENI superfluous.
   const counted = supply.have + (eni.state === 'Attaching' ? supply.coming : 0);
   return counted - pooledIpv4Of(eni).length >= supply.want;
 }
 
 /**
- * Unbinds the ENI, or deletes it when it is on no instance; it is on its way out in the write that records the call. Pure,
- * takes ids.
+ * Detaches the ENI, or deletes it when it is on no instance. It becomes Detaching in the write that records the call.
+ * Takes ids.
  */
 export function removeEni(scene: Scene, eni: NodeEniInfo): Step {
   const { eniID } = eni;

@@ -3,8 +3,8 @@ import { isSameData } from './same-data.ts';
 import { begin, holdIfBlocked, type Scene, type Step } from './scene.ts';
 
 /**
- * Decides which ENI gets other security groups: content and order count. No wish leaves them; an empty list takes them
- * away. An exclusive ENI of the pool has the node's, one that is kept its Pod's. Pure, takes ids.
+ * Decides which ENI gets other security groups; content and order count. An undefined list leaves the groups unchanged,
+ * an empty list removes them. A pool ENI gets the node's groups, a static one those of its Pod. Takes ids.
  */
 export function decideSecurityGroups(scene: Scene): Step {
   const { view, busy } = scene;

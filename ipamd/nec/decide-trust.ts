@@ -1,25 +1,28 @@
 import type { NodeEniConfigSpec, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 
-/** What a node's object said when it was first seen in a list: nothing shows that it is not older than it looks. */
+/**
+ * State of a node's object when it first came out of a list: nothing shows whether it is an older state that was
+ * restored.
+ */
 export type Baseline = {
-  /** Which list it came from. */
+  /** Number of the list that it came from. */
   readonly listings: number;
-  /** The highest epoch that was in it. */
+  /** The highest epoch in the object. */
   readonly epoch: number;
 };
 
-/** Takes the baseline of an object that came out of a list. Pure. */
+/** Returns the baseline of an object that came out of a list. */
 export function baselineOf(spec: NodeEniConfigSpec, status: NodeEniConfigStatus, listings: number): Baseline {
   return { listings, epoch: Math.max(status.supplyEpoch ?? 0, spec.observedSupplyEpoch ?? 0) };
 }
 
 /**
- * Returns spec and status as decisions may use them. Pure.
+ * Returns spec and status as decisions may use them.
  *
- * An etcd that was restored from a backup brings back offers that the agent has taken back since, with the very
- * assignment ids that they had; and where nothing but that happened in between, no epoch shows it. So the offers of an
- * object that came out of a list count only once the agent has written since: ipamd raises the epoch, which the agent
- * answers in a write that has its offers of now. A restore breaks every watch, and what is seen then comes out of a list.
+ * An etcd that was restored from a backup brings back offers that the agent has withdrawn since, with the same
+ * assignment ids. If nothing else happened in between, no epoch shows it. So the offers of an object from a list count
+ * only once the agent has written again: ipamd raises the epoch, and the agent answers with a write that contains its
+ * present offers. A restore breaks every watch, so that the state after it comes from a list.
  */
 export function withConfirmedOffers(
   spec: NodeEniConfigSpec,
@@ -33,7 +36,10 @@ export function withConfirmedOffers(
   return { spec: rest, status: isAsked ? status : { ...status, supplyEpoch: baseline.epoch + 1 } };
 }
 
-/** Offers of what is gone already, or on its way, need nobody's word. */
+/**
+ * Tells whether the object contains a valid offer. An offer of an address that is no longer Assigned, or of an ENI that
+ * is no longer Attached, needs no confirmation.
+ */
 function hasOffers(
   { releasableIPs = [], releasableENIs = [] }: NodeEniConfigSpec,
   { eniInfos = [] }: NodeEniConfigStatus,

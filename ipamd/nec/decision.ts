@@ -1,29 +1,29 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 
-/** An intent as the object has it. */
+/** An intent as the object contains it. */
 export type Intent = NonNullable<NodeEniConfigStatus['intents']>[number];
 
-/** What one look at a node leads to. The first that applies wins, from top to bottom. */
+/** What one pass over a node leads to. The kinds are checked from top to bottom; the first that applies is returned. */
 export type Decision =
-  /** The object cannot be trusted (an older state was restored, or a call of unknown outcome): describe, then rebuild. */
+  /** The object cannot be trusted: an older state was restored. Describe the cloud, then rebuild the status. */
   | { readonly kind: 'describe'; readonly why: string }
-  /** One guarded write puts this status in force; then the call of `intent` is made. */
+  /** One guarded write stores this status; then the call of `intent` is made. */
   | {
       readonly kind: 'begin';
       readonly status: NodeEniConfigStatus;
       readonly intent: Intent;
       readonly priority: CallPriority;
     }
-  /** One guarded write, and no call: a mark (draining), a condition, a count. */
+  /** One guarded write without a call: draining, a condition, a count. */
   | { readonly kind: 'write'; readonly status: NodeEniConfigStatus }
-  /** Everything is given back: the finalizer may go. */
+  /** Nothing is left in the cloud: the finalizer may be removed. */
   | { readonly kind: 'released' }
-  /** More is wanted and cannot be had now; looked at again after `afterMs`, or when something changes. */
+  /** More is requested than can be had now. Checked again after `afterMs`, or when something changes. */
   | { readonly kind: 'hold'; readonly reason: HoldReason; readonly message: string; readonly afterMs: number }
   | { readonly kind: 'idle' };
 
-/** Why a node has less than it wants; the reason of its condition and its event. */
+/** Why a node has less than its demand; the reason of its condition and of its event. */
 export type HoldReason =
   | 'SubnetExhausted'
   | 'NoSubnetInZone'
@@ -35,33 +35,38 @@ export type HoldReason =
   | 'InstanceUnknown'
   | 'InstanceNotRunning'
   | 'CallUnderWay'
-  /** Of kept addresses: told of their claims. */
+  /** For static addresses; the reason is reported on their claims. */
   | 'ClaimWaits'
   | 'CloudRefused';
 
 /** How the call of an intent ended. */
 export type IntentOutcome =
   | { readonly kind: 'done'; readonly result: IntentResult }
-  /** The cloud said no, and nothing happened: the intent goes, and with it what it promised. */
+  /**
+   * The cloud refused the call, and nothing happened. The intent is removed, with everything that was expected from it.
+   */
   | { readonly kind: 'refused'; readonly error: IntentFailure }
-  /** Accepted, and its task still runs: looked at again later. `eni` and `ips` are what the call is about to bring. */
+  /**
+   * The cloud accepted the call, and its task still runs; checked again later. `eni` and `ips` are what the call will
+   * bring.
+   */
   | {
       readonly kind: 'accepted';
       readonly taskId: string;
       readonly eni?: SeenEni;
       readonly ips?: readonly string[];
     }
-  /** Nobody knows: it stays, marked Unclear, until the cloud was described. */
+  /** The outcome is unknown: the intent stays, marked Unclear, until the cloud was described. */
   | { readonly kind: 'unclear'; readonly error: IntentFailure };
 
-/** What the cloud says of a refusal, in plain data. */
+/** A refusal of the cloud, as plain data. */
 export type IntentFailure = {
   readonly code: string;
   readonly message: string;
   readonly requestId?: string;
 };
 
-/** What a call that succeeded brought. */
+/** What a successful call brought. */
 export type IntentResult =
   | { readonly action: 'CreateNetworkInterface'; readonly eni: SeenEni }
   | { readonly action: 'AttachNetworkInterface'; readonly eni: SeenEni }
@@ -72,7 +77,7 @@ export type IntentResult =
   | { readonly action: 'MigratePrivateIpAddress'; readonly ips: readonly string[] }
   | { readonly action: 'ModifyNetworkInterfaceAttribute'; readonly securityGroups: readonly string[] };
 
-/** An ENI as the cloud described it, in the words of the NodeENIConfig. */
+/** An ENI as the cloud described it, in the terms of the NodeENIConfig. */
 export type SeenEni = {
   readonly eniID: string;
   readonly mac: string;
@@ -82,39 +87,45 @@ export type SeenEni = {
   readonly subnetCIDR: string;
   readonly gateway: string;
   readonly state: 'PENDING' | 'AVAILABLE' | 'ATTACHING' | 'DETACHING' | 'DELETING';
-  /** The instance that it is on, or on its way to or from. */
+  /** The instance that the ENI is attached to, or is being attached to or detached from. */
   readonly instanceID?: string;
   readonly deviceIndex?: number;
   readonly securityGroups: readonly string[];
-  /** Secondary addresses that are there (AVAILABLE). */
+  /** Secondary addresses that are usable (AVAILABLE). */
   readonly ips: readonly string[];
-  /** Secondary addresses that come or go. */
+  /** Secondary addresses that are being assigned or unassigned. */
   readonly pendingIps: readonly string[];
-  /** By its tag: handed to one Pod. */
+  /** From the ENI's tag: an exclusive ENI, for one Pod. */
   readonly mode?: 'direct-eni';
-  /** True for an ENI that somebody else put on the instance: takes a place there, and is never touched. */
+  /**
+   * True for an ENI that ipamd did not put on the instance. It uses one ENI slot of the instance and is never changed.
+   */
   readonly isForeign?: boolean;
-  /** True for one that another NodeENIConfig made and holds. */
+  /** True for an ENI that another NodeENIConfig created and has. */
   readonly isOthers?: boolean;
 };
 
-/** What the cloud holds for one node: described after the last call for it ended. */
+/** What the cloud holds for one node, described after the last call for the node ended. */
 export type CloudSight = {
-  /** ENIs that carry the node's tags or its instance's id, the primary left out. By id. */
+  /** By id: ENIs with the node's tags or on its instance, without the primary ENI. */
   readonly enis: ReadonlyMap<string, SeenEni>;
-  /** False when the sweep saw ENIs come and go between its pages: what is absent may be there all the same. */
+  /**
+   * False when ENIs changed while the pages of the sweep were read: an ENI that is missing here may exist all the same.
+   */
   readonly isComplete: boolean;
 };
 
-/** What makes a decision's ids; a port, so that decisions are the same each time they are tried. */
+/** Source of ids and times for a decision. It is a port, so that a decision is the same each time it is repeated. */
 export type Ids = {
-  /** Never used before, in this or any other life of the object: 64 random bits, as 16 hex digits. */
+  /**
+   * Returns an id that was never used before, in this or any other life of the object: 64 random bits as 16 hex digits.
+   */
   next(): string;
-  /** RFC 3339, for people. */
+  /** Returns the time as RFC 3339, for people. */
   now(): string;
 };
 
-/** Who decides. */
+/** The leader that decides. */
 export type Leader = {
   readonly epoch: number;
   readonly clusterId: string;

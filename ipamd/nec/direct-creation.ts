@@ -2,21 +2,21 @@ import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { claimKeyOf, claimMarkOf } from './claim-marks.ts';
 import type { Intent } from './decision.ts';
 
-/** Tag of ENIs that are handed to one Pod: tells them from shared ones when nothing but the cloud knows of them. */
+/** Tag of exclusive ENIs: tells them from shared ENIs when only the cloud has a record of them. */
 export const MODE_TAG = { name: 'tke-eni-mode', direct: 'direct-eni' } as const;
 
-/** Tells whether an intent makes an exclusive ENI. Pure. */
+/** Tells whether an intent creates an exclusive ENI. */
 export function isDirectCreation({ action, tags }: Intent): boolean {
   return action === 'CreateNetworkInterface' && tags?.[MODE_TAG.name] === MODE_TAG.direct;
 }
 
-/** The fields of an entry whose ENI an intent makes: its mode, and whom it is for. Empty for a shared one. Pure. */
+/** Returns mode and claim mark for the entry of an ENI that an intent creates. Empty for a shared ENI. */
 export function directFieldsOf(intent: Intent): Pick<NodeEniInfo, 'mode' | 'claim'> {
   if (!isDirectCreation(intent)) return {};
   return { mode: 'direct-eni', ...(intent.claim === undefined ? {} : { claim: claimMarkOf(intent.claim) }) };
 }
 
-/** Writes whom an ENI is kept for as the key of its claim; undefined for one of the pool. Pure. */
+/** Returns the key of an ENI's claim; undefined for a pool ENI. */
 export function eniClaimOf({ claim }: Pick<NodeEniInfo, 'claim'>): string | undefined {
   return claim === undefined ? undefined : claimKeyOf(claim);
 }

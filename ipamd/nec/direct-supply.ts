@@ -7,27 +7,27 @@ import type { NodeView } from './node-view.ts';
 import { unseenCreations } from './supply.ts';
 import { isShared } from './with-enis.ts';
 
-/** What a node has, gets and wants of exclusive ENIs. Those of the pool, and those kept for Pods of one name, apart. */
+/** Exclusive ENIs of a node: existing, pending and requested. Pool ENIs and static ones are counted apart. */
 export type DirectSupply = {
-  /** Of the pool, attached and not draining. */
+  /** Pool ENIs, attached and not draining. */
   readonly have: number;
-  /** Of the pool, being attached or made; what is stuck is not counted on. */
+  /** Pool ENIs that are being attached or created; stuck ones are not counted. */
   readonly coming: number;
-  /** What the agent asks for its pool. */
+  /** Demand of the agent for its pool. */
   readonly demand: number;
-  /** The demand within the limits, less the places of kept ones; 0 for a node that leaves. */
+  /** The demand within the limits, minus the slots of static ENIs; 0 for a node that is torn down. */
   readonly want: number;
-  /** Most exclusive ENIs that the node may have beside its shared ones, kept ones included. */
+  /** Limit of exclusive ENIs beside the node's shared ones, static ones included. */
   readonly most: number;
-  /** Places that kept ones have. */
+  /** ENI slots that static ENIs use. */
   readonly kept: number;
-  /** Places that kept ones are about to have: wished here, and nothing of theirs is on the node yet. */
+  /** ENI slots that static ENIs will use: requested here, and the node has nothing for them yet. */
   readonly awaited: number;
-  /** New exclusive ENIs that there is a place for now; not below 0. */
+  /** New exclusive ENIs that fit now; not below 0. */
   readonly placesLeft: number;
 };
 
-/** Counts a node's exclusive ENIs. Pure. */
+/** Counts a node's exclusive ENIs. */
 export function directSupplyOf(view: NodeView, status: NodeEniConfigStatus): DirectSupply {
   const enis = directEnisOf(status);
   const placed = enis.filter(takesPlace);
@@ -52,20 +52,20 @@ export function directSupplyOf(view: NodeView, status: NodeEniConfigStatus): Dir
   };
 }
 
-/** The most entries that `status.eniInfos` takes. */
+/** Maximum of entries in `status.eniInfos`, of the schema. */
 const MOST_ENTRIES = 64;
 
-/** Lists the exclusive ENIs of a node. Pure. */
+/** Lists the exclusive ENIs of a node. */
 export function directEnisOf({ eniInfos = [] }: NodeEniConfigStatus): readonly NodeEniInfo[] {
   return eniInfos.filter((eni) => !isShared(eni));
 }
 
-/** Lists the creations of exclusive ENIs that are not in the status yet. Pure. */
+/** Lists the creations of exclusive ENIs that are not in the status yet. */
 export function directCreationsOf(status: NodeEniConfigStatus): readonly Intent[] {
   return unseenCreations(status).filter(isDirectCreation);
 }
 
-/** Lists the wishes for an exclusive ENI here of which the node has nothing yet, no call under way either. Pure. */
+/** Lists the requests for an exclusive ENI here for which the node has neither an ENI nor a call in flight. */
 export function awaitedWishes(view: NodeView, status: NodeEniConfigStatus): readonly ClaimWish[] {
   const enis = directEnisOf(status);
   const asked = new Set(directCreationsOf(status).map(({ claim }) => claim));
@@ -73,12 +73,12 @@ export function awaitedWishes(view: NodeView, status: NodeEniConfigStatus): read
   return wishesHere(view).filter((wish) => !asked.has(wish.key) && !isMet(wish));
 }
 
-/** Tells whether an ENI with the mark of a wish's claim is the one that its Pod is to have on this node. Pure. */
+/** Tells whether an ENI with the mark of a request's claim is the one for its Pod on this node. */
 export function isFor({ want, ip }: ClaimWish, { primaryIP }: NodeEniInfo): boolean {
   return want === 'here' && (ip === undefined || ip === primaryIP);
 }
 
-/** Lists the wishes for an exclusive ENI on this node, by key. Pure. */
+/** Lists the requests for an exclusive ENI on this node, by key. */
 export function wishesHere({ claims }: Pick<NodeView, 'claims'>): readonly ClaimWish[] {
   const wishes = [...(claims?.values() ?? [])];
   return wishes
@@ -86,7 +86,7 @@ export function wishesHere({ claims }: Pick<NodeView, 'claims'>): readonly Claim
     .sort((one, other) => (one.key < other.key ? -1 : 1));
 }
 
-/** One that was taken off takes no place on the instance, though its entry is still there. */
+/** Tells whether an ENI uses a slot of the instance. A detached one does not, though its entry still exists. */
 function takesPlace(eni: NodeEniInfo): boolean {
   return eni.state !== 'Detaching' || eni.deviceIndex !== undefined;
 }

@@ -3,21 +3,21 @@ import { isDirectCreation } from './direct-creation.ts';
 import type { NodeView } from './node-view.ts';
 import { isUsable, type Supply, unseenCreations } from './supply.ts';
 
-/** The most entries that `status.eniInfos` takes. */
+/** Maximum of entries in `status.eniInfos`, of the schema. */
 const MOST_ENTRIES = 64;
 
-/** What is taken of the places for a node's shared ENIs. */
+/** ENI slots of a node, as far as its shared ENIs use them. */
 export type EniPlaces = {
-  /** ENIs that serve or will, those that are being made included. */
+  /** ENIs that serve or will serve, those that are being created included. */
   readonly serving: number;
-  /** Places of the instance that are taken, those of ENIs that are going included; and how many it has. */
+  /** Used ENI slots of the instance, those of ENIs that are being detached included; and the total. */
   readonly placed: number;
   readonly places: number;
   /** Entries of the status. */
   readonly entries: number;
 };
 
-/** Counts the places for ENIs of a node. Pure. */
+/** Counts the ENI slots of a node. */
 export function eniPlacesOf({ instance }: NodeView, status: NodeEniConfigStatus): EniPlaces {
   const enis = status.eniInfos ?? [];
   const creations = unseenCreations(status);
@@ -25,7 +25,7 @@ export function eniPlacesOf({ instance }: NodeView, status: NodeEniConfigStatus)
   const shared = creations.filter((intent) => !isDirectCreation(intent)).length;
   return {
     serving: enis.filter((eni) => eni.state !== 'Detaching' && isUsable(eni)).length + shared,
-    // One that was detached takes no place on the instance, nor one that goes before it was attached, though it is there.
+    // A detached ENI uses no slot of the instance; nor does an ENI that is removed before it was attached.
     placed: enis.filter((eni) => !isOff(eni, status)).length + coming,
     places: instance?.secondaryEnis ?? 0,
     entries: enis.length + coming,
@@ -38,7 +38,7 @@ function isOff({ eniID, state, draining, deviceIndex }: NodeEniInfo, { intents =
   return state === 'Detaching' || (state === 'Attaching' && draining === true && !isComing);
 }
 
-/** Counts the shared ENIs that a node may still get now; not below 0. Pure. */
+/** Counts the shared ENIs that a node may still get now; not below 0. */
 export function placesLeft(view: NodeView, status: NodeEniConfigStatus, { mostEnis }: Supply): number {
   const { serving, placed, places, entries } = eniPlacesOf(view, status);
   return Math.max(0, Math.min(mostEnis - serving, places - placed, MOST_ENTRIES - entries));

@@ -3,7 +3,7 @@ import type { CloudSight, Ids } from './decision.ts';
 import { rebuildStatus } from './rebuild-status.ts';
 import { isSameData } from './same-data.ts';
 
-/** One difference between what the object says and what the cloud holds. */
+/** One difference between the object and the cloud. */
 export type Drift = {
   readonly kind:
     | 'eni-missing'
@@ -17,12 +17,12 @@ export type Drift = {
   readonly ip?: string;
 };
 
-/** What a comparison makes of ids: none of them is ever written. */
+/** Ids of a comparison: none of them is ever written. */
 const NO_IDS: Ids = { next: () => 'compared', now: () => '1970-01-01T00:00:00Z' };
 
 /**
- * Names each difference between object and cloud that no call under way explains: exactly what {@link rebuildStatus}
- * would mend. Pure.
+ * Lists each difference between object and cloud that no call in flight explains: exactly what {@link rebuildStatus}
+ * would repair.
  */
 export function findDrift(status: NodeEniConfigStatus, sight: CloudSight): readonly Drift[] {
   const rebuilt = rebuildStatus(status, {}, sight, NO_IDS);
@@ -55,7 +55,12 @@ function compare(held: NodeEniInfo, mended: NodeEniInfo): readonly Drift[] {
   return [{ kind: 'eni-fields', eniID }];
 }
 
-/** Writes a difference as a word, to tell it from others. Pure. */
+/** Returns a text that identifies a difference. */
 export function driftKey({ kind, eniID, ip }: Drift): string {
   return [kind, eniID, ...(ip === undefined ? [] : [ip])].join('/');
+}
+
+/** Returns the ENI of a difference that was written as a word. Pure. */
+export function driftEniOf(key: string): string {
+  return key.split('/')[1] ?? '';
 }

@@ -6,10 +6,10 @@ import { eniInfoOf, withAssigned } from './seen-eni.ts';
 import { detachingEni, isShared, unboundEni, withEni, withEnis } from './with-enis.ts';
 
 /**
- * Returns the status with what came of an intent's call. An end takes the intent out in the same status that has its
- * result; what was taken out of use stays so when the cloud refused, and is asked for again by a new intent. Twice the
- * same end is once: an intent that is not on record changes nothing. What comes for a claim, or is reserved for one, has its
- * mark from the first. Pure, takes ids.
+ * Returns the status with the outcome of an intent's call. A final outcome removes the intent in the same status that
+ * has its result. When the cloud refused, an address or ENI that was taken out of use stays so, and a new intent
+ * requests it again. Idempotent: an intent that is not recorded changes nothing. An address that comes for a claim, or
+ * belongs to one, gets its mark at once. Takes ids.
  */
 export function finishIntent(
   status: NodeEniConfigStatus,
@@ -38,7 +38,7 @@ export function finishIntent(
   }
 }
 
-/** Returns the status with the intent ready to be sent again by the leader of `epoch`. Pure. */
+/** Returns the status with the intent ready to be sent again by the leader of `epoch`. */
 export function resendIntent(status: NodeEniConfigStatus, intent: Intent, epoch: number): NodeEniConfigStatus {
   const { taskID: _old, ...rest } = intent;
   return withIntent(status, { ...rest, phase: 'Recorded', leaderEpoch: epoch, tries: (intent.tries ?? 0) + 1 });
@@ -92,7 +92,7 @@ function withResult(status: NodeEniConfigStatus, intent: Intent, result: IntentR
   }
 }
 
-/** Marks what was not there before: the addresses that the call brought. */
+/** Marks the new addresses: those that the call brought. */
 function withArrivals(
   before: NodeEniConfigStatus,
   after: NodeEniConfigStatus,
@@ -112,14 +112,14 @@ function withArrivals(
   return { ...after, eniInfos: enis };
 }
 
-/** What a refusal takes back: the ENI of a creation that was accepted and came to nothing. */
+/** Removes the ENI of a creation that was accepted and then failed. */
 function withoutPromise(status: NodeEniConfigStatus, intent: Intent): NodeEniConfigStatus {
   if (intent.action !== 'CreateNetworkInterface' || intent.eniID === undefined) return status;
   return withEni(status, intent.eniID, () => undefined);
 }
 
 function withCreated(before: NodeEniConfigStatus, intent: Intent, seen: SeenEni, ids: Ids): NodeEniConfigStatus {
-  // An exclusive ENI has no addresses for Pods: its own is the Pod's.
+  // An exclusive ENI has no addresses for Pods: the Pod uses the ENI's own address.
   if (isDirectCreation(intent)) return withDirect(before, intent, seen);
   const status = withoutLeaving(before, seen.eniID, seen.ips);
   const enis = status.eniInfos ?? [];
@@ -137,8 +137,8 @@ function withDirect(status: NodeEniConfigStatus, intent: Intent, seen: SeenEni):
 }
 
 /**
- * Takes addresses off the other ENIs that they were leaving: the cloud gave them again, so they are gone from there,
- * though the answer that says so is still on its way.
+ * Removes Releasing addresses from the other ENIs that they were on. The cloud has assigned them anew, so they are off
+ * those ENIs already, though the answer that says so is still pending.
  */
 function withoutLeaving(status: NodeEniConfigStatus, eniID: string, ips: readonly string[]): NodeEniConfigStatus {
   const isGone = (address: NodeEniAddress) => address.state === 'Releasing' && ips.includes(address.ip);
@@ -154,7 +154,7 @@ function attached(status: NodeEniConfigStatus, eni: NodeEniInfo, seen: SeenEni, 
   const place = seen.deviceIndex === undefined ? {} : { deviceIndex: seen.deviceIndex };
   const { securityGroups } = seen;
   const bound: NodeEniInfo = { ...eni, ...place, state: 'Attached', assignmentID: ids.next(), securityGroups };
-  // One that was kept comes with no more than its VpcENI told.
+  // For a static ENI the status has only the fields of its VpcENI so far.
   if (!isShared(eni)) return { ...eniInfoOf(seen, 'Attached'), ...bound, addresses: eni.addresses ?? [] };
   return withAssigned(status, bound, seen.ips, ids);
 }

@@ -2,13 +2,13 @@ import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { CloudSight, Intent, IntentOutcome, IntentResult, SeenEni } from './decision.ts';
 import { isSameData } from './same-data.ts';
 
-/** What a description says of a call: how it ended, or that it is still to be done and may be sent again. */
+/** What a description shows about a call: its outcome, or that it is not done and may be sent again. */
 export type Judgement = IntentOutcome | 'repeat';
 
 /**
- * Judges from a description what became of a call whose answer we do not have. `repeat` is said where sending it again
- * does no harm: with the same ClientToken, or of what the description shows not to be done. An ENI between two states
- * stays unclear until it stands. Pure.
+ * Evaluates from a description what became of a call without an answer. `repeat` means that sending the call again does
+ * no harm: it has the same ClientToken, or the description shows that it is not done. An ENI between two states stays
+ * unclear until it is settled.
  */
 export function judgeIntent(intent: Intent, sight: CloudSight, status: NodeEniConfigStatus): Judgement {
   if (intent.action === 'CreateNetworkInterface') return judgeCreation(intent, sight);
@@ -42,7 +42,7 @@ export function judgeIntent(intent: Intent, sight: CloudSight, status: NodeEniCo
 
 function judgeCreation(intent: Intent, { enis }: CloudSight): Judgement {
   const eni = [...enis.values()].find((one) => one.eniID === intent.eniID || one.name === intent.resourceName);
-  // The token makes the cloud do it once, even if the first request is only late.
+  // The ClientToken makes the cloud create it once, even if the first request is only late.
   if (eni === undefined) return 'repeat';
   return eni.state === 'PENDING' || eni.state === 'DELETING'
     ? moving(eni)
@@ -73,10 +73,13 @@ function judgeDetachment(intent: Intent, eni: SeenEni): Judgement {
   return eni.instanceID === intent.instanceID ? 'repeat' : done({ action: 'DetachNetworkInterface' });
 }
 
-/** The code of a move that has not happened. It is not sent again as it is: what was let go of then may serve by now. */
+/**
+ * Error code of a move that did not happen. It is not sent again unchanged: the released address may serve a Pod again
+ * by now.
+ */
 export const NOT_MOVED_CODE = 'NOT_MOVED';
 
-/** Where both ENIs are seen tells where the address is. */
+/** Evaluates a move: the descriptions of both ENIs show where the address is. */
 function judgeMove({ action, eniID = '', targetENIID = '', ips = [] }: Intent, { enis }: CloudSight): Judgement {
   if (action !== 'MigratePrivateIpAddress') return 'repeat';
   const [source, target] = [enis.get(eniID), enis.get(targetENIID)];
@@ -87,7 +90,10 @@ function judgeMove({ action, eniID = '', targetENIID = '', ips = [] }: Intent, {
   return refused(NOT_MOVED_CODE, `${ips.join(', ')} is not on ${targetENIID}`);
 }
 
-/** The addresses that the object does not know are those that the call brought; of very addresses, whether they are there. */
+/**
+ * Evaluates an assignment. The call brought the addresses that the object does not contain; for requested addresses it
+ * counts whether they are there.
+ */
 function judgeAssignment({ ips: wanted, ipCount }: Intent, eni: SeenEni, status: NodeEniConfigStatus): Judgement {
   if (wanted !== undefined && ipCount === undefined) {
     if (wanted.every((ip) => eni.ips.includes(ip))) return done({ action: 'AssignPrivateIpAddresses', ips: wanted });
@@ -101,7 +107,7 @@ function judgeAssignment({ ips: wanted, ipCount }: Intent, eni: SeenEni, status:
   return ips.length > 0 ? done({ action: 'AssignPrivateIpAddresses', ips }) : 'repeat';
 }
 
-/** What is gone is done; what is left is asked for by the next intent. */
+/** Evaluates an unassignment: addresses that are off the ENI are done; the next intent unassigns the rest. */
 function judgeUnassignment({ action, ips = [] }: Intent, eni: SeenEni): Judgement {
   if (action !== 'UnassignPrivateIpAddresses') return 'repeat';
   if (ips.some((ip) => eni.pendingIps.includes(ip))) return moving(eni);
@@ -117,7 +123,7 @@ function refused(code: string, message: string): IntentOutcome {
   return { kind: 'refused', error: { code, message } };
 }
 
-/** The code of an outcome that waits for the cloud to come to rest: look again soon, nothing was sent meanwhile. */
+/** Error code of an outcome that waits until the cloud has settled: check again soon, nothing was sent in between. */
 export const MOVING_CODE = 'ENI_MOVING';
 
 function moving(eni: SeenEni): IntentOutcome {

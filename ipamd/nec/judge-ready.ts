@@ -1,5 +1,7 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { DirectHold } from './decide-direct-growth.ts';
 import type { Ids } from './decision.ts';
+import { directEnisOf, directSupplyOf, wishesHere } from './direct-supply.ts';
 import type { NodeProblem, NodeView } from './node-view.ts';
 import type { Hold } from './scene.ts';
 import type { Supply } from './supply.ts';
@@ -7,10 +9,10 @@ import type { Supply } from './supply.ts';
 type Condition = NonNullable<NodeEniConfigStatus['conditions']>[number];
 type Wanted = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
-/** Longest message that a condition takes. */
+/** Longest message of a condition, characters. */
 const LONGEST_MESSAGE = 2048;
 
-/** Returns the status with its conditions as they are now; the same object when they stand already. Pure, takes the time. */
+/** Returns the status with its conditions up to date; the same object when they are unchanged. Takes the time. */
 export function withReady(
   status: NodeEniConfigStatus,
   view: NodeView,
@@ -22,7 +24,7 @@ export function withReady(
   return withProblems(ready, view.problems ?? [], ids);
 }
 
-/** Returns the status with one condition set; the time moves only when the condition changes sides. Pure. */
+/** Returns the status with one condition set; the transition time changes only with the condition's status. */
 export function withCondition(status: NodeEniConfigStatus, wanted: Wanted, ids: Ids): NodeEniConfigStatus {
   const conditions = status.conditions ?? [];
   const held = conditions.find((condition) => condition.type === wanted.type);
@@ -35,7 +37,7 @@ export function withCondition(status: NodeEniConfigStatus, wanted: Wanted, ids: 
   return { ...status, conditions: [...conditions.filter((condition) => condition.type !== wanted.type), next] };
 }
 
-/** Says whether the supply meets the demand, and if not, why. Pure. */
+/** Evaluates whether the supply meets the demand, and if not, why. */
 function judgeReady(view: NodeView, supply: Supply, hold: Hold | undefined): Wanted {
   const type = 'Ready';
   if (view.leaving !== 'no') {
@@ -51,8 +53,8 @@ function judgeReady(view: NodeView, supply: Supply, hold: Hold | undefined): Wan
 }
 
 /**
- * Returns the status with the condition of what the cloud refuses beside new addresses: security groups, what is given
- * back. It stays while a call is under way that may be refused again, and says afterwards that it is over. Pure.
+ * Returns the status with the condition about refusals of the cloud that do not concern new addresses: security groups,
+ * removals. The condition stays while a call is in flight that may be refused again; afterwards it becomes True.
  */
 export function withRefusal(
   status: NodeEniConfigStatus,
@@ -69,7 +71,7 @@ export function withRefusal(
   return isHeld && isCalm ? withCondition(status, { type, status: 'True', reason: 'Accepted' }, ids) : status;
 }
 
-/** The condition is there once something was wrong, and says afterwards that it is over. */
+/** Sets the condition about invalid input. It exists once something was wrong, and becomes True afterwards. */
 function withProblems(status: NodeEniConfigStatus, problems: readonly NodeProblem[], ids: Ids): NodeEniConfigStatus {
   const type = 'ConfigValid';
   const [first] = problems;
@@ -79,4 +81,37 @@ function withProblems(status: NodeEniConfigStatus, problems: readonly NodeProble
   }
   const isHeld = status.conditions?.some((condition) => condition.type === type) ?? false;
   return isHeld ? withCondition(status, { type, status: 'True', reason: 'Valid' }, ids) : status;
+}
+
+/** Type of the condition of a node's exclusive ENIs. */
+export const DIRECT_READY = 'DirectENIReady';
+
+/**
+ * Returns the status with the condition of its exclusive ENIs, with numbers. A node that serves none, and never did,
+ * has no such condition. Returns the same object when the condition is unchanged. Takes the time.
+ */
+export function withDirectReady(
+  status: NodeEniConfigStatus,
+  view: NodeView,
+  holds: readonly DirectHold[],
+  ids: Ids,
+): NodeEniConfigStatus {
+  const isHeld = status.conditions?.some(({ type }) => type === DIRECT_READY) ?? false;
+  const isServed = (view.maxDirectENI ?? 0) > 0 || directEnisOf(status).length > 0 || wishesHere(view).length > 0;
+  if (!isHeld && !isServed) return status;
+  const judged = judge(status, view, holds);
+  return withCondition(status, { type: DIRECT_READY, ...judged }, ids);
+}
+
+function judge(status: NodeEniConfigStatus, view: NodeView, holds: readonly DirectHold[]) {
+  if (view.leaving !== 'no') {
+    return { status: 'False' as const, reason: 'Draining', message: 'everything of this node is given back' };
+  }
+  const hold = holds.find(({ reason }) => reason !== 'CallUnderWay');
+  if (hold !== undefined) return { status: 'False' as const, reason: hold.reason, message: hold.message };
+  const { have, want } = directSupplyOf(view, status);
+  if (have < want || holds.length > 0) {
+    return { status: 'False' as const, reason: 'CallUnderWay', message: 'more exclusive ENIs are being asked for' };
+  }
+  return { status: 'True' as const, reason: 'SupplyMet' };
 }

@@ -5,8 +5,8 @@ import { assignedNow } from './seen-eni.ts';
 import { isShared, withEnis } from './with-enis.ts';
 
 /**
- * Tells which addresses of live Pods a call would take away. ipamd asks for none while a Pod has it: such an intent was
- * written by somebody else, and must not be sent. Pure.
+ * Lists the addresses of live Pods that a call would remove. ipamd requests no such call while a Pod uses the address:
+ * such an intent was written by another client and must not be sent.
  */
 export function takenBy(
   intent: Intent,
@@ -27,13 +27,13 @@ export function takenBy(
   }
 }
 
-/** A status, and the addresses in it that were on their way out although Pods have them. */
+/** A status, and its addresses that were marked for removal although Pods use them. */
 export type KeptInUse = { readonly status: NodeEniConfigStatus; readonly ips: readonly string[] };
 
 /**
- * Puts back what a hand took out of use and no call has taken yet: an address of a live Pod that is Releasing is
- * Assigned again, an ENI with such a Pod that is Detaching is Attached again. ipamd itself marks neither while a Pod has
- * the address. Nothing is put back on a node whose Pods cannot live any more. Pure, takes ids.
+ * Reverts marks of other clients as long as no call has acted on them: an address of a live Pod that is Releasing
+ * becomes Assigned again, an ENI with such a Pod that is Detaching becomes Attached again. ipamd itself sets neither
+ * while a Pod uses the address. Nothing is reverted on a node whose Pods cannot be alive any more. Takes ids.
  */
 export function keepInUse(
   status: NodeEniConfigStatus,
@@ -42,7 +42,7 @@ export function keepInUse(
 ): KeptInUse {
   if (inUse === undefined || inUse.size === 0 || leaving === 'force') return { status, ips: [] };
   const busy = new Set((status.intents ?? []).map((intent) => intent.eniID));
-  // A kept address that was let go of has no uid any more: another node may be moving it.
+  // A released static address has no uid any more: another node may be moving it.
   const isLost = ({ ip, state, claim }: NodeEniAddress) =>
     state === 'Releasing' && inUse.has(ip) && (claim === undefined || claim.uid !== undefined);
   const hasPods = (eni: NodeEniInfo) => podIpsOf(eni).some((ip) => inUse.has(ip));
@@ -61,7 +61,7 @@ export function keepInUse(
   return ips.length === 0 ? { status, ips } : { status: withEnis(status, enis), ips };
 }
 
-/** Addresses that Pods may have: of an exclusive ENI its own. */
+/** Addresses that Pods may use; of an exclusive ENI also its own. */
 function podIpsOf(eni: NodeEniInfo): readonly string[] {
   const own = isShared(eni) || eni.primaryIP === undefined ? [] : [eni.primaryIP];
   return [...own, ...(eni.addresses ?? []).map(({ ip }) => ip)];

@@ -1,7 +1,7 @@
-/** An exclusive ENI that outlives its Pods, as its VpcENI has it. */
+/** A static exclusive ENI: it outlives its Pods. Fields as its VpcENI contains them. */
 export type KeptEni = {
   readonly eniId: string;
-  /** Its name in the cloud; '' when nobody knows it. */
+  /** Its name in the cloud; '' when unknown. */
   readonly name: string;
   readonly mac: string;
   readonly primaryIp: string;
@@ -9,14 +9,14 @@ export type KeptEni = {
   /** Gateway and network of its subnet. */
   readonly gateway: string;
   readonly subnetCidr: string;
-  /** `namespace/name` of the VpcIPClaim that it is kept for. */
+  /** `namespace/name` of its VpcIPClaim. */
   readonly claim: string;
-  /** The zone of its subnet; absent: not known, the cloud tells when it is attached. */
+  /** The zone of its subnet; absent when unknown: the cloud checks it at the attachment. */
   readonly zone?: string;
-  /** On no instance: its VpcENI alone has it, and a node that had it lets go of its entry. */
+  /** On no instance: only its VpcENI has it, and a node that had it removes its entry. */
   readonly isAlone: boolean;
-  /** So, and nobody is about to delete it: the next node may attach it. */
+  /** Detached, complete and not being deleted: the next node may attach it. */
   readonly isFree: boolean;
-  /** The node whose NodeENIConfig has it; absent while it is free. */
+  /** The node whose NodeENIConfig has it; absent while it is detached. */
   readonly nodeName?: string;
 };

@@ -3,51 +3,54 @@ import type { IpamdEventReason } from '../event-reasons.ts';
 import type { ClaimWish } from './claim-wish.ts';
 import type { KeptEni } from './kept-eni.ts';
 
-/** The instance that a node is, as far as decisions about its ENIs need it. */
+/** The instance of a node, with the fields that decisions about its ENIs use. */
 export type NodeInstance = {
   readonly instanceId: string;
   readonly instanceType: string;
   /** As the cloud names it: `ap-guangzhou-3`. */
   readonly zone: string;
   readonly vpcId: string;
-  /** Running or being started: may take ENIs. */
+  /** The instance is running or starting: it may get ENIs. */
   readonly isRunning: boolean;
-  /** ENIs besides the primary one that the instance type may have. */
+  /** Limit of ENIs for the instance type, without the primary ENI. */
   readonly secondaryEnis: number;
-  /** Addresses of an ENI besides its primary one that the instance type may have. */
+  /** Limit of addresses on one ENI for the instance type, without the ENI's primary address. */
   readonly secondaryIpsPerEni: number;
 };
 
-/** A subnet that the node's new ENIs may be made in. */
+/** A subnet in which new ENIs of the node may be created. */
 export type SubnetChoice = {
   readonly subnetId: string;
   readonly cidr: string;
-  /** As last described, less what was asked for since. */
+  /** Free addresses as last described, minus those requested since. */
   readonly freeIps: number;
-  /** True while its breaker is open: it was found full a moment ago. */
+  /** True while the breaker of the subnet is open: the cloud found it full a moment ago. */
   readonly isBlocked: boolean;
 };
 
-/** How far the node's ENIs are to be given back. */
+/** How far the node's ENIs are torn down. */
 export type Leaving =
   /** The node stays. */
   | 'no'
-  /** Everything is drained: an ENI goes when nothing on it is in use. */
+  /** Everything is drained: an ENI is removed once nothing on it is in use. */
   | 'drain'
-  /** Nothing can be in use any more (the instance is stopped or gone, or the node is long gone with its Pods): everything goes. */
+  /**
+   * Everything is removed without an offer of the agent. Nothing can be in use any more: the instance is stopped or
+   * deleted, or the Node and its Pods have been missing for long.
+   */
   | 'force';
 
-/** Something that is wrong with a node or its input, for people: reason of a condition and of an event, and its text. */
+/** A fault of a node or of its input, reported to people: reason of a condition and of an event, and the text. */
 export type NodeProblem = { readonly reason: IpamdEventReason; readonly message: string };
 
 /** Why a key of {@link NodeView.blocked} is blocked, and for how long. */
 export type Refusal = {
-  /** The cloud's own words. */
+  /** The error text of the cloud. */
   readonly message: string;
   readonly afterMs: number;
 };
 
-/** Everything that a decision about one node depends on; frozen data, no clock and no randomness in it. */
+/** Everything that a decision about one node depends on. Frozen data without clock and randomness. */
 export type NodeView = {
   readonly nodeName: string;
   /** Of the NodeENIConfig object. */
@@ -55,71 +58,83 @@ export type NodeView = {
   readonly spec: NodeEniConfigSpec;
   readonly status: NodeEniConfigStatus;
   readonly leaving: Leaving;
-  /** Undefined while the instance is not known or gone: nothing new is asked for then. */
+  /** Undefined while the instance is unknown or deleted: then nothing new is requested. */
   readonly instance: NodeInstance | undefined;
-  /** Annotations and flags put together: the most shared ENIs and addresses on one, before the instance's own limits. */
+  /**
+   * Limits from annotations and flags: shared ENIs, and addresses on each. The limits of the instance apply as well.
+   */
   readonly maxRouteENI: number | undefined;
   readonly maxIPPerENI: number | undefined;
-  /** Never less than this is kept bound: `desired-route-eni-pod-num` of the Node; 0 for none. */
+  /** Minimum of addresses that stay on the node's ENIs: `desired-route-eni-pod-num` of the Node; 0 for none. */
   readonly floor: number;
-  /** Used for a node whose agent has not written a demand yet. */
+  /** Demand of a node whose agent has not written one yet. */
   readonly initialDemand: number;
-  /** Of the node's zone, in the order of the configuration. */
+  /** Subnets in the node's zone, in the order of the configuration. */
   readonly subnets: readonly SubnetChoice[];
-  /** The whole wanted list, in order; undefined leaves ENIs as they are. */
+  /** The complete requested list, in order; undefined leaves the ENIs unchanged. */
   readonly securityGroups: readonly string[] | undefined;
   /**
-   * Keys of open breakers: `vpc-enis`, `instance-enis`, `eni-ips/<eniId>`, `subnet/<subnetId>` (of this node alone), and
-   * `call/<action>` or `call/<action>/<eniId>` for what the cloud refused for another reason, `claim/<namespace>/<name>` for
-   * what it refused of a claim, `claim/<namespace>/<name>/<ip>` of one address for it.
+   * Keys of open breakers: `vpc-enis`, `instance-enis`, `eni-ips/<eniId>`, `subnet/<subnetId>` (of this node alone).
+   * `call/<action>` or `call/<action>/<eniId>`: the cloud refused the call for another reason.
+   * `claim/<namespace>/<name>`: it refused a call for a claim. `claim/<namespace>/<name>/<ip>`: it refused this address
+   * for the claim.
    */
   readonly blocked: ReadonlySet<string>;
   /**
-   * Of the same keys those that the cloud refused more than once in a row, until a moment ago: they may be tried again, and
-   * nobody should count on it. Default: none.
+   * Those of the same keys that the cloud refused more than once in a row until a moment ago. They may be tried again,
+   * but no capacity may be counted on them. Default: none.
    */
   readonly doubtful?: ReadonlySet<string>;
   /**
-   * ENIs and intents whose call has been under way for so long that others need not wait for it; and ENIs that have been
-   * Attaching for so long, without a call, that they are given up.
+   * ENIs and intents whose call has been in flight for so long that other calls need not wait for it. Also ENIs that
+   * have been Attaching for so long without a call that they are given up.
    */
   readonly stuck: ReadonlySet<string>;
-  /** By key of `blocked`, and `subnet/<subnetId>` of subnets that are blocked for all, where known. */
+  /** By key of `blocked`, and by `subnet/<subnetId>` of subnets that are blocked for all nodes, where known. */
   readonly refusals?: ReadonlyMap<string, Refusal>;
   /**
-   * Addresses that live Pods of the node have by the API server's word, whatever the object says. Offers of them are not
-   * honoured: somebody else than the agent wrote them, or the Pod lingers. Default: none.
+   * Addresses of live Pods according to the API server, whatever the object contains. Offers of them are not accepted:
+   * such an offer was written by another client than the agent, or the Pod still terminates. Default: none.
    */
   readonly inUse?: ReadonlySet<string>;
-  /** Spare addresses that the node keeps: fewer than the demand less these means that Pods wait. Default: the spec's, or 5. */
+  /**
+   * Spare addresses of the node. With fewer than the demand minus this number, Pods wait. Default: the spec's, or 5.
+   */
   readonly warmTarget?: number;
-  /** What the node has to do for addresses and exclusive ENIs that are kept; by key of the claim. Default: none. */
+  /** Requests of claims for addresses and exclusive ENIs on this node; by key of the claim. Default: none. */
   readonly claims?: ReadonlyMap<string, ClaimWish>;
   /**
-   * Subnets of the node's zone that claims of its Pods name, and that are none of `subnets`: for ENIs of those claims
-   * alone. Default: none.
+   * Subnets of the node's zone that claims of its Pods name and that are not in `subnets`. They are used only for ENIs
+   * of those claims. Default: none.
    */
   readonly claimSubnets?: readonly SubnetChoice[];
-  /** Subnets that are only for nodes and Pods that name them (`--only-nominated-eni-subnets`). Default: none. */
+  /** Subnets that only nodes and Pods that name them may use (`--only-nominated-eni-subnets`). Default: none. */
   readonly reservedSubnets?: ReadonlySet<string>;
   /**
-   * Claims (`namespace/name`) by the address that is theirs, wherever it is: one that comes to this node without having
-   * been asked for by name gets the mark of its claim, and is none of the pool. Default: none.
+   * Claims (`namespace/name`) by their static address, wherever the address is. If such an address comes to this node
+   * without having been requested by name, it gets the mark of its claim and does not belong to the pool. Default:
+   * none.
    */
   readonly reservedIps?: ReadonlyMap<string, string>;
   /**
-   * Addresses that the object of another node has Assigned, with the mark of their claim, and the ENI there: an entry of
-   * ours that is Releasing and was handed over goes. Default: none.
+   * Addresses that the object of another node has Assigned with a claim mark, and the ENI there. An entry of this node
+   * for such an address is Releasing and was handed over; it is removed. Default: none.
    */
   readonly movedTo?: ReadonlyMap<string, string>;
-  /** Claims that other nodes have a call under way for, as this process knows: nothing is begun for them. Default: none. */
+  /**
+   * Claims for which other nodes have a call in flight, as this process knows. No call is started for them. Default:
+   * none.
+   */
   readonly claimCallsElsewhere?: ReadonlySet<string>;
-  /** Most exclusive ENIs, kept ones included, before the instance's own limits. Default: 0, the node serves none. */
+  /**
+   * Limit of exclusive ENIs, static ones included; the limits of the instance apply as well. Default: 0, the node
+   * serves none.
+   */
   readonly maxDirectENI?: number;
-  /** Exclusive ENIs of a node whose agent has not written a demand for them yet. Default: 0. */
+  /** Demand for exclusive ENIs of a node whose agent has not written one yet. Default: 0. */
   readonly initialDirectDemand?: number;
-  /** Exclusive ENIs that are kept for the Pods of one name, on this node, on others or on none; by id. Default: none. */
+  /** Static exclusive ENIs, on this node, on other nodes or on none; by id. Default: none. */
   readonly keptEnis?: ReadonlyMap<string, KeptEni>;
-  /** Wrong input that the decision works around; becomes the condition `ConfigValid`. */
+  /** Invalid input that the decision works around; becomes the condition `ConfigValid`. */
   readonly problems?: readonly NodeProblem[];
 };

@@ -2,20 +2,20 @@ import type { NodeEniAddress, NodeEniInfo } from '../../crd/node-eni-config-fiel
 import { type ClaimStanding, standingsOf } from './claim-standing.ts';
 import type { NodeView } from './node-view.ts';
 
-/** Tells which addresses the agent gives back. */
+/** Which addresses and ENIs the agent offers to give back. */
 export type Offers = {
-  /** Offered, with the id of this very assignment, and still assigned. */
+  /** Offered, with the id of the current assignment, and still assigned. */
   isOffered(address: NodeEniAddress): boolean;
-  /** Nothing on the ENI is in use: each address is offered or on its way out, or nothing can be in use any more. */
+  /** Nothing on the ENI is in use: each address is offered or Releasing, or nothing can be in use any more. */
   isVacant(eni: NodeEniInfo): boolean;
-  /** An exclusive ENI that is offered, with the id of this very attachment, and that no live Pod has. */
+  /** An exclusive ENI that is offered, with the id of the current attachment, and that no live Pod uses. */
   isEniOffered(eni: NodeEniInfo): boolean;
 };
 
-/** Nobody waits for such an address. */
+/** Plans of addresses that no Pod waits for. */
 const OPEN: readonly ClaimStanding[] = ['pooled', 'goes'];
 
-/** Reads the agent's offers. An offer of an earlier assignment of the same address is void. Pure. */
+/** Reads the agent's offers. An offer of an earlier assignment of the same address is void. */
 export function offersOf(view: NodeView): Offers {
   const { spec, leaving, inUse } = view;
   const standings = standingsOf(view, view.status);
@@ -32,14 +32,16 @@ export function offersOf(view: NodeView): Offers {
       case 'goes':
         return isLetGo(address) || standings.isTakenOver(address);
       case 'stays':
-        // It is kept where it is; of a node that leaves it goes with the ENI, and comes again by its number.
+        // It stays on its ENI. On a node that is torn down it goes with the ENI, and is assigned again elsewhere by its
+        // address.
         return leaving !== 'no' && isLetGo(address);
       default:
         return false;
     }
   };
   const hasNeverServed = (eni: NodeEniInfo) => {
-    // What a kept address waits for is not given back before it served, but where it may not serve at all.
+    // An ENI with a static address that a Pod waits for is not removed before it served, unless it may not serve at
+    // all.
     const isOpen = eni.draining === true || (eni.addresses ?? []).every((one) => OPEN.includes(standings.of(one)));
     return eni.state === 'Attaching' && eni.assignmentID === undefined && isOpen;
   };

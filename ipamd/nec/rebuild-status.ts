@@ -11,12 +11,13 @@ import { assignedNow, eniInfoOf, isSoundEni } from './seen-eni.ts';
 import { detachingEni, isIpv4, isShared, unboundEni, withEnis } from './with-enis.ts';
 
 /**
- * Makes the status anew from what the cloud holds.
+ * Rebuilds the status from what the cloud holds.
  *
- * After a restore (the agent has seen a later epoch than the object has) nothing that the object says is taken for
- * granted: no intent is kept, every assignment gets a new id, so that no offer of before counts, and the epoch goes above
- * both. Otherwise what agrees is kept with its ids, and what a call is under way for is left alone.
- * `only` limits it to these ENIs; what is found and `reserved` for a claim has its mark. Returns the same status when there is nothing to mend. Takes ids.
+ * After a restore (the agent has seen a later epoch than the object has) nothing in the object is trusted: no intent is
+ * kept, every assignment gets a new id, so that no earlier offer counts, and the epoch becomes higher than both.
+ * Otherwise entries that agree keep their ids, and ENIs with a call in flight are left unchanged.
+ * `only` limits the rebuild to these ENIs. A found address that belongs to a claim (`reserved`) gets its mark. Returns
+ * the same status when nothing differs. Takes ids.
  */
 export function rebuildStatus(
   status: NodeEniConfigStatus,
@@ -35,7 +36,7 @@ export function rebuildStatus(
   return { ...next, supplyEpoch: Math.max(next.supplyEpoch ?? 0, observed + 1), intents: [], describedAt: ids.now() };
 }
 
-/** Goes through the ENIs of object and cloud; notes what is taken, for one address and one MAC are in one place. */
+/** Goes through the ENIs of object and cloud. It records used addresses and MACs: each may be in one place only. */
 class Mender {
   #status: NodeEniConfigStatus;
   #isRestore: boolean;
@@ -89,8 +90,8 @@ class Mender {
   }
 
   /**
-   * What is seen on another ENI and not on this one is not here: who kept it here would take the other for empty, and give
-   * it back with the Pods that it serves.
+   * Removes addresses that the cloud describes on another ENI and not on this one. If they stayed here, the other ENI
+   * would count as empty and would be removed with the Pods that it serves.
    */
   #withoutMoved(eni: NodeEniInfo): NodeEniInfo {
     const seen = this.#sight.enis.get(eni.eniID);
@@ -101,7 +102,7 @@ class Mender {
     return { ...eni, addresses: (eni.addresses ?? []).filter((address) => !isMoved(address)) };
   }
 
-  /** A creation on record brings it. */
+  /** Tells whether a recorded creation will bring the ENI. */
   #isExpected(seen: SeenEni): boolean {
     if (this.#isRestore) return false;
     return this.#status.intents?.some((intent) => intent.resourceName === seen.name) ?? false;
@@ -113,7 +114,7 @@ class Mender {
       if (one !== undefined) this.#taken.add(one);
   }
 
-  /** Nobody knows whether or how it is there: it stays, and after a restore as something new. */
+  /** Keeps an ENI whose state in the cloud is unknown; after a restore its addresses get new ids. */
   #unseen(eni: NodeEniInfo): NodeEniInfo {
     const next = this.#isRestore ? { ...eni, addresses: (eni.addresses ?? []).map((one) => this.#renewed(one)) } : eni;
     this.#take(next);
@@ -123,7 +124,7 @@ class Mender {
   #mend(seen: SeenEni, held: NodeEniInfo | undefined): readonly NodeEniInfo[] {
     const state = this.#stateOf(seen, held);
     if (state === undefined) return [];
-    // A description that is not whole tells nothing; what it is of may serve Pods.
+    // An incomplete description proves nothing, and the ENI may serve Pods.
     if (!isSoundEni(seen)) return held === undefined ? [] : [this.#unseen(held)];
     if (held !== undefined && this.#isBeingChanged(seen, held)) return [this.#unseen(held)];
     if (this.#taken.has(seen.mac) || this.#taken.has(seen.primaryIP)) return [];
@@ -145,21 +146,22 @@ class Mender {
     return [state === 'Detaching' ? detachingEni(placed) : placed];
   }
 
-  /** What serves where it is goes on serving: the next look tells what became of the change. */
+  /** Tells whether the cloud is changing an attached ENI. It goes on serving; the next description shows the result. */
   #isBeingChanged(seen: SeenEni, held: NodeEniInfo): boolean {
     if (this.#isRestore || held.state !== 'Attached') return false;
     const isHere = seen.instanceID !== undefined && seen.instanceID === this.#status.instanceID;
     return isHere && (seen.state === 'PENDING' || seen.state === 'ATTACHING');
   }
 
-  /** Undefined for what is none of this node's. */
+  /** Returns the state of the entry; undefined for an ENI that does not belong to this node. */
   #stateOf(seen: SeenEni, held: NodeEniInfo | undefined): NodeEniInfo['state'] | undefined {
     const { instanceID } = this.#status;
     const isElsewhere = seen.instanceID !== undefined && instanceID !== undefined && seen.instanceID !== instanceID;
-    // One that is kept moves from node to node, and its tags name the first.
+    // A static ENI moves between nodes, and its tags name the first one.
     const isKeptHere = held?.mode === 'direct-eni' && held.claim !== undefined;
     if ((seen.isOthers === true && !isKeptHere) || isElsewhere) return undefined;
-    // What is on record is ours whatever its tags: people take tags off, and the cloud leaves them out at times.
+    // An ENI in the object belongs to the node whatever its tags: people remove tags, and the cloud omits them at
+    // times.
     if (seen.isForeign === true && held === undefined) return undefined;
     if (seen.state === 'DETACHING' || seen.state === 'DELETING') return 'Detaching';
     if (held?.state === 'Detaching' && !this.#isRestore) return 'Detaching';
@@ -169,7 +171,7 @@ class Mender {
   #addressesOf(seen: SeenEni, held: NodeEniInfo | undefined): readonly NodeEniAddress[] {
     const there = new Set(seen.ips.filter((ip) => isInCidr(ip, seen.subnetCIDR)));
     const going = new Set(seen.pendingIps);
-    // One that is being changed is there still: what became of it the next look tells.
+    // An address that is being changed still exists: the next description shows the result.
     const isKept = ({ ip }: NodeEniAddress) => !isIpv4(ip) || there.has(ip) || (going.has(ip) && !this.#isRestore);
     const kept = (held?.addresses ?? []).filter(isKept).filter(({ ip }) => this.#claim(ip));
     const more = [...there]
@@ -180,7 +182,7 @@ class Mender {
 
   #renewed(address: NodeEniAddress): NodeEniAddress {
     const { claim, ...rest } = { ...address, ...assignedNow(address.ip, this.#ids) };
-    // Whose Pod may use a kept address an old state cannot tell.
+    // An old state does not show which Pod may use a static address.
     if (claim !== undefined) return { ...rest, claim: claimMarkOf(claimKeyOf(claim)) };
     return markedOnArrival(rest, this.#reserved);
   }
@@ -192,7 +194,7 @@ class Mender {
   }
 }
 
-/** An ENI without a name in the cloud, and one whose name did not change, leave the entry as it is. */
+/** Returns the name for the entry: an ENI without a name in the cloud leaves the entry's name unchanged. */
 function nameOf(seen: SeenEni, held: NodeEniInfo): Pick<NodeEniInfo, 'name'> {
   return seen.name === '' && held.name !== undefined ? { name: held.name } : {};
 }

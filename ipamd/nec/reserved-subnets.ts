@@ -1,8 +1,8 @@
 import type { NodeView } from './node-view.ts';
 
 /**
- * Tells whether a subnet is for those alone who name it: the pool takes no address there, nor does a Pod that names none,
- * though the node may have an ENI there for another. One that the node itself may use never is. Pure.
+ * Tells whether a subnet is nominated-only: the pool gets no address there, nor does a Pod that does not name the
+ * subnet, though the node may have an ENI there for another Pod. A subnet that the node itself may use never is.
  */
 export function isReservedSubnet(
   { subnets, reservedSubnets, claimSubnets = [] }: NodeView,

@@ -6,7 +6,7 @@ import type { HoldReason, Ids, Intent, Leader } from './decision.ts';
 import type { NodeView } from './node-view.ts';
 import { isShortForPods, type Supply, supplyOf } from './supply.ts';
 
-/** What the parts of a decision look at: the view, and the status with the marks that this decision makes. */
+/** What the parts of a decision read: the view, and the status with the claim marks that this decision sets. */
 export type Scene = {
   readonly view: NodeView;
   readonly status: NodeEniConfigStatus;
@@ -14,13 +14,13 @@ export type Scene = {
   readonly claims: ClaimPlaces;
   readonly leader: Leader;
   readonly ids: Ids;
-  /** ENIs that an intent is under way for. */
+  /** ENIs that have a call in flight. */
   readonly busy: ReadonlySet<string>;
-  /** A creation, attachment or detachment is under way and not stuck: the instance takes one at a time. */
+  /** A creation, attachment or detachment is in flight and not stuck. An instance accepts one of these at a time. */
   readonly isInstanceBusy: boolean;
 };
 
-/** What one part of a decision leads to; undefined when there is nothing to do. */
+/** Result of one part of a decision; undefined when nothing is to be done. */
 export type Step =
   | {
       readonly kind: 'begin';
@@ -31,7 +31,7 @@ export type Step =
   | Hold
   | undefined;
 
-/** Why something that should be done is not done now. */
+/** Why something that should be done cannot be done now. */
 export type Hold = {
   readonly kind: 'hold';
   readonly reason: HoldReason;
@@ -39,10 +39,10 @@ export type Hold = {
   readonly afterMs: number;
 };
 
-/** One change of these at a time on an instance: each waits for the instance's own lock in the cloud. */
+/** Actions of which an instance accepts one at a time: each takes the instance's own lock in the cloud. */
 const OF_INSTANCE: readonly Mutation[] = ['CreateNetworkInterface', 'AttachNetworkInterface', 'DetachNetworkInterface'];
 
-/** Looks at a node: counts its supply, and finds what is busy. Pure. */
+/** Builds the context of a decision: counts the node's supply and finds the ENIs that have a call in flight. */
 export function sceneOf(view: NodeView, status: NodeEniConfigStatus, leader: Leader, ids: Ids): Scene {
   const intents = status.intents ?? [];
   const isStuck = (intent: Intent) => view.stuck.has(intent.id) || view.stuck.has(intent.eniID ?? '');
@@ -59,7 +59,7 @@ export function sceneOf(view: NodeView, status: NodeEniConfigStatus, leader: Lea
   };
 }
 
-/** Begins a call: the intent with a new id, and the status that has it on record. Takes ids. */
+/** Starts a call: returns the intent with a new id, and the status that records the intent. Takes ids. */
 export function begin(
   scene: Scene,
   action: Mutation,
@@ -82,7 +82,7 @@ export function begin(
   return { kind: 'begin', status: next, intent, priority: priorityOf(scene, action) };
 }
 
-/** Makes the hold of what is blocked; undefined when none of the keys is. */
+/** Returns why a call is blocked, if one of the keys has an open breaker; else undefined. */
 export function holdIfBlocked(
   scene: Scene,
   keys: readonly string[],
@@ -96,7 +96,7 @@ export function holdIfBlocked(
   return { kind: 'hold', reason, message, afterMs: refusal?.afterMs ?? LOOK_AGAIN_MS };
 }
 
-/** The hold of what waits for another call of ours. */
+/** Result of a part that waits for another of ipamd's own calls. */
 export const CALL_UNDER_WAY: Hold = {
   kind: 'hold',
   reason: 'CallUnderWay',
@@ -104,14 +104,17 @@ export const CALL_UNDER_WAY: Hold = {
   afterMs: 5_000,
 };
 
-/** How long a hold lasts whose end nobody knows. */
+/** When to check again if the end of the block is not known, milliseconds. */
 export const LOOK_AGAIN_MS = 30_000;
 
 const LONGEST_NAME = 60;
-/** Longest value of a tag. @see https://cloud.tencent.com/document/product/651/13354 (limits of tags) */
+/**
+ * Longest value of a tag, characters.
+ * @see https://cloud.tencent.com/document/product/651/13354 (limits of tags)
+ */
 const LONGEST_TAG = 127;
 
-/** How a new ENI is named and tagged: by this it is found again when its id never arrived. */
+/** Returns name and tags of a new ENI. They identify the ENI when the answer with its id was lost. */
 function bornAs({ view, leader }: Scene, id: string, more: Intent['tags']): Pick<Intent, 'resourceName' | 'tags'> {
   return {
     resourceName: `tke-${leader.clusterId}`.slice(0, LONGEST_NAME - id.length - 1).concat('-', id),

@@ -2,7 +2,7 @@ import { isInCidr } from '../../crd/ip-text.ts';
 import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { Ids, SeenEni } from './decision.ts';
 
-/** Makes the entry of an ENI that the status does not have yet, without its addresses. Pure. */
+/** Builds the entry of an ENI that the status does not contain yet, without its addresses. */
 export function eniInfoOf(seen: SeenEni, state: NodeEniInfo['state']): NodeEniInfo {
   return {
     eniID: seen.eniID,
@@ -21,7 +21,7 @@ export function eniInfoOf(seen: SeenEni, state: NodeEniInfo['state']): NodeEniIn
 
 const MAC = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/;
 
-/** Tells whether a description has all that an entry must have, and nothing that contradicts itself. Pure. */
+/** Tells whether a description has all fields that an entry must have, and does not contradict itself. */
 export function isSoundEni({ mac, primaryIP, gateway, subnetCIDR }: SeenEni): boolean {
   return (
     MAC.test(mac) && subnetCIDR !== '' && [primaryIP, gateway].every((ip) => ip !== '' && isInCidr(ip, subnetCIDR))
@@ -29,8 +29,9 @@ export function isSoundEni({ mac, primaryIP, gateway, subnetCIDR }: SeenEni): bo
 }
 
 /**
- * Returns the ENI with addresses that the cloud has just given it. Left out is what the object has already, here or on
- * another ENI, and what is not of the subnet: one address is in one place, whatever the cloud says. Takes ids.
+ * Returns the ENI with newly assigned addresses. Addresses that the object already contains, here or on another ENI,
+ * are left out, and so are addresses outside the subnet: one address is in one place, whatever the cloud answers. Takes
+ * ids.
  */
 export function withAssigned(
   status: NodeEniConfigStatus,
@@ -46,12 +47,12 @@ export function withAssigned(
   return { ...eni, addresses: [...(eni.addresses ?? []), ...fresh.map((ip) => assignedNow(ip, ids))] };
 }
 
-/** Makes an address that was assigned just now. Takes an id. */
+/** Builds a newly assigned address. Takes an id. */
 export function assignedNow(ip: string, ids: Ids): NodeEniAddress {
   return { ip, assignmentID: ids.next(), state: 'Assigned' };
 }
 
-/** Every address that the object has somewhere. */
+/** Returns every address that the object contains. */
 export function takenIps(status: NodeEniConfigStatus): Set<string> {
   const ips = (status.eniInfos ?? []).flatMap((eni) => [
     eni.primaryIP,

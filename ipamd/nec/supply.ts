@@ -5,27 +5,27 @@ import type { NodeView } from './node-view.ts';
 import { staticPlacesOf } from './unmet-wishes.ts';
 import { ipv4CountOf, isShared, pooledIpv4Of } from './with-enis.ts';
 
-/** What a node has, gets and wants, in IPv4 addresses for Pods; kept ones are none of them but where it is said. */
+/** Existing, pending and requested IPv4 Pod addresses of a node. Static addresses are not counted unless noted. */
 export type Supply = {
-  /** On ENIs that serve new Pods. */
+  /** Addresses on ENIs that serve new Pods. */
   readonly have: number;
-  /** On ENIs that are being attached, and asked for; what is stuck is not counted on. */
+  /** Addresses on ENIs that are being attached, and requested ones; stuck ones are not counted. */
   readonly coming: number;
-  /** What the node asks for, or the floor. */
+  /** Demand of the node, at least the floor. */
   readonly demand: number;
-  /** Places that kept addresses have, or are about to have. */
+  /** Address slots that static addresses use or will use. */
   readonly kept: number;
-  /** The demand within the limits, less the places of kept addresses; 0 for a node that leaves. */
+  /** The demand within the limits, minus the slots of static addresses; 0 for a node that is torn down. */
   readonly want: number;
-  /** Most addresses of one ENI, and most shared ENIs. */
+  /** Limit of addresses on one ENI, and limit of shared ENIs. */
   readonly perEni: number;
   readonly mostEnis: number;
 };
 
-/** Spare addresses that a node keeps when nobody says otherwise. */
+/** Spare addresses of a node when its spec contains no number. */
 const WARM_TARGET = 5;
 
-/** Counts a node's supply and demand. Pure. */
+/** Counts a node's supply and demand. */
 export function supplyOf(view: NodeView, status: NodeEniConfigStatus): Supply {
   const perEni = mostIpsPerEni(view);
   const mostEnis = mostSharedEnis(view, status);
@@ -45,19 +45,19 @@ export function supplyOf(view: NodeView, status: NodeEniConfigStatus): Supply {
   };
 }
 
-/** Tells whether the node's Pods, and not its pool alone, are short of addresses. Pure. */
+/** Tells whether Pods wait for addresses, and not only the pool is below its warm target. */
 export function isShortForPods(view: NodeView, supply: Supply): boolean {
   const warm = view.warmTarget ?? view.spec.routeENIIPMinWarmTarget ?? WARM_TARGET;
   return supply.have < supply.want - warm;
 }
 
-/** Tells whether the limits keep from Pods, and not from the pool alone, what they need. Pure. */
+/** Tells whether the limits deny addresses to Pods, and not only to the pool. */
 export function isCappedForPods(view: NodeView, supply: Supply): boolean {
   const warm = view.warmTarget ?? view.spec.routeENIIPMinWarmTarget ?? WARM_TARGET;
   return view.leaving === 'no' && supply.want < supply.demand - warm;
 }
 
-/** Tells whether new addresses may go on the ENI. */
+/** Tells whether new addresses may be assigned to the ENI. */
 export function isUsable(eni: NodeEniInfo): boolean {
   return isShared(eni) && eni.draining !== true;
 }
@@ -70,7 +70,7 @@ export function unseenCreations(status: NodeEniConfigStatus): readonly Intent[] 
   );
 }
 
-/** Counts the room that an ENI has left once what is asked for has come. */
+/** Counts the free address slots of an ENI, after everything that is requested for it has come. */
 export function roomOf(eni: NodeEniInfo, status: NodeEniConfigStatus, perEni: number): number {
   const asked = sumOf(status.intents ?? [], (intent) => {
     if (intent.action === 'MigratePrivateIpAddress')
@@ -82,12 +82,12 @@ export function roomOf(eni: NodeEniInfo, status: NodeEniConfigStatus, perEni: nu
   return Math.max(0, perEni - ipv4CountOf(eni) - asked);
 }
 
-/** Counts the addresses that a call asks for: so many, or these very ones. */
+/** Counts the addresses that a call requests: a number, or particular ones. */
 export function askedOf({ action, ipCount, ips = [] }: Intent): number {
   return ipCount ?? (action === 'AssignPrivateIpAddresses' ? ips.length : 0);
 }
 
-/** Adds up what `count` says of each item. */
+/** Returns the sum of `count` over the items. */
 export function sumOf<T>(items: readonly T[], count: (item: T) => number): number {
   return items.reduce((sum, item) => sum + count(item), 0);
 }
@@ -96,7 +96,7 @@ function mostIpsPerEni({ maxIPPerENI, instance }: NodeView): number {
   return Math.min(maxIPPerENI ?? Number.MAX_SAFE_INTEGER, instance?.secondaryIpsPerEni ?? MOST_IPS_PER_ENI);
 }
 
-/** Exclusive ENIs take places on the instance too. */
+/** Returns the limit of shared ENIs. Exclusive ENIs use ENI slots of the instance too. */
 function mostSharedEnis({ maxRouteENI, instance }: NodeView, status: NodeEniConfigStatus): number {
   const coming = unseenCreations(status).filter(isDirectCreation).length;
   const exclusive = (status.eniInfos ?? []).filter((eni) => !isShared(eni)).length + coming;
@@ -104,7 +104,7 @@ function mostSharedEnis({ maxRouteENI, instance }: NodeView, status: NodeEniConf
   return Math.min(maxRouteENI ?? Number.MAX_SAFE_INTEGER, places);
 }
 
-/** The bounds of the NodeENIConfig's schema: what limits a node whose instance is not known. */
+/** Maxima of the NodeENIConfig's schema: they limit a node whose instance is unknown. */
 const MOST_ENIS = 64;
 const MOST_IPS_PER_ENI = 4096;
 
@@ -122,7 +122,7 @@ function comingOf(view: NodeView, status: NodeEniConfigStatus): (intent: Intent)
   };
 }
 
-/** The entry of an ENI that is still being made has none of the addresses that it is born with. */
+/** Tells whether the entry is of an ENI that is still being created: its first addresses are not in the entry yet. */
 function isUnfilledCreation(intent: Intent, eni: NodeEniInfo): boolean {
   return intent.action === 'CreateNetworkInterface' && ipv4CountOf(eni) === 0;
 }

@@ -3,8 +3,9 @@ import type { NodeView } from './node-view.ts';
 import { isShared } from './with-enis.ts';
 
 /**
- * Tells whether a new ENI was born with a kept address as its own, which was on no ENI and free for anybody in the cloud:
- * the ENI has to go again for the address to come back. One that has been attached serves Pods, and is left alone. Pure.
+ * Tells whether a new ENI has a static address as its primary one. The address was on no ENI, so the cloud could assign
+ * it to a new ENI. The ENI has to be deleted so that the address is free again. An ENI that was attached serves Pods
+ * and is left unchanged.
  */
 export function hasTakenKept({ reservedIps }: Pick<NodeView, 'reservedIps'>, eni: NodeEniInfo): boolean {
   const { primaryIP, state, assignmentID } = eni;

@@ -4,7 +4,7 @@ import type { ClaimWish } from './claim-wish.ts';
 import type { NodeView } from './node-view.ts';
 import { isIpv4, isShared } from './with-enis.ts';
 
-/** Lists the wishes for an address on this node that no address here fulfils yet. Pure. */
+/** Lists the requests for an address on this node that no address here fulfils yet. */
 export function unmetWishes({ claims, leaving }: NodeView, status: NodeEniConfigStatus): readonly ClaimWish[] {
   if (claims === undefined || leaving !== 'no') return [];
   const here = new Map<string, Set<string>>();
@@ -21,7 +21,7 @@ export function unmetWishes({ claims, leaving }: NodeView, status: NodeEniConfig
     .sort((one, other) => (one.key < other.key ? -1 : 1));
 }
 
-/** Counts the places on the node's shared ENIs that kept addresses have, or are about to have. Pure. */
+/** Counts the address slots on the node's shared ENIs that static addresses use or will use. */
 export function staticPlacesOf(view: NodeView, status: NodeEniConfigStatus): number {
   const usable = (status.eniInfos ?? []).filter(
     (eni) => isShared(eni) && eni.draining !== true && eni.state !== 'Detaching',

@@ -7,9 +7,9 @@ import { staticPlacesOf } from './unmet-wishes.ts';
 import { isIpv4, isShared, releasing, withEnis } from './with-enis.ts';
 
 /**
- * Returns the status with the marks of kept addresses as they are wanted: an address that belongs to a claim gets its mark,
- * the mark the uid of the Pod that is here or none, one that another node takes over is Releasing as soon as the agent has
- * let go of it, and one that the other node has is no more. The same status when nothing changes. Pure.
+ * Returns the status with the claim marks up to date. An address that belongs to a claim gets its mark; the mark has
+ * the uid of the Pod on this node, or none. An address that another node takes over becomes Releasing once the agent
+ * has released it. An address that the other node has is removed. Returns the same status when nothing changes.
  */
 export function withClaims(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const marked = withMarks(view, status);
@@ -28,7 +28,7 @@ export function withClaims(view: NodeView, status: NodeEniConfigStatus): NodeEni
 
 type Marking = { readonly view: NodeView; readonly standings: ClaimStandings; readonly offers: Offers };
 
-/** Marks addresses without a mark that belong to a claim, unless another Pod has them by the API server's word. */
+/** Marks unmarked addresses that belong to a claim, unless another Pod uses them according to the API server. */
 function withMarks(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const ownerOf = ownersOf(view);
   const enis = (status.eniInfos ?? []).map((eni) => {
@@ -46,10 +46,13 @@ function isUnmarked({ inUse }: NodeView, ownerOf: OwnerOf, address: NodeEniAddre
   return claim === undefined && state === 'Assigned' && ownerOf(ip) !== undefined && inUse?.has(ip) !== true;
 }
 
-/** The claim whose an address is. */
+/** Returns the key of the claim that an address belongs to. */
 type OwnerOf = (ip: string) => string | undefined;
 
-/** Those of the whole cluster are many, and are looked up as they are: each look of each node would copy them all. */
+/**
+ * Looks up claims by address. The map of the whole cluster is large, so it is not copied: each pass of each node would
+ * do so.
+ */
 function ownersOf({ reservedIps, claims }: NodeView): OwnerOf {
   const wanted = new Map<string, string>();
   for (const { key, mode, want, ip } of claims?.values() ?? []) {
@@ -58,7 +61,7 @@ function ownersOf({ reservedIps, claims }: NodeView): OwnerOf {
   return (ip) => reservedIps?.get(ip) ?? wanted.get(ip);
 }
 
-/** Another node's object has it on an ENI of its own: the cloud has moved it. */
+/** Tells whether another node's object has the address on its own ENI: the cloud has moved it. */
 function hasMoved({ movedTo }: NodeView, eni: NodeEniInfo, { ip, state }: NodeEniAddress): boolean {
   const there = movedTo?.get(ip);
   return state === 'Releasing' && there !== undefined && there !== eni.eniID;
@@ -70,7 +73,7 @@ function asWanted({ view, standings, offers }: Marking, eni: NodeEniInfo, addres
   if (claim === undefined || wish === undefined) return address;
   const standing = standings.of(address);
   const uid = standing === 'serves' ? wish.podUid : undefined;
-  // What was let go of stays so: whoever may be moving it must not meet the Pod that would get it here.
+  // A released address stays so: while another node may be moving it, no Pod may get it here.
   const isLost = address.state === 'Releasing' && claim.uid !== uid;
   const mark = claimMarkOf(wish.key, isLost ? undefined : uid);
   const marked = claim.uid === mark.uid ? address : { ...address, claim: mark };
@@ -78,7 +81,7 @@ function asWanted({ view, standings, offers }: Marking, eni: NodeEniInfo, addres
   return standing === 'handed' && isLetGo && eni.state === 'Attached' ? releasing(marked) : marked;
 }
 
-/** The count is there while there is something to count. */
+/** Writes the number of static addresses; absent for 0. */
 function withStaticPlaces(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const count = staticPlacesOf(view, status);
   const { staticRouteENIIPs: held, ...rest } = status;

@@ -2,8 +2,8 @@ import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd
 import { isSameData } from './same-data.ts';
 
 /**
- * Returns the status with these ENIs: the epoch grows by one and the counts follow, unless nothing changes, and then it
- * is the same object. Every change of eniInfos goes through here. Pure.
+ * Returns the status with these ENIs. The epoch grows by one and the counts are updated; when nothing changes it is the
+ * same object. Every change of eniInfos goes through this function.
  */
 export function withEnis(status: NodeEniConfigStatus, enis: readonly NodeEniInfo[]): NodeEniConfigStatus {
   const same = isSameData(status.eniInfos ?? [], enis);
@@ -20,7 +20,7 @@ export function withEnis(status: NodeEniConfigStatus, enis: readonly NodeEniInfo
   };
 }
 
-/** Returns the status with one ENI changed; undefined takes it out. The same object when there is no such ENI. Pure. */
+/** Returns the status with one ENI changed; undefined removes it. The same object when there is no such ENI. */
 export function withEni(
   status: NodeEniConfigStatus,
   eniID: string,
@@ -33,18 +33,18 @@ export function withEni(
   return withEnis(status, enis);
 }
 
-/** Returns the ENI without its number on an instance: it is bound to none. Pure. */
+/** Returns the ENI without its device index: it is on no instance. */
 export function unboundEni(eni: NodeEniInfo): NodeEniInfo {
   const { deviceIndex: _gone, ...rest } = eni;
   return rest;
 }
 
-/** Returns the ENI on its way out: nothing on it serves any more. Pure. */
+/** Returns the ENI as Detaching: nothing on it serves any more. */
 export function detachingEni(eni: NodeEniInfo): NodeEniInfo {
   return { ...eni, state: 'Detaching', addresses: (eni.addresses ?? []).map(releasing) };
 }
 
-/** Returns the address out of use; a kept one is no Pod's from then on. Pure. */
+/** Returns the address as Releasing; a static one is no Pod's from then on. */
 export function releasing(address: NodeEniAddress): NodeEniAddress {
   if (address.state === 'Releasing' && address.claim?.uid === undefined) return address;
   if (address.claim === undefined) return { ...address, state: 'Releasing' };
@@ -52,12 +52,12 @@ export function releasing(address: NodeEniAddress): NodeEniAddress {
   return { ...address, state: 'Releasing', claim };
 }
 
-/** Tells whether Pods share the ENI; the others are handed to one Pod and are none of the supply of addresses. */
+/** Tells whether Pods share the ENI. An exclusive ENI is used by one Pod and does not count as supply of addresses. */
 export function isShared(eni: NodeEniInfo): boolean {
   return eni.mode !== 'direct-eni';
 }
 
-/** Tells the families apart. */
+/** Tells whether an address is IPv4. */
 export function isIpv4(ip: string): boolean {
   return !ip.includes(':');
 }
@@ -67,12 +67,12 @@ export function assignedIpv4Of(eni: NodeEniInfo): readonly NodeEniAddress[] {
   return (eni.addresses ?? []).filter((address) => address.state === 'Assigned' && isIpv4(address.ip));
 }
 
-/** Lists those of them that are of the pool: no claim keeps them. */
+/** Lists those of them that belong to the pool: without a claim. */
 export function pooledIpv4Of(eni: NodeEniInfo): readonly NodeEniAddress[] {
   return assignedIpv4Of(eni).filter(({ claim }) => claim === undefined);
 }
 
-/** Counts the IPv4 addresses that an ENI has, those that go included: they take room until they are gone. */
+/** Counts the IPv4 addresses of an ENI, Releasing ones included: they use slots until they are unassigned. */
 export function ipv4CountOf(eni: NodeEniInfo): number {
   return (eni.addresses ?? []).filter((address) => isIpv4(address.ip)).length;
 }

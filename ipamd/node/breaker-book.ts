@@ -11,13 +11,14 @@ import type { Refusal } from '../nec/node-view.ts';
 
 type Probe = { readonly owner: string; readonly untilMs: number };
 
-/** A probe that never tells how it went frees its place after this. */
+/** A probe that never reports its result ends after this. */
 const PROBE_MS = 120_000;
 
 /**
- * Breakers of the process, by key: `subnet/<id>`, `vpc-enis`, `instance-enis/<instance>`, `eni-ips/<eni>`, `node/<name>/call/...`.
- * An open one lets nobody through; when its time is over one owner tries it, and the others wait for what comes of that:
- * a thousand nodes that wait for one quota make one call, not a thousand.
+ * Circuit breakers of the process, by key: `subnet/<id>`, `vpc-enis`, `instance-enis/<instance>`, `eni-ips/<eni>`,
+ * `node/<name>/call/...`.
+ * An open breaker blocks every call. When its time is over, one owner may try, and the others wait for the result: a
+ * thousand nodes that wait for one quota make one call, not a thousand.
  */
 export class BreakerBook {
   #clock: Clock;
@@ -30,7 +31,9 @@ export class BreakerBook {
     this.#clock = clock;
   }
 
-  /** Opens a breaker, for longer with each trip in a row. Calls that were under way when it opened count as one trip. */
+  /**
+   * Opens a breaker, for longer with each trip in a row. Calls that were in flight when it opened count as one trip.
+   */
   trip(key: string, firstMs: number, message: string): void {
     const nowMs = this.#clock.monotonicMs();
     this.#probes.delete(key);
@@ -40,19 +43,19 @@ export class BreakerBook {
     this.#put(key, tripBreaker(this.#alone(key), key, Math.max(1, firstMs), nowMs));
   }
 
-  /** Shuts a breaker: a call went through. */
+  /** Closes a breaker after a successful call. */
   reset(key: string): void {
     this.#put(key, resetBreaker(this.#alone(key), key));
     this.#refusals.delete(key);
     this.#probes.delete(key);
   }
 
-  /** Lets one owner try at once: some room was made, nobody knows how much. */
+  /** Lets one owner try at once: some capacity was freed, the amount is unknown. */
   ease(key: string): void {
     this.#put(key, easeBreaker(this.#alone(key), key, this.#clock.monotonicMs()));
   }
 
-  /** Tells why `owner` may not call for `key` now; undefined when it may. */
+  /** Returns why `owner` may not call for `key` now; undefined when it may. */
   refusalOf(key: string, owner: string): Refusal | undefined {
     const breaker = this.#breakers.get(key);
     if (breaker === undefined) return undefined;
@@ -65,37 +68,40 @@ export class BreakerBook {
   }
 
   /**
-   * Tells whether a key was refused more than once in a row, and is open or was a moment ago: who only counts what may
-   * come would otherwise see room each time that somebody may try.
+   * Tells whether a key was refused more than once in a row, and is open or was until a moment ago. A caller that only
+   * counts what can still come would otherwise count free capacity each time that one owner may try.
    */
   isDoubtful(key: string): boolean {
     const breaker = this.#breakers.get(key);
     return breaker !== undefined && breaker.trips > 1 && this.#clock.monotonicMs() < breaker.openUntilMs + DOUBT_MS;
   }
 
-  /** Notes that `owner` is about to call for `key`: where the breaker was open before, the others wait for it. */
+  /** Notes that `owner` is about to call for `key`. If the breaker was open before, the others wait for the result. */
   beginProbe(key: string, owner: string): void {
     if (!this.#breakers.has(key)) return;
     this.#probes.set(key, { owner, untilMs: this.#clock.monotonicMs() + PROBE_MS });
   }
 
-  /** Notes that `owner` did not find out: the next may try. */
+  /** Notes that `owner` got no result: the next may try. */
   endProbe(key: string, owner: string): void {
     if (this.#probes.get(key)?.owner === owner) this.#probes.delete(key);
   }
 
-  /** Breakers that are remembered. */
+  /** Number of breakers in memory. */
   get size(): number {
     return this.#breakers.size;
   }
 
-  /** Keys that are open now, for metrics. */
+  /** Lists the keys that are open now, for metrics. */
   openKeys(): readonly string[] {
     const nowMs = this.#clock.monotonicMs();
     return [...this.#breakers.keys()].filter((key) => isBreakerOpen(this.#breakers, key, nowMs));
   }
 
-  /** One breaker by itself: to copy them all for each trip would cost a quota that a cluster waits for dearly. */
+  /**
+   * Returns one breaker alone. To copy all of them for each trip would be expensive when many nodes of a cluster wait
+   * for one quota.
+   */
   #alone(key: string): Breakers {
     const breaker = this.#breakers.get(key);
     return breaker === undefined ? new Map() : new Map([[key, breaker]]);
@@ -107,17 +113,19 @@ export class BreakerBook {
     else this.#breakers.set(key, breaker);
   }
 
-  /** What has been shut for long, and nobody has tried since: mostly of nodes and ENIs that are gone. */
+  /** Removes breakers that have been closed for long without a new try: most are of deleted nodes and ENIs. */
   #sweep(nowMs: number): void {
     for (const [key, { openUntilMs }] of this.#breakers) if (nowMs - openUntilMs > FORGOTTEN_MS) this.reset(key);
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#breakers.size);
   }
 }
 
-/** A key is doubtful for so long after it may be tried again; longer than somebody who waits for it takes to try. */
+/**
+ * A key counts as recently refused for so long after it may be tried again; longer than a waiting node needs to try.
+ */
 const DOUBT_MS = 120_000;
-/** From so many on, those that are long over are forgotten. */
+/** Breakers that closed long ago are removed from this number on. */
 const LEAST_SWEPT = 1_024;
 const FORGOTTEN_MS = 3_600_000;
-/** Who waits for another's probe looks again after this. */
+/** A node that waits for the probe of another checks again after this. */
 const PROBE_RETRY_MS = 5_000;

@@ -6,7 +6,7 @@ import { claimKey, DESCRIBE_CALL, instanceKey, ownKey, subnetKey } from './call-
 import type { NodeDeps, NodeFactParts } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 
-/** What a view is made of. */
+/** Input of a view. */
 export type ViewParts = {
   readonly name: string;
   readonly uid: string;
@@ -15,7 +15,7 @@ export type ViewParts = {
   readonly facts: NodeFactParts;
 };
 
-/** An ENI that is Attaching for so long, without a call that could bring it on, is given up. */
+/** An ENI that is Attaching for so long, without a call for it, is given up. */
 const STUCK_ATTACHING_MS = 600_000;
 
 /** Actions that a refusal blocks for one ENI. */
@@ -28,7 +28,7 @@ const OF_ENI = [
   'ModifyNetworkInterfaceAttribute',
 ] as const;
 
-/** Puts together what a decision about a node depends on, as it is at this moment. */
+/** Builds the view with everything that a decision about a node depends on at this moment. */
 export function buildView(deps: NodeDeps, memory: NodeMemory, { name, uid, spec, status, facts }: ViewParts): NodeView {
   const keys = keysOf(name, status, facts);
   const refusals = refusalsOf(deps, name, keys);
@@ -50,15 +50,18 @@ export function buildView(deps: NodeDeps, memory: NodeMemory, { name, uid, spec,
 }
 
 /**
- * A subnet that was found full is tried by one node at a time, whatever its description says: it counts addresses as free
- * that nobody gets.
+ * Blocks a full subnet while another node tries it, whatever its description shows: the description also counts
+ * addresses as free that cannot be assigned.
  */
 function triedByOthers({ breakers }: NodeDeps, name: string, subnet: SubnetChoice): SubnetChoice {
   const isRefused = breakers.refusalOf(subnetKey(subnet.subnetId), name) !== undefined;
   return isRefused && !subnet.isBlocked ? { ...subnet, isBlocked: true } : subnet;
 }
 
-/** A subnet that the facts know is blocked by what they say of it; here is only why. */
+/**
+ * Tells whether the facts contain the subnet: then they decide whether it is blocked, and the breaker only gives the
+ * reason.
+ */
 function isOfAll({ subnets }: NodeFactParts, key: string): boolean {
   return subnets.some((subnet) => subnetKey(subnet.subnetId) === key);
 }
@@ -67,7 +70,7 @@ function isOwnSubnet({ breakers }: NodeDeps, name: string, key: string): boolean
   return breakers.refusalOf(ownKey(name, key), name) !== undefined;
 }
 
-/** By what a view calls it, and by what the book does. */
+/** Key of the view, and key of the breaker. */
 type ViewKey = readonly [key: string, bookKey: string];
 
 function keysOf(name: string, status: NodeEniConfigStatus, facts: NodeFactParts): readonly ViewKey[] {
@@ -102,10 +105,10 @@ function refusalsOf({ breakers }: NodeDeps, name: string, keys: readonly ViewKey
   );
 }
 
-/** Codes of what no wait mends. */
+/** Error codes that no waiting resolves. */
 const FORBIDDEN = /^(?:UnauthorizedOperation|AuthFailure|UnsupportedRegion|CREDENTIALS)\b/;
 
-/** A call that the cloud forbade, and how long nothing of it is tried again. */
+/** A call that the cloud forbids, and how long it is not tried again. */
 export type ForbiddenCall = { readonly problem: NodeProblem; readonly afterMs: number };
 
 /** Lists the calls for a node that the cloud forbade a moment ago, whether they are still needed or not. */
@@ -125,7 +128,7 @@ export function forbiddenCalls(
 function stuckOf({ clock, leader }: NodeDeps, memory: NodeMemory, status: NodeEniConfigStatus): ReadonlySet<string> {
   const nowMs = clock.monotonicMs();
   const intents = status.intents ?? [];
-  // Longer than an inherited one is left alone, and than a call takes that is answered at all.
+  // Longer than an inherited call is left unresolved, and longer than any call that is answered.
   const longMs = ({ requestTimeoutSeconds }: Intent) => leader.term.leaseMs + 2_000 * requestTimeoutSeconds;
   const late = intents.filter((intent) => nowMs - (memory.intentSeenMs.get(intent.id) ?? nowMs) > longMs(intent));
   const busy = new Set(intents.map((intent) => intent.eniID));

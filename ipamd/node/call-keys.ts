@@ -2,28 +2,28 @@ import type { CloudError } from '../../cloud/cloud-error.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent } from '../nec/decision.ts';
 
-/** The breakers of one call: of what it needs, by what the cloud may say is exhausted, and its own. */
+/** The breakers of one call: of the quotas that it uses, by the name that the cloud's error gives, and its own. */
 export type CallKeys = {
-  /** By the key in `NodeView.blocked`: the key in the process's book, where nodes share what they share. */
+  /** Key in `NodeView.blocked` -> key of the process-wide breaker, which nodes share as they share the quota. */
   readonly shared: ReadonlyMap<string, string>;
-  /** What a refusal that is no quota blocks, for this node alone; the call itself first. */
+  /** Keys that a refusal without a quota blocks, for this node alone; the call itself first. */
   readonly own: readonly [string, ...string[]];
 };
 
-/** Of descriptions of ENIs. It stops nobody, and tells why nothing is known. */
+/** Key for descriptions of ENIs. Its breaker blocks nothing; it explains why nothing is known. */
 export const DESCRIBE_CALL = 'call/DescribeNetworkInterfaces';
 
-/** Names the breakers of an intent's call. Pure. */
+/** Returns the breaker keys of an intent's call. */
 export function callKeysOf(node: string, intent: Intent, status: NodeEniConfigStatus): CallKeys {
   const { action, eniID } = intent;
   const subnetId = intent.subnetID ?? status.eniInfos?.find((eni) => eni.eniID === eniID)?.subnetID ?? '';
   const instanceId = intent.instanceID ?? status.instanceID ?? '';
   const own = [ownKey(node, `call/${action}/${eniID}`)] as const;
-  // What is refused of one kept address is no word about the ENI, nor about another's.
+  // A refusal of one static address blocks neither the ENI nor the addresses of other claims.
   const ofClaim = intent.claim === undefined ? undefined : ownKey(node, claimKey(intent.claim, intent.ips?.[0]));
   switch (action) {
     case 'CreateNetworkInterface':
-      // Another subnet may do where this one does not.
+      // Another subnet may be suitable where this one is not.
       return {
         own: [
           ownKey(node, 'call/CreateNetworkInterface'),
@@ -46,7 +46,7 @@ export function callKeysOf(node: string, intent: Intent, status: NodeEniConfigSt
   }
 }
 
-/** Names the breakers in the process's book of what a call makes room in when it is done. Pure. */
+/** Returns the keys of process-wide breakers whose quota a finished call has freed. */
 export function keysFreedBy(intent: Intent, status: NodeEniConfigStatus): readonly string[] {
   const { action, eniID } = intent;
   const subnetId = status.eniInfos?.find((eni) => eni.eniID === eniID)?.subnetID;
@@ -63,29 +63,29 @@ export function keysFreedBy(intent: Intent, status: NodeEniConfigStatus): readon
   }
 }
 
-/** The key of the book that an exhausted quota opens; the call's own when the quota is none that we know. Pure. */
+/** Returns the breaker key for an exhausted quota; the call's own key when the quota is unknown. */
 export function exhaustedKey(keys: CallKeys, error: CloudError): string {
   const wanted = error.scope === 'subnet' ? 'subnet/' : (error.scope ?? '');
   const found = [...keys.shared].find(([key]) => wanted !== '' && key.startsWith(wanted));
   return found?.[1] ?? keys.own[0];
 }
 
-/** The key of what one node alone may not do for a while. */
+/** Returns the key of something that is blocked for one node alone. */
 export function ownKey(node: string, key: string): string {
   return `node/${node}/${key}`;
 }
 
-/** The key of what the cloud refuses of one kept address, or of any for a claim: the next address is another matter. */
+/** Returns the key of a refusal for one static address, or of a refusal for any address of a claim. */
 export function claimKey(claim: string, ip?: string): string {
   return ip === undefined ? `claim/${claim}` : `claim/${claim}/${ip}`;
 }
 
-/** The key of a full subnet. */
+/** Returns the key of a full subnet. */
 export function subnetKey(subnetId: string): string {
   return `subnet/${subnetId}`;
 }
 
-/** The key of an instance that takes no more ENIs. */
+/** Returns the key of an instance that accepts no more ENIs. */
 export function instanceKey(instanceId: string): string {
   return `instance-enis/${instanceId}`;
 }

@@ -1,35 +1,36 @@
 import type { CallContext, Cloud, Eni, EniQuery, EniSweep, Tags } from '../../cloud/cloud.ts';
+import { parseCidr } from '../../crd/ip-text.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { CloudSight, SeenEni } from '../nec/decision.ts';
-import { type EniOwner, seeEni } from './see-eni.ts';
+import { MODE_TAG } from '../nec/direct-creation.ts';
 
-/** What is to be looked at. */
+/** What is to be described. */
 export type LookRequest = {
   readonly uid: string;
   readonly instanceId: string | undefined;
-  /** ENIs that the object knows: described by id, so that their absence is certain. */
+  /** ENIs in the object: described by id, so that their absence is certain. */
   readonly eniIds: readonly string[];
-  /**
-   * `known` describes these alone. `own` looks for those with the object's tag as well, and `all` for what is on the
-   * instance too.
-   */
+  /** `known` describes only these. `own` adds the ENIs with the object's tag, and `all` those on the instance. */
   readonly breadth: 'known' | 'own' | 'all';
-  /** Tells of an ENI and its tags whether another object that there is goes by them. Default: none does. */
+  /** Tells from an ENI and its tags whether another existing object owns it. Default: none does. */
   readonly isOthers?: (tags: Tags, eniId: string) => boolean;
 };
 
-/** From this many nodes that look at once on, one sweep of the whole cluster is cheaper; learnt from its size. */
+/**
+ * If at least this many nodes are described at the same time, one sweep of the whole cluster is cheaper. Updated from
+ * the size of the cluster.
+ */
 const MANY_AT_FIRST = 10;
 const ENIS_PER_PAGE = 100;
 const FEWEST_FOR_ALL = 4;
-/** A change of leader has many nodes look within a moment of each other. */
+/** After a change of leader many nodes are described within a moment. */
 const GATHER_MS = 100;
 
 type Gathering = { count: number; readonly decided: Promise<'each' | 'all'> };
 
 /**
- * Looks at what the cloud holds for nodes. Few nodes are looked at one by one; when many want to look at once they share
- * one sweep of the cluster. Make one per process.
+ * Reads what the cloud holds for nodes. Few nodes are described one by one; many concurrent requests share one sweep of
+ * the cluster. Make one per process.
  */
 export class CloudEyes {
   readonly #cloud: Pick<Cloud, 'enis' | 'subnets'>;
@@ -45,13 +46,13 @@ export class CloudEyes {
     this.#clusterId = clusterId;
   }
 
-  /** Describes a node's ENIs; everything it tells was read after this call. @throws CloudError */
+  /** Describes a node's ENIs. Everything in the result was read after this call. @throws CloudError */
   async look(request: LookRequest, context: CallContext): Promise<CloudSight> {
     const { uid, instanceId, isOthers } = request;
     const owner = { clusterId: this.#clusterId, uid, instanceId, ...(isOthers === undefined ? {} : { isOthers }) };
     const swept = request.breadth === 'known' ? NOTHING : await this.#sweep(request, context);
     const found = new Map(swept.enis.filter((eni) => isOf(eni, owner)).map((eni) => [eni.eniId, eni]));
-    // Those that the sweep has are not asked for again, unless it may have missed some.
+    // ENIs of the sweep are not described again, unless the sweep may have missed some.
     const unseen = request.eniIds.filter((eniId) => !found.has(eniId));
     for (const eni of await this.#cloud.enis.describe(unseen, context)) found.set(eni.eniId, eni);
     const enis = [...found.values()].filter((eni) => !eni.isPrimary);
@@ -62,18 +63,20 @@ export class CloudEyes {
     };
   }
 
-  /** Puts an ENI into the words of the NodeENIConfig; its subnet must have been learnt. @throws CloudError */
+  /**
+   * Converts an ENI to the terms of the NodeENIConfig; reads its subnet if that is not known yet. @throws CloudError
+   */
   async see(eni: Eni, owner: Omit<EniOwner, 'clusterId'>, context: CallContext): Promise<SeenEni> {
     await this.#learnSubnets([eni], context);
     return this.#see(eni, { ...owner, clusterId: this.#clusterId });
   }
 
-  /** Learns the networks of ENIs, so that they can be seen at once. @throws CloudError */
+  /** Reads the CIDRs of the ENIs' subnets, so that {@link seeNow} can convert them. @throws CloudError */
   async learn(enis: readonly Eni[], context: CallContext): Promise<void> {
     await this.#learnSubnets(enis, context);
   }
 
-  /** The same at once, with what is known; an ENI of a subnet that nobody described yet has no network. */
+  /** Converts an ENI without a call; an ENI of a subnet that was never described has no CIDR. */
   seeNow(eni: Eni, owner: Omit<EniOwner, 'clusterId'>): SeenEni {
     return this.#see(eni, { ...owner, clusterId: this.#clusterId });
   }
@@ -82,7 +85,7 @@ export class CloudEyes {
     return seeEni(eni, this.#cidrs.get(eni.subnetId) ?? '', owner);
   }
 
-  /** A subnet's network never changes. */
+  /** Reads the CIDRs of unknown subnets. The CIDR of a subnet never changes. */
   async #learnSubnets(enis: readonly Eni[], context: CallContext): Promise<void> {
     const unknown = [...new Set(enis.map((eni) => eni.subnetId))].filter((id) => !this.#cidrs.has(id));
     if (unknown.length === 0) return;
@@ -93,7 +96,7 @@ export class CloudEyes {
   async #sweep({ uid, instanceId, breadth }: LookRequest, context: CallContext): Promise<EniSweep> {
     const isAll = (await this.#gather(context)) === 'all';
     const shared = isAll ? await this.#sweepCluster(context) : undefined;
-    // A large sweep rarely stands still in a storm of changes; that of one node does.
+    // A sweep of the cluster is rarely consistent while much changes; a sweep of one node is.
     if (shared?.isConsistent === true) return shared;
     const queries: readonly EniQuery[] = [
       { tag: { key: 'tke-nec-uid', value: uid } },
@@ -103,7 +106,10 @@ export class CloudEyes {
     return { enis: sweeps.flatMap((sweep) => sweep.enis), isConsistent: sweeps.every((sweep) => sweep.isConsistent) };
   }
 
-  /** ENIs without our tag are none of ours, so what else is on the instances is not looked for. */
+  /**
+   * Sweeps the cluster. ENIs without the cluster's tag are not owned by ipamd, so other ENIs on the instances are not
+   * read.
+   */
   async #sweepCluster(context: CallContext): Promise<EniSweep> {
     const query = { tag: { key: 'tke-clusterId', value: this.#clusterId } };
     const sweep = await this.#cloud.enis.sweep(query, context);
@@ -111,7 +117,7 @@ export class CloudEyes {
     return sweep;
   }
 
-  /** Waits a moment for others who want to look, and decides with them. */
+  /** Waits a moment for other requests, and decides together with them. */
   async #gather(context: CallContext): Promise<'each' | 'all'> {
     this.#gathering ??= this.#newGathering();
     const gathering = this.#gathering;
@@ -137,4 +143,55 @@ const NOTHING: EniSweep = { enis: [], isConsistent: true };
 
 function isOf(eni: Eni, { uid, instanceId }: EniOwner): boolean {
   return eni.tags['tke-nec-uid'] === uid || (instanceId !== undefined && eni.attachment?.instanceId === instanceId);
+}
+
+/** The node that an ENI may belong to. */
+export type EniOwner = {
+  readonly clusterId: string;
+  readonly uid: string;
+  readonly instanceId: string | undefined;
+  /** Tells from an ENI and its tags whether another existing object owns it. Default: none does. */
+  readonly isOthers?: (tags: Tags, eniId: string) => boolean;
+};
+
+/**
+ * Converts a described ENI to the terms of the NodeENIConfig. An ENI belongs to the owner when it has the cluster's tag
+ * and either the object's uid or is on the node's instance; other ENIs there are foreign. So is an ENI that another
+ * object owns by its tag: for a while an instance whose node was renamed has two objects.
+ */
+export function seeEni(eni: Eni, subnetCidr: string, owner: EniOwner): SeenEni {
+  const secondary = eni.ips.filter((ip) => !ip.isPrimary);
+  const there = secondary.filter((ip) => ip.state === 'AVAILABLE');
+  const { attachment } = eni;
+  return {
+    eniID: eni.eniId,
+    mac: eni.mac,
+    name: eni.name,
+    primaryIP: eni.ips.find((ip) => ip.isPrimary)?.ip ?? '',
+    subnetID: eni.subnetId,
+    subnetCIDR: subnetCidr,
+    gateway: gatewayOf(subnetCidr),
+    state: eni.state,
+    ...(attachment === undefined ? {} : { instanceID: attachment.instanceId, deviceIndex: attachment.deviceIndex }),
+    securityGroups: eni.securityGroupIds,
+    ips: there.map((ip) => ip.ip),
+    pendingIps: secondary.filter((ip) => ip.state !== 'AVAILABLE').map((ip) => ip.ip),
+    ...(eni.tags[MODE_TAG.name] === MODE_TAG.direct ? { mode: MODE_TAG.direct } : {}),
+    ...(isOwn(eni, owner) ? {} : { isForeign: true }),
+    ...(owner.isOthers?.(eni.tags, eni.eniId) === true ? { isForeign: true, isOthers: true } : {}),
+  };
+}
+
+function isOwn({ tags, attachment }: Eni, { clusterId, uid, instanceId }: EniOwner): boolean {
+  if (tags['tke-clusterId'] !== clusterId) return false;
+  return tags['tke-nec-uid'] === uid || (attachment !== undefined && attachment.instanceId === instanceId);
+}
+
+/** Returns the gateway of a subnet: in this cloud its first address. '' for anything but an IPv4 network. */
+export function gatewayOf(cidr: string): string {
+  const parsed = parseCidr(cidr);
+  if (parsed === undefined || parsed.family !== 4) return '';
+  const bytes = parsed.address.split('.').map(Number);
+  // The last bit of a network address is zero, so that there is no carry.
+  return [...bytes.slice(0, 3), (bytes[3] ?? 0) + 1].join('.');
 }

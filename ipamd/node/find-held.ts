@@ -6,9 +6,9 @@ import type { NodeDeps } from './node-deps.ts';
 import { type IntentCase, NOT_LET_GO_CODE } from './note-refusal.ts';
 
 /**
- * Reads the object of the node that an address is moved from once more, from the API server, for a watch may be late: tells
- * why it is not to be moved, undefined when it may be. With the move on record no other node begins a call for the address,
- * so what is true now stays true until the move is over.
+ * Reads the object of the source node of a move once more from the API server, because a watch may be late. Returns why
+ * the address must not be moved; undefined when it may be. With the move recorded no other node starts a call for the
+ * address, so the result stays true until the move is over.
  */
 export async function findHeld(
   { kube }: Pick<NodeDeps, 'kube'>,

@@ -2,17 +2,17 @@ import type { CallContext, Cloud, CloudTask, Eni, EniGoal, EniSpec, IpChange } f
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent, IntentResult } from '../nec/decision.ts';
 
-/** What an accepted call is about to bring, and the task that brings it; none for a call that is done when it returns. */
+/** What an accepted call will bring, and its task; no task for a call that is done when it returns. */
 export type Accepted = {
   readonly task: CloudTask | undefined;
   readonly eni?: Eni;
   readonly ips?: readonly string[];
 };
 
-/** The description that ENIs get in the cloud. */
+/** Description of ipamd's ENIs in the cloud. */
 const DESCRIPTION = 'made by tke-eni-ipamd; do not change';
 
-/** Makes the cloud call of an intent. What is sent follows from object and intent alone. @throws CloudError */
+/** Sends the cloud call of an intent. The request depends on object and intent alone. @throws CloudError */
 export async function sendCall(
   cloud: Cloud,
   intent: Intent,
@@ -47,7 +47,10 @@ export async function sendCall(
   }
 }
 
-/** Groups are replaced as a whole; an empty list would mean that nothing is asked for, so they are taken away by name. */
+/**
+ * Replaces the security groups as a whole. An empty list would change nothing in the cloud, so the groups are removed
+ * by id.
+ */
 async function setGroups(cloud: Cloud, eniID: string, groups: readonly string[], context: CallContext): Promise<void> {
   if (groups.length > 0) return await cloud.securityGroups.replace(eniID, groups, context);
   const [eni] = await cloud.enis.describe([eniID], context);
@@ -55,7 +58,7 @@ async function setGroups(cloud: Cloud, eniID: string, groups: readonly string[],
   if (held.length > 0) await cloud.securityGroups.disassociate([eniID], held, context);
 }
 
-/** The task of an intent that the cloud accepted, from the record alone. */
+/** Returns the task of an accepted intent, from the record alone. */
 export function taskOf(intent: Intent): CloudTask | undefined {
   const { taskID: taskId, action } = intent;
   const goal = goalOf(intent);
@@ -63,8 +66,8 @@ export function taskOf(intent: Intent): CloudTask | undefined {
 }
 
 /**
- * What a call that reached its goal brought, as far as the record tells; undefined where only a description does (the
- * ENI that was made or attached).
+ * Returns the result of a call that reached its goal, as far as the record contains it. Undefined where only a
+ * description does: the ENI that was created or attached.
  */
 export function resultOf({ action, ips, securityGroups = [] }: Intent): IntentResult | undefined {
   switch (action) {
@@ -120,7 +123,7 @@ function specOf(intent: Intent, status: NodeEniConfigStatus): EniSpec {
   };
 }
 
-/** At most ten addresses, so one call and one task. */
+/** Converts a change of addresses: at most ten addresses, so one call and one task. */
 function changed({ ips, tasks }: IpChange): Accepted {
   return { task: tasks[0], ips };
 }

@@ -3,7 +3,7 @@ import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { CloudSight, SeenEni } from '../nec/decision.ts';
-import { driftKey, findDrift } from '../nec/find-drift.ts';
+import { driftEniOf, driftKey, findDrift } from '../nec/find-drift.ts';
 import { rebuildStatus } from '../nec/rebuild-status.ts';
 import type { LookRequest } from './cloud-eyes.ts';
 import type { NecEntry } from './nec-entry.ts';
@@ -12,41 +12,41 @@ import type { NodeMemory } from './node-memory.ts';
 import { notingDescribe } from './note-refusal.ts';
 import type { TurnInput } from './plan-turn.ts';
 
-/** A status, mended or not; `afterMs`: the cloud is to be looked at again then. */
+/** A status, repaired or not. `afterMs`: when the cloud is to be described again. */
 export type Mended = {
   readonly status: NodeEniConfigStatus;
   readonly afterMs?: number;
-  /** What was mended, for people. */
+  /** What was repaired, for people. */
   readonly mended?: string;
-  /** To be called when it was written. */
+  /** Called when the status was written. */
   readonly onWritten?: () => void;
 };
 
-/** A difference counts when two looks so far apart show it: a description may tell of the past. */
+/** A difference counts when two descriptions so far apart show it: one description may be old. */
 const CONFIRM_MS = 60_000;
-/** The cloud is looked at again after this while ENIs are between two states. */
+/** The cloud is described again after this while ENIs are between two states. */
 const MOVING_MS = 2_000;
-/** A status that stays unreadable is not made anew more often. */
+/** Shortest time between two rebuilds of a status that stays unreadable. */
 const REBUILD_EACH_MS = 60_000;
 
-/** More of them fill an event and say no more. */
+/** More of them fill an event without being useful. */
 const MOST_SHOWN = 10;
 
-/** What could be read of an object; `why` when its status must be made anew before anything is decided. */
+/** What could be read of an object. `why` is present when the status must be rebuilt before anything is decided. */
 export type ReadStatus = {
   readonly spec: NodeEniConfigSpec;
   readonly status: NodeEniConfigStatus;
   readonly why?: string;
 };
 
-/** Says that the agent has seen a later state of the object than this one; undefined when it has not. Pure. */
+/** Returns why the status is too old: the agent has seen a later epoch. Undefined when it has not. */
 export function restoredWhy(spec: NodeEniConfigSpec, status: NodeEniConfigStatus): string | undefined {
   const seen = spec.observedSupplyEpoch ?? 0;
   const has = status.supplyEpoch ?? 0;
   return seen > has ? `the agent has seen supply epoch ${seen}, the object has ${has}` : undefined;
 }
 
-/** Reads spec and status. A status of which nothing can be read counts as an old one: it is made anew. Pure. */
+/** Reads spec and status. An unreadable status counts as an old one: it is rebuilt. */
 export function readStatus({ object, decoded }: NecEntry): ReadStatus {
   if (decoded !== undefined) {
     const { spec = {}, status = {} } = decoded;
@@ -58,7 +58,7 @@ export function readStatus({ object, decoded }: NecEntry): ReadStatus {
   const supplyEpoch = wholeOf(raw['supplyEpoch']);
   const instanceID = raw['instanceID'];
   return {
-    // Above the object's own, so that everything in it is taken for old.
+    // Above the object's own epoch, so that everything in the object counts as old.
     spec: { observedSupplyEpoch: Math.max(wholeOf(spec['observedSupplyEpoch']), supplyEpoch + 1) },
     status: { supplyEpoch, ...(typeof instanceID === 'string' && instanceID !== '' ? { instanceID } : {}) },
     why: 'the status of the object cannot be read',
@@ -66,7 +66,9 @@ export function readStatus({ object, decoded }: NecEntry): ReadStatus {
 }
 
 /**
- * Looks at the cloud when that was asked for, and mends what differs: only what a look a minute ago showed too.
+ * Describes the cloud when that was requested, and repairs the differences that a description a minute ago showed too.
+ * ENIs with a recorded call are left out. So the description waits until the outcome of an ended call is in the object:
+ * that call may be the reason for the request.
  * @throws CloudError
  */
 export async function lookForDrift(
@@ -78,6 +80,7 @@ export async function lookForDrift(
   const { describe } = memory;
   const { status } = input;
   if (describe === undefined) return { status };
+  if ([...memory.calls.values()].some(({ outcome }) => outcome !== undefined)) return { status };
   const nowMs = deps.clock.monotonicMs();
   if (nowMs < describe.notBeforeMs) return { status, afterMs: describe.notBeforeMs - nowMs };
   const sight = await lookOrPostpone(deps, memory, input, describe.why, signal);
@@ -85,9 +88,14 @@ export async function lookForDrift(
   if (memory.describe === describe) memory.describe = undefined;
   const drifts = findDrift(status, sight);
   const keys = new Set(drifts.map(driftKey));
-  for (const key of memory.driftSeenMs.keys()) if (!keys.has(key)) memory.driftSeenMs.delete(key);
+  const busy = new Set((status.intents ?? []).flatMap(({ eniID, targetENIID }) => [eniID, targetENIID]));
+  const hidden = [...memory.driftSeenMs.keys()].filter((key) => busy.has(driftEniOf(key)));
+  for (const key of memory.driftSeenMs.keys())
+    if (!keys.has(key) && !hidden.includes(key)) memory.driftSeenMs.delete(key);
   for (const key of keys) if (!memory.driftSeenMs.has(key)) memory.driftSeenMs.set(key, nowMs);
-  if (drifts.length === 0) return { status };
+  const again = { why: 'to see a difference twice', notBeforeMs: nowMs + CONFIRM_MS };
+  if (hidden.length > 0) memory.describe ??= again;
+  if (drifts.length === 0) return { status, ...(hidden.length > 0 ? { afterMs: CONFIRM_MS } : {}) };
   const isYoung = (key: string) => nowMs - (memory.driftSeenMs.get(key) ?? nowMs) < CONFIRM_MS;
   const young = new Set(drifts.filter((drift) => isYoung(driftKey(drift))).map((drift) => drift.eniID));
   const old = new Set(drifts.map((drift) => drift.eniID).filter((eniID) => !young.has(eniID)));
@@ -97,9 +105,8 @@ export async function lookForDrift(
     drifts: [...keys],
     mended: [...old],
   });
-  const again = { why: 'to see a difference twice', notBeforeMs: nowMs + CONFIRM_MS };
   if (young.size > 0) memory.describe ??= again;
-  const afterMs = young.size > 0 ? { afterMs: CONFIRM_MS } : {};
+  const afterMs = young.size > 0 || hidden.length > 0 ? { afterMs: CONFIRM_MS } : {};
   if (old.size === 0) return { status, ...afterMs };
   const onWritten = () => memory.driftSeenMs.clear();
   const mended = drifts.filter((drift) => old.has(drift.eniID)).map(driftKey);
@@ -107,14 +114,14 @@ export async function lookForDrift(
   return { status: next, ...afterMs, onWritten, mended: mended.slice(0, MOST_SHOWN).join(', ') };
 }
 
-/** What making a status anew came to: `wait` while the cloud, or a call of a former leader, is still under way. */
+/** Result of a rebuild. `wait`: the cloud, or a call of a former leader, is not finished. */
 export type Rebuilt =
   | { readonly kind: 'mended'; readonly status: NodeEniConfigStatus }
   | { readonly kind: 'wait'; readonly ms: number };
 
 /**
- * Makes the status anew from the cloud: an older state of the object was restored, or nothing can be read from it. What
- * a former leader may still have under way is waited out, as for any intent that it left. @throws CloudError
+ * Rebuilds the status from the cloud: an older state of the object was restored, or nothing can be read from it. Calls
+ * that a former leader may still have in flight are waited for, as for any intent that it left. @throws CloudError
  */
 export async function mendRestored(
   deps: NodeDeps,
@@ -133,19 +140,19 @@ export async function mendRestored(
   const sight = await look(deps, input, why, signal);
   if (!isAtRest(sight)) return { kind: 'wait', ms: MOVING_MS };
   memory.rebuiltMs = nowMs;
-  // A look that came too early is made good by the next.
+  // A description that came too early is corrected by the next one.
   memory.describe = { why: 'an old state was restored', notBeforeMs: nowMs + CONFIRM_MS };
   const { status, spec, reservedIps } = input;
   return { kind: 'mended', status: rebuildStatus(status, spec, sight, deps.ids, undefined, reservedIps?.()) };
 }
 
-/** What the last look before the end showed. */
+/** Result of the last description before the object is released. */
 export type LastLook =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'found'; readonly status: NodeEniConfigStatus }
   | { readonly kind: 'wait'; readonly ms: number };
 
-/** Looks whether the cloud holds anything of a node whose object holds nothing. @throws CloudError */
+/** Describes whether the cloud holds anything of a node whose object is empty. @throws CloudError */
 export async function lookWhenReleased(deps: NodeDeps, input: TurnInput, signal: AbortSignal): Promise<LastLook> {
   const sight = await look(deps, input, 'the node gives everything back', signal);
   if (!isAtRest(sight)) return { kind: 'wait', ms: MOVING_MS };
@@ -155,7 +162,7 @@ export async function lookWhenReleased(deps: NodeDeps, input: TurnInput, signal:
     : { kind: 'found', status };
 }
 
-/** A cloud that does not describe must not hold up what else the node needs. */
+/** Describes, or postpones the description on an error: other work for the node goes on. */
 async function lookOrPostpone(
   deps: NodeDeps,
   memory: NodeMemory,
@@ -187,13 +194,19 @@ async function look(deps: NodeDeps, input: TurnInput, why: string, signal: Abort
   return await notingDescribe(deps, name, () => deps.eyes.look(request, { priority: 'warm', owner: name, signal }));
 }
 
-/** A kept ENI is whose its VpcENI says, whatever its tags do; undefined for one that is not kept. */
+/**
+ * Tells whether a static ENI belongs to another node. Its VpcENI decides, not its tags; undefined for an ENI that is
+ * not static.
+ */
 function isKeptElsewhere({ keptEni }: Pick<NodeDeps, 'keptEni'>, name: string, eniId: string): boolean | undefined {
   const kept = keptEni?.(eniId);
   return kept === undefined ? undefined : kept.nodeName !== name;
 }
 
-/** An object that is gone has no say any more: what is on its instance is for the next one of that instance. */
+/**
+ * Tells whether another existing object created the ENI. An ENI of a deleted object belongs to the next object of the
+ * same instance.
+ */
 function isAnothers({ necs }: Pick<NodeDeps, 'necs'>, uid: string, tags: Tags): boolean {
   const maker = tags['tke-nec-uid'];
   if (maker === undefined || maker === uid) return false;

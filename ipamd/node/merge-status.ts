@@ -8,25 +8,28 @@ import { isRecord } from '../../runtime/decode.ts';
 type Raw = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the whole object with our status in it, and with the finalizer that keeps it until everything is given back.
- * Fields that we do not know stay, those of ENIs, addresses and intents too. Pure.
+ * Returns the whole object with ipamd's status in it, and with the finalizer that keeps the object until nothing is
+ * left in the cloud. Unknown fields stay, those of ENIs, addresses and intents included.
  */
 export function withStatus(object: KubeObject, status: NodeEniConfigStatus): KubeObject {
   return { ...withCloudFinalizer(object, status), status: mergeStatus(object['status'], status) };
 }
 
-/** Returns the object without our finalizer: nothing is left of it in the cloud. Pure. */
+/** Returns the object without ipamd's finalizer, once nothing of it is left in the cloud. */
 export function withoutCloudFinalizer(object: KubeObject): KubeObject {
   const finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== CLOUD_FINALIZER);
   return { ...object, metadata: { ...object.metadata, finalizers } };
 }
 
-/** Tells whether somebody took our finalizer off an object that still holds something in the cloud. Pure. */
+/** Tells whether ipamd's finalizer is missing on an object that still has something in the cloud. */
 export function lacksCloudFinalizer(object: KubeObject, status: NodeEniConfigStatus): boolean {
   return withCloudFinalizer(object, status) !== object;
 }
 
-/** A finalizer cannot be added to what is being deleted. */
+/**
+ * Adds the finalizer, if something is in the cloud. The API server refuses a new finalizer on an object that is being
+ * deleted.
+ */
 function withCloudFinalizer(object: KubeObject, status: NodeEniConfigStatus): KubeObject {
   const { finalizers = [], deletionTimestamp } = object.metadata;
   const holdsNothing = (status.eniInfos ?? []).length + (status.intents ?? []).length === 0;
@@ -34,7 +37,7 @@ function withCloudFinalizer(object: KubeObject, status: NodeEniConfigStatus): Ku
   return { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, CLOUD_FINALIZER] } };
 }
 
-/** Puts what we decided into the status as it was read. Pure. */
+/** Merges the decided status into the status as it was read. */
 export function mergeStatus(raw: unknown, status: NodeEniConfigStatus): Raw {
   const before = isRecord(raw) ? raw : {};
   return {
@@ -54,7 +57,7 @@ export function mergeStatus(raw: unknown, status: NodeEniConfigStatus): Raw {
   };
 }
 
-/** What another release wrote beside an address goes with its assignment. */
+/** Returns the unknown fields of an address. They belong to one assignment and are dropped with it. */
 function heldAddress(eni: Raw, { ip, assignmentID }: { readonly ip: string; readonly assignmentID: string }): Raw {
   const held = find(eni['addresses'], 'ip', ip);
   return held['assignmentID'] === assignmentID ? held : {};

@@ -11,8 +11,8 @@ import type { NodeMemory } from './node-memory.ts';
 export const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
 /**
- * Reads a node's object: the cache's, or the answer to our own last write where that is newer, or the API server's
- * where nobody knows what became of a write. Undefined when there is none.
+ * Reads a node's object: from the cache, or the answer to the last own write if that is newer, or from the API server
+ * if the result of a write is unknown. Undefined when there is none.
  */
 export async function readNec(
   deps: NodeDeps,
@@ -23,10 +23,10 @@ export async function readNec(
   const cached = deps.necs.get(name);
   const { written } = memory;
   if (!memory.mustRead) {
-    // A list that came back short would have us forget our own calls, and find out about them while they are under way.
+    // A list that came back incomplete would make ipamd forget its own calls and resolve them while they are in flight.
     const isDoubtful = cached === undefined && memory.calls.size > 0;
     if (written === undefined && !isDoubtful) return cached;
-    // Not in the cache: deleted since, or not seen yet.
+    // Not in the cache: deleted since, or not yet received.
     const order = cached === undefined || written === undefined ? undefined : compareVersions(cached.object, written);
     if (cached !== undefined && order !== undefined) {
       if (order < 0 && written !== undefined) return decodeNec(written);
@@ -37,17 +37,18 @@ export async function readNec(
   const object = await deps.kube.get(NECS, { name }, signal);
   memory.mustRead = false;
   memory.written = object;
-  // Read past the watch: nothing tells whether it is of the same history.
+  // Read past the watch: nothing shows whether it has the same history.
   memory.baseline = undefined;
   return object === undefined ? undefined : decodeNec(object);
 }
 
-/** How a write went. `conflict`: somebody else wrote first; read again and decide anew. */
+/** Result of a write. `conflict`: another client wrote first; read and decide again. */
 export type WriteResult = 'written' | 'conflict' | 'gone';
 
 /**
- * Replaces a node's object, guarded by the resourceVersion that it was read with. @throws KubeError for anything but a
- * conflict; the next turn reads the API server then, for the write may have happened.
+ * Replaces a node's object, guarded by the resourceVersion that it was read with.
+ * @throws KubeError for anything but a conflict; the next pass then reads from the API server, because the write may
+ * have happened.
  */
 export async function writeNec(
   deps: NodeDeps,
@@ -71,12 +72,12 @@ export async function writeNec(
   }
 }
 
-/** Which of two states of an object is newer; undefined where that cannot be told. */
+/** Compares two states of an object: below 0 when the first is older; undefined where that cannot be determined. */
 function compareVersions(one: KubeObject, other: KubeObject): number | undefined {
   if (one.metadata.uid !== other.metadata.uid) return undefined;
   const [first, second] = [one.metadata.resourceVersion ?? '', other.metadata.resourceVersion ?? ''];
   if (first === second) return 0;
-  // Versions are opaque by contract and numbers in fact; where they are not, the API server is asked.
+  // Versions are opaque by contract and numbers in practice; where they are not numbers, the API server is asked.
   if (!/^\d+$/.test(first) || !/^\d+$/.test(second)) return undefined;
   return BigInt(first) < BigInt(second) ? -1 : 1;
 }

@@ -33,40 +33,40 @@ export type NodeFactParts = Pick<
   | 'reservedIps'
   | 'movedTo'
 > & {
-  /** Spare addresses that the node keeps; tells a call for Pods from one for the pool. Default: of the spec, or 5. */
+  /** Spare addresses of the node; tells a call for Pods from a call for the pool. Default: the spec's, or 5. */
   readonly warmTarget?: number;
-  /** Wrong input that the decision works around: a condition, an event and a metric name each. */
+  /** Invalid input that the decision works around; each becomes a condition, an event and a metric. */
   readonly problems?: readonly NodeProblem[];
 };
 
-/** What {@link NodeFacts.viewOf} answers. `unknown`: nothing can be decided yet; looked at again after `afterMs`. */
+/** Answer of {@link NodeFacts.viewOf}. `unknown`: nothing can be decided yet; checked again after `afterMs`. */
 export type NodeFactsAnswer =
   | { readonly kind: 'known'; readonly parts: NodeFactParts }
   | {
       readonly kind: 'unknown';
       readonly problem: NodeProblem;
       readonly afterMs: number;
-      /** What calls that end meanwhile bring has its mark all the same. */
+      /** Addresses of calls that end meanwhile get their claim mark all the same. */
       readonly reservedIps?: NodeView['reservedIps'];
     };
 
-/** Knows nodes, instances, subnets and the configuration. Answers at once, from what it has. */
+/** Source of nodes, instances, subnets and the configuration. Answers at once, from its caches. */
 export type NodeFacts = {
   viewOf(name: string, entry: NecEntry): NodeFactsAnswer;
-  /** Notes that so many addresses of a subnet are asked for now; negative when they were refused or given back. */
+  /** Counts addresses that are requested of a subnet now; negative when they were refused or released. */
   subnetUsed(subnetId: string, count: number): void;
   /** Notes that the cloud found a subnet full. */
   subnetFull(subnetId: string): void;
 };
 
-/** The NodeENIConfigs, as a watch has them: may be behind, never ahead. */
+/** The NodeENIConfigs as a watch has them: may be behind, never ahead. */
 export type NecStore = {
   get(name: string): NecEntry | undefined;
-  /** How often they were all read anew; 0 for a store that never lists again. */
+  /** Number of complete lists so far; 0 for a store that never lists again. */
   readonly listings?: number;
 };
 
-/** What is told to people: the part of the event recorder that a node needs. */
+/** The part of the event recorder that a node needs. */
 export type NodeEvents = {
   record(event: {
     readonly involved: {
@@ -82,9 +82,9 @@ export type NodeEvents = {
   }): void;
 };
 
-/** Hears what happens to nodes; how metrics come in. */
+/** Callbacks for what happens to nodes; the metrics use them. */
 export type NodeObserver = {
-  /** A call ended: `code` is the cloud's, for what was refused or stayed unclear. */
+  /** A call ended. `code` is the cloud's, for a refused or unclear call. */
   onCall?(call: {
     readonly node: string;
     readonly action: Mutation;
@@ -94,13 +94,13 @@ export type NodeObserver = {
   }): void;
   /** A guarded write of a NodeENIConfig. */
   onWrite?(write: { readonly node: string; readonly result: 'written' | 'conflict' | 'failed' }): void;
-  /** The cloud is asked what it holds for a node. */
+  /** The cloud is described for a node. */
   onDescribe?(describe: { readonly node: string; readonly why: string }): void;
-  /** The cloud holds something else than the object says. */
+  /** The cloud differs from the object. */
   onDrift?(drift: { readonly node: string; readonly kinds: readonly string[] }): void;
-  /** An object that others than ipamd and the agent had changed is as it should be again. */
+  /** An object that other clients than ipamd and the agent had changed was repaired. */
   onMended?(mended: { readonly node: string; readonly kind: string }): void;
-  /** All that is wrong with a node now; an empty list when nothing is. */
+  /** All present problems of a node; an empty list when there are none. */
   onProblems?(node: string, problems: readonly NodeProblem[]): void;
 };
 
@@ -109,21 +109,21 @@ export type NodeTerm = {
   /** Monotonic milliseconds at which it began. */
   readonly startedMs: number;
   readonly leaseMs: number;
-  /** Aborted before another may lead: nothing is called and nothing written from then on. */
+  /** Aborted before another replica may lead: from then on nothing is called or written. */
   readonly signal: AbortSignal;
 };
 
-/** What the cloud said when it refused a call for a kept address. */
+/** The answer of the cloud that refused a call for a static address. */
 export type ClaimRefusal = {
   readonly node: string;
   readonly action: Mutation;
-  /** Addresses that were asked for by name. */
+  /** Addresses that were requested by name. */
   readonly ips: readonly string[];
   readonly code: string;
   readonly message: string;
 };
 
-/** What {@link reconcileNode} works with; one for each term of leadership, for `memory` is of one term. */
+/** Dependencies of {@link reconcileNode}; one for each term of leadership, because `memory` belongs to one term. */
 export type NodeDeps = {
   readonly cloud: Cloud;
   readonly kube: KubeClient;
@@ -135,17 +135,24 @@ export type NodeDeps = {
   readonly log: Logger;
   readonly events: NodeEvents;
   readonly observe: NodeObserver;
-  /** Of the process: outlives terms. */
+  /** Of the process: used by all its terms. */
   readonly breakers: BreakerBook;
   /** Of the process. */
   readonly eyes: CloudEyes;
   /** Of the term. */
   readonly memory: NodeMemoryBook;
-  /** Hears that the cloud refused something of one kept address; `namespace/name` of its claim. Default: nobody. */
+  /** Finds the static ENI of an id; undefined for other ENIs. Default: none is static. */
   readonly keptEni?: (eniId: string) => KeptEni | undefined;
+  /**
+   * Called when the cloud refused a call for one static address; `key` is `namespace/name` of its claim. Default: not
+   * reported.
+   */
   readonly claimRefused?: (key: string, refusal: ClaimRefusal) => void;
-  /** Hears why claims whose Pods are on a node wait for their address, by key; each time that the node is looked at. Default: nobody. */
+  /**
+   * Called on each pass of a node with the reasons why claims whose Pods are on the node wait for their address, by
+   * key. Default: not reported.
+   */
   readonly claimsWait?: (node: string, waits: ReadonlyMap<string, string>) => void;
-  /** Puts a node in line again: a call that outlasted its turn has ended. */
+  /** Enqueues a node: a call that outlasted its reconcile has ended. */
   readonly wake: (name: string) => void;
 };

@@ -1,55 +1,63 @@
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
+import { claimKeysOf } from '../nec/claim-marks.ts';
 import type { Baseline } from '../nec/decide-trust.ts';
+import type { Intent } from '../nec/decision.ts';
 import type { Judgement } from '../nec/judge-intent.ts';
-import { ClaimCalls } from './claim-calls.ts';
 import type { AllocatableTold } from './tell-allocatable.ts';
 
 /** A call that this process makes or made for an intent, until its outcome is in the object. */
 export type RunningCall = {
   readonly startedMs: number;
-  /** Set once it ended; `repeat`: what was found is that it is to be sent again. */
+  /** Set once the call ended. `repeat`: the intent is to be sent again. */
   outcome: Judgement | undefined;
   /** Resolves when it ended; never rejects. */
   readonly ended: Promise<void>;
 };
 
-/** What this process knows of one node and the object does not say. Lost with the process, and nothing hangs on it. */
+/**
+ * State of one node that this process has and the object does not contain. Lost with the process; nothing depends on
+ * it.
+ */
 export type NodeMemory = {
-  /** The answer to the last write: the cache may not have it yet. */
+  /** The answer to the last write: the cache may not contain it yet. */
   written: KubeObject | undefined;
-  /** True when nobody knows whether the last write happened: read the API, not the cache. */
+  /** True when the result of the last write is unknown: read from the API server, not from the cache. */
   mustRead: boolean;
-  /** True while a turn of the node runs: it sees by itself when a call ends. */
+  /** True while a reconcile of the node runs: it notices itself when a call ends. */
   isTurning: boolean;
   /** By intent id. */
   readonly calls: Map<string, RunningCall>;
-  /** When this leader first saw an intent, by its id; monotonic milliseconds. */
+  /** When this leader first read an intent, by its id; monotonic milliseconds. */
   readonly intentSeenMs: Map<string, number>;
-  /** When an own call ended without anybody knowing how, by intent id. */
+  /** When an own call ended with an unknown outcome, by intent id. */
   readonly unclearMs: Map<string, number>;
   /** Since when an ENI has been Attaching, by its id; monotonic milliseconds. */
   readonly attachingSinceMs: Map<string, number>;
-  /** Why the cloud is to be described, and not before when; monotonic milliseconds. */
+  /** Why the cloud is to be described, and the earliest time; monotonic milliseconds. */
   describe: { readonly why: string; readonly notBeforeMs: number } | undefined;
-  /** When the status was last made anew because nothing could be read from it. */
+  /** When the status was last rebuilt because it was unreadable. */
   rebuiltMs: number | undefined;
-  /** Differences between object and cloud that one look showed, and when: acted upon when a later look shows them too. */
+  /**
+   * Differences between object and cloud, and when a description first showed them. They are repaired when a later
+   * description shows them too.
+   */
   readonly driftSeenMs: Map<string, number>;
-  /** What the object said when it was first seen since the last list; undefined: to be taken from the next look. */
+  /** State of the object when it was first read since the last list; undefined: taken at the next pass. */
   baseline: Baseline | undefined;
-  /** What people were last told to be wrong. */
+  /** The problems that were reported last. */
   told: string | undefined;
-  /** The last write that was made for the number of addresses that the node can have, and for nothing else. */
+  /** The last write that was made only for the number of allocatable addresses. */
   allocatableTold: AllocatableTold | undefined;
 };
 
-/** What this process knows of its nodes; begin anew with each term of leadership. */
+/** The memory of all nodes; made anew with each term of leadership. */
 export class NodeMemoryBook {
   #nodes = new Map<string, NodeMemory>();
-  /** Calls for kept addresses, of all nodes. */
+  /** Calls for static addresses, of all nodes. */
   readonly claimCalls = new ClaimCalls();
 
-  /** The memory of a node; empty for one that was never looked at. */
+  /** Returns the memory of a node; empty for a node that was never reconciled. */
   of(name: string): NodeMemory {
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
@@ -72,14 +80,48 @@ export class NodeMemoryBook {
     return memory;
   }
 
-  /** Has a node's next turn ask the cloud what it holds for it, and mend the object where it differs. */
+  /** Makes the next reconcile of a node describe the cloud and repair the object where it differs. */
   askDescribe(name: string, why: string): void {
     this.of(name).describe = { why, notBeforeMs: 0 };
   }
 
-  /** Forgets a node whose object is gone. */
+  /** Removes a node whose object is deleted. */
   forget(name: string): void {
     this.#nodes.delete(name);
     this.claimCalls.forget(name);
+  }
+}
+
+/**
+ * Calls of all nodes for static addresses, recorded or about to be, by claim. The watch of another node's object may be
+ * late. These are the decisions of this process, so that two nodes never have a call for one claim in flight at the
+ * same time.
+ */
+export class ClaimCalls {
+  /** Claims by node. */
+  readonly #claims = new Map<string, ReadonlySet<string>>();
+
+  /** Stores the calls that a node's object records, and no others. */
+  note(node: string, status: NodeEniConfigStatus): void {
+    const keys = (status.intents ?? []).flatMap((intent) => claimKeysOf(intent, status));
+    if (keys.length === 0) this.#claims.delete(node);
+    else this.#claims.set(node, new Set(keys));
+  }
+
+  /** Adds an intent that is about to be recorded. */
+  take(node: string, intent: Intent, status: NodeEniConfigStatus): void {
+    const keys = claimKeysOf(intent, status);
+    if (keys.length > 0) this.#claims.set(node, new Set([...(this.#claims.get(node) ?? []), ...keys]));
+  }
+
+  /** Removes a node. */
+  forget(node: string): void {
+    this.#claims.delete(node);
+  }
+
+  /** Lists the claims for which other nodes than this one have a call. */
+  ofOthers(node: string): ReadonlySet<string> {
+    const others = [...this.#claims].filter(([name]) => name !== node);
+    return new Set(others.flatMap(([, keys]) => [...keys]));
   }
 }

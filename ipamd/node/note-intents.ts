@@ -2,7 +2,7 @@ import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 
-/** Notes since when intents and attaching ENIs are there, and forgets those that are gone. */
+/** Notes since when intents and attaching ENIs exist, and forgets removed ones. */
 export function noteIntents({ clock }: Pick<NodeDeps, 'clock'>, memory: NodeMemory, status: NodeEniConfigStatus): void {
   const nowMs = clock.monotonicMs();
   const intents = new Set((status.intents ?? []).map((intent) => intent.id));
@@ -11,9 +11,9 @@ export function noteIntents({ clock }: Pick<NodeDeps, 'clock'>, memory: NodeMemo
   keep(memory.attachingSinceMs, attaching, nowMs);
   for (const id of memory.unclearMs.keys()) if (!intents.has(id)) memory.unclearMs.delete(id);
   for (const [id, call] of memory.calls) {
-    // One that runs may still change the cloud: who makes a restored object anew waits for it.
+    // A running call may still change the cloud: the rebuild of a restored object waits for it.
     if (intents.has(id) || call.outcome === undefined) continue;
-    // Somebody took it off the record: what its call brought, the next description tells.
+    // Another client removed it from the object: the next description shows what its call brought.
     memory.calls.delete(id);
     memory.describe = { why: 'an intent of ours went off the record', notBeforeMs: nowMs };
   }

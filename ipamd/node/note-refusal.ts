@@ -7,32 +7,32 @@ import { MOVING_CODE, NOT_MOVED_CODE } from '../nec/judge-intent.ts';
 import { callKeysOf, DESCRIBE_CALL, exhaustedKey, keysFreedBy, ownKey } from './call-keys.ts';
 import type { NodeDeps } from './node-deps.ts';
 
-/** An intent on record, and the object that it is on record in. */
+/** A recorded intent, and the object that records it. */
 export type IntentCase = {
   readonly node: string;
   readonly uid: string;
   readonly intent: Intent;
   readonly status: NodeEniConfigStatus;
   readonly priority: CallPriority;
-  /** The node that an address is moved from, for a call that was decided on a moment ago. */
+  /** The node that an address is moved from, for a call that was decided a moment ago. */
   readonly sourceNode?: string;
 };
 
-/** Codes of ours for tasks that did not reach their goal. */
+/** ipamd's own codes for tasks that did not reach their goal. */
 export const TASK_CODE = { failed: 'TASK_FAILED', lost: 'TASK_LOST' } as const;
 
-/** The code of a move that was not asked for: the other node had not let go of the address, or has it in use again. */
+/** Code of a move that was not sent: the other node had not released the address, or uses it again. */
 export const NOT_LET_GO_CODE = 'NOT_LET_GO';
 
-/** The code of what should be done by its task and was not seen done. */
+/** Code of an intent that its task should have finished, while the description does not show it. */
 export const UNSEEN_CODE = 'DESCRIBED_OTHERWISE';
 
 const FIRST_REFUSAL_MS = 2_000;
 const FIRST_NEVER_MS = 30_000;
-/** A subnet that a creation failed in is left alone for longer than the call, so that another is tried first. */
+/** A subnet in which a creation failed is blocked for longer than the call, so that another one is tried first. */
 const OTHER_SUBNET_MS = 10_000;
 
-/** Makes the outcome of a call that a quota stopped, and opens the breaker of what is exhausted. */
+/** Returns the outcome of a call that a quota stopped, and opens the breaker of the exhausted quota. */
 export function exhausted(deps: NodeDeps, one: IntentCase, error: CloudError): IntentOutcome {
   const { node, intent, status } = one;
   const key = exhaustedKey(callKeysOf(node, intent, status), error);
@@ -41,22 +41,24 @@ export function exhausted(deps: NodeDeps, one: IntentCase, error: CloudError): I
   tellClaim(deps, one, failure);
   deps.breakers.trip(key, error.afterMs, `${failure.code}: ${failure.message}`);
   if (key.startsWith('subnet/')) deps.facts.subnetFull(key.slice('subnet/'.length));
-  // The object believes that there is room: it may not know all that is on the ENI.
+  // The object shows free capacity: it may lack some addresses of the ENI.
   if (key.startsWith('eni-ips/')) deps.memory.askDescribe(node, 'the cloud finds an ENI full that should have room');
   return { kind: 'refused', error: failure };
 }
 
-/** Tells whether nothing of the call is under way after this error: what is not seen done has not happened then. Pure. */
+/**
+ * Tells whether nothing of the call is in flight after this error: what is not described as done has not happened then.
+ */
 export function isRefusal(intent: Intent, { code }: { readonly code: string }): boolean {
   if (code === TASK_CODE.failed || code === TASK_CODE.lost) return true;
   const refusals: readonly Retry[] = ['never', 'gone', 'busy', 'backoff', 'throttled', 'credentials', 'quota'];
   return !OWN_CODES.includes(code) && refusals.includes(classifyError({ code, action: intent.action, text: '' }).retry);
 }
 
-/** Codes of ours that say nothing about whether it happened. */
+/** ipamd's own codes that do not tell whether the call happened. */
 const OWN_CODES: readonly string[] = [UNSEEN_CODE, MOVING_CODE, NOT_MOVED_CODE, NOT_LET_GO_CODE, 'INTERNAL'];
 
-/** Makes the outcome of a call that the cloud refused, and lets this node leave it alone for a while. */
+/** Returns the outcome of a refused call, and blocks the call for this node for a while. */
 export function refuse(
   deps: NodeDeps,
   one: IntentCase,
@@ -73,7 +75,10 @@ export function refuse(
   return { kind: 'refused', error: { code, message, ...(requestId === undefined ? {} : { requestId }) } };
 }
 
-/** A kept address whose call was lost, or came too late, was not refused by the cloud: it is tried again. */
+/**
+ * Codes that are not reported to the claim: the call was lost or came too late, the cloud did not refuse it. It is
+ * tried again.
+ */
 const UNTOLD: readonly string[] = [NOT_MOVED_CODE, NOT_LET_GO_CODE, TASK_CODE.lost];
 
 function tellClaim({ claimRefused }: NodeDeps, { node, intent }: IntentCase, { code, message }: IntentFailure): void {
@@ -81,7 +86,7 @@ function tellClaim({ claimRefused }: NodeDeps, { node, intent }: IntentCase, { c
   if (claim !== undefined && !UNTOLD.includes(code)) claimRefused?.(claim, { node, action, ips, code, message });
 }
 
-/** How long a refused call is left alone at first, milliseconds. */
+/** How long a refused call is blocked at first, milliseconds. */
 export function pauseOf({ retry, afterMs }: CloudError): number {
   return retry === 'never' ? FIRST_NEVER_MS : Math.max(afterMs, FIRST_REFUSAL_MS);
 }
@@ -91,12 +96,12 @@ function pauseAfter(code: string, { action }: Intent): number {
   return isOurs ? FIRST_REFUSAL_MS : pauseOf(classifyError({ code, action, text: '' }));
 }
 
-/** What a refusal says, in plain data. */
+/** Converts a refusal to plain data. */
 export function failureOf({ code, text, requestId }: CloudError): IntentFailure {
   return { code, message: text, ...(requestId === undefined ? {} : { requestId }) };
 }
 
-/** Runs a description, and notes whether the cloud forbids it: nothing is stopped by that, but it is told. */
+/** Runs a description, and notes whether the cloud forbids it: that blocks nothing, but is reported. */
 export async function notingDescribe<T>(deps: NodeDeps, node: string, describe: () => Promise<T>): Promise<T> {
   const key = ownKey(node, DESCRIBE_CALL);
   try {
@@ -110,18 +115,21 @@ export async function notingDescribe<T>(deps: NodeDeps, node: string, describe: 
   }
 }
 
-/** Shuts the breakers of what a call needed: the cloud took it. */
+/** Closes the breakers of the quotas that a call uses: the cloud accepted it. */
 export function noteAccepted(deps: NodeDeps, { node, intent, status }: IntentCase): void {
   for (const key of callKeysOf(node, intent, status).shared.values()) deps.breakers.reset(key);
 }
 
-/** Shuts the breakers of a call that reached its goal, for only then do its tasks not fail, and eases what it made room in. */
+/**
+ * Closes the own breakers of a call that reached its goal, because only then its task did not fail, and eases those of
+ * the quotas that it freed.
+ */
 export function noteDone(deps: NodeDeps, { node, intent, status }: IntentCase): void {
   for (const key of callKeysOf(node, intent, status).own) deps.breakers.reset(key);
   for (const key of keysFreedBy(intent, status)) deps.breakers.ease(key);
 }
 
-/** Lets others try what this call did not find out about. */
+/** Ends the probes of a call that brought no result, so that others may try. */
 export function endProbes(deps: NodeDeps, { node, intent, status }: IntentCase): void {
   const { own, shared } = callKeysOf(node, intent, status);
   for (const key of [...own, ...shared.values()]) deps.breakers.endProbe(key, node);

@@ -18,19 +18,19 @@ import type { NodeDeps, NodeFactParts, NodeFactsAnswer } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 import type { CallKind } from './running-calls.ts';
 
-/** A node's object as it was read, or as it was mended. */
+/** A node's object as it was read, or as it was repaired. */
 export type TurnInput = {
   readonly name: string;
   readonly uid: string;
   readonly spec: NodeEniConfigSpec;
   readonly status: NodeEniConfigStatus;
-  /** Claims by the address that is theirs: what is found in the cloud has its mark. */
+  /** Claims by their static address: such an address that is found in the cloud gets its mark. */
   readonly reservedIps?: () => ReadonlyMap<string, string> | undefined;
-  /** What is wrong with the object itself, and worked around. */
+  /** Faults of the object itself that are worked around. */
   readonly faults?: readonly NodeProblem[];
 };
 
-/** Something that is begun for an intent. */
+/** A call, or the resolution of one, that is started for an intent. */
 export type Start = {
   readonly kind: CallKind;
   readonly intent: Intent;
@@ -39,35 +39,36 @@ export type Start = {
   readonly sourceNode?: string;
 };
 
-/** What one look leads to: the status to be written, and what is begun then. */
+/** Result of one pass: the status to be written, and what is started then. */
 export type Plan = {
   readonly status: NodeEniConfigStatus;
   /** Intents whose outcome is in the status: their calls are forgotten once it is written. */
   readonly finished: readonly string[];
-  /** Begun only after the status was written: the intent is on record first. */
+  /** Started only after the status was written: the intent is recorded first. */
   readonly sends: readonly Start[];
-  /** Begun at once: nothing is changed by them. */
+  /** Started at once: they change nothing. */
   readonly looks: readonly Start[];
   readonly ending: Exclude<Decision, { readonly kind: 'begin' | 'write' }>;
   readonly problems: readonly NodeProblem[];
-  /** Addresses of Pods that somebody took out of use in the object, and that are back in use in the status. */
+  /** Addresses of Pods that another client had marked for removal in the object; in use again in the status. */
   readonly putBack?: readonly string[];
-  /** Calls on record that somebody else wrote there, and that are taken off unmade. */
+  /** Recorded calls that another client wrote; removed without being made. */
   readonly refused?: readonly string[];
-  /** Why claims whose Pods are here wait, by key; undefined where nobody knows. */
+  /** Why claims whose Pods are here wait, by key; undefined when unknown. */
   readonly claimWaits?: ReadonlyMap<string, string>;
-  /** What the node can have; undefined where nobody knows. */
+  /** How many addresses the node can have; undefined when unknown. */
   readonly allocatable?: Allocatable | undefined;
   /** Milliseconds until an intent may be resolved. */
   readonly waitMs: number | undefined;
 };
 
-/** More marks and calls than one look can lead to. */
+/** More claim marks and calls than one pass can lead to. */
 const MOST_STEPS = 64;
 
 /**
- * Plans a node's next write: what came of ended calls, then whatever is decided upon that, all in one status. Waits for
- * nothing, so that what it takes (places in subnets, probes of breakers) and what it decides are of one moment.
+ * Plans a node's next write: the outcomes of ended calls, then everything that is decided on top of them, in one
+ * status. Does not wait for anything, so that the resources that it takes (addresses of subnets, probes of breakers)
+ * and its decisions belong to one moment.
  */
 export function planTurn(deps: NodeDeps, memory: NodeMemory, input: TurnInput, facts: NodeFactsAnswer): Plan {
   const ended = applyOutcomes(deps, memory, input, facts);
@@ -89,7 +90,7 @@ export function planTurn(deps: NodeDeps, memory: NodeMemory, input: TurnInput, f
   const kept = keepInUse(ended.status, facts.parts, deps.ids);
   const decided = decideAll(deps, memory, { ...input, status: kept.status }, { ...facts.parts, problems });
   const held = decided.ending.kind === 'hold' ? heldUp(decided.ending) : [];
-  // What is told is looked at again when it may be over, though nothing waits for it.
+  // A reported refusal is checked again when it may be over, though no call waits for it.
   const waits = [waitMs, ...forbidden.map(({ afterMs }) => afterMs + 1)].filter((ms) => ms !== undefined);
   return {
     ...base,
@@ -110,12 +111,12 @@ function waitsOf(view: NodeView, leader: NodeDeps['leader']): ReadonlyMap<string
   return new Map([...claimWaitsOf(view, leader), ...directWaitsOf(view, leader)]);
 }
 
-/** A call that runs is no problem: it is told when it came to nothing. */
+/** Converts a block to problems. A running call is no problem: it is reported when it fails. */
 function heldUp({ reason, message }: Pick<Hold, 'reason' | 'message'>): readonly NodeProblem[] {
   return reason === 'CallUnderWay' || reason === 'ClaimWaits' ? [] : [{ reason, message }];
 }
 
-/** Gives back what a plan took that was not written. */
+/** Returns the resources that an unwritten plan took. */
 export function abandonPlan(deps: NodeDeps, name: string, { sends, status }: Plan): void {
   for (const { intent } of sends) {
     countSubnet(deps, intent, status, -1);
@@ -124,7 +125,7 @@ export function abandonPlan(deps: NodeDeps, name: string, { sends, status }: Pla
 }
 
 type Ended = {
-  /** Calls on record that must not be made. */
+  /** Recorded calls that must not be made. */
   readonly refused: readonly string[];
   readonly status: NodeEniConfigStatus;
   readonly finished: readonly string[];
@@ -163,7 +164,7 @@ function applyOutcomes(deps: NodeDeps, memory: NodeMemory, input: TurnInput, ans
   return { status, finished, sends, refused };
 }
 
-/** Own calls of unknown outcome are looked into with growing pauses. */
+/** Own calls of unknown outcome are resolved again with growing pauses. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 
@@ -200,11 +201,11 @@ type Decided = {
   readonly status: NodeEniConfigStatus;
   readonly sends: readonly Start[];
   readonly ending: Plan['ending'];
-  /** As it is after what was begun. */
+  /** As it is after everything that was started. */
   readonly view: NodeView;
 };
 
-/** Decides until nothing more is to be begun: all of it is one write. */
+/** Decides until no further call is to be started: all of it becomes one write. */
 function decideAll(deps: NodeDeps, memory: NodeMemory, input: TurnInput, first: NodeFactParts): Decided {
   const { name } = input;
   const sends: Start[] = [];
@@ -231,7 +232,7 @@ function sourceNodeOf({ claims }: NodeView, { action, claim = '' }: Intent): str
   return action === 'MigratePrivateIpAddress' ? claims?.get(claim)?.source?.nodeName : undefined;
 }
 
-/** What this look has taken so far is not free for the rest of it. */
+/** Subtracts what this pass has taken so far from the subnets. */
 function afterUse<T extends { readonly subnetId: string; readonly freeIps: number }>(
   subnets: readonly T[],
   sends: readonly Start[],

@@ -14,24 +14,24 @@ import { startCall, waitForAny } from './running-calls.ts';
 import { type AllocatableTelling, type AllocatableTold, tellAllocatable } from './tell-allocatable.ts';
 import { tellMended, tellProblems } from './tell-problems.ts';
 
-/** What happens to a key next; the same as of the controllers' runtime. */
+/** What happens to a key next; the same shape as the type of the controllers' runtime. */
 export type NodeReconcileResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
 
-/** A call that takes longer goes on by itself; the node is woken when it ends. */
+/** A call that takes longer goes on by itself; the node is enqueued when it ends. */
 const LONGEST_TURN_MS = 20_000;
-/** More than any turn needs: each round writes, or waits for a call. */
+/** More than any reconcile needs: each pass writes, or waits for a call. */
 const MOST_ROUNDS = 200;
 const MOST_CONFLICTS = 10;
-/** A hold is looked at again at least so often: a breaker may have been shut by another node. */
+/** A blocked node is checked again at least this often: another node may have closed the breaker. */
 const LONGEST_HOLD_MS = 60_000;
-/** A call that outlasts its turn wakes the node; this is in case the waking is lost. */
+/** A call that outlasts its reconcile enqueues the node; this timer is for a lost notification. */
 const CALL_LOOK_MS = 30_000;
 const DONE: NodeReconcileResult = { kind: 'done' };
 
 /**
- * Brings one node's supply to its demand, as far as it goes now. Only one at a time may run for a node. Every cloud call
- * is on record, in a write guarded by what was decided on, before it is made. When the term ends it stops at once and
- * writes nothing more. @throws KubeError when the API server does not take what is written
+ * Brings one node's supply to its demand, as far as that is possible now. At most one may run for a node. Every cloud
+ * call is recorded, in a write guarded by the state that was decided on, before it is made. When the term ends it stops
+ * at once and writes nothing more. @throws KubeError when the API server does not accept a write
  */
 export async function reconcileNode(deps: NodeDeps, name: string, signal: AbortSignal): Promise<NodeReconcileResult> {
   const stop = AbortSignal.any([signal, deps.leader.term.signal]);
@@ -81,7 +81,7 @@ class NodeTurn {
     return { kind: 'again', afterMs: LONGEST_HOLD_MS };
   }
 
-  /** One look and what follows from it; undefined to look again. */
+  /** Runs one pass; returns undefined to run another one. */
   async #round(entry: NecEntry): Promise<NodeReconcileResult | undefined> {
     const read = readStatus(entry);
     noteIntents(this.#deps, this.#memory, read.status);
@@ -105,7 +105,7 @@ class NodeTurn {
   }
 
   #tellAllocatable(before: NodeEniConfigStatus, plan: Plan): AllocatableTelling {
-    // An object that may be let go of is not written for this.
+    // An object that may be released is not written for this.
     const now = plan.ending.kind === 'released' ? undefined : plan.allocatable;
     const nowMs = this.#deps.clock.monotonicMs();
     return tellAllocatable(before, plan.status, now, this.#memory.allocatableTold, nowMs);
@@ -142,13 +142,13 @@ class NodeTurn {
     if (mended !== undefined) tellMended(this.#deps, entry, 'drift', `made as the cloud has it: ${mended}`);
   }
 
-  /** What is on record now may begin. */
+  /** Starts the calls that are recorded now. */
   #begin(entry: NecEntry, { finished, sends, status }: Plan): void {
     for (const id of finished) this.#memory.calls.delete(id);
     for (const send of sends) startCall(this.#deps, this.#memory, send.kind, this.#caseOf(entry, status, send));
   }
 
-  /** Nothing more is to be written now. */
+  /** Ends the reconcile, or waits for a call, when there is nothing to write now. */
   async #rest(entry: NecEntry, input: TurnInput, plan: Plan, drift: Mended): Promise<NodeReconcileResult | undefined> {
     const { clock } = this.#deps;
     const running = [...this.#memory.calls.values()].filter((call) => call.outcome === undefined);
@@ -168,7 +168,7 @@ class NodeTurn {
     return waits.length === 0 ? DONE : again(...waits);
   }
 
-  /** The last look before the finalizer goes: what is found then is given back first. */
+  /** Describes the cloud a last time before the finalizer is removed: what is found is removed first. */
   async #release(entry: NecEntry, input: TurnInput): Promise<NodeReconcileResult | undefined> {
     if (entry.object.metadata.deletionTimestamp === undefined) return DONE;
     const look = await lookWhenReleased(this.#deps, input, this.#stop);
@@ -180,7 +180,7 @@ class NodeTurn {
     return this.#gone();
   }
 
-  /** Makes the status anew from the cloud, once no call of ours is under way that could change it meanwhile. */
+  /** Rebuilds the status from the cloud, once no own call is in flight that could change the cloud meanwhile. */
   async #mend(
     entry: NecEntry,
     spec: TurnInput['spec'],
@@ -241,7 +241,7 @@ class NodeTurn {
   }
 }
 
-/** The first look after a list is what offers are measured by. */
+/** Returns the baseline for offers: the state at the first pass after a list. */
 function takeBaseline({ necs }: NodeDeps, memory: NodeMemory, { spec, status }: ReadStatus): Baseline {
   const listings = necs.listings ?? 0;
   if (memory.baseline?.listings !== listings) memory.baseline = undefined;
@@ -249,7 +249,7 @@ function takeBaseline({ necs }: NodeDeps, memory: NodeMemory, { spec, status }: 
   return memory.baseline;
 }
 
-/** More would fill a condition and say no more. */
+/** More faults would fill a condition without being useful. */
 const MOST_FAULTS = 5;
 
 function faultsOf({ faults }: NecEntry): readonly NodeProblem[] {

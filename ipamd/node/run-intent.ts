@@ -22,20 +22,23 @@ import {
   UNSEEN_CODE,
 } from './note-refusal.ts';
 
-/** How long a call waits for its task before the record says that it was accepted. */
+/** How long a call waits for its task before it is recorded as accepted. */
 const SETTLE_MS = 15_000;
-/** How long an accepted task is followed before the object is looked at again. */
+/** How long an accepted task is followed before the object is checked again. */
 const FOLLOW_MS = 60_000;
-/** After a task that ended badly the description may lag. */
+/** After a failed task the description may lag. */
 const LOOK_AGAIN_MS = 2_000;
 const MOST_LOOKS = 15;
 const LONGEST_LOOK_MS = 20_000;
-/** An unknown outcome is asked for so often; then what the description shows not to be done counts as refused. */
+/**
+ * An unknown outcome is resolved at most so often; then a call that the description does not show as done counts as
+ * refused.
+ */
 const MOST_TRIES = 6;
 
 /**
- * Sends the call of an intent and waits, bounded, for its task. The intent must be on record before. What comes of it is
- * data; thrown is only the signal's reason. Breakers are tripped and shut on the way.
+ * Sends the call of an intent and waits, bounded, for its task. The intent must be recorded before. Returns the outcome
+ * as data; throws only the signal's reason. Trips and resets breakers.
  */
 export async function sendIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<IntentOutcome> {
   const { node, intent, status, priority } = one;
@@ -68,7 +71,7 @@ export async function sendIntent(deps: NodeDeps, one: IntentCase, signal: AbortS
   return await judged(deps, { ...one, intent: known }, settled, signal, eni);
 }
 
-/** Follows the task of an intent that the cloud accepted; the same outcome again when it still runs. */
+/** Follows the task of an accepted intent; returns the same outcome again while it still runs. */
 export async function followIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<IntentOutcome> {
   const { node, intent } = one;
   const taskId = intent.taskID ?? '';
@@ -79,8 +82,8 @@ export async function followIntent(deps: NodeDeps, one: IntentCase, signal: Abor
 }
 
 /**
- * Finds out by describing what became of an intent whose answer we do not have. `repeat`: it is not done, and may be
- * sent again. @throws CloudError when the cloud does not describe
+ * Resolves an intent without an answer by describing the cloud. `repeat`: it is not done and may be sent again. @throws
+ * CloudError when the cloud cannot be described
  */
 export async function resolveIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<Judgement> {
   const { intent, status } = one;
@@ -93,12 +96,12 @@ export async function resolveIntent(deps: NodeDeps, one: IntentCase, signal: Abo
   if (judgement !== 'repeat')
     return judgement.kind === 'refused' ? contradict(deps, one, judgement.error) : sound(judgement);
   if (last !== undefined && isRefusal(intent, last)) return refuse(deps, one, last);
-  // With a token the repetition is safe for ever, and giving up may leave an ENI that nobody knows.
+  // With a ClientToken repeating is always safe, and giving up may leave an unknown ENI.
   const isGivenUp = !MUTATIONS[intent.action].takesClientToken && (intent.tries ?? 0) >= MOST_TRIES;
   return isGivenUp && last !== undefined ? refuse(deps, one, last) : 'repeat';
 }
 
-/** The object says of an ENI what the cloud does not: asking at once again would be asked for ever. */
+/** How long a call is blocked when object and cloud disagree about an ENI: asked again at once, it would fail again. */
 const CONTRADICTED_MS = 30_000;
 
 function contradict(deps: NodeDeps, one: IntentCase, failure: IntentFailure): IntentOutcome {
@@ -106,7 +109,10 @@ function contradict(deps: NodeDeps, one: IntentCase, failure: IntentFailure): In
   return refuse(deps, one, failure, CONTRADICTED_MS);
 }
 
-/** The same, again and again until the cloud describes and the ENI stands still. Thrown is only the signal's reason. */
+/**
+ * Resolves an intent again and again until the cloud can be described and the ENI is settled. Throws only the signal's
+ * reason.
+ */
 export async function resolveWhenStill(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<Judgement> {
   for (let looks = 0; ; looks++) {
     try {
@@ -120,7 +126,7 @@ export async function resolveWhenStill(deps: NodeDeps, one: IntentCase, signal: 
   }
 }
 
-/** What may be said after a call that failed with the signal alive. */
+/** Evaluates a call that failed while the signal is not aborted. */
 async function failed(deps: NodeDeps, one: IntentCase, signal: AbortSignal, error: unknown): Promise<IntentOutcome> {
   signal.throwIfAborted();
   if (!isCloudError(error)) throw error;
@@ -134,7 +140,7 @@ async function failed(deps: NodeDeps, one: IntentCase, signal: AbortSignal, erro
     case 'never':
     case 'gone':
     case 'busy':
-      // The ENI is in another state than we believe: what it is decides.
+      // The ENI is in another state than the object contains: resolve by its actual state.
       if (one.intent.action !== 'CreateNetworkInterface') return await resolvedAfter(deps, one, failure, signal);
       return refuse(deps, one, failure, pauseOf(error));
     default:
@@ -142,7 +148,7 @@ async function failed(deps: NodeDeps, one: IntentCase, signal: AbortSignal, erro
   }
 }
 
-/** What a settled task means: its goal, or what the description says of a task that did not reach it. */
+/** Evaluates a settled task: its goal, or the description when the task did not reach it. */
 async function judged(
   deps: NodeDeps,
   one: IntentCase,
@@ -160,7 +166,7 @@ async function judged(
   }
 }
 
-/** The goal is reached: what it brought is on record, or in the description. */
+/** Returns the result of a call that reached its goal, from the record or from a description. */
 async function reached(
   deps: NodeDeps,
   one: IntentCase,
@@ -181,7 +187,7 @@ async function resolvedOrUnclear(deps: NodeDeps, one: IntentCase, signal: AbortS
   return await resolvedAfter(deps, one, { code: UNSEEN_CODE, message: 'not seen done yet' }, signal);
 }
 
-/** Describes until the ENI stands still, and judges; refused with `failure` when it is not done. */
+/** Describes until the ENI is settled, and evaluates; refused with `failure` when the call is not done. */
 async function resolvedAfter(
   deps: NodeDeps,
   one: IntentCase,
@@ -202,7 +208,7 @@ async function resolvedAfter(
   return { kind: 'unclear', error: failure };
 }
 
-/** An ENI that contradicts itself is not taken into the object; the next description may be better. */
+/** Turns a description that contradicts itself into an unclear outcome; the next description may be better. */
 function sound(outcome: IntentOutcome): IntentOutcome {
   if (outcome.kind !== 'done' || !('eni' in outcome.result) || isSoundEni(outcome.result.eni)) return outcome;
   const { eniID } = outcome.result.eni;
@@ -225,7 +231,7 @@ async function look(
   return await notingDescribe(deps, node, () => deps.eyes.look(request, { priority: 'warm', owner: node, signal }));
 }
 
-/** What the answer of a creation tells; undefined when it lacks something that a description will have. */
+/** Converts the ENI in the answer of a creation; undefined when it lacks something that a description will have. */
 async function seen(
   deps: NodeDeps,
   { node, uid, status }: IntentCase,
@@ -234,7 +240,7 @@ async function seen(
 ): Promise<SeenEni | undefined> {
   if (eni === undefined) return undefined;
   try {
-    // What it is born with is there when its task is done.
+    // The first addresses of a new ENI are usable once its task is done.
     const born = { ...eni, ips: eni.ips.map((ip) => ({ ...ip, state: 'AVAILABLE' as const })) };
     const owner = { uid, instanceId: status.instanceID };
     const sight = await deps.eyes.see(born, owner, { priority: 'warm', owner: node, signal });
@@ -262,7 +268,7 @@ async function settle(
   } catch (error) {
     signal.throwIfAborted();
     if (!isCloudError(error)) throw error;
-    // The cloud does not tell how it stands: later.
+    // The cloud does not report the state of the task: try later.
     await deps.clock.sleep(LOOK_AGAIN_MS, signal);
     return { kind: 'pending' };
   }

@@ -6,10 +6,10 @@ import type { NodeMemory, RunningCall } from './node-memory.ts';
 import type { IntentCase } from './note-refusal.ts';
 import { followIntent, resolveWhenStill, sendIntent } from './run-intent.ts';
 
-/** What is done for an intent: its call is sent, its task followed, or what became of it found out. */
+/** What is done for an intent: its call is sent, its task followed, or its outcome resolved. */
 export type CallKind = 'send' | 'follow' | 'resolve';
 
-/** Starts what an intent needs, beside the turn: it outlives the turn, and ends with the term. */
+/** Starts the work for an intent beside the reconcile: it outlives the reconcile, and ends with the term. */
 export function startCall(deps: NodeDeps, memory: NodeMemory, kind: CallKind, one: IntentCase): void {
   const { clock } = deps;
   const startedMs = clock.monotonicMs();
@@ -21,7 +21,7 @@ export function startCall(deps: NodeDeps, memory: NodeMemory, kind: CallKind, on
   );
   const call: RunningCall = { startedMs, outcome: undefined, ended: work.then(end) };
   function end(outcome: Judgement | undefined): void {
-    // A term that is over writes nothing more: the call stays without an outcome.
+    // After the end of the term nothing more is written: the call stays without an outcome.
     if (outcome === undefined) return;
     call.outcome = outcome;
     if (!memory.isTurning) deps.wake(one.node);
@@ -65,7 +65,7 @@ function tell({ observe, log }: NodeDeps, { node, intent }: IntentCase, outcome:
   return outcome;
 }
 
-/** Something of ours broke: nobody knows how the call ended. */
+/** Returns the outcome of a call that failed by a fault of ipamd: it is unknown how the call ended. */
 function broken(
   { log }: NodeDeps,
   { node, intent }: IntentCase,

@@ -2,37 +2,43 @@ import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { type Allocatable, isWorthTelling, withAllocatable } from '../nec/decide-allocatable.ts';
 import { isSameData } from '../nec/same-data.ts';
 
-/** What is remembered of the writes that told a node nothing but how many addresses it can have. */
+/** The last write that was made only to publish how many addresses a node can have. */
 export type AllocatableTold = {
   readonly atMs: number;
   readonly isMore: boolean;
   readonly most: number;
-  /** Times in a row that less was told soon after more, or again: it does not stay, or the definition lacks the field. */
+  /**
+   * How many times in a row a lower number soon followed a higher one, or was written again: the number does not stay,
+   * or the definition lacks the field.
+   */
   readonly turns: number;
 };
 
-/** What is written of the number now, and when to look again. */
+/** What is written of the number now, and when to check again. */
 export type AllocatableTelling = {
   readonly status: NodeEniConfigStatus;
-  /** Set where the write is made for the number alone: to be remembered once it is written. */
+  /** Present where the write is made for the number alone: to be remembered once it is written. */
   readonly told?: AllocatableTold;
-  /** Milliseconds until the number may be told, or is to be looked at again. */
+  /** Milliseconds until the number may be written, or is to be checked again. */
   readonly waitMs?: number;
 };
 
-/** A node is told at most so often, where nothing else of its object changes. */
+/** Shortest time between two writes of a node that are made for the number alone. */
 const PAUSE_MS = 30_000;
-/** Less is told later each time that it follows more: around an exhausted subnet it goes up and down all day. */
+/**
+ * A lower number is written later each time that it follows a higher one: around an exhausted subnet it goes up and
+ * down all day.
+ */
 const LONGEST_PAUSE_MS = 600_000;
-/** After so long without it, going down at once is no habit any more. */
+/** After so long without such a write the count of alternations begins anew. */
 const CALM_MS = 1_200_000;
-/** The end of a refusal wakes nobody. */
+/** The end of a refusal enqueues no node. */
 const REFUSED_LOOK_MS = 60_000;
 
 /**
- * Decides whether the number of addresses that a node can have is written now. It goes into every write that is made
- * anyway; a write of its own is made where that is worth it, not too often: many nodes share a subnet, and each address
- * of it is a change for all of them. `before` is the object's status, `next` what is to be written. Pure.
+ * Decides whether the number of allocatable addresses is written now. It goes into every write that is made anyway. A
+ * write for the number alone is made where that is worth it, and not too often: many nodes share a subnet, and each
+ * address of it changes the number of all of them. `before` is the object's status, `next` what is to be written.
  */
 export function tellAllocatable(
   before: NodeEniConfigStatus,
@@ -59,7 +65,10 @@ function tellingOf(most: number, isMore: boolean, last: AllocatableTold | undefi
   return { atMs, isMore, most, turns: last.turns + (isAgain ? 1 : 0) };
 }
 
-/** More is told soon, as Pods wait for it; less, which Pods wait with, may take its time. */
+/**
+ * Returns the pause before the next write. A higher number is published soon, because Pods wait for it; a lower one may
+ * wait.
+ */
 function pauseOf({ isMore, turns }: AllocatableTold): number {
   return isMore ? PAUSE_MS : Math.min(PAUSE_MS * 4 ** Math.min(turns, 5), LONGEST_PAUSE_MS);
 }

@@ -4,7 +4,7 @@ import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 import type { Plan } from './plan-turn.ts';
 
-/** Tells people that the object was not as ipamd and the agent had left it, and was mended. */
+/** Reports that an object was repaired: it was not as ipamd and the agent had left it. */
 export function tellMended(
   { events, log, observe }: NodeDeps,
   { object }: NecEntry,
@@ -18,7 +18,7 @@ export function tellMended(
   events.record({ involved, type: 'Warning', reason: 'ObjectMended', message: detail });
 }
 
-/** Tells people what is wrong with a node: an event when that changes, and the metrics each time. */
+/** Reports the problems of a node: an event when they change, and the metrics each time. */
 export function tellProblems(
   { observe, events, log }: NodeDeps,
   memory: NodeMemory,
@@ -28,7 +28,7 @@ export function tellProblems(
   const { name, uid } = object.metadata;
   observe.onProblems?.(name, problems);
   const told = problems.map(({ reason, message }) => `${reason}: ${message}`).join('\n');
-  // A call that is under way says nothing of how it stands.
+  // A call in flight shows nothing about the state of the node.
   if (told === (memory.told ?? '') || (told === '' && ending.kind !== 'idle')) return;
   memory.told = told;
   const involved = { apiVersion: API_VERSION, kind: 'NodeENIConfig', name, ...(uid === undefined ? {} : { uid }) };

@@ -1,17 +1,17 @@
 import type { Presence } from './decide-presence.ts';
 
-/** What there is under one node name. */
+/** What exists under one node name. */
 export type ConfigFacts = {
-  /** Undefined: no Node of this name. */
+  /** Undefined: there is no Node of this name. */
   readonly node: { readonly isInstance: boolean; readonly isDisabled: boolean } | undefined;
-  /** Of the Node; undefined when nobody knows it. */
+  /** Of the Node; undefined when unknown. */
   readonly instanceId: string | undefined;
   readonly presence: Presence;
   /** The limits of the instance are known. */
   readonly hasLimits: boolean;
   /** Another Node that names the same instance and has it; see `findRival`. */
   readonly rival?: string | undefined;
-  /** Undefined: no NodeENIConfig of this name. */
+  /** Undefined: there is no NodeENIConfig of this name. */
   readonly config: KnownConfig | undefined;
 };
 
@@ -19,22 +19,22 @@ export type ConfigFacts = {
 export type KnownConfig = {
   readonly instanceId: string | undefined;
   readonly isLeaving: boolean;
-  /** It names ENIs or calls under way, or cannot be read. */
+  /** The object contains ENIs or calls in flight, or is unreadable. */
   readonly holdsSome: boolean;
 };
 
 /** What to do about the NodeENIConfig of a node. */
 export type ConfigStep =
   | { readonly kind: 'create' }
-  /** Ask for its deletion: its finalizer keeps it until everything is given back. */
+  /** Request its deletion: its finalizer keeps it until nothing is left in the cloud. */
   | { readonly kind: 'remove'; readonly why: 'NodeGone' | 'InstanceReplaced' }
-  /** It is there and stays; its policy fields are kept up. */
+  /** It exists and stays; its policy fields are updated. */
   | { readonly kind: 'keep' }
   /** Nothing can be decided yet. */
   | { readonly kind: 'wait'; readonly why: 'InstanceUnknown' | 'InstanceTaken' | 'NotDescribed' }
   | { readonly kind: 'none' };
 
-/** Decides whether a node gets, keeps or loses its NodeENIConfig. Pure. */
+/** Decides whether the NodeENIConfig of a node is created, kept or deleted. */
 export function decideConfig(facts: ConfigFacts): ConfigStep {
   return facts.config === undefined ? decideNew(facts) : decideOld(facts, facts.config);
 }
@@ -50,9 +50,11 @@ function decideNew({ node, instanceId, presence, hasLimits, rival }: ConfigFacts
 
 function decideOld({ node, instanceId }: ConfigFacts, config: KnownConfig): ConfigStep {
   if (config.isLeaving) return { kind: 'none' };
-  // Drained first: a deletion cannot be taken back, and a node that registers anew wants its ENIs while its Pods run on.
+  // ENIs are drained first: a deletion cannot be undone, and a node that registers anew needs its ENIs while its Pods
+  // run on.
   if (node === undefined) return config.holdsSome ? { kind: 'none' } : { kind: 'remove', why: 'NodeGone' };
-  // A name is often the node's address, and addresses are used again: the ENIs are still the old instance's.
+  // The name is often the node's address, and addresses are used again: the ENIs are still those of the former
+  // instance.
   const isReplaced = config.instanceId !== undefined && instanceId !== undefined && config.instanceId !== instanceId;
   return isReplaced ? { kind: 'remove', why: 'InstanceReplaced' } : { kind: 'keep' };
 }

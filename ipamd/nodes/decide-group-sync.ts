@@ -1,16 +1,18 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 
-/** What a wish to bind security groups anew has come to. */
+/** Next step of a request to set security groups anew. */
 export type GroupSyncStep =
   | { readonly kind: 'none' }
-  /** Forget what the ENIs were last seen with, so that each is set anew; remember that it was forgotten. */
+  /**
+   * Remove the groups that the ENIs were last described with, so that each ENI is set anew; record that this was done.
+   */
   | { readonly kind: 'begin' }
-  /** All have what they shall have: the wish goes off the Node, and then its mark off the NodeENIConfig. */
+  /** All ENIs have their groups: the request is removed from the Node, then its mark from the NodeENIConfig. */
   | { readonly kind: 'finish' };
 
 /**
- * Decides the next step of the Node annotation need-sync-security-groups. It is a wish that is done once: the mark on the
- * NodeENIConfig says that it was begun, and survives a change of leader. Pure.
+ * Decides the next step of the Node annotation need-sync-security-groups. The request is carried out once. The mark on
+ * the NodeENIConfig records that it was started, and survives a change of leader.
  */
 export function decideGroupSync(facts: {
   readonly isWanted: boolean;
@@ -18,10 +20,10 @@ export function decideGroupSync(facts: {
   readonly groups: readonly string[] | undefined;
   readonly status: NodeEniConfigStatus | undefined;
 }): GroupSyncStep {
-  // One that is kept has its Pod's.
+  // A static ENI has the groups of its Pod.
   const enis = (facts.status?.eniInfos ?? []).filter(({ claim }) => claim === undefined);
   if (!facts.isWanted) return facts.isBegun ? { kind: 'finish' } : { kind: 'none' };
-  // Nothing is configured, or all are cleared by another annotation: there is nothing to bring in line.
+  // No group is configured, or another annotation clears all of them: nothing is to be set.
   if (facts.groups === undefined || facts.groups.length === 0 || enis.length === 0) return { kind: 'finish' };
   if (!facts.isBegun) return { kind: 'begin' };
   const wanted = JSON.stringify(facts.groups);

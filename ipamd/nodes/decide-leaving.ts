@@ -1,17 +1,17 @@
 import type { Leaving } from '../nec/node-view.ts';
 import type { Presence } from './decide-presence.ts';
 
-/** What a node's leaving depends on. */
+/** What the teardown of a node depends on. */
 export type LeavingFacts = {
   /** Of the instance whose ENIs the NodeENIConfig holds. */
   readonly presence: Presence;
-  /** The Node is gone, or another instance has its name now. */
+  /** The Node is deleted, or another instance has its name now. */
   readonly isNodeGone: boolean;
-  /** The Node's kubelet reports that it is ready, and it is this instance's. Default: false. */
+  /** The kubelet of the Node reports that it is ready, and the Node is this instance. Default: false. */
   readonly isNodeReady?: boolean;
-  /** Milliseconds since this leader first saw the Node gone; 0 when it is not. */
+  /** Milliseconds since this leader first missed the Node; 0 when it exists. */
   readonly goneForMs: number;
-  /** Somebody asked for the deletion of the NodeENIConfig. */
+  /** The deletion of the NodeENIConfig was requested. */
   readonly isConfigLeaving: boolean;
   /** The Node annotation disable-node-eni is true. */
   readonly isDisabled: boolean;
@@ -20,9 +20,10 @@ export type LeavingFacts = {
 };
 
 /**
- * Decides how far a node's ENIs are given back. By force only when nothing can be in use: the instance is gone or stopped,
- * or the Node is gone for longer than the grace and no Pod of it is left. A kubelet that reports knows better than the
- * cloud, which lists nothing to who may see nothing: its node stays, and goes when it falls silent. Pure.
+ * Decides how far a node's ENIs are torn down. By force only when nothing can be in use: the instance is deleted or
+ * stopped, or the Node has been missing for longer than the grace and none of its Pods is left. A kubelet that reports
+ * is more reliable than the cloud, which lists nothing to a key without rights: such a node stays, and is torn down
+ * when its kubelet stops reporting.
  */
 export function decideLeaving(facts: LeavingFacts, nodeGraceMs: number): Leaving {
   const isInstanceOver = facts.presence === 'gone' || facts.presence === 'stopped';

@@ -13,7 +13,7 @@ const NOT_SERVING = {
   message: 'the agent does not serve addresses of ENIs; see the NodeENIConfig of the node',
 } as const;
 
-/** Decides the condition ENIIPUnavailable of a VPC-CNI node. Undefined: it is as it should be. Pure. */
+/** Decides the condition ENIIPUnavailable of a VPC-CNI node. Undefined: it is up to date. */
 export function decideNodeCondition(
   current: EniIpCondition | undefined,
   isServing: boolean,

@@ -4,41 +4,41 @@ import type { NodeEniConfigSpec } from '../../crd/node-eni-config-fields.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { NodeEntry } from './node-entry.ts';
 
-/** The fields of the spec that policy writes, and people may. */
+/** The fields of the spec that policy writes and that people may write. */
 export type PolicyFields = Pick<
   NodeEniConfigSpec,
   'maxRouteENI' | 'maxIPPerENI' | 'maxDirectENI' | 'desiredRouteENIPodNum' | 'enableStaticIP'
 >;
 
-/** What policy wrote last; beside the fields, the warm targets that were last told of. */
+/** What policy wrote last: the fields, and the warm targets that an event last reported. */
 export type AppliedPolicy = PolicyFields & { readonly routeWarm?: string };
 
 /** What policy depends on. */
 export type PolicyFacts = {
-  /** What the instance may have. */
+  /** Limits of the instance. */
   readonly limits: { readonly secondaryEnis: number; readonly secondaryIpsPerEni: number };
-  /** Whether the node serves exclusive ENIs, and the most that its instance may have. Default: it serves none. */
+  /** Whether the node serves exclusive ENIs, and their limit on its instance. Default: it serves none. */
   readonly direct?: { readonly isServed: boolean; readonly most: number };
   /** Accepted annotations of the NodeENIConfig. */
   readonly settings: NodeSettings;
   /** From the Node's annotation; undefined when there is none. */
   readonly desiredPodNum: number | undefined;
-  /** Pods of the node may keep their addresses, by its label or the flag. Default: they may not. */
+  /** Pods of the node may have static addresses, by its label or the flag. Default: they may not. */
   readonly isStatic?: boolean;
   readonly spec: NodeEniConfigSpec;
   readonly applied: AppliedPolicy;
 };
 
-/** What policy wants in force: undefined fields are absent. */
+/** What policy requires; undefined fields are absent. */
 export type Policy = {
   readonly fields: { readonly [K in keyof PolicyFields]-?: PolicyFields[K] | undefined };
   readonly applied: AppliedPolicy;
 };
 
 /**
- * Decides the policy fields of a spec: the instance's limits, narrowed by annotations, and the Node's least number of
- * addresses. A field that does not say what policy wrote last is a person's: it stays, but not above what the instance
- * may have. Pure; the same facts again change nothing.
+ * Decides the policy fields of a spec: the limits of the instance, lowered by annotations, and the minimum of addresses
+ * from the Node. A field whose value is not what policy wrote last was set by a person: it stays, but not above the
+ * limit of the instance. Idempotent: the same facts again change nothing.
  */
 export function decidePolicy(facts: PolicyFacts): Policy {
   const { limits, settings, spec, applied } = facts;
@@ -48,7 +48,7 @@ export function decidePolicy(facts: PolicyFacts): Policy {
   const served = facts.direct?.isServed === true ? least(most, settings.directMaxAttach) : undefined;
   const direct = resolve(spec.maxDirectENI, applied.maxDirectENI, served);
   const pods = resolve(spec.desiredRouteENIPodNum, applied.desiredRouteENIPodNum, facts.desiredPodNum);
-  // Absent means no: a cluster without kept addresses costs no write.
+  // Absent means no: a cluster without static addresses costs no write.
   const keeps = resolve(spec.enableStaticIP, applied.enableStaticIP, facts.isStatic === true ? true : undefined);
   const fields = {
     maxRouteENI: bounded(enis.value, limits.secondaryEnis),
@@ -88,11 +88,11 @@ function renderWarm({ routeWarm }: NodeSettings): string | undefined {
 }
 
 function present<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T } {
-  // Either nothing, or exactly the one key.
+  // Either empty, or exactly the one key.
   return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: T };
 }
 
-/** Tells whether policy would change anything. Pure. */
+/** Tells whether policy would change anything. */
 export function isPolicyInForce(spec: NodeEniConfigSpec, applied: AppliedPolicy, policy: Policy): boolean {
   const { fields } = policy;
   return (
@@ -105,13 +105,13 @@ export function isPolicyInForce(spec: NodeEniConfigSpec, applied: AppliedPolicy,
   );
 }
 
-/** Writes what policy applied, as {@link APPLIED_POLICY_ANNOTATION} has it. Pure. */
+/** Renders what policy applied, as {@link APPLIED_POLICY_ANNOTATION} contains it. */
 export function renderApplied(applied: AppliedPolicy): string {
   const { maxRouteENI, maxIPPerENI, maxDirectENI, desiredRouteENIPodNum, enableStaticIP, routeWarm } = applied;
   return JSON.stringify({ maxRouteENI, maxIPPerENI, maxDirectENI, desiredRouteENIPodNum, enableStaticIP, routeWarm });
 }
 
-/** Reads what policy applied; what cannot be read was applied by nobody, and the spec stays as people have it. Pure. */
+/** Reads what policy applied. An unreadable value counts as not applied: the spec then stays as people wrote it. */
 export function readApplied(annotations: Readonly<Record<string, unknown>> | undefined): AppliedPolicy {
   const read = parsed(annotations?.[APPLIED_POLICY_ANNOTATION]);
   const number = (key: string): number | undefined => {
@@ -138,10 +138,10 @@ function parsed(text: unknown): Readonly<Record<string, unknown>> {
   }
 }
 
-/** More than any node holds. */
+/** More than any node has. */
 const MOST_PODS = 64 * 4096;
 
-/** Reads how many addresses a Node wants at least; `isGood` is false when the annotation says no number. Pure. */
+/** Reads the minimum of addresses that a Node requests; `isGood` is false when the annotation is not a number. */
 export function readDesiredPodNum(annotations: Readonly<Record<string, string>>): {
   readonly value: number | undefined;
   readonly isGood: boolean;
@@ -153,8 +153,8 @@ export function readDesiredPodNum(annotations: Readonly<Record<string, string>>)
 }
 
 /**
- * Tells whether Pods of a node may keep their addresses: by its label, where that says true or false, else as the flag; by
- * default those of a hybrid cluster's nodes, which have a network for other Pods beside. Pure.
+ * Tells whether Pods of a node may have static addresses: by its label, if that is true or false, else by the flag.
+ * `auto` allows them on nodes of a hybrid cluster, which have another network for other Pods.
  */
 export function isStaticNode(
   { staticIpLabel, hasPodCidr }: Pick<NodeEntry, 'staticIpLabel' | 'hasPodCidr'>,

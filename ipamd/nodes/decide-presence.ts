@@ -3,34 +3,35 @@ import type { EniLimits } from '../../cloud/eni-limits.ts';
 
 /** What is known of an instance. */
 export type InstanceRecord = {
-  /** As last described; of a gone one, the last that was seen. */
+  /** As last described; of a deleted one the last description. */
   readonly instance?: Instance;
   readonly limits?: EniLimits;
-  /** Descriptions in a row in which it was absent; those within a moment count as one. */
+  /** Number of descriptions in a row without the instance; those within a moment count as one. */
   readonly missed: number;
   /** When the last of them was counted; monotonic milliseconds. */
   readonly missedAtMs?: number;
-  /** Since when it is seen STOPPED without a break; monotonic milliseconds. */
+  /** Since when it is described as STOPPED without interruption; monotonic milliseconds. */
   readonly stoppedSinceMs?: number;
 };
 
 /**
- * What became of an instance.
- * - `unknown`: not described yet, or absent for the first time: nothing is decided on it.
- * - `running`: may take ENIs. `idle`: it is there, but takes none now (starting, stopping, stopped for less than the grace).
+ * State of an instance, derived from its descriptions.
+ * - `unknown`: not described yet, or missing for the first time: nothing is decided on it.
+ * - `running`: may get ENIs. `idle`: it exists, but gets none now (starting, stopping, stopped for less than the
+ * grace).
  * - `stopped`: for longer than the grace; nothing on it is in use.
  * - `gone`: does not exist any more, or is being destroyed.
  */
 export type Presence = 'unknown' | 'running' | 'idle' | 'stopped' | 'gone';
 
-/** One description can miss what is there; two in a row, minutes or an express repeat apart, do not. */
+/** One description can miss an existing instance; two in a row, minutes or a second description apart, do not. */
 const MISSES_UNTIL_GONE = 2;
-/** A description that is behind is so for some seconds, and for everybody who asks in them. */
+/** A description that lags does so for some seconds, and for every request in them. */
 const MISSES_APART_MS = 10_000;
 const RUNNING: readonly string[] = ['RUNNING', 'STARTING', 'REBOOTING'];
 const ENDING: readonly string[] = ['SHUTDOWN', 'TERMINATING', 'LAUNCH_FAILED'];
 
-/** Adds one description to what is known; `seen` is undefined when the instance was not in the answer. Pure. */
+/** Adds one description to the record; `seen` is undefined when the instance was not in the answer. */
 export function recordSight(
   before: InstanceRecord | undefined,
   seen: Instance | undefined,
@@ -41,7 +42,7 @@ export function recordSight(
     if (before !== undefined && isOfOneMoment) return before;
     return { ...before, missed: (before?.missed ?? 0) + 1, missedAtMs: nowMs };
   }
-  // Another size: the limits of the old one do not hold any more.
+  // The instance was resized: the limits of the former type do not apply any more.
   const isResized = before?.instance?.instanceType !== seen.instanceType || before.instance.cores !== seen.cores;
   const limits = isResized ? undefined : before?.limits;
   const stoppedSinceMs = seen.state === 'STOPPED' ? (before?.stoppedSinceMs ?? nowMs) : undefined;
@@ -53,7 +54,7 @@ export function recordSight(
   };
 }
 
-/** Tells what became of an instance. Pure. */
+/** Derives the state of an instance from its record. */
 export function presenceOf(record: InstanceRecord | undefined, nowMs: number, stoppedGraceMs: number): Presence {
   if (record === undefined) return 'unknown';
   const { instance, missed, stoppedSinceMs } = record;

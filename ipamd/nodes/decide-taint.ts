@@ -2,8 +2,9 @@ import { ENI_IP_TAINT } from '../../crd/names.ts';
 import type { NodeTaint } from './node-entry.ts';
 
 /**
- * Decides the taints of a VPC-CNI node: without ours once its agent serves addresses, with it before, where `putsOn` says
- * so. The same of exclusive ENIs with `ours` their taint. Undefined: they are as they should be. All others stay as they are, in their order. Pure.
+ * Decides the taints of a VPC-CNI node: without ipamd's taint once the agent serves addresses, with it before, if
+ * `putsOn` is true. For exclusive ENIs `ours` is their taint. Undefined: the taints are up to date. Other taints stay
+ * unchanged, in their order.
  */
 export function decideTaints(
   taints: readonly NodeTaint[],
@@ -11,7 +12,7 @@ export function decideTaints(
   putsOn: boolean,
   ours: NodeTaint = ENI_IP_TAINT,
 ): readonly NodeTaint[] | undefined {
-  // Of any value: people write it without.
+  // With any value: people also write it without one.
   const isOurs = ({ key, effect }: NodeTaint) => key === ours.key && effect === ours.effect;
   const hasOurs = taints.some(isOurs);
   if (isServing) return hasOurs ? taints.filter((taint) => !isOurs(taint)) : undefined;
@@ -22,14 +23,15 @@ export function decideTaints(
 export type JsonPatchStep = { readonly op: 'test' | 'add' | 'replace'; readonly path: string; readonly value: unknown };
 
 /**
- * Makes the patch from what was read to what is wanted. It fails when somebody changed a taint meanwhile; heartbeats do
- * not disturb it. A strategic patch merges taints by key alone, and would take one of another effect with it. Pure.
+ * Builds the patch from the taints that were read to the required ones. It fails when another client changed a taint in
+ * between; heartbeats do not make it fail. A strategic patch merges taints by key alone and would remove a taint with
+ * the same key and another effect.
  */
 export function taintPatch(
   read: { readonly taints: readonly NodeTaint[]; readonly resourceVersion: string },
   wanted: readonly NodeTaint[],
 ): readonly JsonPatchStep[] {
-  // There is nothing to compare where there was no list.
+  // Without a list of taints there is nothing to compare with.
   if (read.taints.length === 0) {
     return [
       { op: 'test', path: '/metadata/resourceVersion', value: read.resourceVersion },

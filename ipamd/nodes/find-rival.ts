@@ -5,9 +5,9 @@ import type { NodeEntry } from './node-entry.ts';
 export type Claimant = { readonly node: NodeEntry; readonly holds: boolean };
 
 /**
- * Finds the other Node that has a node's instance: an instance has one node, and ENIs that two NodeENIConfigs made for
- * it would be in each other's way. Who holds it keeps it; where nobody does, the first by name gets it. A Node that is to
- * have no ENIs claims nothing. Pure.
+ * Finds another Node that has a node's instance. An instance has one node: ENIs that two NodeENIConfigs create for it
+ * would conflict. The Node whose NodeENIConfig holds the instance keeps it; if none does, the first by name gets it. A
+ * Node that is to have no ENIs does not count.
  */
 export function findRival(name: string, claimants: Iterable<Claimant>): string | undefined {
   const others = [...claimants].filter(({ node }) => node.name !== name && takesEnis(node));

@@ -11,7 +11,7 @@ import type { NodeEntry } from './node-entry.ts';
 import type { KnownNodeFacts } from './node-facts.ts';
 import { GROUP_SYNC_MARK, withAnnotation } from './render-config.ts';
 
-/** A node whose security groups may be wanted anew. */
+/** A node whose security groups may have to be set anew. */
 export type SyncedNode = {
   readonly name: string;
   readonly node: NodeEntry;
@@ -20,8 +20,9 @@ export type SyncedNode = {
 };
 
 /**
- * Takes the Node annotation need-sync-security-groups one step further: what ENIs were seen with is forgotten, so that each
- * is set anew; when all are, the annotation goes off the Node. Idempotent.
+ * Carries out one step of the Node annotation need-sync-security-groups. First the groups that ENIs were described with
+ * are removed from the status, so that each ENI is set anew. When all are set, the annotation is removed from the Node.
+ * Idempotent.
  * @throws whatever the client throws
  */
 export async function continueGroupSync(
@@ -36,7 +37,8 @@ export async function continueGroupSync(
   const step = decideGroupSync({ isWanted, isBegun, groups, status: config.status });
   if (step.kind === 'none') return;
   const ref = { name };
-  // The wish first: a mark without a wish is taken off next time, a wish without its mark would be begun once more.
+  // The request is removed first: a mark without a request is removed next time, but a request without its mark would
+  // be started again.
   if (step.kind === 'finish' && isWanted) await kube.patch(NODES, ref, forgetWish(), signal);
   const change = (current: KubeObject): KubeObject | undefined => {
     if (step.kind === 'finish') {
@@ -53,7 +55,7 @@ function forgetWish() {
   return { kind: 'merge', body: { metadata: { annotations } } } as const;
 }
 
-/** Forgets what the ENIs were last seen with; everything else stays as it is written, known or not. */
+/** Removes the groups that the ENIs were last described with; everything else stays as written, known or not. */
 function withoutGroups(object: KubeObject): KubeObject {
   const status = object['status'];
   if (!isRecord(status) || !Array.isArray(status['eniInfos'])) return object;

@@ -4,26 +4,26 @@ import type { Logger } from '../../runtime/log.ts';
 import { type InstanceRecord, type Presence, presenceOf, recordSight } from './decide-presence.ts';
 import { instanceIdOf } from './provider-id.ts';
 
-/** Knows the instances behind the nodes. */
+/** Cache of the instances behind the nodes. */
 export type InstanceBook = {
-  /** Undefined: never described. */
+  /** Returns the record of an instance; undefined: never described. */
   find(instanceId: string): InstanceRecord | undefined;
-  /** `unknown` also for no id. */
+  /** Returns the state of an instance; `unknown` also without an id. */
   presence(instanceId: string | undefined): Presence;
-  /** Describes an instance whose facts are not all known; those that wait together share a call. @throws CloudError */
+  /** Describes an instance that is not completely known; concurrent requests share a call. @throws CloudError */
   look(instanceId: string, signal: AbortSignal): Promise<void>;
-  /** Describes all wanted instances again and again until aborted, and forgets the others. Never rejects. */
+  /** Describes all wanted instances periodically until aborted, and forgets the others. Never rejects. */
   run(wanted: () => Iterable<string>, signal: AbortSignal): Promise<void>;
-  /** Calls with the id of each instance of which something else is known than before. */
+  /** Calls the listener with the id of each instance whose record has changed. */
   subscribe(listener: (instanceId: string) => void): () => void;
 };
 
-/** What an instance book works with. */
+/** Dependencies of the instance cache. */
 export type InstanceBookDeps = {
   readonly cloud: Pick<Cloud, 'instances'>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long an instance is STOPPED until its ENIs may be taken off. */
+  /** How long an instance is STOPPED until its ENIs may be detached. */
   readonly stoppedGraceMs: number;
   /** Default: three minutes. */
   readonly refreshMs?: number;
@@ -31,10 +31,10 @@ export type InstanceBookDeps = {
 };
 
 const REFRESH_MS = 180_000;
-/** An instance that was missed once is asked for again soon, and not with the next round. */
+/** An instance that was missing once is described again after this, not with the next refresh. */
 const SECOND_LOOK_MS = 15_000;
 
-/** Opens an instance book. Owns no timer but while `run` goes. */
+/** Opens an instance cache. It has no timer except while `run` runs. */
 export function openInstanceBook(deps: InstanceBookDeps): InstanceBook {
   return new Book(deps);
 }
@@ -42,7 +42,7 @@ export function openInstanceBook(deps: InstanceBookDeps): InstanceBook {
 class Book implements InstanceBook {
   readonly #deps: InstanceBookDeps;
   readonly #records = new Map<string, InstanceRecord>();
-  /** What listeners were told last, by id: a presence changes by time alone, too. */
+  /** Last state that the listeners were notified of, by id: time alone can also change the state. */
   readonly #told = new Map<string, string>();
   readonly #listeners = new Set<(instanceId: string) => void>();
 
@@ -62,7 +62,7 @@ class Book implements InstanceBook {
   async look(instanceId: string, signal: AbortSignal): Promise<void> {
     if (!isInstanceId(instanceId)) return;
     const known = this.#records.get(instanceId);
-    // One that was never seen may only be new: the cloud lists some late.
+    // An instance that was never described may be new: the cloud lists some late.
     const isOver = known?.instance !== undefined && this.presence(instanceId) === 'gone';
     if (known?.limits !== undefined || isOver) return;
     await this.#describe([instanceId], { priority: 'pod', owner: instanceId, signal });
@@ -70,7 +70,7 @@ class Book implements InstanceBook {
 
   async run(wanted: () => Iterable<string>, signal: AbortSignal): Promise<void> {
     const { clock, refreshMs = REFRESH_MS } = this.#deps;
-    // Nodes that join are looked at as they come: the first round is for those that change afterwards.
+    // Joining nodes are described at once: the first refresh is for instances that change afterwards.
     let waitMs = refreshMs;
     while (await slept(clock, waitMs, signal)) {
       const ids = new Set([...wanted()].filter(isInstanceId));
@@ -95,10 +95,10 @@ class Book implements InstanceBook {
 
   async #refresh(ids: readonly string[], signal: AbortSignal): Promise<void> {
     const context: CallContext = { priority: 'gc', owner: 'instances', signal };
-    // Each for itself, in requests that they share: an id that the cloud refuses must not keep the others unknown.
+    // Each on its own, in requests that they share: an id that the cloud refuses must not make the others unknown.
     const looks = await Promise.allSettled(ids.map((id) => this.#describe([id], context)));
     if (signal.aborted) return;
-    // What is known stays: an instance is not gone because the cloud does not answer.
+    // The records stay: an instance is not deleted because the cloud does not answer.
     const failed = looks.filter((look) => look.status === 'rejected');
     const [first] = failed;
     if (first !== undefined) {
@@ -119,7 +119,10 @@ class Book implements InstanceBook {
     for (const id of ids) this.#tell(id);
   }
 
-  /** Asked each time: the port remembers the cloud's own answer, and asks again for one of the built-in table. */
+  /**
+   * Reads the limits each time: the cloud port caches the cloud's own answer, and asks again while it only has the
+   * built-in table.
+   */
   async #learnLimits(instance: Instance, context: CallContext): Promise<void> {
     const limits = await this.#deps.cloud.instances.eniLimits(instance, context);
     const record = this.#records.get(instance.instanceId);
@@ -143,7 +146,10 @@ class Book implements InstanceBook {
   }
 }
 
-/** What people write into a status is no instance: for one of them the cloud refuses all that are asked for with it. */
+/**
+ * Tells whether a text is an instance id. People may write anything into a status, and for one wrong id the cloud
+ * refuses the whole request.
+ */
 function isInstanceId(text: string): boolean {
   return instanceIdOf(text) === text;
 }

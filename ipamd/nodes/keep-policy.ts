@@ -7,13 +7,13 @@ import { type AppliedPolicy, isPolicyInForce, type Policy, readApplied } from '.
 import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import { isIdentityInForce, withPolicy } from './render-config.ts';
 
-/** A NodeENIConfig as the cache has it. */
+/** A NodeENIConfig as the cache contains it. */
 export type KeptConfig = { readonly name: string; readonly object: KubeObject; readonly config: NodeEniConfig };
 
 /**
- * Brings the policy fields of a NodeENIConfig in force, and the instance that it says it is about. Idempotent; writes
- * nothing when they are. `warm` is set when the warm target by annotation is another than was last told: the new
- * one, or '' for none.
+ * Brings the policy fields of a NodeENIConfig up to date, and the instance in its status. Idempotent; writes nothing
+ * when they are. `warm` is present when the warm target by annotation differs from the one that was last reported: the
+ * new one, or '' for none.
  * @throws whatever the client throws
  */
 export async function keepPolicy(
@@ -26,10 +26,10 @@ export async function keepPolicy(
   let warm: string | undefined;
   const change = (current: KubeObject): KubeObject | undefined => {
     warm = undefined;
-    // One that is going needs no policy.
+    // An object that is being deleted needs no policy.
     if (current.metadata.deletionTimestamp !== undefined) return undefined;
     const config = current === kept.object ? kept.config : readNodeEniConfig(current)?.config;
-    // Another instance's: its ENIs are drained, and then it is made anew.
+    // It is of another instance: its ENIs are drained, and then it is created anew.
     const held = config?.status?.instanceID;
     if (config === undefined || (held !== undefined && held !== instance.instanceId)) return undefined;
     const applied = readApplied(current.metadata.annotations);

@@ -4,17 +4,17 @@ import { isRecord } from '../../runtime/decode.ts';
 import type { NodeEntry } from './node-entry.ts';
 import { instanceIdOf } from './provider-id.ts';
 
-/** What ipamd keeps of a Machine of `node.tke.cloud.tencent.com`: which instance, and what its node may be called. */
+/** What ipamd caches of a Machine of `node.tke.cloud.tencent.com`: its instance, and the possible names of its node. */
 export type MachineEntry = { readonly instanceId: string; readonly nodeNames: readonly string[] };
 
-/** The index of an informer of Machines by what their nodes may be called. */
+/** Name of the index of Machines by the possible names of their nodes. */
 export const MACHINES_BY_NODE = 'node';
-/** What the informer of Machines indexes. */
+/** Indexes of the informer of Machines. */
 export const MACHINE_INDEXES = { [MACHINES_BY_NODE]: (machine: MachineEntry): readonly string[] => machine.nodeNames };
 
 /**
- * Trims a Machine; undefined when it names no instance. Its schema is not published, so every place where one of its
- * kind has the instance or the node is looked at. Pure.
+ * Decodes a Machine; undefined when it names no instance. Its schema is not published, so every field that may contain
+ * the instance or the node is read.
  */
 export function decodeMachine(object: KubeObject): MachineEntry | undefined {
   const spec = isRecord(object['spec']) ? object['spec'] : {};
@@ -35,10 +35,10 @@ export function decodeMachine(object: KubeObject): MachineEntry | undefined {
   return { instanceId, nodeNames: [...new Set(names.filter((one) => typeof one === 'string'))] };
 }
 
-/** What is asked for Machines: an informer's index by {@link MACHINES_BY_NODE}. */
+/** The part of an informer of Machines that is needed: its index by {@link MACHINES_BY_NODE}. */
 export type MachineView = { byIndex(name: string, value: string): readonly MachineEntry[] };
 
-/** Finds the instance of a Node: its own word first, then a Machine that goes by its name or one of its addresses. */
+/** Finds the instance of a Node: from the Node itself, else from a Machine with its name or one of its addresses. */
 export function findInstanceId(node: NodeEntry, machines: MachineView | undefined): string | undefined {
   if (node.instanceId !== undefined || machines === undefined) return node.instanceId;
   const ids = new Set(
@@ -46,7 +46,7 @@ export function findInstanceId(node: NodeEntry, machines: MachineView | undefine
       machines.byIndex(MACHINES_BY_NODE, name).map(({ instanceId }) => instanceId),
     ),
   );
-  // Two Machines for one name: neither is to be believed.
+  // Two Machines for one name: neither is reliable.
   return ids.size === 1 ? [...ids][0] : undefined;
 }
 

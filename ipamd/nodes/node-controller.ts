@@ -26,22 +26,22 @@ import type { NodeSettingsFlags } from './node-flags.ts';
 import { newConfig } from './render-config.ts';
 import { ensureServingMarks } from './serving-marks.ts';
 
-/** Hears what the node controller does; how metrics come in. */
+/** Callbacks for what the node controller does; the metrics use them. */
 export type NodesObserver = {
-  /** A NodeENIConfig was made, or its deletion asked for. */
+  /** A NodeENIConfig was created, or its deletion requested. */
   readonly onConfig?: (step: { readonly node: string; readonly kind: 'created' | 'removed' }) => void;
   readonly onTaint?: (change: { readonly node: string; readonly kind: 'put-on' | 'taken-off' }) => void;
-  /** What is wrong with a node that has no NodeENIConfig; an empty list when nothing is any more. */
+  /** Problems of a node without NodeENIConfig; an empty list when there are none any more. */
   readonly onProblems?: (node: string, problems: readonly NodeProblem[]) => void;
 };
 
-/** What the node controller works with. */
+/** Dependencies of the node controller. */
 export type NodeControllerDeps = {
   readonly kube: KubeClient;
   readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced'>;
   readonly necs: { get(name: string): NecEntry | undefined };
   readonly instances: InstanceBook;
-  /** The other Node that has this instance; default: there is never one. */
+  /** Finds another Node that has this instance. Default: there is never one. */
   readonly rivalOf?: (name: string, instanceId: string) => string | undefined;
   readonly facts: KnownNodeFacts;
   readonly flags: NodeSettingsFlags;
@@ -49,24 +49,24 @@ export type NodeControllerDeps = {
   readonly log: Logger;
   readonly events: NodeEvents;
   readonly observe: NodesObserver;
-  /** Puts a node in line for its supply: something that its decisions depend on has changed without a write. */
+  /** Enqueues a node for its supply: something that its decisions depend on has changed without a write. */
   readonly wake: (name: string) => void;
 };
 
-/** Keeps NodeENIConfigs in step with Nodes, and marks on Nodes in step with their agents. */
+/** Keeps NodeENIConfigs in step with Nodes, and taints and conditions of Nodes in step with their agents. */
 export type NodeController = {
-  /** Of one node, by its name. Idempotent. */
+  /** Reconciles one node, by its name. Idempotent. */
   reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult>;
 };
 
-/** Informers are being read. */
+/** Retry while informers read their first list. */
 const STARTING_MS = 1_000;
-/** A new instance that the cloud does not list yet is asked for again after this. */
+/** A new instance that the cloud does not list yet is described again after this. */
 const UNLISTED_MS = 10_000;
-/** What only people or the cloud's administrators can mend is looked at again after this. */
+/** A problem that only people or administrators of the cloud can repair is checked again after this. */
 const MENDED_BY_PEOPLE_MS = 60_000;
 
-/** Makes the node controller. It remembers only which problems it has told of. */
+/** Makes the node controller. It remembers only which problems it has reported. */
 export function createNodeController(deps: NodeControllerDeps): NodeController {
   const context: Context = { ...deps, told: new Map() };
   return { reconcile: (name, signal) => reconcileOne(context, name, signal) };
@@ -87,7 +87,7 @@ async function reconcileOne(context: Context, name: string, signal: AbortSignal)
   const problems = entry === undefined ? [...look.refused, ...problemsOf(step, instanceId, node, rival)] : [];
   tellProblems(context, name, node, problems);
   const result = await takeStep(context, step, { name, node, entry, instanceId }, signal);
-  // Everything that needs no cloud is done by now: taints come off while it is away.
+  // Everything that needs no cloud is done by now: taints are removed also while the cloud does not answer.
   if (look.error !== undefined) throw look.error;
   if (look.refused.length > 0) return { kind: 'again', afterMs: MENDED_BY_PEOPLE_MS };
   return result;
@@ -102,7 +102,7 @@ type Subject = {
 
 type Look = { readonly refused: readonly NodeProblem[]; readonly error?: unknown };
 
-/** Tells apart what the cloud refused for good, and what is tried again with a wait. */
+/** Describes instances. Separates what the cloud refuses for good from errors that are retried with a backoff. */
 async function lookAtInstances({ instances }: Context, ids: readonly string[], signal: AbortSignal): Promise<Look> {
   try {
     await Promise.all([...new Set(ids)].map((id) => instances.look(id, signal)));
@@ -165,7 +165,7 @@ function whyUnknown(node: NodeEntry | undefined, instanceId: string | undefined)
 
 const SHOWN_CHARS = 80;
 
-/** Tells each state of affairs once. */
+/** Reports the problems once for each change. */
 function tellProblems(context: Context, name: string, node: NodeEntry | undefined, problems: readonly NodeProblem[]) {
   const { told, events, observe } = context;
   const now = JSON.stringify(problems);
@@ -212,7 +212,7 @@ async function createConfig(context: Context, { name, node, instanceId }: Subjec
   try {
     await kube.create(NODE_ENI_CONFIGS, newConfig(name, instance, policy, flags), signal);
   } catch (error) {
-    // The watch is behind: its event brings us here again.
+    // The watch is behind: its event enqueues the node again.
     if (isKubeError(error, 'ALREADY_EXISTS')) return;
     throw error;
   }
@@ -236,7 +236,7 @@ async function removeConfig(
   const { uid } = entry?.object.metadata ?? {};
   if (uid === undefined) return;
   if (why === 'NodeGone') {
-    // The watch may have lost it; draining a node that lives costs its Pods their addresses.
+    // The watch may have lost the Node; draining a node that still exists costs its Pods their addresses.
     const node = await kube.get(NODES, { name }, signal);
     if (node !== undefined) return;
   }
@@ -250,7 +250,7 @@ async function keepConfig(context: Context, subject: Subject, signal: AbortSigna
   const config = entry?.decoded;
   if (node === undefined || entry === undefined) return { kind: 'done' };
   await markNode(context, node, entry, signal);
-  // Where nothing can be read, nothing is written: the object waits for a person.
+  // An unreadable object is not written: a person has to repair it.
   if (config === undefined || instanceId === undefined) return { kind: 'done' };
   const { instance, limits } = context.instances.find(instanceId) ?? {};
   if (instance !== undefined && limits !== undefined && context.instances.presence(instanceId) !== 'gone') {
@@ -271,7 +271,7 @@ async function keepConfig(context: Context, subject: Subject, signal: AbortSigna
   return watchGrace(context, subject);
 }
 
-/** Whether the node serves exclusive ENIs, and how many its instance may have. */
+/** Tells whether the node serves exclusive ENIs, and how many its instance may have. */
 function directOf(
   { flags }: Context,
   { directEniLabel }: NodeEntry,
@@ -310,12 +310,12 @@ async function markNode(context: Context, node: NodeEntry, entry: NecEntry, sign
     log.info('taint of a node changed', { node: node.name, change: done });
     observe.onTaint?.({ node: node.name, kind: done });
   } catch (error) {
-    // The Node went meanwhile: its event brings us here again.
+    // The Node was deleted in between: its event enqueues it again.
     if (!isKubeError(error, 'NOT_FOUND')) throw error;
   }
 }
 
-/** A node that is gone is looked at again when its grace ends: nothing else happens to it then. */
+/** Requeues a missing node for the end of its grace: nothing else triggers a reconcile then. */
 function watchGrace(context: Context, { name, entry }: Subject): ReconcileResult {
   if (entry === undefined) {
     context.facts.goneForMs(name, undefined);
@@ -326,12 +326,12 @@ function watchGrace(context: Context, { name, entry }: Subject): ReconcileResult
   if (!isGone) return { kind: 'done' };
   const leftMs = context.flags.nodeReleaseGraceMs - goneForMs;
   if (leftMs > 0) return { kind: 'again', afterMs: leftMs };
-  // Its last Pod may go at any time from now on.
+  // Its last Pod may be deleted at any time from now on.
   context.wake(name);
   return { kind: 'again', afterMs: MENDED_BY_PEOPLE_MS };
 }
 
-/** Events of Nodes name them by name, where kubectl describe looks for them. */
+/** Builds the reference of an event. Events of Nodes name them by name, because kubectl describe searches by name. */
 function involvedOf({ name, uid }: NodeEntry) {
   return { apiVersion: 'v1', kind: 'Node', name, ...(uid === '' ? {} : { uid }) };
 }

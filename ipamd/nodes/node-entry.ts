@@ -10,44 +10,44 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { instanceIdOf } from './provider-id.ts';
 
-/** What ipamd keeps of a Node; a cluster has thousands, and most of each object is images and conditions. */
+/** What ipamd caches of a Node. A cluster has thousands, and most of each object is images and conditions. */
 export type NodeEntry = {
   readonly name: string;
   /** Changes when a node of the same name registers anew. */
   readonly uid: string;
   readonly resourceVersion: string;
-  /** RFC 3339, as the API server writes it: to be compared as text. */
+  /** RFC 3339, as the API server writes it; compared as text. */
   readonly createdAt: string;
-  /** By `spec.providerID`, else by label. Absent: a Machine may know it. */
+  /** From `spec.providerID`, else from the label. Absent: a Machine may contain it. */
   readonly instanceId?: string;
-  /** What `spec.providerID` says where it names no instance of this cloud. */
+  /** Value of `spec.providerID` that names no instance of this cloud. */
   readonly foreignProviderId?: string;
   /** False for a super node, which has neither instance nor ENIs. */
   readonly isInstance: boolean;
   readonly isReady: boolean;
-  /** Somebody asked for its deletion. */
+  /** Its deletion was requested. */
   readonly isLeaving: boolean;
   readonly addresses: readonly string[];
-  /** As they are, all of them: a patch of one must leave the others. */
+  /** All taints as they are: a patch of one must leave the others unchanged. */
   readonly taints: readonly NodeTaint[];
-  /** The condition that it has no addresses, where somebody wrote one. */
+  /** The condition that it has no addresses, if it exists. */
   readonly eniIpCondition?: EniIpCondition;
-  /** Those that ipamd follows, by their full names. */
+  /** Annotations that ipamd reads, by their full names. */
   readonly annotations: Readonly<Record<string, string>>;
-  /** The label that names the subnets of its ENIs. */
+  /** Value of the label that names the subnets of its ENIs. */
   readonly subnetsLabel?: string;
-  /** The label that says whether it serves exclusive ENIs. */
+  /** Value of the label that selects whether it serves exclusive ENIs. */
   readonly directEniLabel?: string;
-  /** The label that says whether its Pods may keep their addresses. */
+  /** Value of the label that selects whether its Pods may have static addresses. */
   readonly staticIpLabel?: string;
-  /** It has a network for Pods that have no address of the VPC: the cluster is a hybrid one. */
+  /** It has a network for Pods without an address of the VPC: the cluster is a hybrid one. */
   readonly hasPodCidr?: true;
 };
 
-/** A taint as the object has it. */
+/** A taint as the object contains it. */
 export type NodeTaint = { readonly key: string; readonly effect: string; readonly value?: string };
 
-/** What a Node's condition ENIIPUnavailable says. */
+/** Fields of a Node's condition ENIIPUnavailable. */
 export type EniIpCondition = { readonly status: string; readonly reason: string; readonly lastTransitionTime?: string };
 
 const FOLLOWED: readonly string[] = Object.values(NODE_ANNOTATION);
@@ -55,7 +55,7 @@ const NONE: readonly never[] = Object.freeze([]);
 const NO_ANNOTATIONS: Readonly<Record<string, string>> = Object.freeze({});
 const SUPER_NODE = { label: 'node.kubernetes.io/instance-type', value: 'eklet' } as const;
 
-/** Trims a Node to what decisions need; any shape is read. Pure. */
+/** Decodes the fields of a Node that decisions need; accepts any shape. */
 export function decodeNode(object: KubeObject): NodeEntry {
   const { name, uid = '', resourceVersion = '', labels = {}, annotations, deletionTimestamp } = object.metadata;
   const { creationTimestamp: createdAt = '' } = object.metadata;
@@ -95,7 +95,7 @@ function hasPodCidr({ podCIDR, podCIDRs }: Readonly<Record<string, unknown>>): b
   return [podCIDR, ...(Array.isArray(podCIDRs) ? podCIDRs : [])].some((one) => typeof one === 'string' && one !== '');
 }
 
-/** Tells whether two entries lead to the same decisions: most changes of a Node are heartbeats. Pure. */
+/** Tells whether two entries lead to the same decisions: most changes of a Node are heartbeats. */
 export function isSameNode(before: NodeEntry, after: NodeEntry): boolean {
   const { resourceVersion: _before, ...first } = before;
   const { resourceVersion: _after, ...second } = after;
@@ -103,7 +103,7 @@ export function isSameNode(before: NodeEntry, after: NodeEntry): boolean {
 }
 
 function taintsOf(value: unknown): readonly NodeTaint[] {
-  // Whole, further fields too: the patch compares with what the server has. The server itself checks their shape.
+  // With unknown fields: the patch compares with what the server has. The server itself checks their shape.
   return Array.isArray(value) && value.length > 0 ? (recordsOf(value) as readonly NodeTaint[]) : NONE;
 }
 

@@ -22,7 +22,7 @@ import { findInstanceId, type MachineView } from './machine-entry.ts';
 import type { NodeEntry } from './node-entry.ts';
 import type { NodeSettingsFlags } from './node-flags.ts';
 
-/** What facts about nodes are made of. */
+/** Dependencies of the facts about nodes. */
 export type NodeFactsDeps = {
   readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced'>;
   /** Absent where the cluster has no Machines. */
@@ -33,38 +33,41 @@ export type NodeFactsDeps = {
   readonly subnets: Subnets;
   readonly clock: Clock;
   readonly flags: NodeSettingsFlags;
-  /** What nodes have to do for kept addresses. Default: nobody knows. */
+  /** Requests of claims on nodes. Default: unknown. */
   readonly claims?: {
     wishesOf(nodeName: string): NodeView['claims'];
     reservedIps(): ReadonlyMap<string, string>;
   };
-  /** Where the kept addresses that a node lets go of are by now. Default: nobody knows. */
+  /** Where the released static addresses of a node are by now. Default: unknown. */
   readonly movedTo?: (nodeName: string) => NodeView['movedTo'];
-  /** Exclusive ENIs that are kept, as far as a node needs to know them. Default: none. */
+  /** Static exclusive ENIs, as far as a node needs them. Default: none. */
   readonly keptEnis?: (nodeName: string, wishes: NodeView['claims']) => NodeView['keptEnis'];
 };
 
-/** What the node controller asks, beside what every node's reconcile asks. */
+/** Facts for the node controller, beside those for every node's reconcile. */
 export type KnownNodeFacts = NodeFacts & {
-  /** The instance of the Node of this name; undefined when nobody knows it. */
+  /** Returns the instance of a Node; undefined when unknown. */
   instanceIdOf(node: NodeEntry | undefined): string | undefined;
-  /** Whose ENIs the NodeENIConfig holds. */
+  /** Decides which instance the NodeENIConfig belongs to. */
   instanceOf(node: NodeEntry | undefined, config: NodeEniConfig): InstanceJudgement;
-  /** Annotations of the NodeENIConfig, judged by what the node's Pods use. */
+  /** Returns the annotations of the NodeENIConfig, validated against the addresses that the node's Pods use. */
   settingsOf(name: string, config: NodeEniConfig): ReadNodeSettings;
-  /** Milliseconds since the Node was first seen gone, or replaced by another instance's; 0 when it is there. */
+  /**
+   * Returns the milliseconds since the Node was first missing, or replaced by one of another instance; 0 when it
+   * exists.
+   */
   goneForMs(name: string, config: NodeEniConfig | undefined): number;
   securityGroupsOf(name: string, config: NodeEniConfig): readonly string[] | undefined;
 };
 
-/** Looked at again after this while informers or the subnets are being read. */
+/** Retry while informers or the subnets are being read. */
 const STARTING_MS = 1_000;
-/** While the instance was not described. */
+/** Retry while the instance was not described. */
 const DESCRIBING_MS = 5_000;
-/** An object that nothing can be read from; a change of it wakes earlier. */
+/** Retry of an unreadable object; a change of it enqueues the node earlier. */
 const UNREADABLE_MS = 60_000;
 
-/** Makes the facts about nodes from what is watched and described. Remembers since when Nodes are gone, and no more. */
+/** Makes the facts about nodes from caches. It only remembers since when Nodes are missing. */
 export function createNodeFacts(deps: NodeFactsDeps): KnownNodeFacts {
   return new WatchedFacts(deps);
 }
@@ -191,7 +194,7 @@ class WatchedFacts implements KnownNodeFacts {
     };
   }
 
-  /** Those that Pods of the node name, and nobody else may have here. */
+  /** Returns the subnets that Pods of the node name; only these Pods use them here. */
   #claimSubnetsOf(
     name: string,
     own: Choices['subnets'],
@@ -235,7 +238,10 @@ class WatchedFacts implements KnownNodeFacts {
     );
   }
 
-  /** Of a node that another instance took the name of: only Pods on the ENIs of the old one are its own. */
+  /**
+   * Tells whether the node has live Pods. If another instance took the node's name, only Pods on the ENIs of the former
+   * instance count.
+   */
   #hasLivePods(name: string, replaced: NodeEniConfig | undefined): boolean | undefined {
     const { pods } = this.#deps;
     if (!pods.isSynced) return undefined;
@@ -289,7 +295,7 @@ function metadataOf({ object }: NodeEniConfig): Readonly<Record<string, unknown>
   return isRecord(object['metadata']) ? object['metadata'] : {};
 }
 
-/** What is wrong with the annotations of the Node itself. */
+/** Lists the faults of the annotations of the Node itself. */
 export function annotationNotes(node: NodeEntry | undefined): readonly string[] {
   const annotations = node?.annotations ?? {};
   const wrong = (name: string, expected: string) =>
@@ -304,7 +310,10 @@ export function annotationNotes(node: NodeEntry | undefined): readonly string[] 
   ];
 }
 
-/** A Pod that is going may have given its address back already: then the offer is the agent's, and only early. */
+/**
+ * Lists offers of addresses that live Pods use. A terminating Pod is left out: it may have released its address
+ * already, and then the agent's offer is valid.
+ */
 function offersInUse({ spec, status }: NodeEniConfig, pods: ReadonlyMap<string, PodFacts>): string {
   const own = new Map((status?.eniInfos ?? []).map(({ eniID, primaryIP = '' }) => [eniID, primaryIP]));
   const ofEnis = (spec?.releasableENIs ?? []).map(({ eniID }) => ({ ip: own.get(eniID) ?? '' }));
@@ -322,7 +331,7 @@ function uselessSubnets(
 ): string {
   const ids = [...unknownIds, ...wrong];
   const missing = ids.length === 0 ? [] : [`named for this node, and not known to the cloud: ${ids.join(', ')}`];
-  // Of an instance that is not known nobody can say what is elsewhere.
+  // Without a known instance it is not known which subnets are elsewhere.
   const misplaced = instance === undefined ? [] : elsewhere.map((subnet) => placeOf(subnet, instance));
   return [...missing, ...misplaced].join('; ');
 }

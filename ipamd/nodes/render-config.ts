@@ -7,7 +7,7 @@ import { isRecord } from '../../runtime/decode.ts';
 import { findMaxEips } from '../eip/find-max-eips.ts';
 import { type Policy, renderApplied } from './decide-policy.ts';
 
-/** Warm targets that a new node begins with. */
+/** Warm targets of a new node. */
 export type NewNodeTargets = {
   readonly ipMinWarmTarget: number;
   readonly ipMaxWarmTarget: number;
@@ -15,15 +15,19 @@ export type NewNodeTargets = {
   readonly eniMaxWarmTarget: number;
 };
 
-/** The mark on a NodeENIConfig that its ENIs' security groups are being set anew; as the Node's annotation, of that name. */
+/**
+ * Annotation of a NodeENIConfig: its ENIs' security groups are being set anew. It has the same name as the Node's
+ * annotation.
+ */
 export const GROUP_SYNC_MARK = NODE_ANNOTATION.syncSecurityGroups;
 
 /**
- * Makes the NodeENIConfig of a node that joins.
+ * Builds the NodeENIConfig of a joining node.
  *
- * It has no owner reference to its Node. The garbage collector goes by uid: a kubelet that registers its node anew, while
- * its Pods run on, would have it delete this object although the node lives, and the ENIs would be drained. ipamd itself
- * deletes it when the Node is gone, and the finalizer keeps it until the cloud has everything back.
+ * It has no owner reference to its Node. The garbage collector goes by uid: when a kubelet registers its node anew
+ * while its Pods run on, the collector would delete this object although the node exists, and the ENIs would be
+ * drained. ipamd itself deletes the object when the Node is deleted, and the finalizer keeps it until nothing is left
+ * in the cloud.
  */
 export function newConfig(name: string, instance: Instance, policy: Policy, targets: NewNodeTargets): KubeObject {
   const spec: NodeEniConfigSpec = {
@@ -46,7 +50,7 @@ export function newConfig(name: string, instance: Instance, policy: Policy, targ
   };
 }
 
-/** The part of the status that says which instance it is about, and what of it hangs on the instance alone. */
+/** Builds the part of the status that names the instance, and the fields that depend on the instance alone. */
 export function identityOf(instance: Instance): NodeEniConfigStatus {
   return {
     instanceID: instance.instanceId,
@@ -57,7 +61,7 @@ export function identityOf(instance: Instance): NodeEniConfigStatus {
   };
 }
 
-/** Returns the object with policy in force and the instance that it is about; all else as it was. Pure. */
+/** Returns the object with the policy and the instance in it; everything else is unchanged. */
 export function withPolicy(object: KubeObject, policy: Policy, instance: Instance): KubeObject {
   const spec = { ...recordOf(object['spec']), ...definedOf(policy.fields) };
   const absent = Object.entries(policy.fields).flatMap(([key, value]) => (value === undefined ? [key] : []));
@@ -67,14 +71,14 @@ export function withPolicy(object: KubeObject, policy: Policy, instance: Instanc
   return { ...marked, spec: kept, status };
 }
 
-/** Tells whether a status says which instance it is about, as it is now. Pure. */
+/** Tells whether a status names the instance as it is now. */
 export function isIdentityInForce(status: NodeEniConfigStatus | undefined, instance: Instance): boolean {
   const identity = Object.entries(identityOf(instance));
   const told: Readonly<Record<string, unknown>> = status ?? {};
   return identity.every(([key, value]) => told[key] === value);
 }
 
-/** Returns the object with one annotation set, or taken off where `value` is undefined. Pure. */
+/** Returns the object with one annotation set, or removed where `value` is undefined. */
 export function withAnnotation(object: KubeObject, name: string, value: string | undefined): KubeObject {
   const { [name]: _before, ...others } = object.metadata.annotations ?? {};
   const annotations = value === undefined ? others : { ...others, [name]: value };
@@ -82,7 +86,7 @@ export function withAnnotation(object: KubeObject, name: string, value: string |
 }
 
 function definedOf(fields: Policy['fields']): NodeEniConfigSpec {
-  // Entries of `fields` itself, less those without a value.
+  // Entries of `fields` itself, without those that have no value.
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as NodeEniConfigSpec;
 }
 

@@ -6,11 +6,11 @@ import { decideNodeCondition } from './decide-node-condition.ts';
 import { decideTaints, taintPatch } from './decide-taint.ts';
 import { decodeNode, type NodeEntry, type NodeTaint } from './node-entry.ts';
 
-/** Which marks a Node shall bear. */
+/** The required marks of a Node: taints and condition. */
 export type WantedMarks = {
   /** The agent serves addresses. */
   readonly isServing: boolean;
-  /** Whether the node is to serve exclusive ENIs, and its agent does. Default: it is not to. */
+  /** Whether the node is to serve exclusive ENIs, and whether its agent serves them. Default: it is not to. */
   readonly direct?: { readonly isServed: boolean; readonly isServing: boolean };
   /** --enable-node-taint */
   readonly putsTaintOn: boolean;
@@ -20,12 +20,12 @@ export type WantedMarks = {
   readonly nowText: string;
 };
 
-/** Somebody else works on the same taints: kubelets and autoscalers settle within two rounds. */
+/** Other clients may change the same taints: kubelets and autoscalers settle within two rounds. */
 const ATTEMPTS = 4;
 
 /**
- * Brings the taint and the condition of a VPC-CNI node in line. Idempotent; writes nothing when they are. Returns what was
- * done to the taint.
+ * Brings the taint and the condition of a VPC-CNI node up to date. Idempotent; writes nothing when they are. Returns
+ * what was done to the taint.
  * @throws KubeError when others keep changing the taints, and whatever the client throws
  */
 export async function ensureServingMarks(
@@ -36,7 +36,7 @@ export async function ensureServingMarks(
 ): Promise<'put-on' | 'taken-off' | 'unchanged'> {
   const { direct } = wanted;
   const done = await ensureTaint(kube, node, { ...wanted, taint: ENI_IP_TAINT }, signal);
-  // On a node that serves none it would keep every Pod off for ever.
+  // On a node that serves no exclusive ENIs the taint would keep every Pod off for ever.
   const isServing = direct?.isServed !== true || direct.isServing;
   await ensureTaint(kube, node, { ...wanted, isServing, taint: DIRECT_ENI_TAINT }, signal);
   const patch = wanted.writesCondition
@@ -61,7 +61,7 @@ async function ensureTaint(
       await kube.patch(NODES, { name: node.name }, { kind: 'json', body: taintPatch(current, taints) }, signal);
       return isServing ? 'taken-off' : 'put-on';
     } catch (error) {
-      // A patch whose test fails is INVALID to the server.
+      // The server answers INVALID to a patch whose test fails.
       if (!isKubeError(error, 'CONFLICT', 'INVALID') || attempt >= ATTEMPTS) throw error;
     }
     const read = await kube.get(NODES, { name: node.name }, signal);

@@ -13,7 +13,7 @@ const CALL_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const WAIT_BUCKETS_S = [0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300];
 const WORK_BUCKETS_S = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60];
 
-/** How fast the cloud may be called, as its adapter tells. */
+/** Rate limits of the cloud adapter. */
 export type Pacing = Pick<TencentCloud['pacing'], 'rates'>;
 
 /** Counts every attempt of a cloud call. */
@@ -41,7 +41,7 @@ export function createCloudObserver(factory: MetricFactory, clock: Clock, meter:
   };
 }
 
-/** Shows what of the allowed rates is left; the line without an action is that of the whole product. */
+/** Adds the gauges of the rate limits; the series without an action is that of the whole product. */
 export function showPacing(
   factory: MetricFactory,
   clock: Clock,
@@ -64,7 +64,7 @@ export function showPacing(
   });
 }
 
-/** When the API server last did what was asked; monotonic milliseconds, minus infinity before. */
+/** Time of the last successful request to the API server; monotonic milliseconds, minus infinity before the first. */
 export type KubeContact = { lastOkMs: number };
 
 /** Counts every request to the API server. */
@@ -95,7 +95,7 @@ export function createKubeObserver(factory: MetricFactory, clock: Clock, contact
   };
 }
 
-/** Counts what happens to informers. */
+/** Counts lists and failures of informers. */
 export function createInformerObserver(factory: MetricFactory): InformerObserver {
   const lists = factory.counter('informer_lists_total', 'Whole lists that were read.', ['resource']);
   const failures = factory.counter('informer_failures_total', 'Lists and watches that failed or broke.', ['resource']);
@@ -109,7 +109,7 @@ export function createInformerObserver(factory: MetricFactory): InformerObserver
   };
 }
 
-/** Counts what controllers do. */
+/** Measures the reconciles of controllers. */
 export function createControllerObserver(factory: MetricFactory): ControllerObserver {
   const took = factory.histogram('reconcile_seconds', 'Time of one look at one key, by how it ended.', WORK_BUCKETS_S, [
     'controller',

@@ -2,10 +2,10 @@ import type { CallObserver } from '../../cloud/tencent/caller.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
 import type { ProblemBook } from './problem-book.ts';
 
-/** What the cloud refuses whoever asks: of which kind, by which name in the metric, and what to do about it. */
+/** A refusal of the cloud that concerns all callers: its kind, its name in the metric, and what to do about it. */
 export type CloudRefusal = { readonly kind: IpamdEventReason; readonly name: string; readonly message: string };
 
-/** Told when the cloud begins to refuse something for good. Never with each call. */
+/** Called when the cloud begins to refuse something for good, not with each call. */
 export type CloudRefusalListener = (refusal: CloudRefusal) => void;
 
 const NOT_GRANTED: readonly string[] = ['UnauthorizedOperation', 'AuthFailure.UnauthorizedOperation'];
@@ -13,8 +13,8 @@ const WRONG_REGION = 'UnsupportedRegion';
 const NO_KEY = 'CREDENTIALS';
 
 /**
- * Knows which calls the cloud forbids, from what their attempts say: a right that the role lacks, a key that is not
- * accepted, a region that is none. Whoever asks tells of it for its node; here it is told once, for all.
+ * Tracks which calls the cloud forbids, from the results of their attempts: a missing right of the role, a key that is
+ * not accepted, a wrong region. Each caller reports it for its own node; here it is reported once for all.
  */
 export class CloudRights implements CallObserver {
   readonly #problems: ProblemBook;
@@ -34,7 +34,7 @@ export class CloudRights implements CallObserver {
     this.listener(refusal);
   }
 
-  /** One call that went well shows that key and region are good, and that this one call is granted. */
+  /** Ends the refusals that a successful call disproves: key and region are good, and this call is granted. */
   #granted(action: string): void {
     if (this.#refused.size === 0) return;
     for (const name of [action, ...OF_ALL_CALLS]) {
@@ -51,7 +51,7 @@ function reporterOf(name: string): string {
   return `cloud-right/${name}`;
 }
 
-/** Tells what a code means that no wait mends; undefined for others. Pure. */
+/** Classifies an error code that no waiting resolves; undefined for others. */
 function refusalOf(action: string, code: string): CloudRefusal | undefined {
   const said = `${action} was answered ${code}`;
   if (NOT_GRANTED.includes(code)) {

@@ -2,24 +2,25 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { KubeContact } from './call-metrics.ts';
 import type { InformerSample } from './state-metrics.ts';
 
-/** What health is judged by. */
+/** Facts that health depends on. */
 export type HealthFacts = {
   readonly informers: readonly InformerSample[];
   readonly contact: Readonly<KubeContact>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Why there is nothing to work with yet; undefined once the definitions are there. */
+  /** Why ipamd has not started yet; undefined once the definitions exist. */
   readonly startProblem: string | undefined;
 };
 
-/** Longer than a watch may be silent and a few attempts to open it anew take. */
+/** Longer than a watch may be silent and a few attempts to reopen it take. */
 const SILENT_MS = 10 * 60_000;
-/** A leader renews, and followers look at the lock, more often than this. */
+/** A leader renews the lock, and the others read it, more often than this. */
 const RECENT_MS = 2 * 60_000;
 
 /**
- * Tells what hangs, or undefined. An answer at all says that the event loop turns. A cache that hears nothing while other
- * requests are answered hangs, and a restart helps; an API server that is away is no reason to end: nothing would be
- * better after it. Pure but for the clock.
+ * Evaluates liveness: returns what hangs, or undefined.
+ * That there is an answer shows that the event loop runs. A cache that receives nothing while other requests are
+ * answered hangs, and a restart helps. An API server that does not answer is no reason to end: a restart would not
+ * help. Reads the clock.
  */
 export function judgeLiveness({ informers, contact, clock }: HealthFacts): string | undefined {
   const nowMs = clock.monotonicMs();
@@ -30,7 +31,10 @@ export function judgeLiveness({ informers, contact, clock }: HealthFacts): strin
   return `the API server answers, but the watch of ${names} has said nothing for ${SILENT_MS / 60_000} minutes`;
 }
 
-/** Tells why this replica could neither lead nor take over, or undefined. Leaders and standbys are both ready. Pure. */
+/**
+ * Evaluates readiness: returns why this replica could neither lead nor take over, or undefined. Leaders and standbys
+ * are both ready.
+ */
 export function judgeReadiness({ informers, startProblem }: HealthFacts): string | undefined {
   if (startProblem !== undefined) return startProblem;
   const waiting = informers.filter(({ isSynced }) => !isSynced).map(({ resource }) => resource);

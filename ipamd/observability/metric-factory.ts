@@ -1,10 +1,10 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** Makes metrics of ipamd in one registry; every name gets its prefix. */
+/** Creates metrics of ipamd in one registry; every name gets ipamd's prefix. */
 export type MetricFactory = {
   readonly registry: Registry;
   counter<L extends string>(name: string, help: string, labelNames?: readonly L[]): Counter<L>;
-  /** `collect` sets the values anew when somebody scrapes; until then nothing is counted. */
+  /** `collect` sets the values at each scrape; nothing is counted in between. */
   gauge<L extends string>(
     name: string,
     help: string,
@@ -19,13 +19,13 @@ export type MetricFactory = {
   ): Histogram<L>;
 };
 
-/** What every metric of ipamd begins with. */
+/** Prefix of every metric of ipamd. */
 export const METRIC_PREFIX = 'tke_eni_ipamd_';
 
 /** Milliseconds in a second: metrics are in seconds, everything else is in milliseconds. */
 export const MS_PER_S = 1000;
 
-/** Creates a registry of its own: several ipamds in one process count apart. */
+/** Creates a registry of its own, so that several ipamds in one process count separately. */
 export function createMetricFactory(): MetricFactory {
   const registry = new Registry();
   const registers = [registry];

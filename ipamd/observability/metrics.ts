@@ -37,10 +37,10 @@ import {
 import { NO_STATE, type StateSources, showState } from './state-metrics.ts';
 import { type NecChange, WarmWatch } from './warm-watch.ts';
 
-/** What the process uses; only main.ts may ask it. */
+/** Resource usage of the process; only main.ts may read it. */
 export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
 
-/** Everything that ipamd counts. Make it before the clients, which take their observers from it. */
+/** All metrics of ipamd. Create them before the clients, which use their observers. */
 export type IpamdMetrics = {
   readonly cloud: CallObserver;
   readonly kube: KubeObserver;
@@ -54,24 +54,24 @@ export type IpamdMetrics = {
   readonly records: { onWrite(kind: string, result: string): void };
   readonly onInstancesRefresh: (refresh: { readonly instances: number; readonly isFailed: boolean }) => void;
   readonly problems: ProblemBook;
-  /** What the cloud refuses whoever asks. */
+  /** Refusals of the cloud that concern all callers. */
   readonly cloudRights: CloudRights;
   readonly contact: Readonly<KubeContact>;
-  /** Takes a change of a cached NodeENIConfig in. */
+  /** Counts a change of a cached NodeENIConfig. */
   necChanged(change: NecChange): void;
-  /** Says where the state is to be looked at from now on. */
+  /** Sets the sources of the state from now on. */
   show(sources: StateSources, pacing: Pacing | undefined): void;
-  /** Forgets what only a leader knows: another leads now. */
+  /** Clears the state that only a leader has: another replica leads now. */
   forgetTerm(): void;
   render(): Promise<string>;
   readonly contentType: string;
-  /** For whoever describes the metrics. */
+  /** For the generator of the metrics' documentation. */
   readonly registry: Registry;
 };
 
 /**
- * Creates ipamd's metrics in a registry of their own. No default metrics of the library: its gauge of the event loop's
- * lag wakes an idle process a hundred times a second.
+ * Creates ipamd's metrics in a registry of their own. Default metrics of the library are left out: its gauge of the
+ * event loop's lag runs a hundred times a second in an idle process.
  */
 export function createIpamdMetrics(
   clock: Clock,

@@ -1,30 +1,30 @@
-/** One thing that is wrong: of which kind, and with what. */
+/** One problem: its kind, and its subject. */
 export type Problem = { readonly kind: string; readonly name: string };
 
-/** A line of the metric; `count` is 1 but where several were put together. */
+/** A series of the metric; `count` is 1 unless several were combined. */
 export type ProblemSample = Problem & { readonly count: number };
 
-/** Series that one scrape may have: a subnet that ran out is wrong with a thousand nodes. */
+/** Limit of series in one scrape: an exhausted subnet is a problem of a thousand nodes. */
 const MOST_SERIES = 200;
-/** The name that stands for all that are not named. */
+/** The name for all combined problems. */
 const OTHERS = '(others)';
 
-/** What is wrong now, by whoever said so. */
+/** Present problems, by reporter. */
 export class ProblemBook {
   readonly #byReporter = new Map<string, readonly Problem[]>();
 
-  /** Replaces all that a reporter said before; an empty list: nothing is wrong any more. */
+  /** Replaces all problems of a reporter; an empty list: it has none any more. */
   report(reporter: string, problems: readonly Problem[]): void {
     if (problems.length === 0) this.#byReporter.delete(reporter);
     else this.#byReporter.set(reporter, problems);
   }
 
-  /** Forgets what reporters of a kind said: another leads now, and says it. */
+  /** Forgets the problems of all reporters with a prefix: another replica leads now and reports them. */
   forgetAll(prefix: string): void {
     for (const reporter of this.#byReporter.keys()) if (reporter.startsWith(prefix)) this.#byReporter.delete(reporter);
   }
 
-  /** Lists each problem once; beyond the most series those of a kind are put together. */
+  /** Lists each problem once; beyond the limit those of a kind are combined. */
   samples(): readonly ProblemSample[] {
     const named = new Map<string, ProblemSample>();
     const others = new Map<string, ProblemSample>();

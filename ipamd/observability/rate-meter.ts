@@ -3,11 +3,11 @@ const MS_PER_S = 1000;
 
 type Counts = { readonly perSecond: number[]; latestS: number };
 
-/** Counts what happened in the last ten whole seconds, by key. */
+/** Counts events in the last ten whole seconds, by key. */
 export class RateMeter {
   readonly #counts = new Map<string, Counts>();
 
-  /** Notes that something happened; `nowMs` is monotonic. */
+  /** Counts one event; `nowMs` is monotonic. */
   note(key: string, nowMs: number): void {
     const second = Math.floor(nowMs / MS_PER_S);
     const counts = this.#counts.get(key) ?? { perSecond: Array.from({ length: WINDOW_S }, () => 0), latestS: second };
@@ -17,7 +17,7 @@ export class RateMeter {
     counts.perSecond[slot] = (counts.perSecond[slot] ?? 0) + 1;
   }
 
-  /** Tells how often a second it happened. */
+  /** Returns the events per second. */
   perSecond(key: string, nowMs: number): number {
     const counts = this.#counts.get(key);
     if (counts === undefined) return 0;
@@ -26,7 +26,7 @@ export class RateMeter {
   }
 }
 
-/** Empties the slots of the seconds that have passed since something was counted. */
+/** Clears the slots of the seconds since the last event. */
 function forget(counts: Counts, second: number): void {
   const passed = Math.min(WINDOW_S, second - counts.latestS);
   for (let back = 0; back < passed; back++) counts.perSecond[(second - back) % WINDOW_S] = 0;

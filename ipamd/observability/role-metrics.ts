@@ -9,13 +9,13 @@ import type { SubnetState } from '../subnets/subnet-book.ts';
 import { type MetricFactory, MS_PER_S } from './metric-factory.ts';
 import type { ProblemBook } from './problem-book.ts';
 
-/** Buckets around what the cloud's limits allow: one ENI takes seconds, 5,000 nodes at once some half an hour. */
+/** Buckets around the cloud's limits: one ENI takes seconds, 5,000 nodes at once take about half an hour. */
 export const WARM_BUCKETS_S = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600] as const;
 
-/** What the reporters of all nodes begin with: a new leader starts without them. */
+/** Prefix of the reporters of all nodes: a new leader starts without them. */
 export const NODE_REPORTERS = 'node/';
 
-/** Counts what is done for the supply of nodes. */
+/** Counts calls, writes and repairs for the supply of nodes. */
 export function createNodeObserver(factory: MetricFactory, problems: ProblemBook): NodeObserver {
   const calls = factory.counter('node_calls_total', 'Changes asked of the cloud for nodes, by how they ended.', [
     'action',
@@ -54,7 +54,7 @@ export function createNodeObserver(factory: MetricFactory, problems: ProblemBook
   };
 }
 
-/** Counts what is done for nodes that join and leave. */
+/** Counts NodeENIConfigs and taints of nodes that join and leave. */
 export function createNodesObserver(factory: MetricFactory, problems: ProblemBook): NodesObserver {
   const configs = factory.counter('node_configs_total', 'NodeENIConfigs created and removed.', ['kind']);
   const taints = factory.counter('node_taints_total', 'Taints of nodes put on and taken off.', ['kind']);
@@ -69,7 +69,7 @@ export function createNodesObserver(factory: MetricFactory, problems: ProblemBoo
   };
 }
 
-/** Counts what happens to the knowledge of subnets, and shows how full they are as long as somebody leads. */
+/** Counts failed descriptions of subnets, and shows their free addresses while this replica leads. */
 export function createSubnetsObserver(
   factory: MetricFactory,
   problems: ProblemBook,
@@ -98,7 +98,7 @@ export function createSubnetsObserver(
 
 const CONFIG_MAP_REPORTER = 'configmap';
 
-/** Counts the rounds in which instances are described. */
+/** Counts the refreshes of instances. */
 export function createRefreshObserver(
   factory: MetricFactory,
 ): (refresh: { readonly instances: number; readonly isFailed: boolean }) => void {
@@ -108,7 +108,7 @@ export function createRefreshObserver(
   return ({ isFailed }) => refreshes.inc({ outcome: isFailed ? 'failed' : 'done' });
 }
 
-/** Counts the looks at the whole, and orphaned ENIs; what the last look found holds as long as somebody leads. */
+/** Counts audits and orphaned ENIs; the result of the last audit is shown while this replica leads. */
 export function createAuditObserver(factory: MetricFactory): AuditObserver & { forget(): void } {
   const audits = factory.counter('audits_total', 'Comparisons of all nodes with the cloud, by how they ended.', [
     'outcome',
@@ -133,7 +133,7 @@ export function createAuditObserver(factory: MetricFactory): AuditObserver & { f
   };
 }
 
-/** Counts what is done for kept addresses, and shows how their claims stand as long as somebody leads. */
+/** Counts writes and audits of static addresses, and shows the state of their claims while this replica leads. */
 export function createClaimsObserver(factory: MetricFactory): ClaimsObserver & ClaimAuditObserver & { forget(): void } {
   const standing = new Map<string, string>();
   let latest: readonly ClaimDifference[] = [];

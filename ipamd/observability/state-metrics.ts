@@ -1,9 +1,9 @@
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { type CountedNec, countNecs, type NecCounts } from './count-necs.ts';
 import { type MetricFactory, MS_PER_S } from './metric-factory.ts';
 import type { ProblemBook } from './problem-book.ts';
 
-/** Something that follows objects. */
+/** State of an informer. */
 export type InformerSample = {
   readonly resource: string;
   readonly isSynced: boolean;
@@ -12,21 +12,21 @@ export type InformerSample = {
   readonly lastContactMs: number;
 };
 
-/** Keys that wait for a controller. */
+/** State of a controller's queue. */
 export type QueueSample = { readonly queue: string; readonly waiting: number; readonly running: number };
 
-/** What a scrape looks at; each is asked anew. */
+/** Sources of the state; read at each scrape. */
 export type StateSources = {
   readonly necs: () => Iterable<CountedNec>;
   readonly informers: () => Iterable<InformerSample>;
   readonly queues: () => Iterable<QueueSample>;
-  /** Undefined while another leads. */
+  /** Undefined while another replica leads. */
   readonly leaderEpoch: () => number | undefined;
   /** Keys of breakers that are open: `subnet/subnet-a`, `vpc-enis`. */
   readonly openBreakers: () => Iterable<string>;
 };
 
-/** What there is before ipamd has started. */
+/** The state before ipamd has started. */
 export const NO_STATE: StateSources = {
   necs: () => [],
   informers: () => [],
@@ -35,7 +35,7 @@ export const NO_STATE: StateSources = {
   openBreakers: () => [],
 };
 
-/** Shows the state that ipamd sees, counted when somebody scrapes. */
+/** Adds the gauges of ipamd's state, counted at each scrape. */
 export function showState(factory: MetricFactory, clock: Clock, problems: ProblemBook, now: () => StateSources): void {
   showNecs(factory, clock, now);
   factory.gauge('problem', 'What is wrong now; several of a kind may be put together.', ['kind', 'name'], (gauge) => {
@@ -52,7 +52,7 @@ export function showState(factory: MetricFactory, clock: Clock, problems: Proble
 }
 
 function showNecs(factory: MetricFactory, clock: Clock, now: () => StateSources): void {
-  // All gauges of one scrape are set within one turn of the event loop: they share one count.
+  // All gauges of one scrape are set within one turn of the event loop, so they share one count.
   let counted: { readonly atMs: number; readonly counts: NecCounts } | undefined;
   const counts = (): NecCounts => {
     const atMs = clock.monotonicMs();
@@ -110,7 +110,59 @@ function showQueues(factory: MetricFactory, now: () => StateSources): void {
   });
 }
 
-/** `subnet/subnet-a` is a kind of its own, `node/n1/call/...` another; the names would be too many labels. */
+/**
+ * Returns the first part of a breaker's key as its kind: `subnet/subnet-a` and `node/n1/call/...` have different ones.
+ * Whole keys would be too many label values.
+ */
 function kindOfBreaker(key: string): string {
   return key.split('/')[0] ?? key;
+}
+
+/** Counts of all NodeENIConfigs together; keys are label values joined by a tab. */
+export type NecCounts = {
+  /** Subnet and state of the address. */
+  readonly addresses: ReadonlyMap<string, number>;
+  /** Subnet and state of the ENI; `Draining` takes precedence over the state. */
+  readonly enis: ReadonlyMap<string, number>;
+  /** Status and reason of the condition Ready; `Unknown` while it does not exist. */
+  readonly nodes: ReadonlyMap<string, number>;
+  /** Cloud call and phase. */
+  readonly intents: ReadonlyMap<string, number>;
+  /** Age of the oldest intent of each cloud call, in milliseconds. */
+  readonly oldestIntentMs: ReadonlyMap<string, number>;
+};
+
+/** The part of an object that is counted. */
+export type CountedNec = { readonly decoded: { readonly status?: NodeEniConfigStatus } | undefined };
+
+const UNREADABLE = 'ObjectInvalid';
+
+/** Counts addresses, ENIs, conditions and intents of nodes; `nowMs` is the wall clock, as the times of intents are. */
+export function countNecs(necs: Iterable<CountedNec>, nowMs: number): NecCounts {
+  const addresses = new Map<string, number>();
+  const enis = new Map<string, number>();
+  const nodes = new Map<string, number>();
+  const intents = new Map<string, number>();
+  const oldestIntentMs = new Map<string, number>();
+  for (const { decoded } of necs) {
+    const status = decoded?.status;
+    const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+    const reason = decoded === undefined ? UNREADABLE : (ready?.reason ?? '');
+    count(nodes, `${ready?.status ?? 'Unknown'}\t${reason}`);
+    for (const eni of status?.eniInfos ?? []) {
+      const subnet = eni.subnetID ?? '';
+      count(enis, `${subnet}\t${eni.draining === true ? 'Draining' : eni.state}`);
+      for (const address of eni.addresses ?? []) count(addresses, `${subnet}\t${address.state}`);
+    }
+    for (const { action, phase, recordedAt } of status?.intents ?? []) {
+      count(intents, `${action}\t${phase}`);
+      const ageMs = Math.max(0, nowMs - Date.parse(recordedAt));
+      oldestIntentMs.set(action, Math.max(ageMs, oldestIntentMs.get(action) ?? 0));
+    }
+  }
+  return { addresses, enis, nodes, intents, oldestIntentMs };
+}
+
+function count(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 }

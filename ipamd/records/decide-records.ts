@@ -6,22 +6,22 @@ import type { ClaimFacts, VipFacts } from './record-facts.ts';
 
 /** Everything that the records of one node's Pods depend on. */
 export type RecordsView = {
-  /** Pods of the node that live. */
+  /** Live Pods of the node. */
   readonly pods: readonly PodFacts[];
-  /** Of its NodeENIConfig; undefined when there is none or it cannot be read. */
+  /** Of its NodeENIConfig; undefined when there is none or it is unreadable. */
   readonly status: NodeEniConfigStatus | undefined;
   /** VpcIPs and VpcIPClaims that name the node. */
   readonly vips: readonly VipFacts[];
   readonly claims: readonly ClaimFacts[];
-  /** Any living Pod, VpcIP and VpcIPClaim, of whatever node. */
+  /** Look up any live Pod, VpcIP and VpcIPClaim, of every node. */
   readonly podOf: (key: string) => PodFacts | undefined;
   readonly vipOf: (name: string) => VipFacts | undefined;
   readonly claimOf: (key: string) => ClaimFacts | undefined;
-  /** Keys of claims that have been without their Pod for so long that the garbage collector will not come. */
+  /** Keys of claims that have been without their Pod for so long that the garbage collector will not delete them. */
   readonly lingering: ReadonlySet<string>;
 };
 
-/** An address of a Pod, and where it is. */
+/** An address of a Pod, and its location. */
 export type RecordedIp = {
   readonly ip: string;
   readonly eniId: string;
@@ -29,7 +29,7 @@ export type RecordedIp = {
   readonly assignmentId: string | undefined;
 };
 
-/** A Pod and its addresses, to be written down. */
+/** A Pod and its addresses, to be recorded. */
 export type PodRecord = {
   readonly pod: PodFacts;
   readonly mode: 'route-eni' | 'direct-eni';
@@ -37,7 +37,7 @@ export type PodRecord = {
   readonly ips: readonly RecordedIp[];
 };
 
-/** One write. Those of a Pod are in order: the claim, then the addresses that are bound to it. */
+/** One write. The writes of a Pod are in order: the claim, then the addresses that are bound to it. */
 export type RecordWrite =
   | { readonly kind: 'create-claim'; readonly record: PodRecord }
   | { readonly kind: 'update-claim'; readonly record: PodRecord; readonly claim: ClaimFacts }
@@ -46,13 +46,13 @@ export type RecordWrite =
   | { readonly kind: 'update-vip'; readonly record: PodRecord; readonly ip: RecordedIp; readonly vip: VipFacts }
   | { readonly kind: 'delete-vip'; readonly vip: VipFacts };
 
-/** What is to be written, and which claims are waiting for the garbage collector. */
+/** The writes, and the claims that wait for the garbage collector. */
 export type RecordsDecision = { readonly writes: readonly RecordWrite[]; readonly waiting: readonly string[] };
 
 /**
- * Compares the records of a node's Pods with the Pods: a claim and its addresses for each Pod that has an address of the
- * node's ENIs, none for others. A Pod's life costs three writes: claim, address, and the address's deletion; the claim
- * goes with its owner. Objects without the mark of a record are nobody's business here. Pure.
+ * Compares the records of a node's Pods with the Pods: a claim and its addresses for each Pod that has an address of
+ * the node's ENIs, none for others. A Pod costs three writes: claim, address, and the deletion of the address; the
+ * claim is deleted with its owner. Objects without the label of a record are ignored.
  */
 export function decideRecords(view: RecordsView): RecordsDecision {
   const homes = homesOf(view.status);
@@ -76,7 +76,7 @@ export function decideRecords(view: RecordsView): RecordsDecision {
 
 type Home = Omit<RecordedIp, 'ip'> & { readonly mode: PodRecord['mode'] };
 
-/** Where each Pod address of the node is. */
+/** Returns the location of each Pod address of the node. */
 function homesOf(status: NodeEniConfigStatus | undefined): ReadonlyMap<string, Home> {
   const homes = new Map<string, Home>();
   for (const eni of status?.eniInfos ?? []) {
@@ -95,7 +95,7 @@ function homesOf(status: NodeEniConfigStatus | undefined): ReadonlyMap<string, H
 }
 
 function recordOf(pod: PodFacts, homes: ReadonlyMap<string, Home>): PodRecord | undefined {
-  // Pods in static mode have objects of their own, which outlive them.
+  // Static Pods have claims and VpcIPs of their own, which outlive them.
   if (isStaticPod(pod.annotations)) return undefined;
   const found = pod.ips.flatMap((ip) => {
     const home = homes.get(vpcIpName(ip));
@@ -106,7 +106,10 @@ function recordOf(pod: PodFacts, homes: ReadonlyMap<string, Home>): PodRecord | 
   return { pod, mode: first.mode, ips: found.map(({ mode: _, ...ip }) => ip) };
 }
 
-/** An address of a Pod that is gone, or has another; one whose sandbox is being made anew has none for a moment. */
+/**
+ * Tells whether a record is stale: its Pod is deleted, or has another address. A Pod whose sandbox is being recreated
+ * has no address for a moment; its record stays.
+ */
 function isOver(vip: VipFacts, view: RecordsView): boolean {
   const pod = view.podOf(vip.podKey);
   if (pod === undefined || pod.uid !== vip.podUid) return true;
@@ -114,10 +117,10 @@ function isOver(vip: VipFacts, view: RecordsView): boolean {
 }
 
 function writesOf(record: PodRecord, view: RecordsView): readonly RecordWrite[] {
-  // Nothing is written down for an address that is on its way back; its namespace may take no new object any more.
+  // Nothing is recorded for an address that is being released; its namespace may refuse new objects.
   if (record.pod.isLeaving) return [];
   const claim = view.claimOf(podKeyOf(record.pod));
-  // A claim of a person or of static mode: then the addresses are not ours to write down either.
+  // The claim is of a person or a static Pod: then the addresses are not recorded either.
   if (claim !== undefined && !claim.isRecord) return [];
   return [...claimWrites(record, claim), ...record.ips.flatMap((ip) => vipWrites(record, ip, view))];
 }

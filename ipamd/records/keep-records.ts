@@ -12,36 +12,39 @@ import { type ClaimFacts, RECORDS_BY_NODE, type VipFacts } from './record-facts.
 import { renderClaim, renderPatch, renderVip } from './render-record.ts';
 import { SentWrites } from './sent-writes.ts';
 
-/** A cache of objects, as an informer is one. */
+/** A cache of objects, such as an informer. */
 export type Lookup<T> = {
   get(key: string): T | undefined;
   values(): Iterable<T>;
   byIndex(name: string, value: string): readonly T[];
 };
 
-/** How a write ended: `behind` is one that a newer state of the object forestalled. */
+/** Result of a write. `behind`: the object had a newer state than the cache. */
 export type RecordResult = 'written' | 'behind' | 'failed';
 
-/** What records are kept with. */
+/** Dependencies of the records reconciler. */
 export type RecordsDeps = {
   readonly kube: Pick<KubeClient, 'create' | 'patch' | 'delete'>;
   readonly pods: Lookup<PodFacts>;
   readonly vips: Lookup<VipFacts>;
   readonly claims: Lookup<ClaimFacts>;
   readonly necs: { get(name: string): NecEntry | undefined };
-  /** Waits until one more write may be made: records have a share of the calls of their own, and no more. */
+  /** Waits until one more write may be made: records have a limited share of the calls. */
   readonly turn: (signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly observe?: { onWrite(kind: RecordWrite['kind'], result: RecordResult): void };
 };
 
-/** When a node's records are to be looked at again; the controllers' own type has the same shape. */
+/** When a node's records are to be reconciled again; the same shape as the controllers' own type. */
 export type RecordsResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
 
-/** The garbage collector takes seconds; what is left after this it will not take (its Pod is over, not gone). */
+/**
+ * The garbage collector takes seconds; it will not delete claims that are left after this (their Pod is finished, not
+ * deleted).
+ */
 const LINGER_MS = 60_000;
-/** For the caches to hear of what forestalled a write. */
+/** Time for the caches to receive what conflicted with a write. */
 const BEHIND_MS = 2_000;
 const FORESTALLED: readonly KubeErrorCode[] = ['CONFLICT', 'ALREADY_EXISTS', 'NOT_FOUND'];
 const IN_TROUBLE: readonly KubeErrorCode[] = ['UNAVAILABLE', 'TIMEOUT', 'THROTTLED', 'UNAUTHORIZED'];
@@ -49,7 +52,10 @@ const DONE: RecordsResult = { kind: 'done' };
 const VIPS = resourceTypeOf(VPC_IP_KIND);
 const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
-/** Keeps the records of Pods, one node at a time. Call it only when every cache is synced: it takes absence for an end. */
+/**
+ * Reconciles the records of Pods, one node at a time. Use it only when every cache is synced: it treats a missing
+ * object as deleted.
+ */
 export class RecordKeeper {
   #deps: RecordsDeps;
   #sent: SentWrites;
@@ -61,7 +67,7 @@ export class RecordKeeper {
     this.#sent = new SentWrites(deps.clock);
   }
 
-  /** Nodes that have Pods or records: all that a start must look at. */
+  /** Returns the nodes that have Pods or records: those that have to be reconciled at the start. */
   nodes(): ReadonlySet<string> {
     const { pods, vips, claims } = this.#deps;
     const names = new Set<string>();
@@ -72,8 +78,8 @@ export class RecordKeeper {
   }
 
   /**
-   * Brings a node's records in line with its Pods. Idempotent. One object's failure holds up no other's.
-   * @throws KubeError the first that asks for a back-off
+   * Brings a node's records in line with its Pods. Idempotent. A failed write does not stop those of other objects.
+   * @throws KubeError the first that requires a backoff
    */
   async reconcile(nodeName: string, signal: AbortSignal): Promise<RecordsResult> {
     const { clock, pods, vips, claims, necs } = this.#deps;
@@ -105,7 +111,7 @@ export class RecordKeeper {
     else this.#waiting.set(nodeName, new Map(waiting.map((key) => [key, known?.get(key) ?? nowMs])));
   }
 
-  /** Returns whether a cache is behind, so that the node must be looked at again. */
+  /** Makes the writes; returns whether a cache is behind, so that the node must be reconciled again. */
   async #writeAll(writes: readonly RecordWrite[], signal: AbortSignal): Promise<boolean> {
     const failures: unknown[] = [];
     let isBehind = false;
@@ -132,7 +138,7 @@ export class RecordKeeper {
         this.#deps.observe?.onWrite(write.kind, 'failed');
         this.#deps.log.warn('record not written', { write: write.kind, object: target, error: error.message });
         failures.push(error);
-        // The server itself is in trouble: the rest would fail alike.
+        // The server itself has a problem: the other writes would fail too.
         if (IN_TROUBLE.includes(error.code)) break;
       }
     }
@@ -181,7 +187,7 @@ function guardOf({ uid, resourceVersion }: VipFacts | ClaimFacts) {
   return { uid, resourceVersion };
 }
 
-/** The object of a write; the name is that of the cache's key too. */
+/** Returns the reference of a write's object; the cache's key has the same name. */
 function refOf(write: RecordWrite): ObjectRef {
   switch (write.kind) {
     case 'create-claim':

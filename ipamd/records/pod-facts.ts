@@ -3,32 +3,38 @@ import { type ReadPodWishes, readPodWishes } from '../../crd/pod-wishes.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
-/** What ipamd keeps of a Pod; tens of thousands are held at once. */
+/** What ipamd caches of a Pod; tens of thousands are cached at once. */
 export type PodFacts = {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** '' for a Pod without a node; only those with `lasting` are kept. */
+  /** '' for a Pod without a node; such Pods are cached only with `lasting`. */
   readonly nodeName: string;
-  /** First the address of the cluster's first family; empty until the sandbox has one. */
+  /** The address of the cluster's first family comes first; empty until the sandbox has one. */
   readonly ips: readonly string[];
   readonly phase: PodPhase;
-  /** Somebody asked for its deletion: its containers may run for as long as they like. */
+  /** Its deletion was requested; its containers may still run for any time. */
   readonly isLeaving: boolean;
-  /** Those that say what a Pod asks for, by their full names; one that is far too long is cut, and then a fault. */
+  /**
+   * Annotations that contain a Pod's requests, by their full names; a value that is far too long is cut, and then a
+   * fault.
+   */
   readonly annotations: Readonly<Record<string, string>>;
-  /** Of Pods alone that ask for what outlives them or is prepared for them: a kept address, an EIP, security groups. */
+  /** Present only for Pods that have a claim of their own: for a static address, an EIP, or security groups. */
   readonly lasting?: LastingFacts;
 };
 
-/** What is kept of the few Pods that have objects of their own. */
+/** What is cached only of the few Pods that have a claim of their own. */
 export type LastingFacts = {
   readonly labels: Readonly<Record<string, string>>;
-  /** Its controller: a StatefulSet, a ReplicaSet. */
+  /** Its controller, for example a StatefulSet or a ReplicaSet. */
   readonly owner?: PodOwner;
-  /** By its annotation, else by its resources: who asks for an exclusive ENI by resource gets one. */
+  /** From its annotation, else from its resources: a Pod that requests the resource of exclusive ENIs gets one. */
   readonly mode: 'route-eni' | 'direct-eni';
-  /** By which its node knows it, where that is not its uid in the API: of the mirror of a Pod from a kubelet's manifest. */
+  /**
+   * The uid by which its node identifies it, if that differs from the uid in the API: of a mirror Pod, the uid of the
+   * Pod in the kubelet's manifest.
+   */
   readonly runtimeUid?: string;
 };
 
@@ -40,36 +46,39 @@ export type PodOwner = {
   readonly uid: string;
 };
 
-/** Phases in which a Pod may have an address; one that is over has none. */
+/** Phases in which a Pod may have an address; a finished Pod has none. */
 export type PodPhase = 'Pending' | 'Running' | 'Unknown';
 
-/** The index of an informer of Pods by node: who asks for it by this name finds the Pods that live on a node. */
+/** Name of the index of Pods by node: it finds the live Pods of a node. */
 export const PODS_BY_NODE = 'node';
 
 const NO_IPS: readonly string[] = Object.freeze([]);
 
-/** What the informer of Pods indexes: byIndex(PODS_BY_NODE, nodeName). */
+/** Indexes of the informer of Pods: byIndex(PODS_BY_NODE, nodeName). */
 export const POD_INDEXES = {
   [PODS_BY_NODE]: (pod: PodFacts): readonly string[] => (pod.nodeName === '' ? NO_IPS : [pod.nodeName]),
 };
 
 const PHASES: readonly PodPhase[] = ['Pending', 'Running', 'Unknown'];
 const NO_ANNOTATIONS: Readonly<Record<string, string>> = Object.freeze({});
-/** On the mirror of a Pod that its kubelet has from a manifest: the uid of that Pod. */
+/** On the mirror of a Pod from the kubelet's manifest: the uid of that Pod. */
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
-/** Anybody may write hundreds of kilobytes under other names of the product, which nobody here reads. */
+/**
+ * Names of the cached annotations. Users may write hundreds of kilobytes under other names of the product, which ipamd
+ * does not read.
+ */
 const READ: readonly string[] = Object.values(POD_ANNOTATION);
-/** What is longer is no value: the longest list of ids is half of it. */
+/** A longer text is no valid value: the longest list of ids is half as long. */
 const MOST_CHARS = 8_192;
 const SHOWN_CHARS = 64;
-/** More values are not remembered: a cluster has some thousands of nodes and namespaces. */
+/** Maximum of shared values: a cluster has some thousands of nodes and namespaces. */
 const MOST_SHARED = 20_000;
 
 /**
- * Makes the decoder of an informer of Pods. It keeps Pods that have or may get an address of an ENI: on a node, with a
- * network of their own, not over; and before they have a node those that something is prepared for. Of the others
- * (undefined) nothing is kept. Node names, namespaces and annotations
- * that many Pods have alike are held once: about 500 bytes a Pod. One decoder serves one informer.
+ * Makes the decoder of an informer of Pods. It caches Pods that have or may get an address of an ENI: on a node, with
+ * their own network namespace, not finished; and before they have a node those with a claim of their own. For other
+ * Pods it returns undefined. Equal node names, namespaces and annotations are stored once: about 500 bytes a Pod. One
+ * decoder serves one informer.
  */
 export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined {
   const sharedText = sharing<string>();
@@ -100,12 +109,14 @@ export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined
 
 const READ_WISHES = new WeakMap<PodFacts['annotations'], ReadPodWishes>();
 
-/** The uid by which kubelet, runtime and agent of its node know a Pod: what fences an address or an ENI. Pure. */
+/**
+ * Returns the uid by which kubelet, runtime and agent of its node identify a Pod: the fence of an address or an ENI.
+ */
 export function runtimeUidOf({ uid, lasting }: Pick<PodFacts, 'uid' | 'lasting'>): string {
   return lasting?.runtimeUid ?? uid;
 }
 
-/** Reads what a Pod asks for by its annotations; once for all Pods of the same annotations. */
+/** Reads the requests in a Pod's annotations; once for all Pods with the same annotations. */
 export function wishesOf({ annotations }: Pick<PodFacts, 'annotations'>): ReadPodWishes {
   const known = READ_WISHES.get(annotations);
   if (known !== undefined) return known;
@@ -114,12 +125,12 @@ export function wishesOf({ annotations }: Pick<PodFacts, 'annotations'>): ReadPo
   return read;
 }
 
-/** The key of a Pod in caches: `namespace/name`. Pure. */
+/** Returns the key of a Pod in caches: `namespace/name`. */
 export function podKeyOf(pod: { readonly namespace: string; readonly name: string }): string {
   return `${pod.namespace}/${pod.name}`;
 }
 
-/** Who has one of these has, or may have, an object of its own. */
+/** A Pod with one of these annotations has, or may have, a claim of its own. */
 const LASTING: readonly string[] = [
   POD_ANNOTATION.deletePolicy,
   POD_ANNOTATION.eipAttributes,
@@ -127,10 +138,10 @@ const LASTING: readonly string[] = [
   POD_ANNOTATION.securityGroups,
 ];
 
-/** Undefined for a Pod that says in so many words that nothing of it is kept. */
+/** Decodes the fields for claims; undefined for a Pod whose annotations rule a claim out. */
 function lastingOf(object: KubeObject, annotations: PodFacts['annotations']): LastingFacts | undefined {
   const { wishes, faults } = wishesOf({ annotations });
-  // What is wrong is told, so the Pod is kept.
+  // Faults are reported, so a Pod with faults is cached too.
   const isLasting =
     wishes.isStatic || wishes.eip !== undefined || wishes.securityGroupIds !== undefined || faults.length > 0;
   if (!isLasting) return undefined;
@@ -158,9 +169,9 @@ function asksForEni(object: KubeObject): boolean {
 function ipsOf(status: Readonly<Record<string, unknown>>): readonly string[] {
   const list = Array.isArray(status['podIPs']) ? status['podIPs'] : [];
   const ips = list.map((one: unknown) => textOf(recordOf(one)['ip'])).filter((ip) => ip !== '');
-  // A copy, for what `filter` returns has room for sixteen more.
+  // A copy, because the array that `filter` returns has capacity for sixteen more.
   if (ips.length > 0) return [...ips];
-  // Kubelets that know one family only write this field alone.
+  // Kubelets that know one family only write just this field.
   const only = textOf(status['podIP']);
   return only === '' ? NO_IPS : [only];
 }
@@ -175,14 +186,14 @@ function oursOf(
   return shared(JSON.stringify(pairs), Object.fromEntries(pairs));
 }
 
-/** It is a fault in any form, and is told as one. */
+/** Shortens a text that is too long. It is a fault in any form, and is reported as one. */
 function boundedOf(text: string): string {
   if (text.length <= MOST_CHARS) return text;
-  // A copy: a slice would hold the whole text.
+  // A copy, because a slice would keep the whole text in memory.
   return JSON.parse(JSON.stringify(`${text.slice(0, SHOWN_CHARS)}… (${text.length} characters)`)) as string;
 }
 
-/** Makes what returns the first of all values that come with the same key. */
+/** Makes a function that returns the first of all values with the same key. */
 function sharing<T>(): (key: string, made: T) => T {
   const known = new Map<string, T>();
   return (key, made) => {

@@ -6,64 +6,64 @@ import { withoutManagedFields } from '../../kube/managed-fields.ts';
 import { type Decoder, type Fault, Faults, isRecord } from '../../runtime/decode.ts';
 
 /**
- * Marks VpcIPs and VpcIPClaims that are records of Pods: ipamd writes and deletes those that carry it, and no others.
- * Those without it are of kept addresses: `ipamd/static/`.
+ * Label of VpcIPs and VpcIPClaims that are records of Pods: ipamd writes and deletes those with the label as records,
+ * and no others. Those without it belong to static addresses: `ipamd/static/`.
  */
 export const RECORD_LABEL = { key: 'tke.cloud.tencent.com/record', value: 'pod' } as const;
 
-/** What ipamd keeps of a VpcIP. */
+/** What ipamd caches of a VpcIP. */
 export type VipFacts = {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Whether it carries the mark of a record. */
+  /** Whether it has the label of a record. */
   readonly isRecord: boolean;
   readonly nodeName: string;
-  /** The Pod's key, `namespace/name`, and uid; '' when it names none. */
+  /** Key of the Pod, `namespace/name`, and its uid; '' when it names none. */
   readonly podKey: string;
   readonly podUid: string;
   readonly ip: string;
   readonly eniId: string;
   readonly assignmentId: string;
-  /** Of what is no record: the whole object, without `metadata.managedFields`. */
+  /** Of objects that are no records: the whole object, without `metadata.managedFields`. */
   readonly kept?: Kept<VpcIp>;
 };
 
-/** An object of static mode. Undefined when it has faults: then nothing is done to it, or for it. */
+/** An object of a static address. Undefined when it has faults: then it is neither changed nor applied. */
 export type Kept<T> = { readonly decoded: T | undefined; readonly faults: readonly Fault[] };
 
-/** What ipamd keeps of a VpcIPClaim. */
+/** What ipamd caches of a VpcIPClaim. */
 export type ClaimFacts = {
-  /** `namespace/name`: the Pod's. */
+  /** `namespace/name`, the same as the Pod's. */
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Whether it carries the mark of a record. */
+  /** Whether it has the label of a record. */
   readonly isRecord: boolean;
   readonly nodeName: string;
   readonly podUid: string;
   readonly ips: readonly string[];
   readonly eniId: string;
-  /** Of what is no record: the whole object, without `metadata.managedFields`. */
+  /** Of objects that are no records: the whole object, without `metadata.managedFields`. */
   readonly kept?: Kept<VpcIpClaim>;
 };
 
 /** Indexes of the informers of VpcIPs and VpcIPClaims: byIndex(RECORDS_BY_NODE, nodeName). */
 export const RECORDS_BY_NODE = 'node';
 
-/** The index of VpcIPs that are no records by the key of their claim. */
+/** Name of the index of VpcIPs that are no records by the key of their claim. */
 export const VIPS_BY_CLAIM = 'claim';
 
-/** What the informer of VpcIPs indexes. */
+/** Indexes of the informer of VpcIPs. */
 export const VIP_INDEXES = {
   [RECORDS_BY_NODE]: (vip: VipFacts): readonly string[] => [vip.nodeName],
   [VIPS_BY_CLAIM]: (vip: VipFacts): readonly string[] => (vip.isRecord || vip.podKey === '' ? [] : [vip.podKey]),
 };
 
-/** What the informer of VpcIPClaims indexes. */
+/** Indexes of the informer of VpcIPClaims. */
 export const CLAIM_INDEXES = { [RECORDS_BY_NODE]: (claim: ClaimFacts): readonly string[] => [claim.nodeName] };
 
-/** Reads a VpcIP for an informer. What is malformed reads as absent: only the mark decides whose it is. Pure. */
+/** Decodes a VpcIP for an informer. Malformed fields count as absent: only the label decides whether it is a record. */
 export function decodeVip(object: KubeObject): VipFacts {
   const { metadata } = object;
   const spec = recordOf(object['spec']);
@@ -82,7 +82,7 @@ export function decodeVip(object: KubeObject): VipFacts {
   };
 }
 
-/** Reads a VpcIPClaim for an informer. What is malformed reads as absent. Pure. */
+/** Decodes a VpcIPClaim for an informer. Malformed fields count as absent. */
 export function decodeClaim(object: KubeObject): ClaimFacts {
   const { metadata } = object;
   const spec = recordOf(object['spec']);
@@ -99,7 +99,9 @@ export function decodeClaim(object: KubeObject): ClaimFacts {
   };
 }
 
-/** Records are as many as Pods, and what is read of them above is all that anybody asks. */
+/**
+ * Decodes the whole object, except of records: there are as many as Pods, and only the fields above are used of them.
+ */
 function keptOf<T>(object: KubeObject, decoder: Decoder<T>): { readonly kept?: Kept<T> } {
   if (identityOf(object).isRecord) return {};
   const faults = new Faults();

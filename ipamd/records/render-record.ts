@@ -5,7 +5,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import type { PodRecord, RecordedIp } from './decide-records.ts';
 import { RECORD_LABEL } from './record-facts.ts';
 
-/** Writes down a Pod's claim, whole: nothing is added to it later. It goes with its Pod. Pure. */
+/** Renders the record of a Pod's claim, whole: nothing is added to it later. It is deleted with its Pod. */
 export function renderClaim({ pod, mode, ips }: PodRecord): KubeObject {
   return {
     apiVersion: API_VERSION,
@@ -14,7 +14,7 @@ export function renderClaim({ pod, mode, ips }: PodRecord): KubeObject {
       name: pod.name,
       namespace: pod.namespace,
       labels: labelsOf(pod.nodeName),
-      // Without blockOwnerDeletion: a Pod's deletion waits for nothing of ours.
+      // Without blockOwnerDeletion: the deletion of a Pod does not wait for ipamd's objects.
       ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: pod.name, uid: pod.uid }],
     },
     spec: { podUID: pod.uid, mode },
@@ -28,7 +28,7 @@ export function renderClaim({ pod, mode, ips }: PodRecord): KubeObject {
   };
 }
 
-/** Writes down an address of a Pod. Nobody owns it: a cluster's object cannot go with a namespace's. Pure. */
+/** Renders the record of a Pod's address. It has no owner: a cluster-scoped object cannot have a namespaced owner. */
 export function renderVip({ pod }: PodRecord, { ip, eniId, subnetId, assignmentId }: RecordedIp): KubeObject {
   return {
     apiVersion: API_VERSION,
@@ -46,8 +46,8 @@ export function renderVip({ pod }: PodRecord, { ip, eniId, subnetId, assignmentI
 }
 
 /**
- * Makes the merge patch that turns an object into `wanted`, guarded by the version that was looked at. Fields that
- * `wanted` does not have stay. Pure.
+ * Builds the merge patch that turns an object into `wanted`, guarded by the version that was read. Fields that `wanted`
+ * does not have stay unchanged.
  */
 export function renderPatch(wanted: KubeObject, resourceVersion: string): object {
   const { labels, ownerReferences } = wanted.metadata;

@@ -7,7 +7,7 @@ import { RecordKeeper, type RecordsDeps } from './keep-records.ts';
 import type { PodFacts } from './pod-facts.ts';
 import type { ClaimFacts, VipFacts } from './record-facts.ts';
 
-/** What records are kept with, once informers are there. */
+/** Dependencies of the records controller, once informers exist. */
 export type RunRecordsDeps = Omit<RecordsDeps, 'turn' | 'pods' | 'vips' | 'claims' | 'necs'> & {
   readonly pods: Informer<PodFacts>;
   readonly vips: Informer<VipFacts>;
@@ -15,18 +15,18 @@ export type RunRecordsDeps = Omit<RecordsDeps, 'turn' | 'pods' | 'vips' | 'claim
   readonly necs: Informer<NecEntry>;
   readonly random: () => number;
   /**
-   * Writes a second, over all. Three are needed for each Pod that comes and goes. They wait for turns of `kube` besides:
-   * a client of its own keeps them out of the way of everything else.
+   * Writes a second in total. Each Pod that comes and goes needs three. The writes also wait for the rate limit of
+   * `kube`: a client of its own separates them from all other requests.
    */
   readonly writesPerSecond: number;
-  /** What happens to one node within this, in milliseconds, is looked at once, at its end. */
+  /** Changes of one node within this time, in milliseconds, are handled together at its end. */
   readonly delayMs: number;
   readonly observer?: ControllerObserver;
 };
 
-/** Writes wait for answers most of the time; the rate is what bounds them. */
+/** Writes mostly wait for answers; the rate limits the throughput. */
 const WORKERS = 4;
-/** Keeps the records of all Pods until aborted, from when every informer has its first list. For the leader alone. */
+/** Reconciles the records of all Pods until aborted, once every informer has its first list. For the leader only. */
 export async function runRecords(deps: RunRecordsDeps, signal: AbortSignal): Promise<void> {
   const { clock, log, random, pods, vips, claims, necs, observer, writesPerSecond, delayMs } = deps;
   await Promise.all([pods, vips, claims, necs].map((informer) => informer.synced(signal)));
@@ -34,7 +34,7 @@ export async function runRecords(deps: RunRecordsDeps, signal: AbortSignal): Pro
   const keeper = new RecordKeeper({ ...deps, turn: (ended) => bucket.take(ended) });
   const queue = new WorkQueue({ clock, random });
   const unsubscribe = followChanges(deps, (nodeName) => {
-    // What is on no node is no record's business.
+    // Pods without a node have no records.
     if (nodeName !== '') queue.addAfter(nodeName, delayMs);
   });
   for (const nodeName of keeper.nodes()) queue.add(nodeName);
@@ -50,7 +50,7 @@ export async function runRecords(deps: RunRecordsDeps, signal: AbortSignal): Pro
   }
 }
 
-/** Tells of each node whose records may not be right any more. */
+/** Calls `touch` for each node whose records may be stale. */
 function followChanges({ pods, vips, claims, necs }: RunRecordsDeps, touch: (nodeName: string) => void): () => void {
   const ends = [
     pods.subscribe(({ before, after }) => {
@@ -70,7 +70,7 @@ function followChanges({ pods, vips, claims, necs }: RunRecordsDeps, touch: (nod
       }
     }),
     necs.subscribe(({ key, before, after }) => {
-      // The agent writes its demand all the time; the epoch alone says that addresses came or went.
+      // The agent often writes its demand; only the epoch shows that addresses came or went.
       if (epochOf(before) !== epochOf(after)) touch(key);
     }),
   ];

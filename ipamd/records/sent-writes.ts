@@ -2,14 +2,16 @@ import type { Clock } from '../../runtime/clock.ts';
 
 type Sent = { readonly seen: string | undefined; readonly untilMs: number };
 
-/** A cache that has not heard of a write by then has lost it, or the watch is broken: it is made again, guarded. */
+/**
+ * A cache that has not received a write by then has lost it, or the watch is broken: the write is made again, guarded.
+ */
 const AWAITED_MS = 10_000;
-/** Forgotten entries are cleared out when there are more than this. */
+/** Expired entries are removed from this number of entries on. */
 const MOST = 10_000;
 
 /**
- * Remembers what was written until the cache shows it: another look in between would write the same again, and the
- * server would refuse it at the price of a call.
+ * Remembers writes until the cache contains them: another pass in between would write the same again, and the server
+ * would refuse it at the cost of a call.
  */
 export class SentWrites {
   #clock: Clock;
@@ -19,7 +21,7 @@ export class SentWrites {
     this.#clock = clock;
   }
 
-  /** Notes a write of `target`, whose cached version was `seen` (undefined: none). */
+  /** Stores a write of `target`, whose cached version was `seen` (undefined: none). */
   note(target: string, seen: string | undefined): void {
     const nowMs = this.#clock.monotonicMs();
     if (this.#sent.size >= MOST) {
@@ -28,7 +30,7 @@ export class SentWrites {
     this.#sent.set(target, { seen, untilMs: nowMs + AWAITED_MS });
   }
 
-  /** Tells whether the cache, which has `seen`, is still to hear of a write of `target`. */
+  /** Tells whether the cache, which has `seen`, has not received a write of `target` yet. */
   isAwaited(target: string, seen: string | undefined): boolean {
     const sent = this.#sent.get(target);
     if (sent === undefined) return false;

@@ -9,13 +9,12 @@ import type { NecEntry } from '../nec-cache.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
 import { type PodFacts, podKeyOf, wishesOf } from '../records/pod-facts.ts';
 import type { ClaimFacts, Kept, VipFacts } from '../records/record-facts.ts';
-import { type ClaimDifference, findDifferences } from './find-differences.ts';
+import { type ClaimDifference, findDifferences, findUnreadable } from './find-differences.ts';
 import { findClaimKeys } from './find-places.ts';
-import { findUnreadable } from './find-unreadable.ts';
 import type { TakenBook } from './taken-book.ts';
 import { involvedClaim } from './write-claim.ts';
 
-/** What an audit of kept addresses works with. */
+/** Dependencies of the audit of static addresses. */
 export type ClaimAuditDeps = {
   readonly cloud: Pick<Cloud, 'subnets'>;
   readonly pods: Informer<PodFacts>;
@@ -24,7 +23,7 @@ export type ClaimAuditDeps = {
   readonly claims: Informer<ClaimFacts>;
   readonly configs: Informer<Kept<StaticIpConfig>>;
   readonly taken: TakenBook;
-  /** Has a claim looked at. */
+  /** Enqueues a claim. */
   readonly wake: (key: string) => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -33,9 +32,9 @@ export type ClaimAuditDeps = {
   readonly observe?: ClaimAuditObserver;
 };
 
-/** Hears of audits; how metrics come in. */
+/** Callbacks for audits; the metrics use them. */
 export type ClaimAuditObserver = {
-  /** `unasked`: the cloud did not answer, and nothing is said of it. */
+  /** `unasked`: the cloud did not answer, and its view is unknown. */
   onClaimAudit?(outcome: 'done' | 'unasked', differences: readonly ClaimDifference[], taken: number): void;
 };
 
@@ -43,9 +42,10 @@ const IPS_PER_CALL = 100;
 const TIMEOUT_MS = 30_000;
 
 /**
- * Compares claims, VpcIPs, Pods, nodes and the cloud once in a while until aborted. What differs is looked at again, which
- * mends it and frees nothing without asking; what still differs the next time is told. An address on no ENI that somebody
- * else has by the cloud's word is not asked for until it is free. Never rejects but with a fault of ours.
+ * Compares claims, VpcIPs, Pods, nodes and the cloud periodically until aborted. A claim that differs is reconciled,
+ * which repairs it and releases nothing without a check; a difference that persists the next time is reported. An
+ * address on no ENI that another resource has, according to the cloud, is not requested until it is free. Rejects only
+ * with a fault of ipamd.
  */
 export async function runClaimAudit(deps: ClaimAuditDeps, signal: AbortSignal): Promise<void> {
   const before = new Set<string>();
@@ -60,7 +60,8 @@ export async function runClaimAudit(deps: ClaimAuditDeps, signal: AbortSignal): 
     });
     deps.observe?.onClaimAudit?.(isAsked ? 'done' : 'unasked', found, deps.taken.size);
     for (const one of found) {
-      // What cannot be read does not come to agree by itself: it is told once, the rest when it lasts.
+      // An unreadable object does not repair itself: it is reported once at the first audit, other differences when
+      // they persist.
       if (before.has(identityOf(one)) === (one.object === undefined)) tell(deps, one);
       if (one.key !== '') deps.wake(one.key);
     }
@@ -70,7 +71,7 @@ export async function runClaimAudit(deps: ClaimAuditDeps, signal: AbortSignal): 
 }
 
 function lookAt({ pods, necs, vips, claims, configs }: ClaimAuditDeps): readonly ClaimDifference[] {
-  // What is not read says nothing of what there is.
+  // A cache without its first list proves nothing.
   if (![pods, necs, vips, claims].every(({ isSynced }) => isSynced)) return [];
   const unreadable = findUnreadable({ vips: vips.values(), configs: entriesOf(configs) });
   const differing = findDifferences({
@@ -107,7 +108,7 @@ function* entriesOf<T>(informer: Pick<Informer<T>, 'keys' | 'get'>): Iterable<re
   }
 }
 
-/** Returns whether the cloud answered for every address that is on no ENI. */
+/** Checks in the cloud every address that is on no ENI; returns whether the cloud answered. */
 async function askCloud({ cloud, necs, vips, taken, wake }: ClaimAuditDeps, signal: AbortSignal): Promise<boolean> {
   const vpcId = [...necs.values()].map(({ decoded }) => decoded?.status?.vpcID).find((id) => id !== undefined);
   const kept = [...vips.values()].filter(isOnNone);
@@ -120,7 +121,7 @@ async function askCloud({ cloud, necs, vips, taken, wake }: ClaimAuditDeps, sign
     for (const vip of batch) {
       const user = users.find(({ ip }) => ip === vip.ip);
       const now = vips.get(vip.name);
-      // Fetched while the cloud was asked: it is the claim's own.
+      // The claim got its address while the cloud was asked: the address is the claim's own.
       if (user === undefined || now === undefined || now.resourceVersion !== vip.resourceVersion) continue;
       taken.refuse(vip.podKey, [vip.ip], 'found by the audit', wordsOf(user));
       wake(vip.podKey);

@@ -5,7 +5,10 @@ type Wishes = ReadonlyMap<string, ClaimWish>;
 
 const NONE: Wishes = new Map();
 
-/** What each node has to do for kept addresses and exclusive ENIs. Holds what was decided last; decides nothing itself. */
+/**
+ * Requests of claims by node, for static addresses and exclusive ENIs. Stores the last decisions; decides nothing
+ * itself.
+ */
 export class ClaimBook {
   readonly #byNode = new Map<string, Wishes>();
   readonly #nodesOf = new Map<string, ReadonlySet<string>>();
@@ -13,30 +16,30 @@ export class ClaimBook {
   readonly #reserved = new Map<string, string>();
   #isComplete = false;
 
-  /** From when every claim was decided on once; before, what it does not have says nothing. */
+  /** True once every claim was decided once; before that a missing request proves nothing. */
   get isComplete(): boolean {
     return this.#isComplete;
   }
 
-  /** Says that every claim was decided on once. */
+  /** Marks that every claim was decided once. */
   complete(): void {
     this.#isComplete = true;
   }
 
-  /** Returns the wishes of a node by key of the claim; undefined while the book is not complete. */
+  /** Returns the requests of a node by key of the claim; undefined while not complete. */
   wishesOf(nodeName: string): Wishes | undefined {
     return this.#isComplete ? (this.#byNode.get(nodeName) ?? NONE) : undefined;
   }
 
   /**
-   * Addresses that claims have, by address: whoever is given one by chance gives it to the claim. One map that goes on
-   * with the book: a copy for each change would be as much work as there are claims, for each of them.
+   * Returns claims by their static address: if the cloud assigns such an address to a node by chance, it belongs to the
+   * claim. It is one live map: copying it for each change would cost as much as there are claims, for each claim.
    */
   reservedIps(): ReadonlyMap<string, string> {
     return this.#reserved;
   }
 
-  /** Puts in what was decided for a claim. Returns the nodes for which something is another than before. */
+  /** Stores the decision for a claim. Returns the nodes whose requests changed. */
   set(key: string, wishes: Wishes, ips: readonly string[]): readonly string[] {
     const before = this.#nodesOf.get(key) ?? new Set<string>();
     const touched = [...new Set([...before, ...wishes.keys()])];

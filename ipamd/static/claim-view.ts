@@ -3,18 +3,18 @@ import type { VpcIp } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import type { PodOwner } from '../records/pod-facts.ts';
 
-/** An address or an exclusive ENI of a node that carries a claim's mark, as the node's NodeENIConfig has it. */
+/** An address or an exclusive ENI of a node with a claim's mark, as the node's NodeENIConfig contains it. */
 export type Place = {
   readonly nodeName: string;
   readonly eniId: string;
   readonly mode: 'route-eni' | 'direct-eni';
   readonly subnetId: string | undefined;
-  /** The ENI is attached, and not on its way off. */
+  /** The ENI is attached, and not being detached. */
   readonly isAttached: boolean;
-  /** Of an exclusive ENI its primary one. */
+  /** For an exclusive ENI its primary address. */
   readonly ip: string | undefined;
   readonly assignmentId: string | undefined;
-  /** Its agent has let go of it, or was passed over: it is on its way off the ENI. */
+  /** Its agent has released it, or the address was taken without the agent: it is being unassigned or moved. */
   readonly isReleasing: boolean;
   /** The only Pod that may use it now. */
   readonly podUid: string | undefined;
@@ -27,9 +27,9 @@ export type ClaimCall = {
   readonly ips: readonly string[];
 };
 
-/** The live Pod of a claim's name that asks for what the claim is for. */
+/** The live Pod with a claim's name that requests what the claim is for. */
 export type ClaimPod = {
-  /** As its node knows it. */
+  /** The uid by which its node identifies it. */
   readonly uid: string;
   /** '' before it is scheduled. */
   readonly nodeName: string;
@@ -37,45 +37,45 @@ export type ClaimPod = {
   readonly rule: ClaimRule;
 };
 
-/** What a Pod's claim is to be like: its annotations, then a StaticIPConfig, then nothing. */
+/** Settings of a Pod's claim: from its annotations, else from a StaticIPConfig, else the defaults. */
 export type ClaimRule = {
   readonly mode: 'route-eni' | 'direct-eni';
-  /** False: the claim is of one Pod, and ends with it. */
+  /** False: the claim belongs to one Pod, and ends with it. */
   readonly isKept: boolean;
-  /** Milliseconds; undefined: as the flag says. */
+  /** Milliseconds; undefined: the flag decides. */
   readonly expiredMs?: number;
   readonly nominatedIp?: string;
   readonly subnetIds?: readonly string[];
-  /** The only addresses that are given, of a StaticIPConfig. */
+  /** The only addresses that may be assigned, from a StaticIPConfig. */
   readonly pool?: readonly string[];
   readonly securityGroupIds?: readonly string[];
-  /** The object whose end is the claim's; only with --enable-ownerref. */
+  /** The object that the claim ends with; only with --enable-ownerref. */
   readonly workload?: PodOwner;
-  /** What of the annotations could not be read, for people. */
+  /** Faults of the annotations, for people. */
   readonly faults: readonly string[];
 };
 
-/** What of a node matters to claims. */
+/** What claims need to know of a node. */
 export type NodeSight = {
-  /** There is a Node object. */
+  /** A Node object exists. */
   readonly exists: boolean;
-  /** Pods of the node may keep their addresses. */
+  /** Pods of the node may have static addresses. */
   readonly enableStaticIp: boolean;
-  /** Undefined while its instance is not known. */
+  /** Undefined while its instance is unknown. */
   readonly zone: string | undefined;
-  /** Milliseconds since the Node was first seen not ready or gone; 0 while it is ready. */
+  /** Milliseconds since the Node was first not ready or missing; 0 while it is ready. */
   readonly unreachableForMs: number;
-  /** Subnets in which it has an attached shared ENI with room for one more address. */
+  /** Subnets in which it has an attached shared ENI with a free address slot. */
   readonly subnetsWithRoom: ReadonlySet<string>;
 };
 
-/** Who has an address that a claim would have: another claim, or a Pod without one. */
+/** Another holder of an address that a claim would have: another claim, or a Pod without one. */
 export type IpHolder = { readonly kind: 'claim' | 'pod'; readonly key: string };
 
-/** An address that the cloud gave to somebody else. */
+/** A conflict: the cloud has assigned the address to another resource. */
 export type TakenIp = { readonly message: string; readonly untilMs: number };
 
-/** Everything that the decision about one claim depends on; frozen data, no clock in it. */
+/** Everything that the decision about one claim depends on. Frozen data without a clock. */
 export type ClaimView = {
   /** `namespace/name`. */
   readonly key: string;
@@ -86,23 +86,28 @@ export type ClaimView = {
   readonly places: readonly Place[];
   readonly calls: readonly ClaimCall[];
   readonly nodeOf: (name: string) => NodeSight;
-  /** Undefined for a subnet that is not known. */
+  /** Undefined for an unknown subnet. */
   readonly zoneOf: (subnetId: string) => string | undefined;
-  /** Undefined for an address of no subnet that is known. */
+  /** Undefined for an address outside all known subnets. */
   readonly subnetOf: (ip: string) => string | undefined;
-  /** Undefined when nobody else has it, as far as this cluster knows. */
+  /** Undefined when the address has no other holder, as far as this cluster knows. */
   readonly holderOf: (ip: string) => IpHolder | undefined;
-  /** Why the node of its Pod does not get on with it, in the words of the node's turn; undefined when it does. */
+  /**
+   * Why the claim waits on the node of its Pod, as the node's reconcile reports it; undefined when it does not wait.
+   */
   readonly wait: string | undefined;
-  /** Present while an address is not asked for again. */
+  /** Present while an address is not requested again. */
   readonly taken: TakenIp | undefined;
-  /** An exclusive ENI of the claim is still there, on a node or not. */
+  /** An exclusive ENI of the claim still exists, on a node or not. */
   readonly hasEni: boolean;
-  /** Milliseconds that its address is Releasing somewhere and the Pod's node is free to fetch it; 0 when it is not. */
+  /**
+   * Milliseconds that its address has been Releasing elsewhere while the Pod's node was free to take it; 0 when it is
+   * not.
+   */
   readonly releasingForMs: number;
   readonly defaultExpiredMs: number;
   readonly takeOverAfterMs: number;
-  /** Wall clock, and the same as RFC 3339 has it. */
+  /** Wall clock, and the same time as RFC 3339. */
   readonly nowMs: number;
   readonly nowText: string;
 };

@@ -14,8 +14,8 @@ export type KnownAddress = {
 export type Obstacle = { readonly reason: ClaimReason; readonly message: string };
 
 /**
- * Finds the address that a claim has: that a node has for it, else that a VpcIP keeps for it. Of several the one on the
- * Pod's node goes first. Pure.
+ * Finds the address of a claim: the one that a node has for it, else the one that a VpcIP reserves. Among several the
+ * one on the Pod's node comes first.
  */
 export function findAddress(view: ClaimView): KnownAddress | undefined {
   const placed = view.places.filter(({ mode }) => mode === 'route-eni');
@@ -32,14 +32,14 @@ export function findAddress(view: ClaimView): KnownAddress | undefined {
   return { ip: vip.spec.ip, subnetId: vip.spec.subnetID ?? view.subnetOf(vip.spec.ip), vip, place: undefined };
 }
 
-/** What a claim without an address gets. */
+/** The address for a claim without one. */
 export type Choice =
-  /** Whatever the cloud gives. */
+  /** Any address that the cloud assigns. */
   | { readonly kind: 'any' }
   | { readonly kind: 'this'; readonly ip: string; readonly subnetId: string | undefined }
   | { readonly kind: 'none'; readonly obstacle: Obstacle };
 
-/** Decides the address of a claim that has none: the one that its Pod asks for, else the first free one of its pool. Pure. */
+/** Decides the address of a claim that has none: the one that its Pod requests, else the first free one of its pool. */
 export function decideChoice(view: ClaimView, { rule }: ClaimPod): Choice {
   const { nominatedIp, pool } = rule;
   if (nominatedIp !== undefined) {
@@ -65,18 +65,18 @@ function none(reason: ClaimReason, message: string): Choice {
   return { kind: 'none', obstacle: { reason, message } };
 }
 
-/** Actions after which an address is on an ENI of the node that asked. */
+/** Actions that bring an address to an ENI of the node that requested them. */
 const ASSIGNING: readonly string[] = ['AssignPrivateIpAddresses', 'MigratePrivateIpAddress'];
 const ATTACHING: readonly string[] = ['CreateNetworkInterface', 'AttachNetworkInterface'];
 
-/** Finds what keeps a Pod's node from being given the address. Pure. */
+/** Finds why a Pod's node cannot be given the address. */
 export function findObstacle(
   view: ClaimView,
   pod: ClaimPod,
   address: { readonly ip: string | undefined; readonly subnetId: string | undefined },
 ): Obstacle | undefined {
   if (pod.nodeName === '') return { reason: 'PodUnscheduled', message: 'the Pod has no node yet' };
-  // Whoever has it keeps it: what changes later is for later Pods.
+  // A Pod keeps the address that it has: later changes apply to later Pods.
   if (isServed(view, pod)) return undefined;
   const node = view.nodeOf(pod.nodeName);
   if (!node.enableStaticIp && pod.rule.isKept) {
@@ -89,14 +89,14 @@ export function findObstacle(
   return findDistance(view, pod, address) ?? findCallElsewhere(view, pod);
 }
 
-/** Tells whether a Pod's node has the address for it. Pure. */
+/** Tells whether a Pod's node has the address for it. */
 export function isServed({ places }: Pick<ClaimView, 'places'>, pod: ClaimPod): boolean {
   return places.some(
     (one) => one.nodeName === pod.nodeName && one.podUid === pod.uid && one.isAttached && !one.isReleasing,
   );
 }
 
-/** A subnet is of one zone, and an ENI of the zone of its instance. */
+/** Finds a mismatch of zones: a subnet belongs to one zone, and an ENI is in the zone of its instance. */
 function findDistance(
   { nodeOf, zoneOf }: ClaimView,
   { nodeName, rule }: ClaimPod,

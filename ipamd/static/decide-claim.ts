@@ -17,15 +17,18 @@ import { type ClaimAddress, decideFreeing, decideKeeping, decideServing } from '
 import type { ClaimDecision, ClaimReason, ClaimWrite, WantedClaim } from './decision.ts';
 import { renderDurationMs } from './find-rule.ts';
 
-/** A hand-over that waits for another node's agent is looked at so often, for time alone may end the wait. */
+/**
+ * A hand-over that waits for another node's agent is checked at this interval, because the wait may end by time alone.
+ */
 const HAND_OVER_MS = 5_000;
 
 /**
  * Decides what is to be done for one claim.
  *
- * The claim is the binding of a name, its Pod's uid only a fence: `spec.podUID` is written before any node hears of the
- * uid, and an address goes to another node only when its old node has let go of it. A claim that ends stays until no node
- * and no call has its address; a Pod that holds it keeps it from ending. Pure.
+ * A claim binds an address to a Pod name; the Pod's uid is only a fence. `spec.podUID` is written before any node gets
+ * the uid, and an address goes to another node only when its old node has released it. A claim that ends stays until no
+ * node and no call has its address. A Pod that uses the address keeps the claim from ending; a Pod that cannot get the
+ * address does not.
  */
 export function decideClaim(view: ClaimView): ClaimDecision {
   const { claim, pod, vips } = view;
@@ -45,12 +48,26 @@ function isGoing({ metadata }: Pick<VpcIpClaim, 'metadata'>): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** The Pod that the address was promised to: it may be using it. */
-function isHolder({ places }: ClaimView, { spec }: VpcIpClaim, pod: ClaimPod): boolean {
-  return spec.podUID === pod.uid || places.some(({ podUid }) => podUid === pod.uid);
+/**
+ * Tells whether the address was promised to the Pod: the Pod may be using it. It cannot where no node was given the uid, for
+ * a reason that stays.
+ */
+function isHolder(view: ClaimView, { spec }: VpcIpClaim, pod: ClaimPod): boolean {
+  if (view.places.some(({ podUid }) => podUid === pod.uid)) return true;
+  if (spec.podUID !== pod.uid) return false;
+  const { obstacle } = evaluateAddress(view, pod);
+  return obstacle === undefined || !PERMANENT_REASONS.includes(obstacle.reason);
 }
 
-/** Nobody wrote a claim, or somebody took it away by force. */
+/** Reasons that stay until the claim is given up. No node was told to give the Pod the address. */
+const PERMANENT_REASONS: readonly ClaimReason[] = [
+  'PodUnscheduled',
+  'AddressElsewhere',
+  'AddressTaken',
+  'AddressPoolExhausted',
+];
+
+/** Decides when there is no claim: it was not created yet, or it was deleted by force. */
 function decideAbsent(view: ClaimView): ClaimDecision {
   const { pod, vips, places } = view;
   if (pod !== undefined) {
@@ -60,7 +77,7 @@ function decideAbsent(view: ClaimView): ClaimDecision {
   const mode = places[0]?.mode ?? 'route-eni';
   if (vips.length === 0) return { ...NOTHING, wishes: decideFreeing(view, mode) };
   if (vips.some(isGoing)) return { ...NOTHING, ...freed(view), wishes: decideFreeing(view, mode) };
-  // An address without its claim is nothing that may be given up without a word: it waits as every kept one does.
+  // An address without its claim must not be given up silently: it is retained like every static address.
   const message = 'its claim was gone while its VpcIP was there; it is kept';
   const wanted: WantedClaim = {
     ...retainedClaim(view, undefined, message),
@@ -69,7 +86,7 @@ function decideAbsent(view: ClaimView): ClaimDecision {
   return { ...NOTHING, claim: { kind: 'create', wanted }, wishes: decideKeeping(view, mode) };
 }
 
-/** The end of a claim that no Pod holds. */
+/** Decides the end of a claim that no Pod uses. */
 function decideEnd(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
   const { places, calls, vips, hasEni, pod } = view;
   const wishes = decideFreeing(view, claim.spec.mode);
@@ -87,7 +104,7 @@ function decideEnd(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
   return { ...NOTHING, ...freed(view), claim: { kind: 'put', wanted: { ...wanted, status } }, wishes, againMs };
 }
 
-/** VpcIPs go when nothing of them is left: no node has them, and the cloud is asked nothing about them. */
+/** Deletes the VpcIPs once no node and no call has their addresses; the cloud is not asked. */
 function freed(view: ClaimView): Pick<ClaimDecision, 'vips'> {
   if (view.places.length > 0 || view.calls.length > 0) {
     return { vips: decideVips(view, findAddress(view), undefined, true) };
@@ -95,13 +112,13 @@ function freed(view: ClaimView): Pick<ClaimDecision, 'vips'> {
   return { vips: view.vips.map((vip) => ({ kind: 'end', vip })) };
 }
 
-/** A claim without a Pod. */
+/** Decides for a claim without a Pod. */
 function decideRetained(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
   const { places, calls, vips, hasEni, nowMs } = view;
   const address = findAddress(view);
   const wishes = decideKeeping(view, claim.spec.mode);
   const isEmpty = places.length === 0 && calls.length === 0 && vips.length === 0 && !hasEni;
-  // Written by hand before its Pod: it waits.
+  // The claim was written by a person before its Pod exists: it waits.
   if (!isOurs(claim) && isEmpty) return NOTHING;
   const wanted: WantedClaim = {
     ...retainedClaim(view, claim, 'the Pod is gone, the address waits for the next of its name'),
@@ -110,7 +127,7 @@ function decideRetained(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
   const isWritten = claim.status?.phase === 'Retained' && claim.spec.podUID === undefined;
   const put: ClaimWrite = { kind: 'put', wanted };
   const decision = { ...NOTHING, claim: put, vips: decideVips(view, address, undefined, false), wishes };
-  // The Pod goes from the claim first, and whoever reads it knows since when it waits.
+  // The Pod's uid is removed from the claim first, so that its status shows since when it is retained.
   if (!isWritten) return decision;
   const why = endOf(view, claim, isEmpty);
   if (why !== undefined) return { ...NOTHING, claim: { kind: 'delete', why }, wishes };
@@ -119,7 +136,7 @@ function decideRetained(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
   return { ...decision, againMs: places.some((one) => one.isReleasing) ? HAND_OVER_MS : untilMs };
 }
 
-/** Why a claim that no Pod has is over; undefined while it is not. */
+/** Returns why a claim without a Pod ends; undefined while it does not. */
 function endOf(view: ClaimView, { spec }: VpcIpClaim, isEmpty: boolean): string | undefined {
   if (isEmpty) return 'its Pod is gone, and it never had an address';
   if (spec.deletePolicy === 'Immediate') return 'its Pod is gone, and its policy is Immediate';
@@ -127,14 +144,19 @@ function endOf(view: ClaimView, { spec }: VpcIpClaim, isEmpty: boolean): string 
   return expiry.kind === 'at' && expiry.atMs <= view.nowMs ? 'its time to wait for a Pod is over' : undefined;
 }
 
-/** A claim whose Pod lives. */
-function decideServed(view: ClaimView, claim: VpcIpClaim, pod: ClaimPod): ClaimDecision {
+/** Returns the address that a claim has or is to get, and what keeps its Pod from it. */
+function evaluateAddress(view: ClaimView, pod: ClaimPod) {
   const known = findAddress(view);
   const choice = known === undefined && pod.rule.mode === 'route-eni' ? decideChoice(view, pod) : undefined;
   const ip = known?.ip ?? (choice?.kind === 'this' ? choice.ip : undefined);
   const subnetId = known?.subnetId ?? (choice?.kind === 'this' ? choice.subnetId : undefined);
   const lacks = choice?.kind === 'none' ? choice.obstacle : undefined;
-  const obstacle = lacks ?? findObstacle(view, pod, { ip, subnetId });
+  return { known, ip, subnetId, obstacle: lacks ?? findObstacle(view, pod, { ip, subnetId }) };
+}
+
+/** Decides for a claim whose Pod is alive. */
+function decideServed(view: ClaimView, claim: VpcIpClaim, pod: ClaimPod): ClaimDecision {
+  const { known, ip, subnetId, obstacle } = evaluateAddress(view, pod);
   const chosen: KnownAddress | undefined =
     ip === undefined ? undefined : { vip: undefined, place: undefined, ...known, ip, subnetId };
   const subnetIds = subnetId === undefined ? pod.rule.subnetIds : [subnetId];
@@ -156,7 +178,7 @@ function decideServed(view: ClaimView, claim: VpcIpClaim, pod: ClaimPod): ClaimD
   };
 }
 
-/** The address that a claim has stays, whatever its Pod asks for later. */
+/** Reports a nominated address that is ignored: the address of a claim stays, whatever its Pod requests later. */
 function passedOver({ rule }: ClaimPod, { ip }: KnownAddress): ClaimDecision['news'] {
   const { nominatedIp, mode } = rule;
   if (nominatedIp === undefined || nominatedIp === ip || mode !== 'route-eni') return [];

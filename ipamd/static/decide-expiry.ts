@@ -2,15 +2,15 @@ import { CLAIM_EXPIRED_DURATION_ANNOTATION } from '../../crd/names.ts';
 import type { ClaimView } from './claim-view.ts';
 import { readDurationMs } from './find-rule.ts';
 
-/** When a kept address expires. */
+/** When a static address expires. */
 export type Expiry =
   | { readonly kind: 'never' }
-  /** Expired when `atMs` of the wall clock has come. */
+  /** Expired once the wall clock has reached `atMs`. */
   | { readonly kind: 'at'; readonly atMs: number };
 
 /**
- * Decides when the address of a claim without a Pod expires: by the annotation of its VpcIP, else as the claim says, else
- * as the flag does; counted from when its last Pod was gone. What cannot be read does not count. Pure.
+ * Decides when the address of a claim without a Pod expires: by the annotation of its VpcIP, else by the claim, else by
+ * the flag; counted from the end of its last Pod. Unreadable values are ignored.
  */
 export function decideExpiry({
   claim,

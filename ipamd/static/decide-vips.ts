@@ -4,8 +4,8 @@ import { isServed, type KnownAddress } from './decide-address.ts';
 import type { VipWrite, WantedVip } from './decision.ts';
 
 /**
- * Decides the VpcIPs of a claim: one for its address, written as a reservation before the cloud is asked for it. Others
- * that no node has are ended, and so is a reservation of an address that another claim has. Pure.
+ * Decides the VpcIPs of a claim: one for its address, written as a reservation before the cloud is asked for it. Other
+ * VpcIPs without a node are deleted, and so is a reservation of an address that another claim has.
  */
 export function decideVips(
   view: ClaimView,
@@ -17,11 +17,11 @@ export function decideVips(
   const ends = spare.map((vip): VipWrite => ({ kind: 'end', vip }));
   if (address === undefined) return ends;
   const { place, vip } = address;
-  // The mark on an ENI says whose an address is; a reservation alone does not.
+  // The mark on an ENI decides who owns an address; a reservation alone does not.
   if (place === undefined && view.holderOf(address.ip) !== undefined) {
     return vip === undefined ? ends : [...ends, { kind: 'end', vip }];
   }
-  // The name is the lock: what another has is not written over.
+  // The name of the VpcIP is the lock: an address of another claim is not overwritten.
   if (vip === undefined && view.holderOf(address.ip) !== undefined) return ends;
   return [...ends, { kind: 'put', wanted: wantedVip(view, address, pod, isEnding), vip }];
 }
@@ -59,7 +59,7 @@ function phaseOf(
 ): WantedVip['phase'] {
   if (place !== undefined && !place.isReleasing) return 'Assigned';
   if (calls.some(({ action }) => MOVING.includes(action))) return 'Attaching';
-  // Until its agent's node is rid of it.
+  // Until the node of its former agent has removed it.
   if (place !== undefined) return pod !== undefined && !isServed({ places }, pod) ? 'Attaching' : 'Kept';
   if (isTaken) return 'Failed';
   const before = vip?.status?.phase ?? 'Pending';

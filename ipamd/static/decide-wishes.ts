@@ -1,7 +1,7 @@
 import type { ClaimSource, ClaimWish } from '../nec/claim-wish.ts';
 import type { ClaimPod, ClaimView, Place } from './claim-view.ts';
 
-/** An address that is on its way off an ENI for so long, with nobody fetching it, is simply given up there. */
+/** An address that has been Releasing for so long without being taken over is unassigned there. */
 const AWAIT_MS = 20_000;
 
 /** The address that a claim has or is to have; `ip` absent: any. */
@@ -11,7 +11,7 @@ export type ClaimAddress = {
   readonly subnetIds: readonly string[] | undefined;
 };
 
-/** Decides the wishes of a claim that ends: nobody may use its address, and every node gives it back. Pure. */
+/** Decides the requests of a claim that ends: no Pod may use its address, and every node unassigns it. */
 export function decideFreeing(view: ClaimView, mode: ClaimWish['mode']): ReadonlyMap<string, ClaimWish> {
   return byNode(view.places, ({ nodeName, ip }) => ({
     ...headOf(view, mode, ip),
@@ -20,17 +20,17 @@ export function decideFreeing(view: ClaimView, mode: ClaimWish['mode']): Readonl
   }));
 }
 
-/** Decides the wishes of a claim that nobody uses now: its address stays where it is. Pure. */
+/** Decides the requests of a claim that no Pod uses now: its address stays where it is. */
 export function decideKeeping(view: ClaimView, mode: ClaimWish['mode']): ReadonlyMap<string, ClaimWish> {
   return byNode(view.places, ({ ip, nodeName, isReleasing }) =>
-    // What an agent has let go of cannot stay: it goes off the ENI, and is on none until a Pod comes.
+    // A released address cannot stay: it is unassigned, and is on no ENI until a Pod comes.
     isReleasing
       ? { ...headOf(view, mode, ip), want: 'elsewhere', isAwaited: isFetching(view), ...takeOver(view, nodeName) }
       : { ...headOf(view, mode, ip), want: 'keep' },
   );
 }
 
-/** Decides the wishes of a claim whose Pod is on a node that may have the address. Pure. */
+/** Decides the requests of a claim whose Pod is on a node that may have the address. */
 export function decideServing(view: ClaimView, pod: ClaimPod, address: ClaimAddress): ReadonlyMap<string, ClaimWish> {
   const { mode, securityGroupIds } = pod.rule;
   const others = view.places.filter(({ nodeName }) => nodeName !== pod.nodeName);
@@ -70,7 +70,7 @@ function takeOver({ nodeOf, takeOverAfterMs }: ClaimView, nodeName: string): Pic
 function sourceOf({ calls }: ClaimView, [place]: readonly Place[]): ClaimSource | undefined {
   if (place === undefined) return undefined;
   const { nodeName, eniId, isAttached, isReleasing } = place;
-  // What is being taken off by its own node must not be fetched as well.
+  // An address that its own node is unassigning must not be moved as well.
   const isLeaving = calls.some((call) => call.action === 'UnassignPrivateIpAddresses' && call.nodeName === nodeName);
   return { nodeName, eniId, isAttached, isReleased: isReleasing && !isLeaving };
 }

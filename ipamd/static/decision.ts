@@ -4,7 +4,7 @@ import type { IpamdEventReason } from '../event-reasons.ts';
 import type { ClaimWish } from '../nec/claim-wish.ts';
 import type { TakenIp } from './claim-view.ts';
 
-/** Where a claim stands; the reason of its condition Ready. */
+/** State of a claim; the reason of its condition Ready. */
 export type ClaimReason =
   | 'AddressBound'
   | 'AddressRetained'
@@ -22,7 +22,7 @@ export type ClaimReason =
 type ClaimSpec = VpcIpClaim['spec'];
 type ClaimStatus = NonNullable<VpcIpClaim['status']>;
 
-/** A claim as it is to be: our fields of it, those that are to be absent included. */
+/** Desired state of a claim: ipamd's fields, those that are to be absent included. */
 export type WantedClaim = {
   readonly spec: {
     readonly podUID: string | undefined;
@@ -47,7 +47,7 @@ export type WantedClaim = {
   readonly taken: TakenIp | undefined;
 };
 
-/** A VpcIP as it is to be. */
+/** Desired state of a VpcIP. */
 export type WantedVip = {
   readonly ip: string;
   readonly podUid: string | undefined;
@@ -60,23 +60,23 @@ export type WantedVip = {
   readonly taken: TakenIp | undefined;
 };
 
-/** One write of a claim; `finish` takes our finalizer off. */
+/** One write of a claim; `finish` removes ipamd's finalizer. */
 export type ClaimWrite =
   | { readonly kind: 'create' | 'put'; readonly wanted: WantedClaim }
   | { readonly kind: 'delete'; readonly why: string }
   | { readonly kind: 'finish' };
 
-/** One write of a VpcIP; `end` deletes it and takes our finalizer off. */
+/** One write of a VpcIP; `end` deletes it and removes ipamd's finalizer. */
 export type VipWrite =
   | { readonly kind: 'put'; readonly wanted: WantedVip; readonly vip: VpcIp | undefined }
   | { readonly kind: 'end'; readonly vip: VpcIp };
 
-/** Something that people are told when it begins. */
+/** Something that is reported to people when it begins. */
 export type ClaimNews = { readonly reason: IpamdEventReason; readonly message: string };
 
 /**
- * What is to be done for one claim. The writes are made in order, the claim's first, but a VpcIP that reserves an address
- * before it; only when all of them are in force do the wishes hold.
+ * What is to be done for one claim. The writes are made in order: the claim first, except that a VpcIP that reserves an
+ * address is written before it. The requests are valid only once all writes are done.
  */
 export type ClaimDecision = {
   readonly claim: ClaimWrite | undefined;
@@ -84,6 +84,6 @@ export type ClaimDecision = {
   /** By node. */
   readonly wishes: ReadonlyMap<string, ClaimWish>;
   readonly news: readonly ClaimNews[];
-  /** To be looked at again after this, whatever happens. */
+  /** Checked again after this in any case. */
   readonly againMs: number | undefined;
 };

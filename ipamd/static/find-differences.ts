@@ -1,4 +1,7 @@
-/** One disagreement between what is written about kept addresses and what there is. */
+import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
+import type { Kept, VipFacts } from '../records/record-facts.ts';
+
+/** One difference between the objects of static addresses and the actual state. */
 export type ClaimDifference = {
   readonly kind:
     | 'pod-without-claim'
@@ -8,9 +11,9 @@ export type ClaimDifference = {
     | 'mark-without-claim'
     | 'vip-unreadable'
     | 'config-unreadable';
-  /** The claim's; '' where it is about none. */
+  /** Of the claim; '' for a difference that concerns none. */
   readonly key: string;
-  /** What it is told of; absent: the claim. */
+  /** The object that the event is recorded on; absent: the claim. */
   readonly object?: {
     readonly kind: 'VpcIP' | 'StaticIPConfig';
     readonly namespace?: string;
@@ -21,7 +24,7 @@ export type ClaimDifference = {
 
 /** What an audit compares. */
 export type AuditedCluster = {
-  /** Keys of Pods that ask for an address that is kept, on nodes or not. */
+  /** Keys of Pods that request a static address, scheduled or not. */
   readonly pods: Iterable<string>;
   readonly claims: Iterable<{ readonly key: string; readonly vpcIps: readonly string[]; readonly isEnding: boolean }>;
   readonly vips: Iterable<{
@@ -30,13 +33,13 @@ export type AuditedCluster = {
     readonly nodeName: string | undefined;
     readonly eniId: string | undefined;
   }>;
-  /** Marks on ENIs: whose, and where. */
+  /** Claim marks on ENIs: key of the claim, and node. */
   readonly marks: Iterable<{ readonly key: string; readonly nodeName: string }>;
-  /** The ENIs of a node; undefined when it has no NodeENIConfig. */
+  /** Returns the ENIs of a node; undefined when it has no NodeENIConfig. */
   readonly enisOf: (nodeName: string) => ReadonlySet<string> | undefined;
 };
 
-/** Finds what does not agree. All of it is mended by a look at the claim, which frees nothing without asking. Pure. */
+/** Finds the differences. A reconcile of the claim repairs all of them, and releases nothing without a check. */
 export function findDifferences(cluster: AuditedCluster): readonly ClaimDifference[] {
   const claims = new Map([...cluster.claims].map((one) => [one.key, one] as const));
   const vips = [...cluster.vips];
@@ -73,4 +76,32 @@ export function findDifferences(cluster: AuditedCluster): readonly ClaimDifferen
         difference('mark-without-claim', key, `node ${nodeName} has an address for it, and there is no claim`),
       ),
   ];
+}
+
+/** Objects for static addresses beside claims; claims report their faults themselves. */
+export type ReadObjects = {
+  readonly vips: Iterable<Pick<VipFacts, 'name' | 'podKey' | 'kept'>>;
+  /** By `namespace/name`. */
+  readonly configs: Iterable<readonly [key: string, config: Kept<StaticIpConfig>]>;
+};
+
+/** Finds the VpcIPs and StaticIPConfigs that cannot be read: they are neither changed nor applied. */
+export function findUnreadable({ vips, configs }: ReadObjects): readonly ClaimDifference[] {
+  return [
+    ...[...vips].flatMap(({ name, podKey, kept }): readonly ClaimDifference[] =>
+      kept === undefined || kept.faults.length === 0
+        ? []
+        : [{ kind: 'vip-unreadable', key: podKey, object: { kind: 'VpcIP', name }, message: wordsOf(kept) }],
+    ),
+    ...[...configs].flatMap(([key, config]): readonly ClaimDifference[] => {
+      if (config.faults.length === 0) return [];
+      const [namespace = '', name = ''] = key.split('/');
+      const object = { kind: 'StaticIPConfig', namespace, name } as const;
+      return [{ kind: 'config-unreadable', key: '', object, message: wordsOf(config) }];
+    }),
+  ];
+}
+
+function wordsOf({ faults }: Pick<Kept<unknown>, 'faults'>): string {
+  return faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`).join('; ');
 }

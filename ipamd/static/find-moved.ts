@@ -1,11 +1,11 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 
-/** Nodes' objects that have an address with a mark, by address. */
+/** Returns the nodes whose object has an address with a mark. */
 export type MarkedHolders = (ip: string) => readonly { readonly name: string; readonly status?: NodeEniConfigStatus }[];
 
 /**
- * Finds where the addresses that a node lets go of are by now: Assigned, with a mark, on an attached ENI in another
- * node's object. Pure.
+ * Finds where the Releasing addresses of a node are by now: Assigned, with a mark, on an attached ENI in another node's
+ * object.
  */
 export function findMoved(
   nodeName: string,

@@ -3,12 +3,12 @@ import type { ClaimCall, Place } from './claim-view.ts';
 
 type Mark = { readonly namespace: string; readonly name: string };
 
-/** The key of a claim that a mark names. Pure. */
+/** Returns the key of the claim that a mark names. */
 export function markKey({ namespace, name }: Mark): string {
   return `${namespace}/${name}`;
 }
 
-/** Lists the claims that a node's status names, in marks and in calls; the keys of an index. Pure. */
+/** Lists the claims that a node's status names, in marks and in calls; the keys of an index. */
 export function findClaimKeys(status: NodeEniConfigStatus | undefined): readonly string[] {
   const marks = (status?.eniInfos ?? []).flatMap(({ claim, addresses = [] }) => [
     ...(claim === undefined ? [] : [markKey(claim)]),
@@ -19,7 +19,7 @@ export function findClaimKeys(status: NodeEniConfigStatus | undefined): readonly
   return keys.length === 0 ? NONE : [...new Set(keys)];
 }
 
-/** Lists the addresses of a node that carry a mark; the keys of an index. Pure. */
+/** Lists the addresses of a node with a mark; the keys of an index. */
 export function findMarkedIps(status: NodeEniConfigStatus | undefined): readonly string[] {
   const ips = (status?.eniInfos ?? []).flatMap(({ addresses = [] }) =>
     addresses.flatMap(({ ip, claim }) => (claim === undefined ? [] : [ip])),
@@ -29,7 +29,7 @@ export function findMarkedIps(status: NodeEniConfigStatus | undefined): readonly
 
 const NONE: readonly string[] = Object.freeze([]);
 
-/** Finds what of a node carries the mark of a claim. Pure. */
+/** Finds the addresses and ENIs of a node with the mark of a claim. */
 export function findPlaces(nodeName: string, status: NodeEniConfigStatus | undefined, key: string): readonly Place[] {
   return (status?.eniInfos ?? []).flatMap((eni): readonly Place[] => {
     const home = {
@@ -60,7 +60,7 @@ export function findPlaces(nodeName: string, status: NodeEniConfigStatus | undef
   });
 }
 
-/** Finds the calls under way for a claim. Pure. */
+/** Finds the calls in flight for a claim. */
 export function findCalls(
   nodeName: string,
   status: NodeEniConfigStatus | undefined,
@@ -71,10 +71,10 @@ export function findCalls(
   );
 }
 
-/** Most addresses of an ENI when nobody says. */
+/** Limit of addresses on an ENI when the spec contains none. */
 const UNBOUNDED = 4_096;
 
-/** Finds the subnets in which a node has an attached shared ENI with room for one more address. Pure. */
+/** Finds the subnets in which a node has an attached shared ENI with a free address slot. */
 export function findSubnetsWithRoom(
   status: NodeEniConfigStatus | undefined,
   mostIps: number = UNBOUNDED,

@@ -2,8 +2,9 @@ import type { ClaimView } from './claim-view.ts';
 import type { ClaimDecision } from './decision.ts';
 
 /**
- * Finds the addresses that are a claim's, on an ENI or on none: whoever is given one by chance gives it to the claim. One that
- * ends has none any more: marked for it, what a node's pool is given would go back at once, and come again. Pure.
+ * Finds the addresses that belong to a claim, on an ENI or on none: if the cloud assigns one to a node by chance, it
+ * belongs to the claim. A claim that ends has none any more: otherwise an address that a pool gets by chance would be
+ * marked for it, unassigned at once, and assigned again.
  */
 export function findReservedIps(
   { vips, places }: Pick<ClaimView, 'vips' | 'places'>,
@@ -17,7 +18,7 @@ export function findReservedIps(
   return [...new Set([...written, ...kept, ...placed])].sort();
 }
 
-/** Every node gives back what it has of it. */
+/** Tells whether the claim ends: every node unassigns its address. */
 function isEnding({ claim, wishes }: Pick<ClaimDecision, 'claim' | 'wishes'>): boolean {
   if (claim?.kind === 'finish') return true;
   if (claim?.kind === 'put' && claim.wanted.status.phase === 'Releasing') return true;

@@ -5,8 +5,8 @@ import { type PodFacts, type PodOwner, runtimeUidOf, wishesOf } from '../records
 import type { ClaimPod, ClaimRule } from './claim-view.ts';
 
 /**
- * Tells how a Pod's claim is to be; undefined for a Pod that needs none: its address is not kept, and no exclusive ENI is
- * prepared for it. Annotations go before the StaticIPConfig that selects the Pod. Pure.
+ * Derives the settings of a Pod's claim. Undefined for a Pod without a claim: it has no static address, and no
+ * exclusive ENI with its own security groups. Annotations take precedence over the StaticIPConfig that selects the Pod.
  */
 export function findClaimPod(
   pod: PodFacts,
@@ -51,17 +51,17 @@ export function findClaimPod(
   }
 }
 
-/** Reads how long something is kept; undefined for what is no such time. Pure. */
+/** Reads a retention time; undefined for an invalid one. */
 export function readDurationMs(text: string): number | undefined {
   return readClaimExpiry(text, '', new Faults());
 }
 
-/** Writes how long something is kept, as Go does. Pure. */
+/** Renders a retention time in the format of Go. */
 export function renderDurationMs(ms: number): string {
   return ms % SECOND_MS === 0 ? `${ms / SECOND_MS}s` : `${ms}ms`;
 }
 
 const SECOND_MS = 1_000;
 
-/** The shortest time that an address may be kept by flag, when not for ever. */
+/** Shortest retention time by flag, unless it is unlimited. */
 export const LEAST_EXPIRY_MS = LEAST_CLAIM_EXPIRY_MS;

@@ -3,11 +3,11 @@ import type { SubnetState } from '../subnets/subnet-book.ts';
 
 type Range = { readonly first: number; readonly last: number };
 
-/** Networks are few, and addresses of a pool thousands: each is read once. */
+/** Parsed networks: there are few of them and thousands of addresses in a pool, so each network is parsed once. */
 const RANGES = new Map<string, Range | undefined>();
 const MOST_RANGES = 4_096;
 
-/** Finds the subnet that an address is of; undefined for none that is known. Pure. */
+/** Finds the subnet of an address; undefined when no known subnet contains it. */
 export function findSubnet(ip: string, subnets: readonly SubnetState[]): string | undefined {
   const bits = ip.includes(':') ? undefined : numberOf(ip);
   if (bits === undefined) return subnets.find(({ cidr }) => isInCidr(ip, cidr))?.subnetId;

@@ -2,7 +2,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { PodFacts, PodOwner } from '../records/pod-facts.ts';
 
-/** What ipamd keeps of a Deployment: which Pods are its. */
+/** What ipamd caches of a Deployment: the Pods that it selects. */
 export type DeploymentFacts = {
   readonly namespace: string;
   readonly name: string;
@@ -12,7 +12,7 @@ export type DeploymentFacts = {
   readonly matches: (labels: Readonly<Record<string, string>>) => boolean;
 };
 
-/** Reads a Deployment for an informer. One whose selector cannot be read matches no Pod. Pure. */
+/** Decodes a Deployment for an informer. One with an unreadable selector matches no Pod. */
 export function decodeDeployment({ metadata, spec }: KubeObject): DeploymentFacts {
   const { namespace = '', name, uid = '' } = metadata;
   const selector = recordOf(recordOf(spec)['selector']);
@@ -20,8 +20,9 @@ export function decodeDeployment({ metadata, spec }: KubeObject): DeploymentFact
 }
 
 /**
- * Finds the workload with which a Pod's claim ends: the Pod's controller, or of a ReplicaSet, which ipamd's role does not
- * see, the Deployment whose selector takes the Pod. Undefined for a Pod of its own, and where several would do. Pure.
+ * Finds the workload that a Pod's claim ends with: the Pod's controller. For a ReplicaSet, which ipamd's role may not
+ * read, the Deployment whose selector matches the Pod. Undefined for a Pod without a controller, and when several
+ * Deployments match.
  */
 export function findWorkload(pod: PodFacts, deployments: Iterable<DeploymentFacts>): PodOwner | undefined {
   const { owner, labels = {} } = pod.lasting ?? {};

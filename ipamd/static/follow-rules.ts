@@ -12,17 +12,18 @@ export type RulesDeps = {
   readonly configs: Pick<Informer<Kept<StaticIpConfig>>, 'synced' | 'subscribe'>;
   /** Only with --enable-ownerref. */
   readonly deployments: Pick<Informer<DeploymentFacts>, 'synced' | 'subscribe'> | undefined;
-  /** Of ipamd: there a StaticIPConfig is for the whole cluster. */
+  /** Of ipamd: a StaticIPConfig in this namespace applies to the whole cluster. */
   readonly namespace: string;
   readonly clock: Clock;
 };
 
-/** However often somebody writes his rules, Pods are gone through once in this time. */
+/** Pods are checked at most once in this time, however often rules change. */
 const GATHER_MS = 1_000;
 
 /**
- * Tells of the claims of Pods whose StaticIPConfig or Deployment may be another one: those of its namespace alone, and not
- * when something else of it changed. A Deployment's status does all the time, and anybody may write in his namespace.
+ * Calls `touch` for the claims of Pods whose StaticIPConfig or Deployment may have changed: those of its namespace
+ * alone, and only for changes that matter. The status of a Deployment changes often, and every user may write into
+ * their own namespace.
  */
 export function followRules(deps: RulesDeps, touch: (key: string) => void, signal: AbortSignal): () => void {
   const { pods, configs, deployments, namespace: own, clock } = deps;

@@ -19,7 +19,7 @@ import type { ClaimEyes } from './see-claim.ts';
 import type { TakenBook } from './taken-book.ts';
 import { CLAIMS, type ClaimWriteKind, deleteRecord, involvedClaim, refOf, writeDecision } from './write-claim.ts';
 
-/** What claims are kept with. */
+/** Dependencies of the claim reconciler. */
 export type ClaimKeeperDeps = {
   readonly kube: KubeClient;
   readonly claims: Pick<Informer<ClaimFacts>, 'get'>;
@@ -27,7 +27,7 @@ export type ClaimKeeperDeps = {
   readonly eyes: ClaimEyes;
   readonly book: ClaimBook;
   readonly taken: TakenBook;
-  /** Puts a node in line: its wishes are other ones. */
+  /** Enqueues a node: its requests have changed. */
   readonly wakeNode: (name: string) => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -35,26 +35,26 @@ export type ClaimKeeperDeps = {
   readonly observe?: ClaimsObserver;
 };
 
-/** Hears of claims; how metrics come in. */
+/** Callbacks for claims; the metrics use them. */
 export type ClaimsObserver = {
   onWrite?(kind: ClaimWriteKind): void;
-  /** Where a claim stands; undefined when there is none any more. */
+  /** State of a claim; undefined when it is deleted. */
   onClaim?(key: string, reason: ClaimReason | undefined): void;
 };
 
-/** When a claim is to be looked at again; the controllers' own type has the same shape. */
+/** When a claim is to be reconciled again; the same shape as the controllers' own type. */
 export type ClaimResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
 
-/** For the caches to hear of what forestalled a write. */
+/** Time for the caches to receive what conflicted with a write. */
 const BEHIND_MS = 500;
 const DONE: ClaimResult = { kind: 'done' };
 
-/** Keeps claims, one at a time. Call it only when every cache is synced: it takes absence for an end. */
+/** Reconciles claims, one at a time. Use it only when every cache is synced: it treats a missing object as deleted. */
 export class ClaimKeeper {
   readonly #deps: ClaimKeeperDeps;
-  /** Faults of claims that were told. */
+  /** Faults of claims that were reported. */
   readonly #told = new Map<string, string>();
-  /** What was told of Pods, by claim. */
+  /** Notices that were reported on Pods, by claim. */
   readonly #toldNews = new Map<string, string>();
 
   constructor(deps: ClaimKeeperDeps) {
@@ -62,7 +62,7 @@ export class ClaimKeeper {
   }
 
   /**
-   * Brings one claim, its VpcIPs and the wishes of nodes in line with its Pod. Idempotent.
+   * Brings one claim, its VpcIPs and the requests for nodes in line with its Pod. Idempotent.
    * @throws KubeError when a write failed for another reason than a cache that is behind
    */
   async reconcile(key: string, signal: AbortSignal): Promise<ClaimResult> {
@@ -86,7 +86,7 @@ export class ClaimKeeper {
     if (isOver(view, decision)) taken.forget(key);
     if (decision.claim?.kind === 'finish') this.#toldNews.delete(key);
     for (const node of book.set(key, decision.wishes, findReservedIps(view, decision))) this.#deps.wakeNode(node);
-    // A look that came a little early would be the last one otherwise, and the claim would never say why it waits.
+    // If this pass came a little too early it would be the last one, and the claim would never show why it waits.
     const dueMs = [decision.againMs, eyes.waitDueInMs(key)].filter((ms) => ms !== undefined);
     return dueMs.length === 0 ? DONE : { kind: 'again', afterMs: Math.max(1, Math.min(...dueMs)) };
   }
@@ -96,10 +96,13 @@ export class ClaimKeeper {
     return { onWrite: (kind: ClaimWriteKind) => observe?.onWrite?.(kind) };
   }
 
-  /** A record of a Pod of that name that had no kept address; it goes when one with is there. Returns whether to go on. */
+  /**
+   * Handles a record of a Pod of that name without a static address; it is deleted when a Pod with a static address
+   * exists. Returns whether to go on.
+   */
   async #outlivesRecord(key: string, facts: ClaimFacts, signal: AbortSignal): Promise<boolean> {
     if (this.#deps.eyes.podOf(key) === undefined) {
-      // Marks that nobody's claim owns are still to be freed; the record itself is its keeper's.
+      // Marks without a claim are still to be removed; the record itself belongs to the records controller.
       for (const node of this.#deps.book.set(key, new Map(), [])) this.#deps.wakeNode(node);
       return false;
     }
@@ -110,7 +113,7 @@ export class ClaimKeeper {
     return false;
   }
 
-  /** The record of a Pod that is gone stands where a VpcIP is to be made. */
+  /** Deletes the record of a deleted Pod that has the name of a VpcIP that is to be created. */
   async #makeWay(view: ClaimView, { vips }: ClaimDecision, signal: AbortSignal): Promise<void> {
     for (const write of vips) {
       if (write.kind !== 'put' || write.vip !== undefined) continue;
@@ -120,7 +123,7 @@ export class ClaimKeeper {
     }
   }
 
-  /** What is malformed is told, and left alone with all that hangs on it. */
+  /** Reports a malformed claim; the claim and everything that depends on it stay unchanged. */
   async #tellFaults(
     key: string,
     facts: ClaimFacts | undefined,
@@ -135,7 +138,8 @@ export class ClaimKeeper {
     this.#deps.observe?.onClaim?.(key, 'ClaimInvalid');
     const body = renderInvalid(said, facts?.resourceVersion, new Date(this.#deps.clock.nowMs()).toISOString());
     await this.#deps.kube.patch(CLAIMS, refOf(key), { kind: 'merge', body }, signal).catch((error: unknown) => {
-      // The API server takes nothing for an object that its schema refuses; the event says it then.
+      // The API server refuses every write of an object that its schema does not accept; then only the event reports
+      // it.
       if (!isKubeError(error)) throw error;
     });
     return DONE;
@@ -158,7 +162,7 @@ export class ClaimKeeper {
     }
   }
 
-  /** What is another than before, of this Pod or the former one. */
+  /** Reports what differs from the last report, of this Pod or the former one. */
   #tellNews(view: ClaimView, news: ClaimDecision['news']): void {
     const { key, pod } = view;
     const said = news.length === 0 ? '' : JSON.stringify([pod?.uid, news]);
@@ -168,7 +172,7 @@ export class ClaimKeeper {
     for (const { reason, message } of news) this.#about(view, reason, message);
   }
 
-  /** Of the Pod that waits for it, where there is one: that is where people look. */
+  /** Records an event on the Pod that waits for the claim, if there is one: that is where people look. */
   #about(view: ClaimView, reason: IpamdEventReason, message: string): void {
     const { pod, key, claim } = view;
     if (pod === undefined || reason === 'ClaimInUse') {
@@ -189,7 +193,7 @@ function keptOf(facts: ClaimFacts | undefined): Kept<VpcIpClaim> {
   return facts?.kept ?? { decoded: undefined, faults: [] };
 }
 
-/** Somebody else's address is no matter any more: the claim has its own, or is gone. */
+/** Tells whether a conflict does not matter any more: the claim has its address, or is deleted. */
 function isOver({ places, claim }: ClaimView, decision: ClaimDecision): boolean {
   const isGone = claim === undefined && decision.claim === undefined;
   return isGone || decision.claim?.kind === 'finish' || places.some(({ isReleasing }) => !isReleasing);

@@ -13,17 +13,17 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const NO_FIELDS: Fields = Object.freeze({});
 
-/** Whose claim it is, and what it goes with. */
+/** Name and owner of a claim. */
 export type ClaimHead = {
   readonly namespace: string;
   readonly name: string;
-  /** Undefined leaves the owners as they are. */
+  /** Undefined leaves the owners unchanged. */
   readonly owner: PodOwner | undefined;
 };
 
 /**
- * Writes a claim, new or into what is there: fields of others, the scheduler's first, stay as they are. The same wanted
- * claim again changes nothing. Pure.
+ * Renders a claim, new or merged into the present object: fields of others, such as the scheduler, stay unchanged.
+ * Idempotent.
  */
 export function renderKeptClaim(
   { namespace, name, owner }: ClaimHead,
@@ -50,7 +50,7 @@ export function renderKeptClaim(
   return { ...withHead(base, owner), spec, status };
 }
 
-/** Makes the merge patch that says of a claim that it cannot be read, and touches nothing else of it. Pure. */
+/** Builds the merge patch with the condition that a claim is unreadable; it changes nothing else of the claim. */
 export function renderInvalid(message: string, resourceVersion: string | undefined, nowText: string): object {
   const said = message.slice(0, MOST_CHARS);
   const ready = { type: 'Ready', status: 'False', reason: 'ClaimInvalid', message: said } as const;
@@ -58,10 +58,13 @@ export function renderInvalid(message: string, resourceVersion: string | undefin
   return { ...metadata, status: { conditions: withCondition([], ready, nowText) } };
 }
 
-/** Of a condition's message. */
+/** Longest message of a condition, characters. */
 const MOST_CHARS = 2_048;
 
-/** Writes a VpcIP, new or into what is there. Nobody owns it: a cluster's object cannot go with a namespace's. Pure. */
+/**
+ * Renders a VpcIP, new or merged into the present object. It has no owner: a cluster-scoped object cannot have a
+ * namespaced owner.
+ */
 export function renderKeptVip(
   key: string,
   wanted: WantedVip,
@@ -74,7 +77,7 @@ export function renderKeptVip(
   const claimRef = { namespace, name, ...(podUid === undefined ? {} : { uid: podUid }) };
   const spec = withFields(recordOf(base['spec']), {
     type: 'Pod',
-    // As it was written first: another spelling of the same address would be a change, which the API refuses.
+    // As it was first written: another spelling of the same address would be a change, which the API server refuses.
     ip: recordOf(base['spec'])['ip'] ?? wanted.ip,
     claimRef,
     subnetID: subnetId,
@@ -97,12 +100,15 @@ function newObject(kind: string, metadata: KubeObject['metadata']): KubeObject {
   return { apiVersion: API_VERSION, kind, metadata };
 }
 
-/** The finalizer goes on with the first write; the API server refuses it on what is going. */
+/**
+ * Adds finalizer and owner. The finalizer is added with the first write; the API server refuses it on an object that is
+ * being deleted.
+ */
 function withHead(object: KubeObject, owner: PodOwner | undefined): KubeObject {
   const { deletionTimestamp, ownerReferences = [] } = object.metadata;
   const held = deletionTimestamp === undefined ? withFinalizer(object, CLOUD_FINALIZER) : object;
   if (owner === undefined || ownerReferences.some(({ uid }) => uid === owner.uid)) return held;
-  // Without blockOwnerDeletion: the end of a workload waits for nothing of ours.
+  // Without blockOwnerDeletion: the deletion of a workload does not wait for ipamd's objects.
   const { apiVersion, kind, name, uid } = owner;
   const reference: OwnerReference = { apiVersion, kind, name, uid };
   return { ...held, metadata: { ...held.metadata, ownerReferences: [reference] } };
@@ -131,11 +137,11 @@ function withTaken(
 
 function conditionsOf(object: KubeObject): readonly Condition[] {
   const { conditions } = recordOf(object['status']);
-  // The schema has checked them; what is none goes with the write.
+  // The schema has validated them; entries that are no conditions are dropped with the write.
   return Array.isArray(conditions) ? conditions.filter((one) => isRecord(one) && typeof one['type'] === 'string') : [];
 }
 
-/** Sets fields; those that are undefined are taken away. */
+/** Sets fields; undefined ones are removed. */
 function withFields(current: Fields, fields: Fields): Fields {
   const merged = { ...current, ...fields };
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== undefined));

@@ -10,7 +10,7 @@ import { findClaimKeys } from './find-places.ts';
 import { followRules, type RulesDeps } from './follow-rules.ts';
 import { ClaimKeeper, type ClaimKeeperDeps } from './keep-claims.ts';
 
-/** What claims are kept with, once informers are there. */
+/** Dependencies of the claims controller, once informers exist. */
 export type RunClaimsDeps = Omit<ClaimKeeperDeps, 'claims' | 'vips'> &
   Omit<RulesDeps, 'pods'> & {
     readonly queue: WorkQueue;
@@ -23,14 +23,14 @@ export type RunClaimsDeps = Omit<ClaimKeeperDeps, 'claims' | 'vips'> &
     readonly observer?: ControllerObserver;
   };
 
-/** A claim's turn is a write or two; the rate of calls is what bounds them. */
+/** A reconcile of a claim makes one or two writes; the rate of calls limits the throughput. */
 const WORKERS = 8;
-/** While the subnets were not described. */
+/** Retry while the subnets were not described. */
 const STARTING_MS = 500;
 
 /**
- * Keeps the claims of all Pods until aborted, from when every informer has its first list. For the leader alone. The book
- * is complete when each claim that there was at the start had its first turn.
+ * Reconciles the claims of all Pods until aborted, once every informer has its first list. For the leader only. The
+ * requests are complete when each claim that existed at the start was reconciled once.
  */
 export async function runClaims(deps: RunClaimsDeps, signal: AbortSignal): Promise<void> {
   const { clock, log, queue, pods, nodes, necs, vips, claims, configs, deployments, observer } = deps;
@@ -55,7 +55,7 @@ export async function runClaims(deps: RunClaimsDeps, signal: AbortSignal): Promi
       try {
         return await keeper.reconcile(key, ended);
       } finally {
-        // A claim that fails has no wishes: its marks are left alone, and nobody else waits for it.
+        // A claim that fails has no requests: its marks stay unchanged, and no other claim waits for it.
         pass(key);
       }
     };
@@ -80,10 +80,10 @@ function nodesOf({ pods }: RunClaimsDeps, keys: ReadonlySet<string>): ReadonlySe
 
 const AT_REST: readonly (string | undefined)[] = ['Bound', 'Retained'];
 
-/** Tells of each claim whose decision may be another. */
+/** Calls `touch` for each claim whose decision may have changed. */
 function followChanges(deps: RunClaimsDeps, touch: (key: string) => void, signal: AbortSignal): () => void {
   const { pods, nodes, necs, vips, claims, subnets, eyes } = deps;
-  // Where a subnet is matters to whoever has no address yet; of those who have one there are many more.
+  // Changes of subnets matter only to claims without an address, which are few.
   const whoWaits = (): void => {
     for (const { key, kept } of claims.values()) {
       if (kept !== undefined && !AT_REST.includes(kept.decoded?.status?.phase)) touch(key);
@@ -100,7 +100,7 @@ function followChanges(deps: RunClaimsDeps, touch: (key: string) => void, signal
     }),
     claims.subscribe(({ key, before, after }) => {
       if (before?.kept !== undefined || after?.kept !== undefined) return touch(key);
-      // The record of a namesake that had no kept address stands in the way.
+      // A record of a Pod with the same name, without a static address, would conflict with the claim.
       if (pods.get(key)?.lasting !== undefined) touch(key);
     }),
     vips.subscribe(({ before, after }) => {

@@ -21,12 +21,12 @@ export const NECS_BY_CLAIM = 'claim';
 /** See {@link NECS_BY_CLAIM}. */
 export const NECS_BY_MARKED_IP = 'marked-ip';
 
-/** The index of StaticIPConfigs by namespace: each namespace may have thousands of its own. */
+/** Name of the index of StaticIPConfigs by namespace: each namespace may have thousands. */
 export const CONFIGS_BY_NAMESPACE = 'namespace';
 
 type Cache<T> = Pick<Informer<T>, 'get' | 'values' | 'byIndex' | 'keys'>;
 
-/** What claims are seen through. */
+/** Dependencies of the view builder. */
 export type ClaimEyesDeps = {
   readonly pods: Cache<PodFacts>;
   readonly nodes: Pick<Cache<NodeEntry>, 'get'>;
@@ -37,20 +37,23 @@ export type ClaimEyesDeps = {
   readonly claims: Cache<ClaimFacts>;
   /** With {@link CONFIGS_BY_NAMESPACE} as an index. */
   readonly configs: Pick<Informer<Kept<StaticIpConfig>>, 'byIndex'>;
-  /** The workload that a Pod's claim goes with; undefined: none. */
+  /** Returns the workload that a Pod's claim ends with; undefined: none. */
   readonly workloadOf: (pod: PodFacts) => PodOwner | undefined;
   readonly subnets: { all(): readonly SubnetState[] };
-  /** Whether an exclusive ENI of the claim is still there, on a node or not. */
+  /** Tells whether an exclusive ENI of the claim still exists, on a node or not. */
   readonly hasEni: (key: string) => boolean;
   readonly waits: Pick<WaitBook, 'of' | 'dueInMs'>;
   readonly clock: Clock;
-  /** Of ipamd: there a StaticIPConfig is for the whole cluster. */
+  /** Of ipamd: a StaticIPConfig in this namespace applies to the whole cluster. */
   readonly namespace: string;
   readonly defaultExpiredMs: number;
   readonly takeOverAfterMs: number;
 };
 
-/** Sees all that the decision about a claim depends on, and remembers since when what is only seen by waiting. */
+/**
+ * Builds the view that the decision about a claim depends on. It remembers times of states that the caches do not
+ * contain.
+ */
 export class ClaimEyes {
   readonly #deps: ClaimEyesDeps;
   readonly #unreachableSinceMs = new Map<string, number>();
@@ -60,7 +63,7 @@ export class ClaimEyes {
     this.#deps = deps;
   }
 
-  /** Every name that is a claim's, or should be one's. */
+  /** Lists every key that has a claim or should have one. */
   keys(): ReadonlySet<string> {
     const { pods, vips, claims, necs } = this.#deps;
     const keys = new Set<string>();
@@ -71,7 +74,9 @@ export class ClaimEyes {
     return keys;
   }
 
-  /** Notes whether a node answers, so that time counts from when it ceased to. */
+  /**
+   * Notes whether a node is ready, so that time counts from when it ceased to be. Returns the milliseconds since then.
+   */
   noteNode(name: string): number {
     const nowMs = this.#deps.clock.monotonicMs();
     if (this.#deps.nodes.get(name)?.isReady === true) {
@@ -80,16 +85,16 @@ export class ClaimEyes {
     }
     const since = this.#unreachableSinceMs.get(name) ?? nowMs;
     this.#unreachableSinceMs.set(name, since);
-    // Just seen: not ready, for no time.
+    // Not ready since just now: 0 would mean ready.
     return Math.max(1, nowMs - since);
   }
 
-  /** Milliseconds until `viewOf` says why its node does not get on; undefined: nothing more is to be said. */
+  /** Returns the milliseconds until `viewOf` contains why the claim waits; undefined when nothing is pending. */
   waitDueInMs(key: string): number | undefined {
     return this.#deps.waits.dueInMs(key);
   }
 
-  /** The Pod of a name, when a claim is for it. */
+  /** Returns the Pod of a name, if it needs a claim. */
   podOf(key: string): ClaimPod | undefined {
     const { pods, configs, namespace, workloadOf } = this.#deps;
     const pod = pods.get(key);
@@ -102,7 +107,7 @@ export class ClaimEyes {
     return findClaimPod(pod, config, workloadOf(pod));
   }
 
-  /** Puts a view together, as things are at this moment. */
+  /** Builds the view of this moment. */
   viewOf(key: string, claim: VpcIpClaim | undefined, taken: TakenIp | undefined): ClaimView {
     const { necs, vips, subnets, clock, hasEni, defaultExpiredMs, takeOverAfterMs } = this.#deps;
     const named = necs.byIndex(NECS_BY_CLAIM, key);
@@ -158,7 +163,10 @@ export class ClaimEyes {
     return undefined;
   }
 
-  /** Time in which the other node brings others' addresses does not count, up to a bound: it comes to this one. */
+  /**
+   * Measures how long an address is Releasing. Time in which the target node brings other addresses does not count, up
+   * to a bound: this address is next.
+   */
   #releasingForMs(key: string, target: string): number {
     const nowMs = this.#deps.clock.monotonicMs();
     const { sinceMs, idleSinceMs } = this.#releasing.get(key) ?? { sinceMs: nowMs, idleSinceMs: nowMs };
@@ -178,7 +186,7 @@ export class ClaimEyes {
 /** A node whose addresses all move at once has no more than these on one ENI, a few seconds each. */
 const LONGEST_QUEUE_MS = 300_000;
 
-/** Tells whether calls that bring addresses of others are under way: each waits for the one before on its ENI. */
+/** Tells whether calls that bring other addresses are in flight: on one ENI each waits for the one before. */
 function isBringingOthers(status: NodeEniConfigStatus | undefined, key: string): boolean {
   return (status?.intents ?? []).some(({ action, claim }) => BRINGING.includes(action) && claim !== key);
 }

@@ -1,8 +1,10 @@
+import type { Cloud, IpUser } from '../../cloud/cloud.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { NecEntry } from '../nec-cache.ts';
 import type { TakenIp } from './claim-view.ts';
 
-/** Who has an address, by the cloud's word, for people; undefined when the cloud does not say. */
+/** Asks the cloud which resource has an address, as text for people; undefined when the cloud does not answer it. */
 export type AskHolder = (ips: readonly string[], signal: AbortSignal) => Promise<string | undefined>;
 
 type Entry = {
@@ -13,10 +15,10 @@ type Entry = {
   readonly holder?: string;
 };
 
-/** An address that somebody else has is asked for again after this, and later after more. */
+/** A conflicting address is requested again after this, later after more. */
 const BACKOFF: BackoffSettings = { firstMs: 15_000, maxMs: 600_000, factor: 2, jitter: 0.2 };
 
-/** Knows the claims whose address the cloud refused because somebody else has it, and when it is tried again. */
+/** Claims whose address the cloud refused because another resource has it, and when the address is requested again. */
 export class TakenBook {
   readonly #clock: Clock;
   readonly #random: () => number;
@@ -29,24 +31,27 @@ export class TakenBook {
     this.#ask = ask;
   }
 
-  /** How many addresses are taken now. */
+  /** Number of conflicts now. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Notes that the cloud refused a claim's address, in its own words; `holder`: who has it, where that is known. */
+  /**
+   * Notes that the cloud refused a claim's address, with the cloud's text; `holder`: the resource that has it, where
+   * known.
+   */
   refuse(key: string, ips: readonly string[], words: string, holder?: string): void {
     const tries = (this.#entries.get(key)?.tries ?? 0) + 1;
     const untilMs = this.#clock.nowMs() + backoffMs(BACKOFF, tries, this.#random());
     this.#entries.set(key, { ips, words, untilMs, tries, ...(holder === undefined ? {} : { holder }) });
   }
 
-  /** Notes that the claim has its address, or needs none. */
+  /** Removes the conflict: the claim has its address, or needs none. */
   forget(key: string): void {
     this.#entries.delete(key);
   }
 
-  /** Asks who has the address, once for each refusal. Never throws but when aborted. */
+  /** Asks which resource has the address, once for each refusal. Throws only when aborted. */
   async look(key: string, signal: AbortSignal): Promise<void> {
     const entry = this.#entries.get(key);
     if (entry === undefined || entry.holder !== undefined) return;
@@ -55,11 +60,36 @@ export class TakenBook {
     if (this.#entries.get(key) === entry) this.#entries.set(key, { ...entry, holder: holder ?? '' });
   }
 
-  /** Undefined when nobody else has it, as far as is known. */
+  /** Returns the conflict of a claim; undefined when none is known. */
   of(key: string): TakenIp | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     const { words, untilMs, holder = '' } = entry;
     return { message: holder === '' ? words : `${holder}: ${words}`, untilMs };
   }
+}
+
+/** Dependencies of the look-up of an address's holder. */
+export type AskHolderDeps = {
+  readonly cloud: Pick<Cloud, 'subnets'>;
+  readonly necs: { values(): Iterable<NecEntry> };
+};
+
+const TIMEOUT_MS = 10_000;
+
+/**
+ * Makes the look-up that asks the cloud which resource has an address, in the VPC of the nodes. Errors are the cloud's.
+ */
+export function createAskHolder({ cloud, necs }: AskHolderDeps): AskHolder {
+  return async (ips, signal) => {
+    const vpcId = [...necs.values()].map(({ decoded }) => decoded?.status?.vpcID).find((id) => id !== undefined);
+    if (vpcId === undefined || ips.length === 0) return undefined;
+    const context = { priority: 'gc', owner: 'claims', signal, timeoutMs: TIMEOUT_MS } as const;
+    const users = await cloud.subnets.usersOf(vpcId, ips, context);
+    return users.length === 0 ? undefined : users.map(wordsOf).join(', ');
+  };
+}
+
+function wordsOf({ ip, resourceType, resourceId }: IpUser): string {
+  return `${ip} is of ${resourceType} ${resourceId}`.trim();
 }

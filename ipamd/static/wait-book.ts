@@ -2,10 +2,10 @@ import type { Clock } from '../../runtime/clock.ts';
 
 type Wait = { readonly node: string; readonly message: string; readonly sinceMs: number };
 
-/** What is over sooner is not worth a write. */
+/** A wait that ends sooner is not worth a write. */
 export const LEAST_WAIT_MS = 5_000;
 
-/** Knows why nodes do not get on with claims, as their turns say it. */
+/** Why claims wait on nodes, as the nodes' reconciles report it. */
 export class WaitBook {
   readonly #clock: Clock;
   readonly #waits = new Map<string, Wait>();
@@ -14,7 +14,7 @@ export class WaitBook {
     this.#clock = clock;
   }
 
-  /** Takes in all that a node's turn said. Returns the claims of which something else is said than before. */
+  /** Stores all waits that a node's reconcile reported. Returns the claims whose reason has changed. */
   note(node: string, waits: ReadonlyMap<string, string>): readonly string[] {
     const sinceMs = this.#clock.monotonicMs();
     const over = [...this.#waits].filter(([key, wait]) => wait.node === node && !waits.has(key)).map(([key]) => key);
@@ -24,13 +24,13 @@ export class WaitBook {
     return [...over, ...begun.map(([key]) => key)];
   }
 
-  /** Why a node does not get on with a claim, when that is so for a while. */
+  /** Returns why a claim waits on a node, once it has waited for a while. */
   of(key: string): string | undefined {
     const wait = this.#waits.get(key);
     return wait !== undefined && this.#clock.monotonicMs() - wait.sinceMs >= LEAST_WAIT_MS ? wait.message : undefined;
   }
 
-  /** Milliseconds until `of` tells what is noted; undefined when it does already, or nothing is. */
+  /** Returns the milliseconds until `of` returns the reason; undefined when it does already, or there is none. */
   dueInMs(key: string): number | undefined {
     const wait = this.#waits.get(key);
     const leftMs = wait === undefined ? 0 : wait.sinceMs + LEAST_WAIT_MS - this.#clock.monotonicMs();

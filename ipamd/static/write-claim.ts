@@ -10,24 +10,24 @@ import type { ClaimView } from './claim-view.ts';
 import type { ClaimDecision, ClaimWrite, VipWrite } from './decision.ts';
 import { renderKeptClaim, renderKeptVip } from './render-claim.ts';
 
-/** VpcIPClaims. */
+/** The resource type of VpcIPClaims. */
 export const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
-/** VpcIPs. */
+/** The resource type of VpcIPs. */
 export const VIPS = resourceTypeOf(VPC_IP_KIND);
 
 /** Kinds of writes, for metrics. */
 export type ClaimWriteKind = 'create-claim' | 'update-claim' | 'delete-claim' | 'put-vip' | 'end-vip';
 
-/** What writes are made with. */
+/** Dependencies of the writes. */
 export type ClaimWriterDeps = {
   readonly kube: KubeClient;
   readonly onWrite?: (kind: ClaimWriteKind) => void;
 };
 
 /**
- * Makes the writes of a decision, in an order in which a kill between any two leaves what the next decision goes on from:
- * a new claim, then its VpcIPs, then the claim's state. Every write is guarded by what was looked at. Writes nothing where
- * nothing changes.
+ * Makes the writes of a decision, in an order in which the next decision can continue after a kill between any two: a
+ * new claim, then its VpcIPs, then the claim's state. Every write is guarded by the version that was read. Writes
+ * nothing where nothing changes.
  * @throws KubeError CONFLICT, ALREADY_EXISTS and NOT_FOUND when the caches were behind; whatever else the client throws
  */
 export async function writeDecision(
@@ -87,7 +87,9 @@ async function writeVip(deps: ClaimWriterDeps, view: ClaimView, write: VipWrite,
   onWrite?.('put-vip');
 }
 
-/** Deleted first: without its finalizer it could be taken for one that somebody wrote by hand. */
+/**
+ * Deletes a VpcIP before it removes the finalizer: without the finalizer it would look like one that a person wrote.
+ */
 async function endVip(kube: KubeClient, { metadata }: VpcIp, signal: AbortSignal): Promise<void> {
   const { name, uid, resourceVersion, deletionTimestamp } = metadata;
   if (deletionTimestamp === undefined) {
@@ -104,7 +106,7 @@ async function endVip(kube: KubeClient, { metadata }: VpcIp, signal: AbortSignal
   await updateGuarded(kube, VIPS, { name }, change, { signal });
 }
 
-/** The record of a Pod that is gone, in the way of an address that is to be kept. */
+/** Deletes the record of a deleted Pod that has the name of a static address's VpcIP. */
 export async function deleteRecord(
   kube: KubeClient,
   record: { readonly uid: string; readonly resourceVersion: string },
@@ -115,19 +117,19 @@ export async function deleteRecord(
   await kube.delete(VIPS, { name: vpcIpName(ip) }, { uid, resourceVersion }, signal);
 }
 
-/** The parts of a claim's key. */
+/** Splits the key of a claim. */
 export function refOf(key: string): ObjectRef & { readonly namespace: string } {
   const [namespace = '', name = ''] = key.split('/');
   return { namespace, name };
 }
 
-/** A claim, as events name it. */
+/** Builds the reference of a claim for events. */
 export function involvedClaim(key: string, uid: string | undefined) {
   const about = { apiVersion: API_VERSION, kind: VPC_IP_CLAIM_KIND.kind, ...refOf(key) };
   return uid === undefined ? about : { ...about, uid };
 }
 
 function objectOf(object: Readonly<Record<string, unknown>> | undefined): KubeObject | undefined {
-  // What was decoded is what an informer read: a whole object.
+  // The decoded object is the whole object that an informer read.
   return object as KubeObject | undefined;
 }

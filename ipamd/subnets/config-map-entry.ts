@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
-/** What ipamd keeps of the ConfigMap with the subnets. */
+/** What ipamd caches of the ConfigMap with the subnets. */
 export type ConfigMapEntry = {
   readonly name: string;
   readonly namespace: string;
@@ -9,7 +9,7 @@ export type ConfigMapEntry = {
   readonly data: Readonly<Record<string, unknown>>;
 };
 
-/** Trims a ConfigMap; any shape is read. Pure. */
+/** Decodes a ConfigMap; accepts any shape. */
 export function decodeConfigMap(object: KubeObject): ConfigMapEntry {
   const { name, namespace = '', uid = '' } = object.metadata;
   return { name, namespace, uid, data: isRecord(object['data']) ? object['data'] : {} };

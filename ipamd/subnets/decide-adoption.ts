@@ -1,14 +1,15 @@
 import type { SubnetConfig } from './decide-subnet-config.ts';
 
-/** What becomes of a configuration that was read. */
+/** Whether a configuration comes into force. */
 export type Adoption =
   | { readonly kind: 'adopt'; readonly config: SubnetConfig; readonly unknown: readonly string[] }
   /** The last good one stays in force. */
   | { readonly kind: 'keep'; readonly unknown: readonly string[] };
 
 /**
- * Decides whether a configuration comes into force. One with faults, or with subnets that the cloud does not know, does
- * not while there is a last good one; the first one ever does as far as it is good, rather than nothing. Pure.
+ * Decides whether a configuration comes into force. One with faults, or with subnets that the cloud does not have, does
+ * not while there is a last good one. The very first one comes into force with its good part, because otherwise there
+ * would be none.
  */
 export function decideAdoption(facts: {
   readonly candidate: SubnetConfig;
@@ -21,7 +22,7 @@ export function decideAdoption(facts: {
   const unknown = candidate.subnetIds.filter((id) => !facts.isKnown(id));
   const isGood = !facts.hasFaults && unknown.length === 0;
   const goodPart = { ...candidate, subnetIds: candidate.subnetIds.filter((id) => facts.isKnown(id)) };
-  // The good part of the first one is in force already, look after look.
+  // The good part of the first one is in force already from an earlier pass.
   const isInForce = JSON.stringify(goodPart) === JSON.stringify(lastGood);
   if (isGood || isInForce || lastGood === undefined) return { kind: 'adopt', config: goodPart, unknown };
   return { kind: 'keep', unknown };

@@ -1,11 +1,11 @@
 import type { SubnetChoice } from '../nec/node-view.ts';
 
-/** A subnet as it is known. */
+/** A subnet with its described fields. */
 export type KnownSubnet = SubnetChoice & { readonly zone: string; readonly vpcId: string };
 
-/** What the subnets of one node's new ENIs depend on. */
+/** What the subnets for one node's new ENIs depend on. */
 export type ChoiceFacts = {
-  /** Of the cluster, in order. */
+  /** Subnets of the cluster's configuration, in order. */
   readonly configured: readonly string[];
   /** --only-nominated-eni-subnets. */
   readonly onlyNominated: ReadonlySet<string>;
@@ -23,18 +23,18 @@ export type ChoiceFacts = {
 export type Choices = {
   /** In order; empty when none is in the node's zone. */
   readonly subnets: readonly SubnetChoice[];
-  /** Named for this node, and not known. */
+  /** Named for this node, and unknown. */
   readonly unknown: readonly string[];
   /**
-   * Named for this node, and of no use to it: those of another VPC, and, where none is left, those of another zone. One
+   * Named for this node, but unusable: those of another VPC, and, if no usable one is left, those of another zone. One
    * list for nodes of several zones is no fault.
    */
   readonly elsewhere: readonly KnownSubnet[];
 };
 
 /**
- * Decides in which subnets a node's new ENIs may be: those that are named for it, in the spec before the label, else the
- * cluster's without those that must be named; of its own zone and VPC. Pure.
+ * Decides in which subnets a node's new ENIs may be: those that are named for it, in the spec before the label, else
+ * those of the cluster without the nominated-only ones; in its own zone and VPC.
  */
 export function decideChoices(facts: ChoiceFacts): Choices {
   const named = namedOf(facts);

@@ -2,22 +2,23 @@ import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { heldIn, type SubnetSupply } from '../../crd/subnet-supply.ts';
 import type { SubnetState } from './subnet-book.ts';
 
-/** What is told of the subnets depends on this. */
+/** What the published data of subnets depends on. */
 export type PublishedFacts = {
   readonly subnets: readonly SubnetState[];
-  /** Of the cluster. */
+  /** Subnets of the cluster's configuration. */
   readonly configured: readonly string[];
   /** --only-nominated-eni-subnets */
   readonly onlyNominated: ReadonlySet<string>;
   /** Of all NodeENIConfigs. */
   readonly statuses: Iterable<NodeEniConfigStatus>;
-  /** Named by nodes and Pods for ENIs of theirs. */
+  /** Subnets that nodes and Pods name for their ENIs. */
   readonly named: ReadonlySet<string>;
 };
 
 /**
- * Writes what the subnets that matter have left, as data of the ConfigMap: the cluster's, those that somebody names, and
- * those in which ENIs are. Others of the VPC are nobody's business. Keys are in order: equal facts give equal text. Pure.
+ * Renders the free addresses of the relevant subnets as data of the ConfigMap: those of the cluster, those that nodes
+ * or Pods name, and those with ENIs. Other subnets of the VPC are left out. Keys are sorted: equal facts give equal
+ * text.
  */
 export function decidePublished(facts: PublishedFacts): Readonly<Record<string, string>> {
   const held = new Map<string, number>();

@@ -1,18 +1,18 @@
 import type { Fault } from '../../runtime/decode.ts';
 
-/** What the ConfigMap `tke-eni-ipamd` says. */
+/** Content of the ConfigMap `tke-eni-ipamd`. */
 export type SubnetConfig = {
   /** In the order of the list, each once. */
   readonly subnetIds: readonly string[];
   readonly vpcId?: string;
 };
 
-/** What a ConfigMap was read as. */
+/** Result of reading a ConfigMap. */
 export type ReadSubnetConfig = {
   readonly config: SubnetConfig;
-  /** What is wrong; `config` has the rest. */
+  /** Faults; `config` has the valid rest. */
   readonly faults: readonly Fault[];
-  /** What is accepted and has no effect, said once. */
+  /** Accepted content without effect, reported once. */
   readonly notes: readonly string[];
 };
 
@@ -26,14 +26,14 @@ export const CONFIG_KEY = {
 const SUBNET = /^subnet-[a-z0-9]{4,32}$/;
 const VPC = /^vpc-[a-z0-9]{4,32}$/;
 
-/** Reads the subnets of the ConfigMap, a list joined by colons, and notes every fault. Pure. */
+/** Reads the subnets of the ConfigMap, a list joined by colons, and lists every fault. */
 export function readSubnetConfig(data: Readonly<Record<string, unknown>> | undefined): ReadSubnetConfig {
   const faults: Fault[] = [];
   const text = data?.[CONFIG_KEY.subnets];
   const items = typeof text === 'string' ? text.split(':').map((item) => item.trim()) : [];
   const subnetIds = [...new Set(items.filter((item) => SUBNET.test(item)))];
   const path = `data.${CONFIG_KEY.subnets}`;
-  // A colon at the end, or two of them, is no subnet and harms nobody.
+  // A colon at the end, or two in a row, is accepted.
   for (const item of items.filter((one) => one !== '' && !SUBNET.test(one)))
     faults.push({ path, expected: 'a list of subnets such as subnet-a1b2c3d4:subnet-e5f6a7b8', got: quoted(item) });
   if (subnetIds.length === 0 && faults.length === 0)
@@ -53,7 +53,9 @@ function quoted(value: unknown): string {
   return JSON.stringify(value).slice(0, SHOWN_CHARS);
 }
 
-/** Reads the label of a Node that names subnets, joined by `_` or `.`; what is no subnet is given apart. Pure. */
+/**
+ * Reads the label of a Node that names subnets, joined by `_` or `.`; `wrong` contains texts that are no subnet ids.
+ */
 export function readSubnetLabel(label: string | undefined): {
   readonly subnetIds: readonly string[];
   readonly wrong: readonly string[];
@@ -66,8 +68,8 @@ export function readSubnetLabel(label: string | undefined): {
 }
 
 /**
- * Writes what is wrong with a ConfigMap, for people; `stays` are the subnets that stay in force because of it, `vpcIds`
- * where the others were looked for. Pure.
+ * Renders the problems of a ConfigMap for people; `stays` are the subnets that stay in force because of them, `vpcIds`
+ * the VPCs that were searched for the others.
  */
 export function renderConfigProblems(
   faults: readonly Fault[],

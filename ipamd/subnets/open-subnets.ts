@@ -14,55 +14,58 @@ import { type ChoiceFacts, type Choices, decideChoices } from './decide-choices.
 import { CONFIG_KEY, readSubnetConfig, renderConfigProblems, type SubnetConfig } from './decide-subnet-config.ts';
 import { SubnetBook, type SubnetState } from './subnet-book.ts';
 
-/** The subnets of the cluster: which there are, how full they are, and what is wrong with their configuration. */
+/** The subnets of the cluster: their free addresses, and the problems of their configuration. */
 export type Subnets = {
-  /** False until the configuration and the subnets were read once: nothing can be chosen before. */
+  /** False until the configuration and the subnets were read once: no subnet can be selected before. */
   readonly isReady: boolean;
   /** Decides in which subnets a node's new ENIs may be. */
   choicesOf(node: Pick<ChoiceFacts, 'ofConfig' | 'ofLabel' | 'zone' | 'vpcId'>): Choices;
-  /** All that are known, whether nodes may have them or not. */
+  /** Returns all known subnets, whether nodes may use them or not. */
   all(): readonly SubnetState[];
   use(subnetId: string, count: number): void;
   block(subnetId: string): void;
-  /** What is wrong with the ConfigMap, or keeps its subnets from being looked up: it concerns every node. */
+  /** Returns the problems of the ConfigMap, or why its subnets cannot be described; they concern every node. */
   problems(): readonly NodeProblem[];
-  /** The configuration in force, for logs and status pages. */
+  /** Returns the configuration in force, for logs and status pages. */
   config(): SubnetConfig | undefined;
   /**
-   * Calls when nodes that wait may get on: another configuration, or room where none was; when what is wrong with it
-   * changes, which every node says; and when scarce subnets have more or less, at most once a description.
+   * Calls the listener when waiting nodes may be able to continue (another configuration, or free addresses where there
+   * were none), when the problems change, which every node reports, and when the number of free addresses of scarce
+   * subnets changes, at most once per description.
    */
   subscribe(listener: (change: SubnetsChange) => void): () => void;
   /** Follows the ConfigMap and describes the subnets until aborted. Never rejects. */
   run(signal: AbortSignal): Promise<void>;
 };
 
-/** Whom a change concerns. */
+/** Which nodes a change concerns. */
 export type SubnetsChange = {
-  /** Nodes that wait for addresses may get on. */
+  /** Nodes that wait for addresses may be able to continue. */
   readonly mayGoOn: boolean;
-  /** What is wrong with the configuration is another, which every node says. */
+  /** The problems of the configuration have changed; every node reports them. */
   readonly isForAll: boolean;
-  /** A subnet that is scarce, or was, has another number of free addresses: what nodes can have may be another. */
+  /**
+   * The number of free addresses of a subnet that is or was scarce has changed: the capacity of nodes may have changed.
+   */
   readonly isScarcityOther: boolean;
 };
 
-/** Hears of subnets; how metrics come in. */
+/** Callbacks for subnets; the metrics use them. */
 export type SubnetsObserver = {
   readonly onSubnets?: (subnets: readonly SubnetState[]) => void;
   readonly onDescribeFailed?: (error: unknown) => void;
-  /** All that is wrong with the ConfigMap now; empty when nothing is. */
+  /** All present problems of the ConfigMap; empty when there are none. */
   readonly onConfigProblems?: (name: string, problems: readonly NodeProblem[]) => void;
 };
 
-/** What subnets work with. */
+/** Dependencies of the subnets. */
 export type SubnetsDeps = {
   readonly cloud: Pick<Cloud, 'subnets'>;
   /** Where the ConfigMap is, or should be. */
   readonly configMap: { readonly namespace: string; readonly name: string };
   /** Of the one ConfigMap, by name. */
   readonly configMaps: Pick<Informer<ConfigMapEntry>, 'values' | 'subscribe' | 'synced'>;
-  /** VPCs of the instances, for a ConfigMap that names none. */
+  /** VPCs of the instances, if the ConfigMap names none. */
   readonly vpcIds: () => Iterable<string>;
   /** --only-nominated-eni-subnets */
   readonly onlyNominated: readonly string[];
@@ -70,13 +73,13 @@ export type SubnetsDeps = {
   readonly log: Logger;
   readonly events: NodeEvents;
   readonly observe: SubnetsObserver;
-  /** Hears of each subnet that is described with room, and was not found full since. */
+  /** Called for each subnet that is described with free addresses and was not found full since. */
   readonly onRoom?: (subnetId: string) => void;
-  /** Default: 30 s; one call a hundred subnets. */
+  /** Default: 30 s; one call for each hundred subnets. */
   readonly refreshMs?: number;
 };
 
-/** More than any instance type may have addresses: a subnet with so many free limits no node. */
+/** More than any instance type may have addresses: a subnet with this many free ones limits no node. */
 const SCARCE_IPS = 1_024;
 
 function scarceOf(subnets: readonly SubnetState[]): ReadonlyMap<string, number> {
@@ -88,7 +91,7 @@ const REFRESH_MS = 30_000;
 /** After a failure, and while nothing is known. */
 const RETRY_MS = 5_000;
 
-/** Opens the subnets of the cluster. Owns nothing but while `run` goes. */
+/** Opens the subnets of the cluster. Uses no resources except while `run` runs. */
 export function openSubnets(deps: SubnetsDeps): Subnets {
   return new ConfiguredSubnets(deps);
 }
@@ -102,9 +105,9 @@ class ConfiguredSubnets implements Subnets {
   #isStale = true;
   #isReady = false;
   #config: SubnetConfig | undefined;
-  /** In force as far as they were good; a later fault does not take them away. */
+  /** Problems of the configuration. The last good configuration stays in force when a later one has faults. */
   #problems: readonly NodeProblem[] = [];
-  /** What the cloud refuses for good, or until somebody does something. */
+  /** Problems that the cloud's refusal causes, for good or until a person acts. */
   #refused: readonly NodeProblem[] = [];
   #noted = '';
   #scarce: ReadonlyMap<string, number> = new Map();
@@ -169,7 +172,7 @@ class ConfiguredSubnets implements Subnets {
     }
   }
 
-  /** Returns whether everything that was asked for is known. */
+  /** Runs one pass; returns whether everything that was requested is known. */
   async #round(signal: AbortSignal): Promise<boolean> {
     const [map] = [...this.#deps.configMaps.values()];
     const read = readSubnetConfig(map?.data);
@@ -181,7 +184,7 @@ class ConfiguredSubnets implements Subnets {
       hasRoom = await this.#book.describe(scope, signal);
     } catch (error) {
       if (signal.aborted) return false;
-      // What is in force stays; a new configuration waits until its subnets can be looked up.
+      // The configuration in force stays; a new one waits until its subnets can be described.
       this.#deps.observe.onDescribeFailed?.(error);
       this.#deps.log.warn('subnets could not be described, will try again', { error });
       this.#tellRefusal(map, error);
@@ -209,14 +212,14 @@ class ConfiguredSubnets implements Subnets {
 
   #tellRefusal(map: ConfigMapEntry | undefined, error: unknown): void {
     const isRefused = isCloudError(error, 'never', 'credentials');
-    // Once subnets are known, a cloud that is away for a while keeps nobody from them.
+    // Once subnets are known, nodes are not affected while the cloud does not answer for a while.
     if (!isRefused && this.#isReady) return;
     const detail = error instanceof Error ? error.message : String(error);
     const said = this.#refused[0]?.reason;
     const reason = isRefused ? 'Forbidden' : 'CloudUnreachable';
     this.#refused = [{ reason, message: `subnets cannot be described: ${detail}` }];
     this.#show();
-    // Its words differ by the id of the request alone.
+    // The texts of such errors differ only by the id of the request.
     if (said !== reason) this.#tellEvents(map, this.#refused);
   }
 
@@ -244,7 +247,7 @@ class ConfiguredSubnets implements Subnets {
     return [{ path: `ConfigMap ${namespace}/${name}`, expected, got: 'no such ConfigMap' }];
   }
 
-  /** Subnets of another VPC than the ConfigMap says. */
+  /** Lists subnets in another VPC than that of the ConfigMap. */
   #misplaced({ subnetIds, vpcId }: SubnetConfig): readonly Fault[] {
     if (vpcId === undefined) return [];
     return subnetIds.flatMap((id): readonly Fault[] => {
@@ -258,11 +261,11 @@ class ConfiguredSubnets implements Subnets {
   #put(config: SubnetConfig, map: ConfigMapEntry | undefined): void {
     if (JSON.stringify(config) === JSON.stringify(this.#config)) return;
     this.#deps.log.info('subnets are in force', { subnets: config.subnetIds, vpcId: config.vpcId, name: map?.name });
-    // Nothing at all is nothing good: the next that has any subnet is taken.
+    // A configuration without subnets is not a good one: the next one with any subnet is adopted.
     this.#config = config.subnetIds.length === 0 ? undefined : config;
   }
 
-  /** Says each thing once, until something else is to be said. */
+  /** Reports each problem once, until the problems change. */
   #report(map: ConfigMapEntry | undefined, problems: readonly NodeProblem[], notes: readonly string[]): void {
     const { log } = this.#deps;
     const said = new Set(this.#problems.map(({ message }) => message));
@@ -281,7 +284,7 @@ class ConfiguredSubnets implements Subnets {
     this.#deps.observe.onConfigProblems?.(this.#deps.configMap.name, this.problems());
   }
 
-  /** On the ConfigMap, also when it is not there: that is where people look for it. */
+  /** Records events on the ConfigMap, also when it does not exist: that is where people look for them. */
   #tellEvents(map: ConfigMapEntry | undefined, problems: readonly NodeProblem[]): void {
     const { events, log, configMap } = this.#deps;
     const uid = map === undefined || map.uid === '' ? {} : { uid: map.uid };

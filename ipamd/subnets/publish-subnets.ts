@@ -8,25 +8,28 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { decidePublished, type PublishedFacts } from './decide-published.ts';
 
-/** What publishing needs. */
+/** Dependencies of publishing. */
 export type PublishDeps = {
   readonly kube: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Where the ConfigMap is. */
+  /** Namespace of the ConfigMap. */
   readonly namespace: string;
-  /** Returns what is true now; undefined while nothing is known. */
+  /** Returns the present facts; undefined while nothing is known. */
   readonly facts: () => PublishedFacts | undefined;
 };
 
-/** The most often that it is written. */
+/** Shortest time between two writes. */
 const EACH_MS = 5_000;
-/** Somebody may have changed or deleted what we wrote: so long after the last look it is looked at again. */
+/**
+ * The ConfigMap is compared again this long after the last comparison, because another client may have changed or
+ * deleted it.
+ */
 const LOOK_EACH_MS = 60_000;
 
 /**
- * Keeps the ConfigMap that tells what subnets have left, until aborted: written when something in it is another, at most
- * every 5 s. A failure is logged once, and tried again at the same pace. Never rejects but with a fault of ours.
+ * Publishes the free addresses of subnets in a ConfigMap until aborted: written when the data changes, at most every 5
+ * s. A failure is logged once, and retried at the same pace. Rejects only with a fault of ipamd.
  */
 export async function publishSubnets(deps: PublishDeps, signal: AbortSignal): Promise<void> {
   const { clock, log, facts } = deps;

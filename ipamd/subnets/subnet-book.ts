@@ -3,37 +3,37 @@ import type { Cloud, Subnet } from '../../cloud/cloud.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { KnownSubnet } from './decide-choices.ts';
 
-/** A subnet for metrics. */
+/** A subnet with its total, for metrics. */
 export type SubnetState = KnownSubnet & { readonly totalIps: number };
 
 /** What is to be described: whole VPCs where they are known, else subnets by id. */
 export type SubnetScope = { readonly vpcIds: readonly string[]; readonly subnetIds: readonly string[] };
 
-/** A subnet found full is tried again after this, unless a description shows room before. */
+/** A subnet that was found full is tried again after this, unless a description shows free addresses before. */
 const FULL_MS = 60_000;
 
 /**
- * Knows how many addresses the subnets have left: as last described, less what was asked for since. A subnet that the
- * cloud found full is blocked until a description that began later shows room, or its time is over.
+ * Cache of the free addresses of subnets: as last described, minus those requested since. A subnet that the cloud found
+ * full is blocked until a description that began later shows free addresses, or its time is over.
  */
 export class SubnetBook {
   readonly #cloud: Pick<Cloud, 'subnets'>;
   readonly #clock: Clock;
   readonly #subnets = new Map<string, Subnet>();
-  /** Asked for since the last description began; negative when more was refused than asked. */
+  /** Requested since the last description began; negative when more was refused than requested. */
   readonly #asked = new Map<string, number>();
   readonly #onRoom: (subnetId: string) => void;
   readonly #fullAtMs = new Map<string, number>();
   #breakers: Breakers = new Map();
 
-  /** `onRoom` hears of each subnet that is described with room, and was not found full since. */
+  /** `onRoom` is called for each subnet that is described with free addresses and was not found full since. */
   constructor(cloud: Pick<Cloud, 'subnets'>, clock: Clock, onRoom: (subnetId: string) => void = () => {}) {
     this.#cloud = cloud;
     this.#clock = clock;
     this.#onRoom = onRoom;
   }
 
-  /** Undefined: not described, or the cloud has none. */
+  /** Returns a subnet; undefined: not described, or the cloud does not have it. */
   find(subnetId: string): SubnetState | undefined {
     const subnet = this.#subnets.get(subnetId);
     if (subnet === undefined) return undefined;
@@ -43,12 +43,12 @@ export class SubnetBook {
     return { subnetId, cidr, zone, vpcId, totalIps, freeIps, isBlocked };
   }
 
-  /** All that are known. */
+  /** Returns all known subnets. */
   all(): readonly SubnetState[] {
     return [...this.#subnets.keys()].flatMap((id) => this.find(id) ?? []);
   }
 
-  /** Notes that so many addresses are asked for now; negative when they were refused or given back. */
+  /** Counts addresses that are requested now; negative when they were refused or released. */
   use(subnetId: string, count: number): void {
     this.#asked.set(subnetId, (this.#asked.get(subnetId) ?? 0) + count);
   }
@@ -57,15 +57,15 @@ export class SubnetBook {
   block(subnetId: string): void {
     const nowMs = this.#clock.monotonicMs();
     this.#fullAtMs.set(subnetId, nowMs);
-    // Calls that were under way together find out together: that is one trip.
+    // Calls in flight at the same time all find it full: that is one trip.
     if (!isBreakerOpen(this.#breakers, subnetId, nowMs))
       this.#breakers = tripBreaker(this.#breakers, subnetId, FULL_MS, nowMs);
   }
 
   /**
-   * Describes the subnets in one sweep for each VPC. Returns whether any has room now that had none. What is absent from
-   * the answer is forgotten.
-   * @throws CloudError, and then everything is as it was
+   * Describes the subnets in one sweep for each VPC. Returns whether any subnet has free addresses now that had none.
+   * Subnets that are missing from the answer are removed.
+   * @throws CloudError, and then everything is unchanged
    */
   async describe(scope: SubnetScope, signal: AbortSignal): Promise<boolean> {
     const startedMs = this.#clock.monotonicMs();
@@ -74,7 +74,7 @@ export class SubnetBook {
     const subnets = await this.#ask(scope, signal);
     this.#subnets.clear();
     for (const subnet of subnets) this.#subnets.set(subnet.subnetId, subnet);
-    // What was asked for before is in the description by now; what came while it ran may not be.
+    // Addresses requested before the call are in the description by now; those requested during it may not be.
     for (const [id, count] of askedBefore) this.use(id, -count);
     for (const { subnetId, freeIps } of subnets) {
       const wasFullBefore = (this.#fullAtMs.get(subnetId) ?? Number.NEGATIVE_INFINITY) < startedMs;

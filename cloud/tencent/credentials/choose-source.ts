@@ -18,29 +18,32 @@ import { createRotatingSource } from './rotating.ts';
 /** Where credentials come from. */
 export type CredentialSettings = {
   /**
-   * `env`: variables. `file`: `credentialsFile`. `role`: the instance's, by the metadata service. `oidc`: the
-   * ServiceAccount's, by STS. `auto`: the first of oidc, file, env and role that gives one, asked anew each time.
+   * `env`: variables. `file`: `credentialsFile`. `role`: the instance's role, by the metadata service. `oidc`: the
+   * ServiceAccount's role, by STS. `auto`: the first of oidc, file, env and role that returns one, selected again each
+   * time.
    */
   readonly credentials: 'auto' | 'env' | 'file' | 'role' | 'oidc';
-  /** '' for none. */
+  /** Empty for none. */
   readonly credentialsFile: string;
-  /** A role to take on with the key that was found; '' to sign with that key itself. */
+  /** A role to assume with the key that was found; empty to sign with that key itself. */
   readonly stsRoleArn: string;
   readonly metadataUrl: string;
-  /** Under this name the cloud's audit log shows who took on a role. */
+  /** The name under which the cloud's audit log records who assumed a role. */
   readonly sessionName: string;
 };
 
-/** What credentials are fetched with. */
+/** Dependencies for fetching credentials. */
 export type CredentialDeps = {
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly get: HttpGet;
-  /** Where STS is; the same endpoint as the other products'. */
+  /** The endpoint of STS; the same as that of the other products. */
   readonly endpoint: TencentEndpoint;
 };
 
-/** Makes the source that the settings name. It fetches nothing before it is asked, and goes with the times by itself. */
+/**
+ * Creates the source that the settings name. It fetches nothing before its first use, and renews credentials by itself.
+ */
 export function credentialSourceOf(settings: CredentialSettings, deps: CredentialDeps): CredentialSource {
   const own = createRotatingSource(deps.clock, fetchOf(settings, deps));
   if (settings.stsRoleArn === '') return own;
@@ -48,7 +51,7 @@ export function credentialSourceOf(settings: CredentialSettings, deps: Credentia
   return createRotatingSource(deps.clock, fromRoleOf(own, role, deps.endpoint));
 }
 
-/** Takes on a role with a key that may be rotated away at any time: refused once, the key is fetched anew. */
+/** Assumes a role with a key that may be rotated at any time: after one refusal the key is fetched again. */
 function fromRoleOf(own: CredentialSource, role: AssumedRole, endpoint: TencentEndpoint): FetchCredential {
   const fetch = fromAssumedRole(openSdkApi(endpoint, own), role);
   return async (signal) => {
@@ -62,7 +65,7 @@ function fromRoleOf(own: CredentialSource, role: AssumedRole, endpoint: TencentE
   };
 }
 
-/** STS takes no signature where a token of the ServiceAccount says who asks. */
+/** STS requires no signature when a token of the ServiceAccount identifies the caller. */
 const UNSIGNED: CredentialSource = {
   get: async () => ({ secretId: '', secretKey: '' }),
   invalidate: () => undefined,

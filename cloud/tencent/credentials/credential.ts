@@ -1,16 +1,16 @@
-/** A key to the cloud. */
+/** A key of the cloud API. */
 export type Credential = {
   readonly secretId: string;
   readonly secretKey: string;
-  /** Goes with temporary keys. */
+  /** Present for temporary keys. */
   readonly token?: string;
 };
 
-/** Gives the credential to sign with now. */
+/** A source of the credential to sign with now. */
 export type CredentialSource = {
-  /** @throws CloudError CREDENTIALS when there is none */
+  /** Returns the present credential. @throws CloudError CREDENTIALS when there is none */
   get(signal?: AbortSignal): Promise<Credential>;
-  /** Says that the cloud did not accept the last one: the next `get` fetches anew. */
+  /** Marks the last credential as not accepted by the cloud: the next `get` fetches a new one. */
   invalidate(): void;
 };
 
@@ -21,5 +21,5 @@ export type FetchedCredential = {
   readonly expiresAtMs?: number;
 };
 
-/** Fetches a credential from where it comes from. @throws Error saying what was missing, and where */
+/** Fetches a credential from its origin. @throws Error that names what was missing, and where */
 export type FetchCredential = (signal: AbortSignal) => Promise<FetchedCredential>;

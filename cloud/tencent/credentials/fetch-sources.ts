@@ -3,7 +3,7 @@ import { decodeOrThrow, integer, oneOf, optional, record, required, text } from 
 import type { TencentApi } from '../requests.ts';
 import type { FetchCredential, FetchedCredential } from './credential.ts';
 
-/** Sends a GET and resolves with status and body; the port through which the metadata service is reached. */
+/** Sends a GET and resolves with status and body; the port to the metadata service. */
 export type HttpGet = (url: string, signal: AbortSignal) => Promise<{ readonly status: number; readonly body: string }>;
 
 const NON_EMPTY = text(/./, 'a text that is not empty');
@@ -33,7 +33,7 @@ const FILE = record(
 );
 
 /**
- * Fetches a key from a file, read anew each time: JSON `{secretId, secretKey, token?}`, or the SDK's own form,
+ * Fetches a key from a file, which is read again each time: JSON `{secretId, secretKey, token?}`, or the SDK's form,
  * `secret_id = …` lines.
  */
 export function fromFile(path: string): FetchCredential {
@@ -74,11 +74,11 @@ const ROLE_ANSWER = record(
   'ignore',
 );
 
-/** Where an instance learns about itself. */
+/** URL of the metadata service of an instance. */
 export const METADATA_URL = 'http://metadata.tencentyun.com/latest/meta-data';
 
 /**
- * Fetches the temporary key of the role that the instance carries, from its metadata service.
+ * Fetches the temporary key of the instance's role, from its metadata service.
  * @see https://www.tencentcloud.com/document/product/213/4934
  */
 export function fromInstanceRole(get: HttpGet, metadataUrl: string = METADATA_URL): FetchCredential {
@@ -100,7 +100,7 @@ export function fromInstanceRole(get: HttpGet, metadataUrl: string = METADATA_UR
   };
 }
 
-/** A role to take on. */
+/** A role to assume. */
 export type AssumedRole = { readonly roleArn: string; readonly sessionName: string; readonly durationSeconds?: number };
 
 /** Fetches a role's temporary key with another key, which `api` signs with. @see sts AssumeRole */
@@ -108,7 +108,7 @@ export function fromAssumedRole(api: TencentApi, role: AssumedRole): FetchCreden
   return async (signal) => decodeStsAnswer('AssumeRole', await api.call('AssumeRole', stsRequest(role), signal));
 }
 
-/** A role that a Kubernetes ServiceAccount may take on. */
+/** A role that a Kubernetes ServiceAccount may assume. */
 export type WebIdentity = AssumedRole & { readonly providerId: string; readonly tokenFile: string };
 
 /**
@@ -128,7 +128,7 @@ export function fromWebIdentity(api: TencentApi, identity: WebIdentity): FetchCr
 }
 
 /**
- * Reads the variables that TKE puts into a Pod whose ServiceAccount carries a role: TKE_PROVIDER_ID, TKE_ROLE_ARN and
+ * Reads the variables that TKE sets in a Pod whose ServiceAccount has a role: TKE_PROVIDER_ID, TKE_ROLE_ARN and
  * TKE_WEB_IDENTITY_TOKEN_FILE; undefined when one is missing.
  */
 export function webIdentityOfEnvironment(
@@ -166,7 +166,7 @@ function decodeStsAnswer(action: string, value: unknown): FetchedCredential {
   };
 }
 
-/** Tries sources in order and fetches from the first that gives. @throws Error with what each of them said */
+/** Tries sources in order and fetches from the first that succeeds. @throws Error with the message of each of them */
 export function fromFirstOf(sources: readonly FetchCredential[]): FetchCredential {
   return async (signal) => {
     const reasons: string[] = [];

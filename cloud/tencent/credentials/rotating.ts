@@ -2,27 +2,33 @@ import type { Clock } from '../../../runtime/clock.ts';
 import { classifyError } from '../../classify-error.ts';
 import type { Credential, CredentialSource, FetchCredential, FetchedCredential } from './credential.ts';
 
-/** When a credential is fetched anew. */
+/** When a credential is fetched again. */
 export type RotationSettings = {
   /** A temporary one is renewed this long before it expires; milliseconds, default five minutes. */
   readonly renewBeforeMs?: number;
-  /** One without an expiry is read again after this long, so that a changed file is noticed; default ten seconds. */
+  /**
+   * One without an expiry is read again after this time, so that a changed file is noticed; milliseconds, default ten
+   * seconds.
+   */
   readonly rereadMs?: number;
 };
 
 const RENEW_BEFORE_MS = 300_000;
 const REREAD_MS = 10_000;
 const FETCH_TIMEOUT_MS = 10_000;
-/** After a failed renewal of one that still works; a source that is away is not asked with every call. */
+/** Delay after a failed renewal of a valid credential; an unavailable source is not called with every request. */
 const RETRY_RENEWAL_MS = 10_000;
-/** Calls under way when a key was rotated all fail with the old one; only the first of them is news. */
+/**
+ * All running calls fail when a key is rotated. Within this time after a fetch, further reports of the old key are
+ * ignored.
+ */
 const FRESH_MS = 1_000;
 
 type Held = { readonly fetched: FetchedCredential; readonly renewAtMs: number; readonly fetchedAtMs: number };
 
 /**
- * Keeps a credential fresh: fetches it once for all who wait, renews it before it expires while the old one still
- * signs, and goes on with the old one as long as it lives when a renewal fails.
+ * Creates a source that keeps a credential fresh. It fetches once for all waiting callers. It renews the credential
+ * before it expires, while the old one still signs. When a renewal fails, the old one is used until it expires.
  */
 export function createRotatingSource(
   clock: Clock,
@@ -36,7 +42,7 @@ export function createRotatingSource(
   const renewAtOf = (fetched: FetchedCredential): number => {
     const nowMs = clock.nowMs();
     if (fetched.expiresAtMs === undefined) return nowMs + (settings.rereadMs ?? REREAD_MS);
-    // One that lives shorter than the margin is renewed at half its life, else it would be renewed with every call.
+    // A credential with a shorter lifetime than the margin is renewed at half its lifetime, not with every call.
     const livesMs = fetched.expiresAtMs - nowMs;
     return fetched.expiresAtMs - Math.min(renewBeforeMs, livesMs / 2);
   };
@@ -64,7 +70,7 @@ export function createRotatingSource(
         if (clock.nowMs() >= held.renewAtMs) {
           const old = held;
           startRenewal().catch(() => {
-            // The old one still signs; the next look comes soon enough.
+            // The old credential still signs; the renewal is retried soon.
             held = { ...old, renewAtMs: clock.nowMs() + RETRY_RENEWAL_MS };
           });
         }

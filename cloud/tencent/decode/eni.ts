@@ -84,15 +84,18 @@ export function decodeAssignedIpv6s(value: unknown): { readonly ips: readonly st
   return { ips: assigned.Ipv6AddressSet.map((ip) => shortest(ip.Address)), taskId: assigned.RequestId };
 }
 
-/** Decodes the answer of DescribeNetworkInterfaceLimit, which counts primaries in. @throws CloudError BAD_ANSWER */
+/**
+ * Decodes the answer of DescribeNetworkInterfaceLimit, whose counts include the primaries. @throws CloudError
+ * BAD_ANSWER
+ */
 export function decodeEniLimit(value: unknown): { readonly enis: number; readonly ipsPerEni: number } {
   const limit = decodeAnswer(LIMIT, value, 'DescribeNetworkInterfaceLimit');
   return { enis: limit.EniQuantity, ipsPerEni: limit.EniPrivateIpAddressQuantity };
 }
 
 /**
- * What is in a state that nobody knows is between two that somebody does: it is waited for, and it takes no sweep of a
- * whole cluster with it.
+ * An unknown state counts as a transition: callers wait for its end, and one unknown state does not invalidate the
+ * sweep of a whole cluster.
  */
 const UNKNOWN_STATE = 'PENDING';
 
@@ -127,7 +130,7 @@ function ipOf(wire: WireIp): EniIp {
   };
 }
 
-/** Older parts of the API leave it out of what is in use. */
+/** Returns the state of an address. Older APIs omit it for addresses in use. */
 function ipStateOf(state: string | undefined): EniIp['state'] {
   if (state === undefined) return 'AVAILABLE';
   return IP_STATES.find((known) => known === state) ?? UNKNOWN_STATE;
@@ -137,7 +140,9 @@ function ipv6Of(wire: WireIpv6): EniIp {
   return { ip: shortest(wire.Address), isPrimary: wire.Primary ?? false, state: ipStateOf(wire.State) };
 }
 
-/** The cloud spells the groups of an address as it likes; equal addresses are equal texts with us. */
+/**
+ * Converts an IPv6 address to its shortest form. The cloud uses several forms; here equal addresses are equal texts.
+ */
 function shortest(ip: string): string {
   return isIPv6(ip) ? new SocketAddress({ address: ip, family: 'ipv6' }).address : ip;
 }

@@ -15,25 +15,25 @@ import type { Tags } from '../../cloud.ts';
 /** Any text, the empty one included. */
 export const TEXT: Decoder<string> = text();
 
-/** A text that names something. */
+/** A text that is not empty. */
 export const NAME: Decoder<string> = text(/./, 'a text that is not empty');
 
-/** A count. */
+/** A number of objects, from 0. */
 export const COUNT: Decoder<number> = integer(0, Number.MAX_SAFE_INTEGER);
 
 const TAG = record({ Key: required(NAME), Value: optional(TEXT) }, 'ignore');
 
-/** A list of tags, as the API writes them. */
+/** A list of tags in the format of the API. */
 export const TAGS = list(TAG);
 
-/** Turns the API's list of tags into ours. Pure. */
+/** Converts a list of tags of the API to tags by key. */
 export function tagsOf(tags: readonly { readonly Key: string; readonly Value?: string }[] | undefined): Tags {
   return Object.fromEntries((tags ?? []).map((tag) => [tag.Key, tag.Value ?? '']));
 }
 
 /**
- * Decodes an answer. @throws CloudError BAD_ANSWER when it lacks what it must have: a change may have happened all the
- * same, so that is for the caller to resolve.
+ * Decodes an answer. @throws CloudError BAD_ANSWER when it lacks required fields. A change may have happened all the
+ * same, so the caller has to resolve it.
  */
 export function decodeAnswer<T>(decoder: Decoder<T>, value: unknown, action: string): T {
   try {
@@ -44,16 +44,19 @@ export function decodeAnswer<T>(decoder: Decoder<T>, value: unknown, action: str
   }
 }
 
-/** Takes an empty list that is written as null for what it is; one that is missing while the count says otherwise stays. Pure. */
+/**
+ * Replaces an empty list that is written as null by a list. A list that is missing while the count is above 0 stays a
+ * fault.
+ */
 export function withEmptyList(value: unknown, key: string): unknown {
   if (!isRecord(value) || value['TotalCount'] !== 0) return value;
   return value[key] === null || value[key] === undefined ? { ...value, [key]: [] } : value;
 }
 
-/** The cloud writes its times in China's zone, without saying so. */
+/** The cloud writes its times in China's time zone, without a zone suffix. */
 const CHINA = '+08:00';
 
-/** Reads `2026-11-21 17:43:00` as milliseconds since the epoch; 0 when it is none. Pure. */
+/** Parses `2026-11-21 17:43:00` to milliseconds since the epoch; 0 when it is malformed. */
 export function timeOf(written: string | undefined): number {
   if (written === undefined) return 0;
   const zone = /[Zz]$|[+-]\d\d:?\d\d$/.test(written) ? '' : CHINA;

@@ -26,7 +26,7 @@ export function decodeLoadBalancers(value: unknown): readonly LoadBalancer[] {
     isNormal: wire.Status === 1,
     vips: wire.LoadBalancerVips ?? [],
     vpcId: wire.VpcId ?? '',
-    // This product alone names the parts of a tag so.
+    // Only this product uses these names for the members of a tag.
     tags: tagsOf(wire.Tags?.map(({ TagKey: Key, TagValue: Value = '' }) => ({ Key, Value }))),
   }));
 }

@@ -171,7 +171,7 @@ export function decodeTaskId(value: unknown, action: string): string {
   return decodeAnswer(TASK_ID, value, action).TaskId;
 }
 
-/** How a task stands, in the words of both of the API's task calls. */
+/** The state of a task, as both task APIs report it. */
 export type TaskStatus = 'SUCCESS' | 'FAILED' | 'RUNNING';
 
 const STATUSES: readonly TaskStatus[] = ['SUCCESS', 'FAILED', 'RUNNING'];
