@@ -1,22 +1,22 @@
 import { part } from './field.ts';
 import { choice, instant, objectOf, sentence, wholeNumber, word } from './value.ts';
 
-/** An id of the cloud or of ours, such as eni-6cjx2o4a. */
+/** An id of the cloud or of this project, such as eni-6cjx2o4a. */
 export const id = word(/^[a-zA-Z0-9_.:-]{1,253}$/, 'an id of letters, digits and . : _ -', 253);
 
-/** A name of a Kubernetes object. */
+/** The name of a Kubernetes object. */
 export const objectName = word(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, 'the name of an object', 253);
 
-/** A duration as Go writes it, such as 1h30m; 0s means never. */
+/** A duration in Go's notation, such as 1h30m; 0s means that it never ends. */
 export const duration = word(/^([0-9]+(ms|s|m|h))+$/, 'a duration such as 30m or 1h30m', 32);
 
-/** How long something is kept after its Pod is gone. */
+/** Whether an address or EIP is released with its Pod, or retained for the next Pod of the same name. */
 export const deletePolicy = choice(['Immediate', 'Never']);
 
-/** How a Pod is joined to the VPC. */
+/** How a Pod is attached to the VPC. */
 export const eniMode = choice(['route-eni', 'direct-eni']);
 
-/** What the cloud answered when it refused. */
+/** An error answer of the cloud. */
 export const cloudError = objectOf({
   code: part.required(sentence(128), "The cloud's error code, such as ResourceInsufficient.Subnet."),
   message: part.required(sentence(1024), "The cloud's own words."),
@@ -24,7 +24,7 @@ export const cloudError = objectOf({
   at: part.required(instant, 'When it was answered.'),
 });
 
-/** A Pod by name and uid; the uid tells a Pod from its namesake before and after. */
+/** A Pod by name and uid. The uid tells a Pod from earlier and later ones of the same name. */
 export const podReference = objectOf({
   namespace: part.required(objectName, 'Its namespace.'),
   name: part.required(objectName, 'Its name.'),
@@ -32,8 +32,8 @@ export const podReference = objectOf({
 });
 
 /**
- * Whose an address or an exclusive ENI is, beyond the life of one Pod. `uid` is the only Pod that may use it now; without
- * it nobody may. Only ipamd changes it, in a guarded write.
+ * The claim that an address or an exclusive ENI belongs to, beyond the lifetime of one Pod. `uid` is the only Pod that
+ * may use it now; without it no Pod may. Only ipamd changes it, in a guarded write.
  */
 export const claimMark = objectOf({
   namespace: part.required(objectName, 'Namespace of the VpcIPClaim, and of its Pod.'),
@@ -41,7 +41,7 @@ export const claimMark = objectOf({
   uid: part.optional(id, 'The Pod that may use it now; absent while none may.'),
 });
 
-/** A condition as Kubernetes has it everywhere. */
+/** A condition in the usual form of Kubernetes. */
 export const condition = objectOf({
   type: part.required(word(/^[A-Za-z][A-Za-z0-9]*$/, 'a condition such as Ready', 64), 'What it is about.'),
   status: part.required(choice(['True', 'False', 'Unknown']), 'Whether it holds.'),

@@ -2,13 +2,14 @@ import { API_GROUP, VERSION } from './names.ts';
 import type { ResourceKind } from './resource-kind.ts';
 import type { OpenApiSchema } from './schema.ts';
 
-/** A `CustomResourceDefinition` of `apiextensions.k8s.io/v1`, as far as ours fill it. */
+/** A `CustomResourceDefinition` of `apiextensions.k8s.io/v1`, with the fields that this project sets. */
 export type CustomResourceDefinition = ReturnType<typeof customResourceDefinition>;
 
 /**
- * Makes the definition of a kind. Equal kinds make equal definitions, so ipamd can tell whether one must be upgraded.
- * There is one version and no status subresource. Within it the schema may only grow looser: an object that an older
- * release wrote must pass, or nobody could write it any more.
+ * Builds the definition of a kind. Equal kinds yield equal definitions, so ipamd can tell whether one must be upgraded.
+ *
+ * There is one version and no status subresource. Within the version the schema may only become less strict: objects
+ * that an older release wrote must stay valid, or every later write to them would fail.
  */
 export function customResourceDefinition(kind: ResourceKind) {
   return {

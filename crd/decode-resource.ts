@@ -5,7 +5,7 @@ import { API_VERSION } from './names.ts';
 import type { ResourceKind } from './resource-kind.ts';
 
 const TEXTS: Decoder<Readonly<Record<string, string>>> = (value, path, faults) => {
-  // Checked one by one here.
+  // Every value was checked to be a text.
   if (isRecord(value) && Object.values(value).every((one) => typeof one === 'string'))
     return value as Record<string, string>;
   faults.add(path, 'texts by name', value);
@@ -22,16 +22,16 @@ const METADATA = {
   annotations: optional(TEXTS),
 };
 
-/** The metadata that every resource has, as far as we use it. */
+/** The metadata fields that are used of every resource. */
 export type ResourceMetadata = RecordOf<typeof METADATA>;
 
-/** A decoded resource: the fields that we know, and the whole object as it was read, to be written back. */
+/** A decoded resource: its known fields, and the whole object as it was read, to be written back. */
 export type Resource<F extends FieldTable> = RecordOf<F> & {
   readonly metadata: ResourceMetadata;
   readonly object: Readonly<Record<string, unknown>>;
 };
 
-/** Makes the decoder of a kind. Fields that we do not know are kept in `object` and are no fault. */
+/** Makes the decoder of a kind. Unknown fields are preserved in `object` and are not a fault. */
 export function resourceOf<F extends FieldTable>(kind: ResourceKind<F>): Decoder<Resource<F>> {
   const own = record(kind.fields, 'ignore');
   const head = record(

@@ -46,7 +46,7 @@ const STATUS = {
   conditions: ipamd.optional(listOf(condition, CONDITIONS), 'What holds and what does not, with the reason.'),
 };
 
-/** The kind EIPClaim: a Pod's demand for a public address. */
+/** The kind EIPClaim: a Pod's request for a public address. */
 export const EIP_CLAIM_KIND = resourceKind({
   kind: 'EIPClaim',
   plural: 'eipclaims',
@@ -71,13 +71,13 @@ export const EIP_CLAIM_KIND = resourceKind({
   ],
 });
 
-/** Names of the fields of an EIPClaim's spec and status: who writes them keeps all others as they are. */
+/** Names of the fields of an EIPClaim's spec and status: a writer leaves all other fields unchanged. */
 export const EIP_CLAIM_FIELDS = {
   spec: new Set(Object.keys(SPEC)),
   status: new Set(Object.keys(STATUS)),
 } as const satisfies Readonly<Record<string, ReadonlySet<string>>>;
 
-/** An EIPClaim, decoded. */
+/** A decoded EIPClaim. */
 export type EipClaim = Resource<(typeof EIP_CLAIM_KIND)['fields']>;
 /** Decodes an EIPClaim. */
 export const eipClaim = resourceOf(EIP_CLAIM_KIND);

@@ -1,19 +1,19 @@
 import { type Faults, isRecord } from '../runtime/decode.ts';
 import { POD_ANNOTATION } from './names.ts';
 
-/** The public address that a Pod asks for. */
+/** The public address that a Pod requests. */
 export type EipWish = {
-  /** Existing EIPs to choose from; empty: one is made. */
+  /** Existing EIPs to choose from; empty: a new one is allocated. */
   readonly eipIds: readonly string[];
   readonly bandwidthMbps: number;
   readonly isp: (typeof EIP_ISPS)[number];
   readonly chargeType: (typeof EIP_CHARGE_TYPES)[number];
   readonly bandwidthPackageId?: string;
-  /** Kept for the next Pod of this name. */
+  /** Whether the EIP is retained for the next Pod of the same name. */
   readonly isKept: boolean;
 };
 
-/** Carriers. @see AllocateAddresses, InternetServiceProvider */
+/** Carriers of an EIP. @see AllocateAddresses, InternetServiceProvider */
 export const EIP_ISPS = ['BGP', 'CMCC', 'CTCC', 'CUCC'] as const;
 /** How an EIP is paid. @see AllocateAddresses, InternetChargeType */
 export const EIP_CHARGE_TYPES = [
@@ -23,17 +23,17 @@ export const EIP_CHARGE_TYPES = [
   'BANDWIDTH_PREPAID_BY_MONTH',
 ] as const;
 
-/** What a Pod may ask for: what is paid for a month in advance cannot be given back with the Pod. */
+/** The charge types that a Pod may request. An EIP that is paid a month in advance cannot be returned with the Pod. */
 const CHARGED_AS_USED = EIP_CHARGE_TYPES.filter((one) => one !== 'BANDWIDTH_PREPAID_BY_MONTH');
 
-/** What an EIP has that nobody described. The product's. */
+/** Properties of an EIP that the annotations do not set. The defaults are those of Tencent's product. */
 const DEFAULTS = { bandwidthMbps: 100, isp: 'BGP', chargeType: 'TRAFFIC_POSTPAID_BY_HOUR' } as const;
 const MOST_MBPS = 10_000;
 const MOST_IDS = 64;
 
 /**
- * Reads the EIP that a Pod asks for; undefined when it asks for none. What is malformed is noted, and then no EIP is
- * wanted: one with other properties would cost money that nobody meant to spend. Pure.
+ * Reads the EIP that a Pod requests; undefined when it requests none. A malformed annotation adds a fault, and no EIP
+ * is requested then: an EIP with other properties than intended would cost money.
  */
 export function readEipWish(annotations: Readonly<Record<string, string>>, faults: Faults): EipWish | undefined {
   const attributes = annotations[POD_ANNOTATION.eipAttributes];
@@ -63,7 +63,10 @@ function readIds(text: string, faults: Faults): readonly string[] {
 
 type Attributes = Pick<EipWish, 'bandwidthMbps' | 'isp' | 'chargeType' | 'bandwidthPackageId'>;
 
-/** The product's first keys (Bandwidth, ISP) and the API's names may stand side by side; the API's go first. */
+/**
+ * Reads the attributes. The first keys of Tencent's product (Bandwidth, ISP) and the names of the API may occur
+ * together; the names of the API take precedence.
+ */
 function readAttributes(text: string, faults: Faults): Attributes {
   const path = POD_ANNOTATION.eipAttributes;
   const given = text.trim() === '' ? {} : parse(text);

@@ -1,17 +1,25 @@
-import type { Field } from '../runtime/decode.ts';
-import type { Value } from './value.ts';
+import type { Decoder, Field } from '../runtime/decode.ts';
+import type { OpenApiSchema } from './schema.ts';
 
 /**
- * Who writes a field. Everyone else keeps it as it is.
- * `agent` the node's agent; `ipamd` the controller; `scheduler` the scheduler extender in static mode; `people` by hand or
- * by their tools; `policy` ipamd once, from flags, ConfigMaps and the instance type, where people have written nothing.
+ * The only writer of a field. All others leave it unchanged. `agent`: the node's agent; `ipamd`: the controller;
+ * `scheduler`: the scheduler extender in static mode; `people`: users and their tools; `policy`: ipamd, once, from
+ * flags, ConfigMaps and the instance type, as long as no user has set the field.
  */
 export type Owner = 'agent' | 'ipamd' | 'scheduler' | 'people' | 'policy';
 
-/** A field of a resource: how it is read and checked, whose it is, and what it is for. */
+/** One kind of value in a resource: its decoder and its schema for the API server, defined together. */
+export type Value<T> = {
+  readonly decoder: Decoder<T>;
+  readonly schema: OpenApiSchema;
+  /** The fields of an object, or of each item of a list of objects. */
+  readonly fields?: FieldTable;
+};
+
+/** A field of a resource: its decoder and schema, its owner and its description. */
 export type ResourceField<T> = Field<T> & {
   readonly value: Value<T>;
-  /** Absent: the owner of the field around it. */
+  /** Absent: the owner of the enclosing field. */
   readonly owner?: Owner;
   readonly about: string;
 };
@@ -19,15 +27,15 @@ export type ResourceField<T> = Field<T> & {
 /** The fields of one object, by name. */
 export type FieldTable = Readonly<Record<string, ResourceField<unknown>>>;
 
-/** Makes the fields of one owner. */
+/** Returns a maker of fields that have one owner. */
 export function ownedBy(owner: Owner): FieldMaker {
   return fieldMaker({ owner });
 }
 
-/** Makes fields inside an object; they have the owner of the field around it. */
+/** Makes fields inside an object; they have the owner of the enclosing field. */
 export const part: FieldMaker = fieldMaker({});
 
-/** Makes a field that must be there, or may be absent, of a kind of value, with a sentence on what it is for. */
+/** Makes a required or an optional field of a kind of value, with a sentence that describes it. */
 export type FieldMaker = {
   readonly required: <T>(value: Value<T>, about: string) => ResourceField<T> & { readonly optional: false };
   readonly optional: <T>(value: Value<T>, about: string) => ResourceField<T> & { readonly optional: true };

@@ -2,7 +2,7 @@ import { cloudError, id } from './common-values.ts';
 import { part } from './field.ts';
 import { anyIp, choice, instant, listOf, objectOf, textsByName, wholeNumber, word } from './value.ts';
 
-/** Cloud calls that change something. Those with a ClientToken may be sent again with the same one. */
+/** Cloud calls that change something. A call that takes a ClientToken may be sent again with the same one. */
 export const MUTATIONS = {
   CreateNetworkInterface: { takesClientToken: true },
   AttachNetworkInterface: { takesClientToken: true },
@@ -23,21 +23,22 @@ export const MUTATIONS = {
 /** The name of a cloud call that changes something. */
 export type Mutation = keyof typeof MUTATIONS;
 
-// Object.keys of the const above: exactly its keys.
+// Object.keys of the const above returns exactly its keys.
 const MUTATION_NAMES = Object.keys(MUTATIONS) as Mutation[];
 
 /**
- * The fields of an intent: a cloud call that ipamd is about to make, is making, or does not know the outcome of.
+ * The fields of an intent: a cloud call that ipamd is about to send, has sent, or does not know the outcome of.
  *
  * ```
  * (write, guarded) Recorded -> call -> Accepted (task id) -> task done -> result and removal in one guarded write
  *                                 \-> no answer: Unclear -> describe by name and tags -> as above, or call again
  * ```
- * It sits in the object that the call is for, so that one guarded write both takes an address out of use and says that it
- * is being given back; and it goes in the very write that brings the result, so that the two never disagree.
- * What is in `resourceName`, `tags` and `clientToken` is made of the object's uid and the intent's id alone: a leader that
- * repeats the decision makes the same call. A leader that finds an intent of another epoch waits lease + request timeout
- * before it describes; it sends the call again only where `MUTATIONS` says that the cloud takes a token.
+ * The intent is stored in the object that the call is for. So one guarded write both withdraws an address from use and
+ * records its release, and one write both stores the result and removes the intent: the two never disagree.
+ *
+ * `resourceName`, `tags` and `clientToken` are derived from the object's uid and the intent's id alone: a leader that
+ * repeats the decision sends the same call. A leader that finds an intent of another epoch waits lease + request
+ * timeout before it describes. It sends the call again only where `MUTATIONS` says that the cloud takes a token.
  */
 export const INTENT = {
   id: part.required(id, 'Names the intent within its object; never used twice.'),
@@ -81,7 +82,7 @@ export const INTENT = {
   lastError: part.optional(cloudError, 'Why the last try failed.'),
 };
 
-/** An intent, decoded and checked. */
+/** An intent as a value: its fields and the rules between them. */
 export const intent = objectOf(INTENT, [
   {
     rule: "self.action != 'CreateNetworkInterface' || has(self.resourceName)",
@@ -89,5 +90,5 @@ export const intent = objectOf(INTENT, [
   },
 ]);
 
-/** Bounds of a list of intents: one instance has one mutation at a time, a broken ENI must not block another's. */
+/** Bounds of a list of intents. One instance has one mutation at a time, and a broken ENI must not block another's. */
 export const INTENTS = { maxItems: 16, keys: ['id'] } as const;

@@ -4,7 +4,7 @@ import type { Decoder } from '../runtime/decode.ts';
 /** A network in CIDR notation. */
 export type Cidr = { readonly address: string; readonly prefixLength: number; readonly family: 4 | 6 };
 
-/** Decodes an IP address of one family into its shortest spelling, so that equal addresses are equal texts. */
+/** Decodes an IP address of one family into its shortest form, so that equal addresses are equal texts. */
 export function ipAddress(family: 4 | 6): Decoder<string> {
   return (value, path, faults) => {
     if (typeof value === 'string' && familyOf(value) === family) return canonicalIp(value, family);
@@ -13,7 +13,7 @@ export function ipAddress(family: 4 | 6): Decoder<string> {
   };
 }
 
-/** Decodes an IP address of either family into its shortest spelling. */
+/** Decodes an IP address of either family into its shortest form. */
 export const anyIpAddress: Decoder<string> = (value, path, faults) => {
   const family = typeof value === 'string' ? familyOf(value) : 0;
   if (typeof value === 'string' && (family === 4 || family === 6)) return canonicalIp(value, family);
@@ -31,7 +31,7 @@ export function cidr(family: 4 | 6): Decoder<string> {
   };
 }
 
-/** Parses a network of either family; undefined when it is none, or has bits set beyond its length. */
+/** Parses a network of either family; undefined when it is malformed or has host bits set. */
 export function parseCidr(text: string): Cidr | undefined {
   const [address = '', length = '', ...rest] = text.split('/');
   const family = familyOf(address);
@@ -42,7 +42,7 @@ export function parseCidr(text: string): Cidr | undefined {
   return { address: canonicalIp(address, family), prefixLength, family };
 }
 
-/** Tells whether an address lies in a network; false when either is malformed or the families differ. */
+/** Tells whether an address is in a network; false when either is malformed or the families differ. */
 export function isInCidr(ip: string, network: string): boolean {
   const parsed = parseCidr(network);
   if (parsed === undefined || familyOf(ip) !== parsed.family) return false;
@@ -54,13 +54,17 @@ export function isInCidr(ip: string, network: string): boolean {
   return ipv6Bits(ip) >> hostBits === ipv6Bits(parsed.address) >> hostBits;
 }
 
-/** 0 for what is no address; one with a zone, such as fe80::1%eth0, means something on one machine only. */
+/**
+ * Returns the family of an address, 0 when it is none. An address with a zone, such as fe80::1%eth0, counts as none: it
+ * has a meaning on one machine only.
+ */
 function familyOf(text: string): number {
   return text.includes('%') ? 0 : isIP(text);
 }
 
 function canonicalIp(ip: string, family: 4 | 6): string {
-  // Four numbers without leading zeros: what isIP takes for IPv4 has one spelling. A SocketAddress for each is slow.
+  // An IPv4 address that isIP accepts has four numbers without leading zeros, so it has one form. SocketAddress would
+  // be slow here.
   if (family === 4) return ip;
   return new SocketAddress({ address: ip, family: `ipv${family}` }).address;
 }
@@ -70,7 +74,7 @@ function hasHostBits(address: string, prefixLength: number, family: 4 | 6): bool
   return (ipv6Bits(address) & ((1n << BigInt(128 - prefixLength)) - 1n)) !== 0n;
 }
 
-/** Every object that is read has each of its addresses checked: no list of parts is made for it. */
+/** Converts without a temporary list: every address of every object that is read comes through here. */
 function ipv4Number(ip: string): number {
   let bits = 0;
   let octet = 0;

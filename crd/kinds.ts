@@ -7,7 +7,7 @@ import { VPC_ENI_KIND } from './vpc-eni.ts';
 import { VPC_IP_KIND } from './vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from './vpc-ip-claim.ts';
 
-/** Every kind of our API group. ipamd creates and upgrades their definitions at start. */
+/** Every kind of the API group. ipamd creates and upgrades their definitions at start. */
 export const RESOURCE_KINDS: readonly ResourceKind[] = [
   NODE_ENI_CONFIG_KIND,
   VPC_IP_CLAIM_KIND,

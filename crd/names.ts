@@ -1,13 +1,13 @@
-/** API group of all our resources. */
+/** API group of all resources of this project. */
 export const API_GROUP = 'networking.tke.cloud.tencent.com';
 /** The only version so far. */
 export const VERSION = 'v1';
-/** Group and version, as `apiVersion` has it. */
+/** Group and version, as in `apiVersion`. */
 export const API_VERSION = `${API_GROUP}/${VERSION}`;
 
 const PREFIX = 'tke.cloud.tencent.com';
 
-/** Annotations of a NodeENIConfig by which people set one node's pools and limits. */
+/** Annotations of a NodeENIConfig that set the pools and limits of one node. */
 export const NODE_ENI_CONFIG_ANNOTATION = {
   routeMinWarm: `${PREFIX}/route-eni-ip-min-warm-target`,
   routeMaxWarm: `${PREFIX}/route-eni-ip-max-warm-target`,
@@ -18,85 +18,91 @@ export const NODE_ENI_CONFIG_ANNOTATION = {
   directMaxAttach: `${PREFIX}/direct-eni-max-attach`,
 } as const;
 
-/** Annotations of a Node that ipamd follows. */
+/** Annotations of a Node that ipamd reads. */
 export const NODE_ANNOTATION = {
-  /** Never fewer addresses than this are kept bound. */
+  /** Least number of addresses that stay assigned to the node. */
   desiredPodNum: `${PREFIX}/desired-route-eni-pod-num`,
-  /** `true`: its ENIs are drained and taken off, and it gets no new ones. */
+  /** `true`: the ENIs of the node are drained and detached, and it gets no new ones. */
   disableEni: `${PREFIX}/disable-node-eni`,
-  /** `yes`: the security groups of its ENIs are cleared; `no`: bound again as configured. */
+  /** `yes`: the security groups of its ENIs are cleared; `no`: they are bound again as configured. */
   disableSecurityGroups: `${PREFIX}/disable-node-eni-security-groups`,
-  /** `true`: its ENIs get their security groups anew; ipamd takes the annotation off when that is done. */
+  /** `true`: the security groups of its ENIs are set again; ipamd removes the annotation when that is done. */
   syncSecurityGroups: `${PREFIX}/need-sync-security-groups`,
 } as const;
 
 /** Label of a Node: the subnets of its shared ENIs, joined by `_` or `.`. */
 export const NODE_SUBNETS_LABEL = `${PREFIX}/route-eni-subnet-ids`;
 
-/** Label of a Node: `true` or `false`, whether its Pods may keep their addresses; without it `--enable-static-ip` says. */
+/**
+ * Label of a Node: `true` or `false`, whether its Pods may have static addresses; without it `--enable-static-ip`
+ * decides.
+ */
 export const NODE_STATIC_IP_LABEL = `${PREFIX}/static-ip`;
 
-/** Label of a Node: `true` or `false`, whether it serves exclusive ENIs; without it `--enable-direct-eni` says. */
+/** Label of a Node: `true` or `false`, whether it serves exclusive ENIs; without it `--enable-direct-eni` decides. */
 export const NODE_DIRECT_ENI_LABEL = `${PREFIX}/enable-direct-eni`;
 
-/** Label of a VpcENI: the zone of its subnet, as the cloud names it; it never leaves it. */
+/** Label of a VpcENI: the zone of its subnet, by the cloud's name. An ENI never changes its zone. */
 export const ENI_ZONE_LABEL = `${PREFIX}/zone`;
 
-/** Label of a Node: its instance. */
+/** Label of a Node: the id of its instance. */
 export const NODE_INSTANCE_LABEL = 'cloud.tencent.com/node-instance-id';
 
 /**
- * Annotation of a NodeENIConfig: what ipamd last wrote to the policy fields of its spec, as JSON. A field that still says
- * so is ipamd's to change; another value is a person's, and stays.
+ * Annotation of a NodeENIConfig: the values that ipamd last wrote to the policy fields of its spec, as JSON. ipamd may
+ * change a field that still has this value. Any other value was set by a user and stays.
  */
 export const APPLIED_POLICY_ANNOTATION = `${PREFIX}/applied-policy`;
 
-/** Taint that keeps Pods off a VPC-CNI node until its agent serves addresses. */
+/** Taint that repels Pods from a VPC-CNI node until its agent serves addresses. */
 export const ENI_IP_TAINT = { key: `${PREFIX}/eni-ip-unavailable`, value: 'true', effect: 'NoSchedule' } as const;
 
-/** Taint that keeps Pods off a node that serves exclusive ENIs until its agent does. */
+/** Taint that repels Pods from a node with exclusive ENIs until its agent serves them. */
 export const DIRECT_ENI_TAINT = {
   key: `${PREFIX}/direct-eni-unavailable`,
   value: 'true',
   effect: 'NoSchedule',
 } as const;
 
-/** Condition of a Node that has no addresses to give. */
+/** Condition of a Node that has no addresses available. */
 export const ENI_IP_CONDITION = 'ENIIPUnavailable';
 
-/** How long a static address outlives its Pod: on Pods, VpcIPs and VpcENIs; a Go duration. */
+/** How long a static address is retained after its Pod: on Pods, VpcIPs and VpcENIs; a Go duration. */
 export const CLAIM_EXPIRED_DURATION_ANNOTATION = `${PREFIX}/claim-expired-duration`;
 
-/** Annotation of ConfigMap ip-masq-agent-config: the entries that ipamd put there, with commas. */
+/** Annotation of the ConfigMap ip-masq-agent-config: the entries that ipamd added, separated by commas. */
 export const EIP_SRC_CIDRS_ANNOTATION = `${PREFIX}/eip-src-cidrs`;
 
 /** Label of a VpcIP and VpcENI: the node that it is on. */
 export const NODE_NAME_LABEL = `${PREFIX}/node-name`;
 
-/** Keeps an object until ipamd has given back what the cloud holds for it. */
+/** Finalizer of an object until ipamd has released its cloud resources. */
 export const CLOUD_FINALIZER = `${API_GROUP}/cloud-resources`;
 
 /** Annotations of Pods. */
 export const POD_ANNOTATION = {
-  /** Which network plugins: `tke-route-eni`, `tke-direct-eni`, `tke-bridge`, or a list. */
+  /** The network plugins: `tke-route-eni`, `tke-direct-eni`, `tke-bridge`, or a list. */
   networks: `${PREFIX}/networks`,
-  /** `Never`: the Pod's address is kept for the next Pod of its name. `Immediate`, the default: it is not. */
+  /**
+   * `Never`: the Pod's address is static, so the next Pod of the same name gets it. `Immediate`, the default: it is
+   * not.
+   */
   deletePolicy: `${PREFIX}/vpc-ip-claim-delete-policy`,
-  /** How long a kept address waits for its Pod; a Go duration of at least 5 minutes, 0s: for ever. */
+  /** How long a static address is retained without a Pod; a Go duration of at least 5 minutes, 0s: for ever. */
   claimExpiredDuration: CLAIM_EXPIRED_DURATION_ANNOTATION,
-  /** The address that the Pod asks for. */
+  /** The address that the Pod requests. */
   nominatedVpcIp: `${PREFIX}/nominated-vpc-ip`,
-  /** The only subnets that the Pod accepts, with commas. */
+  /** The only subnets that the Pod accepts, separated by commas. */
   nominatedSubnets: `${PREFIX}/nominated-eni-subnets`,
-  /** An EIP is made and bound; JSON, or '' for the defaults. */
+  /** Requests a new EIP; JSON, or empty for the defaults. */
   eipAttributes: `${PREFIX}/eip-attributes`,
-  /** `Never`: the EIP is kept for the next Pod of this name. */
+  /** `Never`: the EIP is retained for the next Pod of the same name. */
   eipDeletePolicy: `${PREFIX}/eip-claim-delete-policy`,
-  /** Existing EIPs, with commas, chosen by the ordinal at the end of the Pod's name. */
+  /** Existing EIPs, separated by commas, selected by the ordinal at the end of the Pod's name. */
   eipIdList: `${PREFIX}/eip-id-list`,
-  /** The bound EIP's address; written by ipamd. */
+  /** The address of the bound EIP; written by ipamd. */
   eipPublicIp: `${PREFIX}/eip-public-ip`,
-  /** Security groups of an exclusive ENI, with commas, in order of precedence. */
+  /** Security groups of an exclusive ENI, separated by commas, in order of precedence. */
   securityGroups: `${PREFIX}/pod-security-groups`,
 } as const;
 

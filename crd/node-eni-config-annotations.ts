@@ -1,10 +1,10 @@
 import { type Fault, Faults } from '../runtime/decode.ts';
 import { NODE_ENI_CONFIG_ANNOTATION } from './names.ts';
 
-/** A range of spare addresses or ENIs that a node keeps ready. */
+/** The range of spare addresses or ENIs that a node holds ready. */
 export type WarmRange = { readonly min: number; readonly max: number };
 
-/** What people set for one node by annotations of its NodeENIConfig, as far as it was accepted. */
+/** The accepted settings of one node from the annotations of its NodeENIConfig. */
 export type NodeSettings = {
   /** Spare addresses of shared ENIs. */
   readonly routeWarm?: WarmRange;
@@ -18,7 +18,7 @@ export type NodeSettings = {
   readonly directMaxAttach?: number;
 };
 
-/** What Pods of a node hold now: a maximum below it is refused, for nothing in use is taken away. */
+/** What Pods of a node use now. A maximum below it is refused: nothing in use is taken away. */
 export type NodeUsage = {
   /** Shared ENIs with an address in use. */
   readonly routeEnis: number;
@@ -28,10 +28,10 @@ export type NodeUsage = {
   readonly directEnis: number;
 };
 
-/** Nothing in use: accepts any maximum that is well formed. */
+/** Nothing in use: accepts any well-formed maximum. */
 export const NO_USAGE: NodeUsage = { routeEnis: 0, ipsOnFullestEni: 0, directEnis: 0 };
 
-/** Settings that were accepted, and what is wrong with the others. */
+/** The accepted settings, and the faults of the others. */
 export type ReadNodeSettings = { readonly settings: NodeSettings; readonly faults: readonly Fault[] };
 
 const MOST_ENIS = 64;
@@ -39,9 +39,9 @@ const MOST_IPS = 4096;
 const NAME = NODE_ENI_CONFIG_ANNOTATION;
 
 /**
- * Reads the seven annotations by which people set one node's pools and limits; each that is not good is ignored and
- * named, and the others hold. Both of a warm pair must be there with 0 <= minimum <= maximum, or neither counts; a
- * maximum must not be below what is in use. Pure.
+ * Reads the seven annotations that set the pools and limits of one node. A faulty annotation is ignored and reported;
+ * the others apply. Both of a warm pair must be present with 0 <= minimum <= maximum, or neither counts. A maximum must
+ * not be below what is in use.
  */
 export function readNodeSettings(annotations: unknown, usage: NodeUsage = NO_USAGE): ReadNodeSettings {
   const faults = new Faults();
@@ -60,7 +60,7 @@ type Given = Readonly<Record<string, unknown>>;
 
 function asRecord(annotations: unknown, faults: Faults): Given {
   if (annotations === undefined || annotations === null) return {};
-  // Checked in the same line: an object that is no list has keys.
+  // Checked in the same line: an object that is not a list has keys.
   if (typeof annotations === 'object' && !Array.isArray(annotations)) return annotations as Given;
   faults.add(PATH, 'texts by name', annotations);
   return {};
@@ -69,7 +69,7 @@ function asRecord(annotations: unknown, faults: Faults): Given {
 const PATH = 'metadata.annotations';
 
 function named<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T } {
-  // Either nothing, or exactly the one key.
+  // The object has no key, or exactly the one key.
   return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: T };
 }
 

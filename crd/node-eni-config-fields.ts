@@ -21,13 +21,13 @@ import {
   wholeNumber,
 } from './value.ts';
 
-/** Annotations by which people set the warm targets of one node; they go before the spec. */
+/** Annotations that set the warm targets of one node; they take precedence over the spec. */
 export const WARM_TARGET_ANNOTATION = {
   min: NODE_ENI_CONFIG_ANNOTATION.routeMinWarm,
   max: NODE_ENI_CONFIG_ANNOTATION.routeMaxWarm,
 } as const;
 
-/** More than any instance type has; bounds what a wrong file makes us do. */
+/** More than any instance type has. These bounds limit the effect of a faulty object. */
 const MOST_ENIS = 64;
 const MOST_IPS = 4096;
 
@@ -58,7 +58,10 @@ const DIRECT_WARM_TARGETS_RULE = {
   message: 'directENIMinWarmTarget must not be above directENIMaxWarmTarget',
 };
 
-/** Whoever writes nonsense here would bring ipamd, which has to go above it, to the end of all numbers. */
+/**
+ * ipamd sets its epoch above the observed one. Without this rule a single wrong value would exhaust the range of
+ * numbers.
+ */
 const OBSERVED_EPOCH_RULE = {
   rule: `!has(self.spec) || !has(self.spec.observedSupplyEpoch) || self.spec.observedSupplyEpoch - (has(self.status) && has(self.status.supplyEpoch) ? self.status.supplyEpoch : 0) <= ${MOST_GROWTH}`,
   message: `spec.observedSupplyEpoch may not be more than ${MOST_GROWTH} above status.supplyEpoch`,
@@ -199,8 +202,9 @@ export const STATUS = {
 };
 
 /**
- * The warm targets that people set by annotations, by the annotation's name; there only when they were accepted, and then
- * both. What is wrong with the annotations is no fault of the object: {@link readNodeSettings} tells it.
+ * Decodes the warm targets from the annotations, by the annotation's name. They are present only when they were
+ * accepted, and then both are. Faults of the annotations are not faults of the object: {@link readNodeSettings} reports
+ * them.
  */
 const warmAnnotations: Decoder<{
   readonly [WARM_TARGET_ANNOTATION.min]?: number;
@@ -218,7 +222,7 @@ const METADATA = {
   annotations: optional(warmAnnotations),
 };
 
-/** The kind NodeENIConfig: where a node's demand and the cloud's supply meet. */
+/** The kind NodeENIConfig: a node's demand (spec) and the cloud's supply (status) in one object. */
 export const NODE_ENI_CONFIG_KIND = resourceKind({
   kind: 'NodeENIConfig',
   plural: 'nodeeniconfigs',
@@ -259,13 +263,13 @@ export const NODE_ENI_CONFIG = {
   ...NODE_ENI_CONFIG_KIND.fields,
 };
 
-/** One address of an ENI, as `status.eniInfos[].addresses[]` has it. */
+/** One address of an ENI, as in `status.eniInfos[].addresses[]`. */
 export type NodeEniAddress = RecordOf<typeof ADDRESS>;
-/** One ENI of a node. Each family has its primary address, gateway and subnet, or none of them. */
+/** One ENI of a node. Of each family it has primary address, gateway and subnet, or none of them. */
 export type NodeEniInfo = RecordOf<typeof ENI_INFO>;
-/** What the node wants: counts and offers are the agent's, the rest people's and policy's. */
+/** What the node needs. The agent owns counts and offers; users and policy own the rest. */
 export type NodeEniConfigSpec = RecordOf<typeof SPEC>;
-/** What the node has: ipamd's. */
+/** What the node has; owned by ipamd. */
 export type NodeEniConfigStatus = RecordOf<typeof STATUS>;
-/** The whole object, as far as we know its fields. */
+/** The whole object with its known fields. */
 export type NodeEniConfigFields = RecordOf<typeof NODE_ENI_CONFIG>;

@@ -2,7 +2,7 @@ import type { Faults } from '../runtime/decode.ts';
 import { isInCidr } from './ip-text.ts';
 import type { NodeEniAddress, NodeEniConfigFields, NodeEniInfo } from './node-eni-config-fields.ts';
 
-/** Notes what is wrong with a NodeENIConfig whose every field has the right shape, its annotations aside. */
+/** Adds the faults of a NodeENIConfig whose fields have the right shape; it does not check annotations. */
 export function checkNodeEniConfig(config: Pick<NodeEniConfigFields, 'spec' | 'status'>, faults: Faults): void {
   const enis = config.status?.eniInfos ?? [];
   checkWarmTargets(config, faults);
@@ -57,7 +57,7 @@ function checkEni(eni: NodeEniInfo, path: string, seen: Map<string, string>, fau
   }
 }
 
-/** One address is in one place: twice in the file means two Pods with it. */
+/** Adds a fault when an address occurs twice: two Pods would have it. */
 function claim(ip: string | undefined, path: string, seen: Map<string, string>, faults: Faults): void {
   if (ip === undefined) return;
   const first = seen.get(ip);
@@ -65,7 +65,7 @@ function claim(ip: string | undefined, path: string, seen: Map<string, string>, 
   else faults.add(path, `an address that is not at ${first} already`, ip);
 }
 
-/** Returns the subnet of a family; a family is there as a whole or not at all. */
+/** Checks that a family is complete or absent, and returns its subnet. */
 function checkFamily(eni: NodeEniInfo, family: 4 | 6, path: string, faults: Faults): string | undefined {
   const fields = FAMILY_FIELDS[family];
   const present = Object.values(fields).filter((field) => eni[field] !== undefined);

@@ -1,4 +1,5 @@
 import { type Decoder, type Fault, isRecord, record } from '../runtime/decode.ts';
+import type { FieldTable } from './field.ts';
 import { type NodeSettings, readNodeSettings } from './node-eni-config-annotations.ts';
 import {
   NODE_ENI_CONFIG,
@@ -7,22 +8,24 @@ import {
   type NodeEniConfigSpec,
 } from './node-eni-config-fields.ts';
 import { checkNodeEniConfig } from './node-eni-config-rules.ts';
-import { unknownFieldsOf } from './unknown-fields.ts';
 
-/** The fields that we know of a NodeENIConfig (`nec`), one per node, named as the node. Fields keep their API names. */
+/**
+ * The known fields of a NodeENIConfig (`nec`). Each node has one, with the node's name. Fields have their API names.
+ */
 export type NodeEniConfig = NodeEniConfigFields & {
-  /** The whole object as it was read: what we do not know is in here and is written back. */
+  /** The whole object as it was read, with its unknown fields, to be written back. */
   readonly object: Readonly<Record<string, unknown>>;
-  /** What people set by annotations, as far as it can be accepted without knowing what is in use. */
+  /** The settings from annotations, as far as they can be accepted without regard to what is in use. */
   readonly settings: NodeSettings;
-  /** What is wrong with the annotations that were not; no reason to refuse the object. */
+  /** Faults of the annotations that were not accepted; they are no reason to refuse the object. */
   readonly annotationFaults: readonly Fault[];
 };
 
 /**
- * Decodes a NodeENIConfig. Fields that we do not know are kept and are no fault: another release may have written them.
- * Notes every fault: shapes, and also duplicates, addresses outside their subnet, half a family. A malformed annotation
- * is ignored and told apart, in `annotationFaults`.
+ * Decodes a NodeENIConfig. Unknown fields are preserved and are not a fault: another release may have written them.
+ *
+ * Reports every fault of shape, and also duplicates, addresses outside their subnet and incomplete families. A
+ * malformed annotation is ignored and reported separately, in `annotationFaults`.
  */
 export const nodeEniConfig: Decoder<NodeEniConfig> = (value, path, faults) => {
   const decoded = record(NODE_ENI_CONFIG, 'ignore')(value, path, faults);
@@ -32,24 +35,49 @@ export const nodeEniConfig: Decoder<NodeEniConfig> = (value, path, faults) => {
   return { ...decoded, object: value, settings, annotationFaults };
 };
 
-/** Returns the annotations of an object of unknown shape, as they are. Pure. */
+/** Returns the annotations of an object of unknown shape, unchecked. */
 export function annotationsOf(object: Readonly<Record<string, unknown>>): unknown {
   const metadata = object['metadata'];
   return isRecord(metadata) ? metadata['annotations'] : undefined;
 }
 
-/** Lists the fields that we do not know, as paths: harmless from another release, a spelling mistake from a person. */
+/** Lists unknown fields as paths. Fields of another release are harmless; a user's may be spelling mistakes. */
 export function unknownFields(config: NodeEniConfig): readonly string[] {
   return unknownFieldsOf(config.object, NODE_ENI_CONFIG_KIND.fields);
 }
 
-/** The fields of the spec that the agent owns and always writes together. */
+/** The fields of the spec that the agent owns. It always writes them together. */
 export type AgentOwnedSpec = Required<
   Pick<NodeEniConfigSpec, 'desiredRouteENIIP' | 'releasableIPs' | 'observedSupplyEpoch'>
 >;
 
-/** Returns the whole object with the agent's fields changed and everything else as it was. Pure. */
+/** Returns the whole object with the agent's fields changed and everything else unchanged. */
 export function withAgentSpec(config: NodeEniConfig, own: AgentOwnedSpec): Readonly<Record<string, unknown>> {
   const spec = config.object['spec'];
   return { ...config.object, spec: { ...(isRecord(spec) ? spec : {}), ...own } };
+}
+
+const HEAD = ['apiVersion', 'kind', 'metadata'];
+
+/** Lists the fields of a resource that are not in its table, as paths. */
+export function unknownFieldsOf(object: Readonly<Record<string, unknown>>, fields: FieldTable): readonly string[] {
+  return walk(object, fields, '', HEAD);
+}
+
+function walk(value: unknown, fields: FieldTable, prefix: string, allowed: readonly string[]): readonly string[] {
+  if (!isRecord(value)) return [];
+  const isKnown = (key: string) => Object.hasOwn(fields, key) || allowed.includes(key);
+  const unknown = Object.keys(value).filter((key) => !isKnown(key));
+  return [
+    ...unknown.map((key) => `${prefix}${key}`),
+    ...Object.entries(fields).flatMap(([key, field]) => {
+      const inner = field.value.fields;
+      return inner === undefined ? [] : walkValue(value[key], inner, `${prefix}${key}`);
+    }),
+  ];
+}
+
+function walkValue(value: unknown, fields: FieldTable, path: string): readonly string[] {
+  if (!Array.isArray(value)) return walk(value, fields, `${path}.`, []);
+  return value.flatMap((item: unknown, index) => walk(item, fields, `${path}[${index}].`, []));
 }

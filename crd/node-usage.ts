@@ -1,7 +1,7 @@
 import type { NodeUsage } from './node-eni-config-annotations.ts';
 import type { NodeEniConfigStatus } from './node-eni-config-fields.ts';
 
-/** Counts what is in use on a node's ENIs; `isInUse` tells it of one address. Pure. */
+/** Counts what is in use on a node's ENIs; `isInUse` answers for one address. */
 export function nodeUsageOf(status: NodeEniConfigStatus | undefined, isInUse: (ip: string) => boolean): NodeUsage {
   const enis = status?.eniInfos ?? [];
   const shared = enis.filter((eni) => eni.mode !== 'direct-eni');

@@ -1,8 +1,8 @@
 import { isRecord } from '../runtime/decode.ts';
 
 /**
- * Names the networks that a Pod's annotation asks for, without their namespaces and interfaces; none where it cannot be
- * read. Pure.
+ * Returns the names of the networks in a Pod's annotation, without namespaces and interfaces; empty when it cannot be
+ * read.
  * @see https://github.com/k8snetworkplumbingwg/multi-net-spec: `[namespace/]name[@interface],...` or a JSON list
  */
 export function readNetworks(text: string): readonly string[] {
@@ -14,12 +14,15 @@ export function readNetworks(text: string): readonly string[] {
     const names = listed.map((one: unknown) => (isRecord(one) ? one['name'] : undefined));
     return names.filter((name) => typeof name === 'string');
   } catch {
-    // Nobody can act on it, and the Pod gets no network until it is mended.
+    // A malformed list names no network. The Pod gets no network until the annotation is corrected.
     return [];
   }
 }
 
-/** Cut by hand: it may be a quarter of a megabyte of anything, and a pattern would go through it for each `@`. */
+/**
+ * Extracts the name without a regular expression. The text may be a quarter of a megabyte, and a pattern would scan it
+ * again for each `@`.
+ */
 function nameOf(network: string): string {
   const name = network.slice(network.indexOf('/') + 1);
   const at = name.indexOf('@');

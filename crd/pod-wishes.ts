@@ -4,31 +4,32 @@ import { anyIpAddress } from './ip-text.ts';
 import { POD_ANNOTATION } from './names.ts';
 import { readNetworks } from './pod-networks.ts';
 
-/** What a Pod asks for by its annotations. */
+/** What a Pod requests by its annotations. */
 export type PodWishes = {
-  /** How it is joined to the VPC; undefined: by another network, or by whatever its resources say. */
+  /** How the Pod is attached to the VPC; undefined: it has another network, or only its resources decide. */
   readonly mode: 'route-eni' | 'direct-eni' | undefined;
-  /** Its address is kept for the next Pod of its name. */
+  /** Whether its address is static: the next Pod of the same name gets it. */
   readonly isStatic: boolean;
-  /** Milliseconds that a kept address waits for its Pod; 0: for ever; undefined: as configured. */
+  /** Milliseconds that a static address is retained without a Pod; 0: for ever; undefined: as configured. */
   readonly claimExpiredMs: number | undefined;
   readonly nominatedIp: string | undefined;
-  /** The only subnets that it accepts; undefined: any of its node's. */
+  /** The only subnets that the Pod accepts; undefined: any subnet of its node. */
   readonly nominatedSubnetIds: readonly string[] | undefined;
   readonly eip: EipWish | undefined;
-  /** Of an exclusive ENI, in order of precedence; undefined: its node's. */
+  /** Security groups of an exclusive ENI, in order of precedence; undefined: those of its node. */
   readonly securityGroupIds: readonly string[] | undefined;
 };
 
-/** What a Pod asks for, and what of it could not be read and is left out. Paths are names of annotations. */
+/** What a Pod requests, and the faults of annotations that could not be read. Paths are names of annotations. */
 export type ReadPodWishes = { readonly wishes: PodWishes; readonly faults: readonly Fault[] };
 
-/** Annotations by name, as a Pod has them. */
+/** Annotations of a Pod by name. */
 export type Annotations = Readonly<Record<string, string>>;
 
 /**
- * Reads what a Pod asks for by its annotations. Never throws: what is malformed is a fault and counts as absent, but for
- * the policy: one that is neither word counts as `Never`, for an address that was given up cannot be had back. Pure.
+ * Reads what a Pod requests by its annotations. Never throws: a malformed annotation is a fault and counts as absent.
+ * The delete policy is an exception: an unknown value counts as `Never`, because a released address cannot be
+ * recovered.
  */
 export function readPodWishes(annotations: Annotations = {}): ReadPodWishes {
   const faults = new Faults();
@@ -48,17 +49,17 @@ export function readPodWishes(annotations: Annotations = {}): ReadPodWishes {
   return { wishes, faults: faults.list };
 }
 
-/** Tells whether a Pod's address is kept; the one question that every component asks. Pure. */
+/** Tells whether a Pod has a static address. Every component uses this function for the question. */
 export function isStaticPod(annotations: Annotations = {}): boolean {
   return readPodWishes(annotations).wishes.isStatic;
 }
 
-/** The least time that a kept address waits, milliseconds. The product's. */
+/** Least time for which a static address is retained, milliseconds. The value of Tencent's product. */
 export const LEAST_CLAIM_EXPIRY_MS = 300_000;
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** Reads a Go duration of at least five minutes, or 0s, in milliseconds. */
+/** Reads a Go duration of at least five minutes, or 0s; returns milliseconds. */
 export function readClaimExpiry(text: string, path: string, faults: Faults): number | undefined {
   const parts = text.length <= 32 && /^(\d+(ms|s|m|h))+$/.test(text) ? [...text.matchAll(/(\d+)(ms|s|m|h)/g)] : [];
   const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * (UNIT_MS[unit ?? ''] ?? 0), 0);

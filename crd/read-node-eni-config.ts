@@ -11,22 +11,22 @@ import {
 } from './node-eni-config-fields.ts';
 import { checkNodeEniConfig } from './node-eni-config-rules.ts';
 
-/** A NodeENIConfig as far as it can be read. */
+/** A NodeENIConfig, as far as it can be read. */
 export type ReadNodeEniConfig = {
-  /** Of `spec` and `status` only what is well formed: a malformed field, or item of a list, is absent. */
+  /** Of `spec` and `status` only what is well formed: a malformed field, or list item, is absent. */
   readonly config: NodeEniConfig;
-  /** Everything that is wrong, the annotations left out: they are in `config.annotationFaults`. */
+  /** All faults except those of the annotations, which are in `config.annotationFaults`. */
   readonly faults: readonly Fault[];
   /**
-   * Fields of spec and status with a fault: `status.eniInfos`. What is absent from one of these may have been there: ENIs
-   * of a damaged `status.eniInfos` or `status.intents` must be described before anything is decided on them.
+   * Fields of spec and status with a fault, such as `status.eniInfos`. Values that are absent from such a field may
+   * exist. After damage to `status.eniInfos` or `status.intents` the cloud must be described before any decision.
    */
   readonly damaged: ReadonlySet<string>;
 };
 
 /**
- * Reads an object that may have been edited into nonsense: names every fault, and gives what can be read all the same.
- * Undefined only when it has no usable name, and so cannot be one. Pure.
+ * Reads an object that may have been edited by hand in any way: reports every fault and returns what is readable.
+ * Undefined only when the object has no usable name.
  */
 export function readNodeEniConfig(object: Readonly<Record<string, unknown>>): ReadNodeEniConfig | undefined {
   const faults = new Faults();
@@ -34,7 +34,7 @@ export function readNodeEniConfig(object: Readonly<Record<string, unknown>>): Re
   const kind = NODE_ENI_CONFIG.kind.decoder(object['kind'], 'kind', faults);
   const metadata = NODE_ENI_CONFIG.metadata.decoder(object['metadata'], 'metadata', faults);
   if (apiVersion === undefined || kind === undefined || metadata === undefined) return undefined;
-  // Filled field by field from the tables that the types are made of; both have optional fields only.
+  // Filled field by field from the tables that the types are derived from; both have optional fields only.
   const spec = readFields(SPEC, object['spec'], 'spec', faults) as NodeEniConfigSpec | undefined;
   const status = readFields(STATUS, object['status'], 'status', faults) as NodeEniConfigStatus | undefined;
   const read = { ...(spec === undefined ? {} : { spec }), ...(status === undefined ? {} : { status }) };
@@ -60,12 +60,15 @@ function readFields(fields: FieldTable, value: unknown, path: string, faults: Fa
   return Object.fromEntries(read);
 }
 
-/** `status.eniInfos[3].mac` is of `status.eniInfos`; `spec` alone, which is no object, stays. */
+/**
+ * Returns the field of a path: `status.eniInfos[3].mac` is in `status.eniInfos`. A path without a dot, such as `spec`,
+ * stays.
+ */
 function fieldOf(path: string): string {
   return /^[^.[]+(\.[^.[]+)?/.exec(path)?.[0] ?? path;
 }
 
-/** A pair of warm targets that contradict each other is no target at all. */
+/** Drops a pair of warm targets that contradict each other. */
 function trusted<T extends { readonly spec?: NodeEniConfigSpec }>(read: T, damaged: ReadonlySet<string>): T {
   if (read.spec === undefined || !damaged.has('spec.routeENIIPMaxWarmTarget')) return read;
   const { routeENIIPMinWarmTarget: _min, routeENIIPMaxWarmTarget: _max, ...spec } = read.spec;

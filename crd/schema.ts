@@ -1,7 +1,7 @@
-/** A rule in CEL that the API server checks on each write (Kubernetes 1.25 and newer; older ones ignore it). */
+/** A rule in CEL that the API server checks on each write (Kubernetes 1.25 and newer; older versions ignore it). */
 export type CelRule = { readonly rule: string; readonly message: string };
 
-/** The part of a structural OpenAPI v3 schema that our resources use; keys as `apiextensions.k8s.io/v1` has them. */
+/** The part of a structural OpenAPI v3 schema that the resources use; keys as in `apiextensions.k8s.io/v1`. */
 export type OpenApiSchema = {
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'boolean';
   readonly description?: string;

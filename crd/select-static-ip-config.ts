@@ -1,14 +1,15 @@
 import type { StaticIpConfig } from './static-ip-config.ts';
 
-/** What of a StaticIPConfig says for which Pods it is. */
+/** The part of a StaticIPConfig that selects Pods. */
 export type StaticIpRule = Pick<StaticIpConfig, 'metadata' | 'spec'>;
 
-/** What of a Pod a StaticIPConfig looks at. */
+/** The part of a Pod that a StaticIPConfig matches. */
 export type SelectedPod = { readonly namespace: string; readonly labels: Readonly<Record<string, string>> };
 
 /**
- * Finds the StaticIPConfig that holds for a Pod: one of the Pod's own namespace goes before one of the whole cluster, and
- * of several the first by name. `clusterNamespace` is ipamd's: only there do `namespaces` count. Pure.
+ * Selects the StaticIPConfig that applies to a Pod. One in the Pod's own namespace takes precedence over one for the
+ * whole cluster; of several the first by name applies. `clusterNamespace` is ipamd's: only there `namespaces` has an
+ * effect.
  */
 export function selectStaticIpConfig<T extends StaticIpRule>(
   rules: Iterable<T>,
@@ -30,11 +31,12 @@ function isFor({ metadata, spec }: StaticIpRule, pod: SelectedPod, clusterNamesp
       ? metadata.namespace === pod.namespace
       : asked.some((one) => one === '*' || one === pod.namespace);
   const labels = Object.entries(spec?.podLabels ?? {});
-  // A rule without labels is for no Pod: one left out by mistake would keep every address of the namespace.
+  // A rule without labels matches no Pod: labels that were left out by mistake would make every address of the
+  // namespace static.
   return isThere && labels.length > 0 && labels.every(([name, value]) => labelOf(pod, name) === value);
 }
 
-/** A label may have any name, such as `constructor`. */
+/** Looks up an own property only: a label may have any name, such as `constructor`. */
 function labelOf({ labels }: SelectedPod, name: string): string | undefined {
   return Object.hasOwn(labels, name) ? labels[name] : undefined;
 }

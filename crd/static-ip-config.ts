@@ -29,7 +29,7 @@ const STATUS = {
   conditions: ipamd.optional(listOf(condition, CONDITIONS), 'What holds and what does not, with the reason.'),
 };
 
-/** The kind StaticIPConfig: rules for kept addresses of many Pods at once. */
+/** The kind StaticIPConfig: rules for the static addresses of many Pods. */
 export const STATIC_IP_CONFIG_KIND = resourceKind({
   kind: 'StaticIPConfig',
   plural: 'staticipconfigs',
@@ -51,7 +51,7 @@ export const STATIC_IP_CONFIG_KIND = resourceKind({
   ],
 });
 
-/** A StaticIPConfig, decoded. */
+/** A decoded StaticIPConfig. */
 export type StaticIpConfig = Resource<(typeof STATIC_IP_CONFIG_KIND)['fields']>;
 /** Decodes a StaticIPConfig. */
 export const staticIpConfig = resourceOf(STATIC_IP_CONFIG_KIND);

@@ -3,27 +3,32 @@ import type { NodeEniConfigStatus, NodeEniInfo } from './node-eni-config-fields.
 
 type Intent = NonNullable<NodeEniConfigStatus['intents']>[number];
 
-/** ConfigMap in which ipamd tells what subnets have left; a key for each subnet, a SubnetSupply as JSON under it. */
+/**
+ * ConfigMap in which ipamd publishes the free addresses of subnets: a key for each subnet, a SubnetSupply as JSON under
+ * it.
+ */
 export const SUBNETS_CONFIG_MAP = 'tke-eni-subnets';
 
-/** What ipamd tells of a subnet. */
+/** What ipamd publishes about a subnet. */
 export type SubnetSupply = {
   readonly zone: string;
   readonly cidr: string;
-  /** Addresses that are left, less those that are asked for. */
+  /** Free addresses, minus those that are requested from the cloud. */
   readonly free: number;
   readonly total: number;
-  /** Addresses that NodeENIConfigs had, or had on record to ask for, when `free` was true. @see heldIn */
+  /** Addresses that NodeENIConfigs had, or had on record to request, at the time of `free`. @see heldIn */
   readonly held: number;
-  /** Found full by the cloud since it was described: nothing is asked of it for a while. */
+  /** The cloud reported the subnet as full since it was described: ipamd requests nothing from it for a while. */
   readonly blocked?: true;
-  /** New ENIs are made in it only for who names it. */
+  /** New ENIs are made in it only for nodes or Pods that name it. */
   readonly onlyNominated?: true;
-  /** One of the cluster's: ENIs of nodes that name none may be of it. */
+  /** A subnet of the cluster: ENIs of nodes that name no subnets may be in it. */
   readonly common?: true;
 };
 
-/** Reads what ipamd wrote of one subnet; undefined for what is malformed, of which nothing is known then. Pure. */
+/**
+ * Reads what ipamd published about one subnet; undefined for a malformed text, so that nothing is known of the subnet.
+ */
 export function readSubnetSupply(text: unknown): SubnetSupply | undefined {
   const value = parsed(text);
   if (!isRecord(value)) return undefined;
@@ -51,13 +56,13 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** How many IPv4 addresses of a subnet something takes. */
+/** How many IPv4 addresses of a subnet are used. */
 export type Held = { readonly subnetId: string; readonly count: number };
 
 /**
- * Counts the IPv4 addresses that a node's object takes of each subnet: ENIs with all that is on them, and what is on record
- * to be asked for. ipamd and the scheduler count alike: what it has grown by since ipamd said how many are left is left no
- * more. Pure.
+ * Counts the IPv4 addresses that a node's object uses of each subnet: its ENIs with all their addresses, and what is
+ * recorded to be requested. ipamd and the scheduler count alike. Growth since ipamd published its numbers is no longer
+ * free.
  */
 export function heldIn(status: NodeEniConfigStatus): readonly Held[] {
   const counts = new Map<string, number>();
@@ -72,7 +77,7 @@ export function heldIn(status: NodeEniConfigStatus): readonly Held[] {
   return [...counts].map(([subnetId, count]) => ({ subnetId, count }));
 }
 
-/** Counts the IPv4 addresses that are on record to be asked for on an ENI; `isFor` leaves some calls out. Pure. */
+/** Counts the IPv4 addresses that are recorded to be requested for an ENI; `isFor` selects among the calls. */
 export function askedFor(
   { intents = [] }: NodeEniConfigStatus,
   eni: NodeEniInfo,
@@ -86,7 +91,7 @@ export function askedFor(
   return own.filter(isFor).reduce((sum, intent) => sum + countOf(intent), 0);
 }
 
-/** Lists creations on record whose ENI is not in the object yet. Pure. */
+/** Lists recorded creations whose ENI is not in the object yet. */
 export function unseenCreationsOf({ eniInfos = [], intents = [] }: NodeEniConfigStatus): readonly Intent[] {
   return intents.filter(({ action, eniID }) => {
     return action === 'CreateNetworkInterface' && !eniInfos.some((eni) => eni.eniID === eniID);

@@ -49,7 +49,7 @@ export const UNDERLAY_IP_KIND = resourceKind({
   ],
 });
 
-/** An UnderlayIP, decoded. */
+/** A decoded UnderlayIP. */
 export type UnderlayIp = Resource<(typeof UNDERLAY_IP_KIND)['fields']>;
 /** Decodes an UnderlayIP. */
 export const underlayIp = resourceOf(UNDERLAY_IP_KIND);

@@ -1,25 +1,17 @@
-import { boolean, type Decoder, integer, isRecord, list, oneOf, type RecordOf, record } from '../runtime/decode.ts';
-import type { FieldTable } from './field.ts';
+import { boolean, integer, isRecord, list, oneOf, type RecordOf, record } from '../runtime/decode.ts';
+import type { FieldTable, Value } from './field.ts';
 import { anyIpAddress, cidr, ipAddress } from './ip-text.ts';
-import type { CelRule, OpenApiSchema } from './schema.ts';
-
-/** One kind of value in a resource: how we read it and how the API server checks it, told once. */
-export type Value<T> = {
-  readonly decoder: Decoder<T>;
-  readonly schema: OpenApiSchema;
-  /** The fields of an object, or of each item of a list of objects. */
-  readonly fields?: FieldTable;
-};
+import type { CelRule } from './schema.ts';
 
 /** A whole number from `min` to `max`, both included. */
 export function wholeNumber(min: number, max: number): Value<number> {
   return { decoder: integer(min, max), schema: { type: 'integer', format: 'int64', minimum: min, maximum: max } };
 }
 
-/** The most that a counter may grow in one write; a slip of a hand must not bring it to its end. */
+/** Largest growth of a counter in one write, so that a mistake cannot exhaust the range of numbers. */
 export const MOST_GROWTH = 1_000_000_000;
 
-/** A counter that only grows: the API server refuses a lower value than the stored one, and one far above it. */
+/** A counter that only grows: the API server refuses a value below the stored one, and one far above it. */
 export function growingNumber(what: string): Value<number> {
   const { decoder, schema } = wholeNumber(0, Number.MAX_SAFE_INTEGER);
   const rule = { rule: 'self >= oldSelf', message: `${what} may only grow` };
@@ -39,8 +31,8 @@ export function choice<const T extends string>(words: readonly T[]): Value<T> {
 }
 
 /**
- * A text that matches `pattern`, described to people as `expected`.
- * The pattern must mean the same in Go's RE2: no look-around, no `\d` that should match beyond ASCII.
+ * A text that matches `pattern`; faults describe it as `expected`. The pattern must have the same meaning in Go's RE2:
+ * no look-around, no `\d` that should match beyond ASCII.
  */
 export function word(pattern: RegExp, expected: string, maxLength: number): Value<string> {
   return {
@@ -53,7 +45,7 @@ export function word(pattern: RegExp, expected: string, maxLength: number): Valu
   };
 }
 
-/** A text for people, of any form; longer ones are refused so that an object stays small. */
+/** A text for people, in any form. Longer ones are refused, so that an object stays small. */
 export function sentence(maxLength: number): Value<string> {
   return {
     decoder: (value, path, faults) => {
@@ -67,7 +59,7 @@ export function sentence(maxLength: number): Value<string> {
 
 /** An IPv4 address. */
 export const ipv4: Value<string> = { decoder: ipAddress(4), schema: { type: 'string', format: 'ipv4' } };
-/** An IPv6 address; any spelling is read, one is written. */
+/** An IPv6 address; read in any form, written in the shortest one. */
 export const ipv6: Value<string> = { decoder: ipAddress(6), schema: { type: 'string', format: 'ipv6' } };
 /** An address of either family. The length bound keeps CEL's cost estimate down. */
 export const anyIp: Value<string> = {
@@ -75,7 +67,7 @@ export const anyIp: Value<string> = {
   schema: { type: 'string', maxLength: 45, anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] },
 };
 
-/** A network of one family. The API server does not see host bits; the decoder does. */
+/** A network of one family. The schema does not check host bits; the decoder does. */
 export function network(family: 4 | 6): Value<string> {
   const pattern = family === 4 ? '^[0-9.]+/[0-9]{1,2}$' : '^[0-9a-fA-F:.]+:[0-9a-fA-F:.]*/[0-9]{1,3}$';
   return { decoder: cidr(family), schema: { type: 'string', format: 'cidr', pattern, maxLength: 49 } };
@@ -95,7 +87,7 @@ export const macAddress: Value<string> = {
 
 const INSTANT = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,9})?Z$/;
 
-/** A moment in UTC, as RFC 3339 writes it. */
+/** A time in UTC, in the format of RFC 3339. */
 export const instant: Value<string> = {
   decoder: (value, path, faults) => {
     if (typeof value === 'string' && INSTANT.test(value) && !Number.isNaN(Date.parse(value))) return value;
@@ -105,7 +97,7 @@ export const instant: Value<string> = {
   schema: { type: 'string', format: 'date-time' },
 };
 
-/** An object of the given fields; fields that we do not know are no fault, another release may have written them. */
+/** An object with the given fields. Unknown fields are not a fault: another release may have written them. */
 export function objectOf<const F extends FieldTable>(fields: F, rules: readonly CelRule[] = []): Value<RecordOf<F>> {
   const properties = Object.fromEntries(
     Object.entries(fields).map(([name, field]) => [name, { ...field.value.schema, description: field.about }]),
@@ -123,7 +115,7 @@ export function objectOf<const F extends FieldTable>(fields: F, rules: readonly 
   };
 }
 
-/** Bounds of a list. `keys` are the fields that tell its objects apart: the API server refuses two alike. */
+/** Bounds of a list. `keys` are the fields that identify an item: the API server refuses two equal ones. */
 export type ListBounds = { readonly maxItems: number; readonly keys?: readonly string[] };
 
 /** A list of values. */
@@ -155,7 +147,7 @@ export function textsByName(maxProperties: number): Value<Readonly<Record<string
         isRecord(value) &&
         Object.keys(value).length <= maxProperties &&
         Object.values(value).every((text) => typeof text === 'string' && text.length <= MAX_TEXT);
-      // Checked one by one in the line above.
+      // Every value was checked in the line above.
       if (isGood) return value as Readonly<Record<string, string>>;
       faults.add(path, `at most ${maxProperties} texts by name`, value);
       return undefined;

@@ -36,7 +36,7 @@ const STATUS = {
   conditions: ipamd.optional(listOf(condition, CONDITIONS), 'What holds and what does not, with the reason.'),
 };
 
-/** The kind VpcENI: an ENI that is kept apart from a node's life. */
+/** The kind VpcENI: an ENI whose lifetime is independent of its node. */
 export const VPC_ENI_KIND = resourceKind({
   kind: 'VpcENI',
   plural: 'vpcenis',
@@ -64,7 +64,7 @@ export const VPC_ENI_KIND = resourceKind({
   ],
 });
 
-/** A VpcENI, decoded. */
+/** A decoded VpcENI. */
 export type VpcEni = Resource<(typeof VPC_ENI_KIND)['fields']>;
 /** Decodes a VpcENI. */
 export const vpcEni = resourceOf(VPC_ENI_KIND);

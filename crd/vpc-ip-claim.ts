@@ -48,7 +48,7 @@ const STATUS = {
   conditions: ipamd.optional(listOf(condition, CONDITIONS), 'What holds and what does not, with the reason.'),
 };
 
-/** The kind VpcIPClaim: a Pod's demand for an address. */
+/** The kind VpcIPClaim: a Pod's request for an address. */
 export const VPC_IP_CLAIM_KIND = resourceKind({
   kind: 'VpcIPClaim',
   plural: 'vpcipclaims',
@@ -76,7 +76,7 @@ export const VPC_IP_CLAIM_KIND = resourceKind({
   ],
 });
 
-/** A VpcIPClaim, decoded. */
+/** A decoded VpcIPClaim. */
 export type VpcIpClaim = Resource<(typeof VPC_IP_CLAIM_KIND)['fields']>;
 /** Decodes a VpcIPClaim. */
 export const vpcIpClaim = resourceOf(VPC_IP_CLAIM_KIND);

@@ -27,7 +27,7 @@ const STATUS = {
   conditions: ipamd.optional(listOf(condition, CONDITIONS), 'What holds and what does not, with the reason.'),
 };
 
-/** The kind VpcIP: an address in use. */
+/** The kind VpcIP: an address in use or retained. */
 export const VPC_IP_KIND = resourceKind({
   kind: 'VpcIP',
   plural: 'vpcips',
@@ -57,12 +57,12 @@ export const VPC_IP_KIND = resourceKind({
   ],
 });
 
-/** A VpcIP, decoded. */
+/** A decoded VpcIP. */
 export type VpcIp = Resource<(typeof VPC_IP_KIND)['fields']>;
 /** Decodes a VpcIP. */
 export const vpcIp = resourceOf(VPC_IP_KIND);
 
-/** Names the VpcIP of an address. The same address, however it is spelt, has one name. */
+/** Returns the name of the VpcIP of an address. All forms of one address yield the same name. */
 export function vpcIpName(ip: string): string {
   if (!ip.includes(':')) return ip;
   const [head = '', tail] = ip.toLowerCase().split('::');
@@ -72,7 +72,7 @@ export function vpcIpName(ip: string): string {
   return [...front, ...zeros, ...back].map((group) => group.padStart(4, '0')).join('-');
 }
 
-/** The last part of an IPv6 address may be an IPv4 address: two groups. */
+/** Splits a group. The last one of an IPv6 address may be written as an IPv4 address, which is two groups. */
 function groupsOf(part: string): readonly string[] {
   if (!part.includes('.')) return [part];
   const [a = 0, b = 0, c = 0, d = 0] = part.split('.').map(Number);

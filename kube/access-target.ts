@@ -11,24 +11,25 @@ import {
 import { ConfigError, type Decoder, isRecord } from '../runtime/decode.ts';
 import { decodeYaml } from '../runtime/settings/read-yaml.ts';
 
-/** Whom to talk to, and as whom; as client-node's KubeConfig has them. */
+/** The API server and the user to call it as, in the form of client-node's KubeConfig. */
 export type AccessTarget = { readonly cluster: Cluster; readonly user: User };
 
-/** Where to look for the API server. */
+/** Where the address and the credentials of the API server come from. */
 export type AccessSource = {
   /** Path of a kubeconfig. */
   readonly kubeconfig?: string | undefined;
-  /** URL; takes precedence over the kubeconfig's. */
+  /** URL of the API server; takes precedence over the one in the kubeconfig. */
   readonly master?: string | undefined;
   readonly context?: string | undefined;
-  /** The environment: a Pod finds its API server there. */
+  /** The environment variables. In a Pod they contain the address of the API server. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where a Pod's token and authority are; default the place where the kubelet puts them. */
+  /** Folder of a Pod's token and authority; default: the folder where the kubelet puts them. */
   readonly serviceAccountFolder?: string | undefined;
 };
 
 /**
- * Reads whom to talk to: the kubeconfig, a bare URL, or what the kubelet gives every Pod.
+ * Reads which API server to call and as which user: from the kubeconfig, a bare URL, or what the kubelet gives every
+ * Pod.
  * @throws ConfigError that names the file and what is missing
  */
 export function readAccessTarget(source: AccessSource): AccessTarget {
@@ -56,7 +57,7 @@ function withoutFile({ master, env, serviceAccountFolder = SERVICE_ACCOUNT_FOLDE
       caFile: join(serviceAccountFolder, 'ca.crt'),
       skipTLSVerify: false,
     },
-    // The kubelet rotates the token in place: it is read again and again.
+    // The kubelet rotates the token in place, so the file is read again and again.
     user: tokenFileUser('in-cluster', join(serviceAccountFolder, 'token')),
   };
 }
@@ -126,7 +127,9 @@ function entriesOf(path: string, content: Readonly<Record<string, unknown>>) {
   }
 }
 
-/** client-node knows the field under another name than kubectl, and reads it once only. */
+/**
+ * Reads `tokenFile` of a user. client-node uses another name for this field than kubectl, and reads the file only once.
+ */
 function tokenFileOf(content: Readonly<Record<string, unknown>>, userName: string | undefined): string | undefined {
   const users: readonly unknown[] = Array.isArray(content['users']) ? content['users'] : [];
   const found = users.find((one) => isRecord(one) && one['name'] === userName);

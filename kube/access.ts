@@ -8,45 +8,45 @@ import type { Clock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
 import type { AccessTarget } from './access-target.ts';
 
-/** What one request needs to be let in. */
+/** What one request needs to be authenticated. */
 export type Credentials = { readonly agent: HttpAgent; readonly headers: Readonly<Record<string, string>> };
 
-/** The way to one API server: connections and credentials, read anew as they rotate. */
+/** Access to one API server: connections and credentials. Credentials are read again as they rotate. */
 export type Access = {
-  /** Without a slash at the end; may have a path. */
+  /** URL without a trailing slash; may contain a path. */
   readonly server: string;
   /** Returns what the next request needs. @throws when a file is missing or an exec plugin fails */
   credentials(): Promise<Credentials>;
-  /** Forgets tokens and certificates: the server did not take them. */
+  /** Drops tokens and certificates, so that they are read again: the server has rejected them. */
   renew(): void;
-  /** Closes connections that are at rest: one that hung is seldom alone. */
+  /** Closes idle connections. When one connection hung, others to the same server often hang too. */
   dropIdle(): void;
   close(): void;
 };
 
-/** Files are read again after so long, as client-go does: certificates and authorities rotate in place. */
+/** Age at which files are read again, as in client-go: certificates and authorities rotate in place. */
 const REREAD_MS = 60_000;
 
-/** Kernel probes on connections: a peer that is gone is noticed even where nobody waits for an answer. */
+/** Interval of TCP keep-alive probes: the kernel detects a dead peer even while no request waits for an answer. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** What is used of client-node's KubeConfig. */
+/** The part of client-node's KubeConfig that is used. */
 export type KubeConfigClass = new () => {
   loadFromClusterAndUser(cluster: Cluster, user: User): void;
   applyToHTTPSOptions(options: RequestOptions): Promise<void>;
 };
 
-/** Brings the whole of client-node's KubeConfig. */
+/** Loads the full KubeConfig class of client-node. */
 export type LoadKubeConfig = () => Promise<KubeConfigClass>;
 
 /**
- * Opens the way to an API server. Owns connections until `close`.
+ * Opens access to an API server. Owns connections until `close`.
  *
- * client-node's readers of a kubeconfig and its authenticators do the work, imported one by one. Its KubeConfig would
- * bring generated classes of all kinds and an HTTP client of its own, 25 MiB of resident memory that an agent on each
- * node would pay for reading a token file (numbers in docs/kube.md). So it comes by `loadKubeConfig`, from executables
- * that may meet what only it can do: a proxy, OIDC, Azure, Google.
- * @throws ConfigError when it would be needed and there is none
+ * It uses client-node's readers of a kubeconfig and its authenticators, imported one by one. The full KubeConfig class
+ * would bring generated classes of all kinds and its own HTTP client: 25 MiB of resident memory in the agent on each
+ * node, only to read a token file (numbers in docs/kube.md). So the class comes by `loadKubeConfig`, from executables
+ * that may meet what only it supports: a proxy, OIDC, Azure, Google.
+ * @throws ConfigError when the full class is needed and `loadKubeConfig` is absent
  */
 export function openAccess(target: AccessTarget, clock: Clock, loadKubeConfig?: LoadKubeConfig): Access {
   const { cluster, user } = target;
@@ -67,7 +67,7 @@ export function openAccess(target: AccessTarget, clock: Clock, loadKubeConfig?: 
     const { ca, cert, key, servername, rejectUnauthorized } = options;
     const mark = JSON.stringify([ca, cert, key, servername, rejectUnauthorized].map((one) => String(one ?? '')));
     if (agent?.key === mark) return agent.agent;
-    // The old one is left to its running requests; its idle connections go.
+    // Running requests keep the old agent; its idle connections are closed.
     if (agent !== undefined) closeIdle(agent.agent);
     const settings = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS, maxFreeSockets: 4 };
     const tls = withoutUndefined({ ca, cert, key, servername, rejectUnauthorized });
@@ -107,7 +107,7 @@ function needsWholeConfig({ cluster, user }: AccessTarget): boolean {
   return Boolean(user.authProvider) && !new FileAuth().isAuthProvider(user) && !new ExecAuth().isAuthProvider(user);
 }
 
-/** Signs in as client-node does, by the parts of it that take little. A new one has read no token yet. */
+/** Authenticates with client-node's small authenticators. A new one has not read any token yet. */
 function authenticate(user: User): SignIn {
   const found = [new ExecAuth(), new FileAuth()].find((one) => one.isAuthProvider(user));
   return async (options) => {
@@ -125,7 +125,8 @@ function wholeConfig({ cluster, user }: AccessTarget, load: LoadKubeConfig): Sig
     config.loadFromClusterAndUser(cluster, user);
     return config;
   });
-  // Whoever asks first hears of a failure; nobody may ask before the process ends.
+  // The first caller gets the failure. There may be no caller before the process ends, so mark the rejection as
+  // handled.
   loaded.catch(() => {});
   return async (options) => (await loaded).applyToHTTPSOptions(options);
 }
@@ -150,7 +151,7 @@ function basic({ username, password }: User): Readonly<Record<string, string>> {
   return { Authorization: `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}` };
 }
 
-/** A token file may end with a line feed, which no header may hold. */
+/** Converts headers to plain texts. A token file may end with a line feed, which a header must not contain. */
 function plainHeaders(headers: RequestOptions['headers']): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name, String(value).trim()]));
 }
@@ -162,6 +163,6 @@ function closeIdle(agent: HttpAgent): void {
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 function withoutUndefined<T extends object>(record: T): Defined<T> {
-  // Exactly the entries that are not undefined, which is what the type says.
+  // Exactly the entries that are not undefined, as the type states.
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

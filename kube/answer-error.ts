@@ -1,18 +1,18 @@
 import { isRecord } from '../runtime/decode.ts';
 import { KubeError, type KubeErrorCode } from './kube-error.ts';
 
-/** An answer that is no success. */
+/** An answer with an error status. */
 export type Refusal = {
   readonly request: string;
   readonly status: number;
-  /** The body, parsed when it was JSON; else its text. */
+  /** The body, parsed when it was JSON, else its text. */
   readonly body: unknown;
-  /** The header, as it came. */
+  /** The `Retry-After` header as received. */
   readonly retryAfter?: string | undefined;
 };
 
 /**
- * Turns a refusal into the error that says what it means. Pure.
+ * Converts an error answer into a KubeError.
  * @see metav1.Status, metav1.StatusReason
  */
 export function answerError({ request, status, body, retryAfter }: Refusal): KubeError {
@@ -30,8 +30,9 @@ export function answerError({ request, status, body, retryAfter }: Refusal): Kub
 }
 
 /**
- * Tells whether a 404 is about the object, not about its resource: then the API server names the object. Without its
- * definition, no object of a custom kind is known, which must not be taken for its deletion. Pure.
+ * Tells whether a 404 concerns the object and not its resource: then the API server names the object. While the
+ * definition of a custom kind is missing, none of its objects can be found; that must not be taken for a deletion of
+ * the object.
  */
 export function isObjectMissing(body: unknown): boolean {
   if (!isRecord(body) || body['reason'] !== 'NotFound' || !isRecord(body['details'])) return false;
@@ -72,6 +73,6 @@ function textOf(known: Readonly<Record<string, unknown>>, body: unknown): string
 function waitOf(known: Readonly<Record<string, unknown>>, header: string | undefined): number | undefined {
   const details = isRecord(known['details']) ? known['details'] : {};
   const seconds = header === undefined ? details['retryAfterSeconds'] : Number(header);
-  // A date in the header is legal HTTP; no API server sends one, and it would need a common clock.
+  // A date in the header is legal HTTP. No API server sends one, and it would need synchronized clocks.
   return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
 }

@@ -6,7 +6,7 @@ import { isKubeError } from './kube-error.ts';
 import type { KubeObserver, KubeRequestSign } from './kube-observer.ts';
 import type { TokenBucket } from './token-bucket.ts';
 
-/** A call of an object's verb. */
+/** A call of one verb on a resource. */
 export type ObjectCall = {
   readonly verb: Exclude<KubeRequestSign['verb'], 'watch'>;
   readonly type: ResourceType;
@@ -16,10 +16,10 @@ export type ObjectCall = {
   readonly contentType?: string;
 };
 
-/** Sends a call in its turn, and returns any answer but those that were worth a repetition. */
+/** Sends a call under the rate limit, and returns any answer that does not lead to a repetition. */
 export type Send = (call: ObjectCall, signal?: AbortSignal) => Promise<HttpAnswer>;
 
-/** What a caller works with. */
+/** Dependencies of a caller. */
 export type CallerDeps = {
   readonly http: HttpDeps;
   readonly turn: TokenBucket;
@@ -28,14 +28,16 @@ export type CallerDeps = {
   readonly observer?: KubeObserver;
 };
 
-/** A server that sheds load says when to come back; after so many times its word is handed on. */
+/** Most repetitions of a throttled call. After that the 429 is returned to the caller. */
 const MOST_REPEATS = 4;
 const LONGEST_WAIT_MS = 30_000;
 const WAIT_MS = 1000;
 
 /**
- * Creates what sends calls. Repeats only what did not happen: what the server throttled (429), after the wait that it
- * asks for; and, once, what it did not let in (401), with credentials read anew.
+ * Creates the function that sends calls.
+ *
+ * It repeats only calls that had no effect: a throttled one (429) after the wait that the server requests, and an
+ * unauthenticated one (401) once, with credentials read again.
  */
 export function createCaller(deps: CallerDeps): Send {
   const { http, turn, log, observer } = deps;

@@ -4,18 +4,18 @@ export type Condition = {
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message?: string;
-  /** RFC 3339; when `status` last changed. */
+  /** RFC 3339; the time of the last change of `status`. */
   readonly lastTransitionTime: string;
-  /** The generation of the object that was judged. */
+  /** The generation of the object that was evaluated. */
   readonly observedGeneration?: number;
 };
 
-/** A condition as it is to be, without its time. */
+/** The desired condition, without its time. */
 export type WantedCondition = Omit<Condition, 'lastTransitionTime'>;
 
 /**
- * Sets one condition in a list, at its place or at the end. Its time moves only when its status changes; when nothing
- * changes, the very list that came in goes out, so that no write is made. Pure.
+ * Sets one condition in a list, at its place or at the end. Its time moves only when its status changes. When nothing
+ * changes, the same list object is returned, so that the caller can skip the write.
  */
 export function withCondition(
   conditions: readonly Condition[],

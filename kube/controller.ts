@@ -2,10 +2,10 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { WorkQueue } from './work-queue.ts';
 
-/** What is to happen to a key next. */
+/** What happens to a key after a reconcile: nothing, or another reconcile after a delay. */
 export type ReconcileResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
 
-/** Hears of every reconcile, for metrics. */
+/** Receives every reconcile, for metrics. */
 export type ControllerObserver = {
   readonly onReconcile?: (reconcile: {
     readonly controller: string;
@@ -14,13 +14,15 @@ export type ControllerObserver = {
   }) => void;
 };
 
-/** A controller: what it does with a key, and how many keys at once. */
+/** A controller: its reconcile function, and how many keys it works on at once. */
 export type ControllerOptions = {
-  /** Names it in logs and metrics. */
+  /** Name in logs and metrics. */
   readonly name: string;
   readonly queue: WorkQueue;
   readonly workers: number;
-  /** Brings the world of a key closer to what it should be. What it throws is logged, and tried again after a wait. */
+  /**
+   * Brings the state behind a key closer to the desired state. An error is logged, and the key is retried with backoff.
+   */
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<ReconcileResult>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -28,8 +30,8 @@ export type ControllerOptions = {
 };
 
 /**
- * Works off a queue of keys until aborted, and resolves when the last reconcile under way has ended. A failure is one
- * key's, and its alone; it never rejects.
+ * Works on a queue of keys until aborted, and resolves when the last running reconcile has ended. A failure affects
+ * only its own key; the promise never rejects.
  */
 export async function runController(options: ControllerOptions, signal: AbortSignal): Promise<void> {
   await Promise.all(Array.from({ length: options.workers }, () => runWorker(options, signal)));
@@ -38,7 +40,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
 async function runWorker(options: ControllerOptions, signal: AbortSignal): Promise<void> {
   const { queue } = options;
   for (;;) {
-    // Aborted, or closed: either way there will be no more work.
+    // Aborted or closed: there will be no more work.
     const key = await queue.take(signal).catch(() => undefined);
     if (key === undefined) return;
     try {

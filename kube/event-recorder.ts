@@ -7,12 +7,12 @@ import type { KubeClient } from './kube-client.ts';
 import { isKubeError } from './kube-error.ts';
 import { EVENTS } from './resource-types.ts';
 
-/** Hears what became of events, for metrics. */
+/** Receives the outcome of each event, for metrics. */
 export type EventObserver = {
   readonly onEvent?: (outcome: 'written' | 'counted' | 'spam' | 'dropped') => void;
 };
 
-/** Who records events, and where to. */
+/** Options of an event recorder: the component that reports, and the client to write with. */
 export type EventRecorderOptions = {
   readonly client: KubeClient;
   readonly component: string;
@@ -20,30 +20,30 @@ export type EventRecorderOptions = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
-  /** Events that wait to be written; beyond, new ones are dropped. Default 1,000. */
+  /** Most events that wait to be written; further ones are dropped. Default 1,000. */
   readonly queueLimit?: number;
   readonly observer?: EventObserver;
 };
 
-/** Tells people what happened to objects, in the events of Kubernetes. */
+/** Records Kubernetes events about objects, for people to read. */
 export type EventRecorder = {
-  /** Queues an event; equal ones are counted in one. Never throws and never waits: events are no one's duty. */
+  /** Queues an event; equal events are counted in one. Never throws and never waits: no function depends on events. */
   record(event: EventInput): void;
-  /** Resolves when nothing waits any more, written or given up. Never rejects. */
+  /** Resolves when no event waits any more: each was written or dropped. Never rejects. */
   flush(): Promise<void>;
 };
 
 const QUEUE_LIMIT = 1000;
-/** Events that are remembered as written, so that another of the same is counted there. */
+/** Most written events that are remembered, so that an equal event increases their count. */
 const MOST_KNOWN = 4096;
-/** An event that could not be written for so many tries, minutes, is old news. */
+/** Most attempts to write one event. They take minutes; after that the event is no longer worth writing. */
 const MOST_TRIES = 8;
 const BACKOFF: BackoffSettings = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 };
 
 type Pending = { event: EventInput; count: number; readonly firstMs: number; lastMs: number };
 type Known = { readonly name: string; count: number; readonly firstMs: number };
 
-/** Creates a recorder. It writes one event at a time, in the order in which they happened. */
+/** Creates a recorder. It writes one event at a time, in the order of their occurrence. */
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   const { clock, log, observer, queueLimit = QUEUE_LIMIT } = options;
   const correlator = new EventCorrelator();
@@ -86,7 +86,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   };
 }
 
-/** Writes events, and knows which were written before. */
+/** Writes events and remembers those that were written. */
 class EventWriter {
   readonly #options: EventRecorderOptions;
   readonly #known = new Map<string, Known>();
@@ -95,10 +95,10 @@ class EventWriter {
     this.#options = options;
   }
 
-  /** Never throws. */
+  /** Writes one event, with retries. Never throws. */
   async write(key: string, pending: Pending): Promise<void> {
     const { clock, log, random, observer } = this.#options;
-    // One name for all tries: a creation whose answer was lost must not become a second event.
+    // All attempts use one name: a creation whose answer was lost must not lead to a second event.
     const name = eventName(pending.event.involved, this.#unique(pending.firstMs));
     for (let tries = 1; ; tries++) {
       try {
@@ -129,7 +129,7 @@ class EventWriter {
         remember(this.#known, key, known, MOST_KNOWN);
         return 'counted';
       } catch (error) {
-        // The server forgets events after an hour.
+        // The API server deletes events after an hour.
         if (!isKubeError(error, 'NOT_FOUND')) throw error;
         this.#known.delete(key);
       }

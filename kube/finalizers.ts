@@ -1,17 +1,17 @@
 import type { KubeObject } from './kube-client.ts';
 
-/** Tells whether an object is kept from going by a finalizer. Pure. */
+/** Tells whether an object has a finalizer, which delays its deletion. */
 export function hasFinalizer(object: KubeObject, finalizer: string): boolean {
   return object.metadata.finalizers?.includes(finalizer) ?? false;
 }
 
-/** Adds a finalizer; the same object when it is there. The API server refuses it on objects that are going. Pure. */
+/** Adds a finalizer; returns the same object when it is present. The API server refuses to add one during deletion. */
 export function withFinalizer(object: KubeObject, finalizer: string): KubeObject {
   if (hasFinalizer(object, finalizer)) return object;
   return withFinalizers(object, [...(object.metadata.finalizers ?? []), finalizer]);
 }
 
-/** Takes a finalizer away; the same object when it is not there. Pure. */
+/** Removes a finalizer; returns the same object when it is absent. */
 export function withoutFinalizer(object: KubeObject, finalizer: string): KubeObject {
   if (!hasFinalizer(object, finalizer)) return object;
   return withFinalizers(

@@ -1,25 +1,28 @@
 import type { KubeClient, KubeObject, ObjectRef, ResourceType } from './kube-client.ts';
 import { isKubeError } from './kube-error.ts';
 
-/** How a guarded update goes about it. */
+/** Options of a guarded update. */
 export type GuardedUpdateOptions = {
-  /** Writes at most; default 5. */
+  /** Most writes; default 5. */
   readonly attempts?: number;
   readonly signal?: AbortSignal;
-  /** What was read last: tried first, which saves a read. */
+  /** The object as it was last read: tried first, which saves a read. */
   readonly current?: KubeObject;
 };
 
-/** Two writers that work on an object settle within a few rounds; more means that somebody fights us. */
+/**
+ * Two writers of one object succeed within a few attempts. More attempts mean that another writer constantly reverts
+ * the change.
+ */
 const ATTEMPTS = 5;
 
 /**
- * Changes an object as it is now, and no other: reads it, asks `change` for the new one, and writes that on condition
- * that nobody wrote in between; if somebody did, begins again. Returns the object as it is after that; undefined when
- * it is gone.
+ * Changes an object with optimistic locking: reads it, calls `change` for the new state, and writes that on condition
+ * that the object is unchanged since the read; after a conflict it starts again. Returns the object after the update;
+ * undefined when it does not exist any more.
  *
- * `change` keeps what it does not know, and returns undefined when there is nothing to do. It may be called several
- * times and must decide anew each time.
+ * `change` must keep fields that it does not know, and returns undefined when there is nothing to do. It may be called
+ * several times and must decide from its argument alone each time.
  * @throws KubeError CONFLICT after the last attempt; whatever else the client throws
  */
 export async function updateGuarded(
@@ -37,7 +40,7 @@ export async function updateGuarded(
     try {
       return await client.update(type, guarded(wanted, current), signal);
     } catch (error) {
-      // Gone between read and write, or gone and made anew: the read tells.
+      // Deleted, or deleted and created again, since the read. The next read shows which.
       const isOutdated = isKubeError(error, 'CONFLICT', 'NOT_FOUND');
       if (!isOutdated || attempt >= attempts) throw error;
     }
@@ -46,7 +49,10 @@ export async function updateGuarded(
   return undefined;
 }
 
-/** The write must meet the very object that was read, whatever `change` did to its metadata. */
+/**
+ * Sets resourceVersion and uid of the object that was read, whatever `change` did to the metadata, so that the write
+ * applies to that object only.
+ */
 function guarded(wanted: KubeObject, current: KubeObject): KubeObject {
   const { resourceVersion, uid } = current.metadata;
   const guards = {

@@ -7,34 +7,34 @@ import { isKubeError, KubeError } from './kube-error.ts';
 /** One HTTP request to the API server. */
 export type HttpCall = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With its query. */
+  /** Path with its query. */
   readonly path: string;
-  /** What it is in errors: `PUT nodeeniconfigs/n1`. */
+  /** Name of the request in errors: `PUT nodeeniconfigs/n1`. */
   readonly label: string;
   readonly body?: string;
   readonly contentType?: string;
   readonly userAgent: string;
 };
 
-/** Sends requests; what HTTP is to the client. */
+/** Dependencies of a request: access to the server, a clock and a time limit. */
 export type HttpDeps = { readonly access: Access; readonly clock: Clock; readonly timeoutMs: number };
 
-/** An answer, read to its end. */
+/** An answer that was read completely. */
 export type HttpAnswer = {
   readonly status: number;
-  /** Parsed where it is JSON, else its text. */
+  /** Parsed when it is JSON, else its text. */
   readonly body: unknown;
   readonly retryAfter: string | undefined;
 };
 
 /**
- * Sends a request and reads the whole answer. Repeats nothing, but a read once that died with a connection from the pool.
+ * Sends a request and reads the whole answer. Repeats nothing, except once a read whose pooled connection was closed.
  * @throws KubeError UNAVAILABLE, TIMEOUT, BAD_ANSWER; the signal's reason
  */
 export async function callOnce(deps: HttpDeps, call: HttpCall, signal?: AbortSignal): Promise<HttpAnswer> {
   return await withDeadline(deps, call, signal, async (inner) => {
     const response = await openResponse(deps, call, inner).catch((error: unknown) => {
-      // The server closed an idle connection just as it was taken: a read may simply be sent again.
+      // The server closed the idle connection at the moment it was used. A read may simply be sent again.
       if (call.method === 'GET' && error instanceof PooledReset) return openResponse(deps, call, inner);
       throw error;
     });
@@ -48,13 +48,13 @@ export async function callOnce(deps: HttpDeps, call: HttpCall, signal?: AbortSig
 }
 
 /**
- * Sends a request and returns its answer once that begins; the caller reads the body, and ends it by the signal.
+ * Sends a request and returns its answer as soon as that begins. The caller reads the body and ends it by the signal.
  * @throws KubeError UNAVAILABLE, TIMEOUT when it does not begin in time; the signal's reason
  */
 export async function openStream(deps: HttpDeps, call: HttpCall, signal: AbortSignal): Promise<IncomingMessage> {
   return await withDeadline(deps, call, signal, async (inner) => {
     const response = await openResponse(deps, call, inner);
-    // From here on the caller's signal ends it: `inner` was for the wait.
+    // `inner` covered only the wait for the answer. From here on the caller's signal ends the stream.
     const end = () => response.destroy();
     signal.addEventListener('abort', end, { once: true });
     response.once('close', () => signal.removeEventListener('abort', end));
@@ -62,7 +62,7 @@ export async function openStream(deps: HttpDeps, call: HttpCall, signal: AbortSi
   });
 }
 
-/** Reads the body as an error's: JSON or text. @throws KubeError */
+/** Reads the body of an error answer: JSON or text. @throws KubeError */
 export async function readRefusal(deps: HttpDeps, call: HttpCall, response: IncomingMessage): Promise<unknown> {
   return await withDeadline(deps, call, undefined, async (inner) => {
     inner.addEventListener('abort', () => response.destroy(), { once: true });
@@ -70,7 +70,7 @@ export async function readRefusal(deps: HttpDeps, call: HttpCall, response: Inco
   });
 }
 
-/** A connection from the pool that was closed before an answer began. */
+/** The failure of a pooled connection that was closed before an answer began. */
 class PooledReset extends Error {}
 
 async function withDeadline<T>(
@@ -95,7 +95,7 @@ async function withDeadline<T>(
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
     if (isKubeError(error)) throw error;
-    // What hung may hang for all connections to that peer.
+    // When one connection to a server hangs, the others may hang as well.
     access.dropIdle();
     const text = isLate ? `no answer within ${timeoutMs} ms` : messageOf(error);
     throw new KubeError({ code: isLate ? 'TIMEOUT' : 'UNAVAILABLE', request: call.label, text }, { cause: error });
@@ -126,7 +126,7 @@ async function openResponse({ access }: HttpDeps, call: HttpCall, signal: AbortS
     signal.addEventListener('abort', onAbort, { once: true });
     request.once('response', (response) => {
       resolve(response);
-      // While its body is read, an abort must still break the connection.
+      // While the body is read, an abort must still break the connection.
       response.once('close', () => signal.removeEventListener('abort', onAbort));
     });
     request.on('error', (error) => {
@@ -137,7 +137,7 @@ async function openResponse({ access }: HttpDeps, call: HttpCall, signal: AbortS
   });
 }
 
-/** Above this an answer is not ours: 500 objects of the largest size that etcd takes would not fit either. */
+/** Largest answer that is accepted. A page of 500 objects of the largest size in etcd (1.5 MB) would exceed it. */
 const MOST_BODY_BYTES = 256 * 1024 * 1024;
 
 async function readText(response: IncomingMessage, label: string): Promise<string> {
@@ -157,7 +157,7 @@ function parseBody(text: string, label: string, status: number): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // Proxies and load balancers answer errors in words of their own.
+    // Proxies and load balancers answer errors in formats of their own.
     if (status < 200 || status > 299) return text;
     const failure = { code: 'BAD_ANSWER', request: label, status, text: 'the answer is no JSON' } as const;
     throw new KubeError(failure, { cause: error });
@@ -165,7 +165,7 @@ function parseBody(text: string, label: string, status: number): unknown {
 }
 
 function messageOf(error: unknown): string {
-  // Of a host with several addresses, Node reports all failures in one error without words.
+  // For a host with several addresses, Node reports all failures in one error without a message.
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
   return error instanceof Error ? error.message || error.name : String(error);
 }

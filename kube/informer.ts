@@ -6,29 +6,29 @@ import type { KubeClient, KubeObject, ObjectQuery, ResourceType } from './kube-c
 import { isKubeError, KubeError } from './kube-error.ts';
 import { ObjectCache, type ObjectChange } from './object-cache.ts';
 
-/** What happened to an informer, for metrics. */
+/** Receives what happens to an informer, for metrics. */
 export type InformerObserver = {
   /** A whole list was read. */
   readonly onList?: (type: ResourceType, items: number) => void;
   /** A list or watch failed, or a watch broke. */
   readonly onFailure?: (type: ResourceType, error: unknown) => void;
-  /** An object cannot be decoded; once for each of its versions. */
+  /** An object could not be decoded; called once for each of its versions. */
   readonly onUndecodable?: (type: ResourceType, key: string, error: unknown) => void;
 };
 
-/** What an informer follows, and how. */
+/** The collection that an informer watches, and how. */
 export type InformerOptions<T> = {
   readonly client: KubeClient;
   readonly type: ResourceType;
   readonly query?: ObjectQuery;
   /**
-   * Takes from an object what is kept of it; undefined when nothing is. When it throws, the object is skipped: what was
-   * known of it before stays, for a deletion would be acted on.
+   * Returns what the cache keeps of an object; undefined when the object is not to be cached. When it throws, the
+   * object is skipped and the earlier state stays: a deletion would trigger actions.
    */
   readonly decode: (object: KubeObject) => T | undefined;
-  /** Texts by which a value is found, for each index. */
+  /** For each index, the texts by which a value is found. */
   readonly indexes?: Readonly<Record<string, (value: T, key: string) => readonly string[]>>;
-  /** Objects a page; default 500. */
+  /** Objects on one page of a list; default 500. */
   readonly pageSize?: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -36,9 +36,9 @@ export type InformerOptions<T> = {
   readonly observer?: InformerObserver;
 };
 
-/** A copy of a collection that follows it. A key is `namespace/name`, or `name` where there are no namespaces. */
+/** A local copy of a collection, kept up to date. A key is `namespace/name`, or `name` for cluster-scoped objects. */
 export type Informer<T> = {
-  /** Follows until aborted, through any failure; never rejects. To be called once. */
+  /** Lists and watches until aborted, through any failure; never rejects. To be called once. */
   start(signal: AbortSignal): Promise<void>;
   /** Resolves when the collection was read once. Rejects with the signal's reason. */
   synced(signal?: AbortSignal): Promise<void>;
@@ -47,30 +47,30 @@ export type Informer<T> = {
   keys(): Iterable<string>;
   values(): Iterable<T>;
   readonly size: number;
-  /** How often reading the collection as a whole was begun. What comes out of a list may be of a restored, older state. */
+  /** How many times a whole list was begun. A list may show the older state of a restored server. */
   readonly listings: number;
-  /** Returns what an index has under a text; nothing for an unknown text. */
+  /** Returns the values that an index has under a text; none for an unknown text. */
   byIndex(name: string, value: string): readonly T[];
-  /** Calls with each change, after it was made; `after` absent: deleted. After a new list with all that is there. */
+  /** Calls the listener after each change; `after` absent: deleted. After a new list it is called for all objects. */
   subscribe(listener: (change: ObjectChange<T>) => void): () => void;
-  /** Monotonic milliseconds of the last word from the server; minus infinity when there was none. */
+  /** Monotonic milliseconds of the last answer or event from the server; minus infinity when there was none. */
   readonly lastContactMs: number;
 };
 
 const PAGE_SIZE = 500;
 
-/** Half of each wait is random: agents that lost one server together must not come back together. */
+/** Half of each wait is random: agents that lost one server at the same time must not reconnect at the same time. */
 const BACKOFF: BackoffSettings = { firstMs: 200, maxMs: 30_000, factor: 2, jitter: 0.5 };
 
-/** A watch that lived so long was a success; one that ends at once must not be opened in a tight loop. */
+/** A watch that lasted so long was a success. One that ends at once must not be opened again in a tight loop. */
 const LIVED_MS = 5000;
 
 /**
  * Opens an informer: list, then watch from there, again and again.
  *
- * A watch is only gone on with where the server ended it cleanly. After any other end the collection is listed anew: the
- * server may have been restored from a backup, and its revisions may meanwhile have passed those that we knew of another
- * history, in which case going on would miss changes for ever, unnoticed.
+ * A watch is only continued when the server ended it cleanly. After any other end the collection is listed again: the
+ * server may have been restored from a backup. Its revisions may since have passed those of the lost history, and to
+ * continue would then miss changes for ever, unnoticed.
  */
 export function openInformer<T>(options: InformerOptions<T>): Informer<T> {
   const cache = new ObjectCache<T>(options.decode, options.indexes ?? {}, cacheReports(options));
@@ -117,7 +117,7 @@ type Follower<T> = {
   readonly options: InformerOptions<T>;
   readonly cache: ObjectCache<T>;
   readonly onContact: () => void;
-  /** A list has begun to arrive: nothing of it is in the cache yet. */
+  /** The first page of a list has arrived; the cache contains nothing of it yet. */
   readonly onListing: () => void;
   readonly onSynced: () => void;
 };
@@ -136,18 +136,21 @@ async function follow<T>(follower: Follower<T>, signal: AbortSignal): Promise<vo
       if (signal.aborted) return;
       version = undefined;
       waitMs = isKubeError(error) ? (error.retryAfterMs ?? 0) : 0;
-      // A revision that is too old is the ordinary end of a long break, no failure.
+      // A revision that is too old is the normal end of a long interruption, not a failure.
       if (!isKubeError(error, 'EXPIRED')) log.warn('following objects failed', { resource: type.plural, error });
       observer?.onFailure?.(type, error);
     }
     attempt = clock.monotonicMs() - startedMs >= LIVED_MS ? 0 : attempt + 1;
-    // After a long life the first attempt comes at once, but for a moment that keeps many informers apart.
+    // After a long watch the next attempt comes almost at once; a short random wait separates many informers.
     waitMs = Math.max(waitMs, backoffMs(BACKOFF, Math.max(1, attempt), random()));
     await clock.sleep(waitMs, signal).catch(() => {});
   }
 }
 
-/** Reads the whole collection, page by page; returns its version. What is gone is taken out only at the end. */
+/**
+ * Reads the whole collection, page by page, and returns its version. Objects that are missing are removed only at the
+ * end.
+ */
 async function listAll<T>(follower: Follower<T>, signal: AbortSignal): Promise<string> {
   const { client, type, query = {}, pageSize = PAGE_SIZE, observer } = follower.options;
   const seen = new Set<string>();
@@ -168,7 +171,7 @@ async function listAll<T>(follower: Follower<T>, signal: AbortSignal): Promise<s
   }
 }
 
-/** Follows changes until the server ends the watch; returns the version to go on from. */
+/** Applies changes until the server ends the watch; returns the version to continue from. */
 async function watchFrom<T>(follower: Follower<T>, from: string, signal: AbortSignal): Promise<string> {
   const { client, type, query = {} } = follower.options;
   let version = from;
@@ -186,7 +189,10 @@ async function watchFrom<T>(follower: Follower<T>, from: string, signal: AbortSi
   return version;
 }
 
-/** A server whose revisions go back has been restored. @see KEP-5504, which lets clients compare them as numbers */
+/**
+ * Tells whether the revisions go back: then the server was restored. @see KEP-5504, which lets clients compare them as
+ * numbers
+ */
 function goesBack(before: string, after: string): boolean {
   return /^\d+$/.test(before) && /^\d+$/.test(after) && BigInt(after) < BigInt(before);
 }

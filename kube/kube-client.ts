@@ -1,6 +1,6 @@
 import type { KubeError } from './kube-error.ts';
 
-/** What we read of an object's metadata; whatever else is there is kept. */
+/** The metadata fields that are read; all others are preserved. */
 export type ObjectMeta = {
   readonly name: string;
   readonly namespace?: string;
@@ -11,12 +11,12 @@ export type ObjectMeta = {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly finalizers?: readonly string[];
   readonly ownerReferences?: readonly OwnerReference[];
-  /** RFC 3339; set while the object waits for its finalizers. */
+  /** RFC 3339; set while finalizers delay the deletion. */
   readonly deletionTimestamp?: string;
   readonly creationTimestamp?: string;
 };
 
-/** Who an object goes with. @see metav1.OwnerReference */
+/** The owner of an object: its deletion deletes the object. @see metav1.OwnerReference */
 export type OwnerReference = {
   readonly apiVersion: string;
   readonly kind: string;
@@ -26,29 +26,32 @@ export type OwnerReference = {
   readonly blockOwnerDeletion?: boolean;
 };
 
-/** Any Kubernetes object, whole: fields that we do not know go back as they came. */
+/** A whole Kubernetes object: unknown fields are written back unchanged. */
 export type KubeObject = Readonly<Record<string, unknown>> & {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: ObjectMeta;
 };
 
-/** A resource of the API: what its path is made of. */
+/** A resource of the API: the components of its path. */
 export type ResourceType = {
-  /** '' for the core group. */
+  /** Empty for the core group. */
   readonly group: string;
   readonly version: string;
   readonly plural: string;
   readonly kind: string;
   readonly isNamespaced: boolean;
-  /** What is made of an object that is there: `binding` of a Pod. Only `create` knows it; it answers with what was sent. */
+  /**
+   * A subresource that is created for an existing object: `binding` of a Pod. Only `create` uses it, and returns what
+   * was sent.
+   */
   readonly subresource?: 'binding';
 };
 
-/** One object of a resource. */
+/** Namespace and name of one object. */
 export type ObjectRef = { readonly namespace?: string; readonly name: string };
 
-/** Which objects of a resource. Absent namespace: all. */
+/** Selects objects of a resource. Absent namespace: all namespaces. */
 export type ObjectQuery = {
   readonly namespace?: string;
   /** `metadata.name=n1`, `spec.nodeName=n1` */
@@ -59,55 +62,62 @@ export type ObjectQuery = {
 /** One page of a list. */
 export type ListPage = {
   readonly items: readonly KubeObject[];
-  /** Of the whole list: where a watch goes on. */
+  /** The version of the whole list: a watch continues from it. */
   readonly resourceVersion: string;
-  /** Present when there is more. */
+  /** Present when there are more pages. */
   readonly continueToken?: string;
 };
 
-/** What a watch tells. */
+/** An event of a watch. */
 export type WatchEvent =
   | { readonly kind: 'added' | 'modified' | 'deleted'; readonly object: KubeObject }
   | { readonly kind: 'bookmark'; readonly resourceVersion: string };
 
-/** A change of part of an object. @see RFC 7386 (merge), RFC 6902 (json), strategic merge patch of Kubernetes */
+/** A change of a part of an object. @see RFC 7386 (merge), RFC 6902 (json), strategic merge patch of Kubernetes */
 export type ObjectPatch = {
   readonly kind: 'merge' | 'json' | 'strategic';
   readonly body: unknown;
-  /** `status` of nodes and Pods; our own kinds have none. */
+  /** `status` of Nodes and Pods; the kinds of this project have no status subresource. */
   readonly subresource?: 'status';
 };
 
-/** What must hold for a deletion to happen. */
+/** Conditions without which a deletion fails. */
 export type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: string };
 
 /**
- * The API server, as far as we use it. Every call goes through one limit of calls a second, waits for its turn, and
- * fails with a KubeError ({@link KubeError}) or the signal's reason; nothing is repeated here but what is safe to be.
+ * The API server, as far as this project uses it.
+ *
+ * All calls share one rate limit and wait for it. A call fails with a {@link KubeError} or with the signal's reason.
+ * Only what is safe to repeat is repeated here.
  */
 export type KubeClient = {
-  /** Undefined when there is none. */
+  /** Returns undefined when the object does not exist. */
   get(type: ResourceType, ref: ObjectRef, signal?: AbortSignal): Promise<KubeObject | undefined>;
-  /** @throws KubeError EXPIRED when the token of the next page is too old: begin again. */
+  /**
+   * Reads one page. @throws KubeError EXPIRED when the token of the next page is too old: list again from the start.
+   */
   listPage(
     type: ResourceType,
     query: ObjectQuery & { readonly limit?: number; readonly continueToken?: string },
     signal?: AbortSignal,
   ): Promise<ListPage>;
-  /** Ends when the server closes it, which it does now and then. @throws KubeError EXPIRED (410): list again. */
+  /** Ends when the server closes it, which happens regularly. @throws KubeError EXPIRED (410): list again. */
   watch(
     type: ResourceType,
     query: ObjectQuery & { readonly resourceVersion: string },
     signal: AbortSignal,
   ): AsyncIterable<WatchEvent>;
-  /** @throws KubeError ALREADY_EXISTS */
+  /** Creates an object. @throws KubeError ALREADY_EXISTS */
   create(type: ResourceType, object: KubeObject, signal?: AbortSignal): Promise<KubeObject>;
-  /** Replaces; guarded when the object has a resourceVersion. @throws KubeError CONFLICT, NOT_FOUND */
+  /** Replaces an object; guarded when it has a resourceVersion. @throws KubeError CONFLICT, NOT_FOUND */
   update(type: ResourceType, object: KubeObject, signal?: AbortSignal): Promise<KubeObject>;
-  /** @throws KubeError CONFLICT, NOT_FOUND */
+  /** Changes a part of an object. @throws KubeError CONFLICT, NOT_FOUND */
   patch(type: ResourceType, ref: ObjectRef, patch: ObjectPatch, signal?: AbortSignal): Promise<KubeObject>;
-  /** Returns false when there was none. @throws KubeError CONFLICT when a precondition does not hold */
+  /**
+   * Deletes an object; returns false when it did not exist. @throws KubeError CONFLICT when a precondition does not
+   * hold
+   */
   delete(type: ResourceType, ref: ObjectRef, only?: DeletePreconditions, signal?: AbortSignal): Promise<boolean>;
-  /** The same server past the queue of all other calls, for the few that must not wait: leader election. */
+  /** The same server with a rate limit of its own, for the few calls that must not wait for others: leader election. */
   readonly urgent?: KubeClient;
 };

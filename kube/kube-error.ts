@@ -1,15 +1,15 @@
 /**
- * What kind of refusal or failure it was.
+ * The kind of failure.
  * - `CONFLICT`: the object changed since it was read (409); read again.
  * - `ALREADY_EXISTS`: 409 on creation.
  * - `NOT_FOUND`: no such object, or no such resource (404).
  * - `EXPIRED`: the resourceVersion or the page's token is too old (410); list again.
- * - `INVALID`: the object breaks its schema or a policy (422, 400); the same again fails again.
+ * - `INVALID`: the object violates its schema or a policy (422, 400); a repetition fails again.
  * - `FORBIDDEN`: the role lacks a right (403). `UNAUTHORIZED`: the token is not accepted (401).
  * - `THROTTLED`: too many calls (429); wait `retryAfterMs`.
- * - `UNAVAILABLE`: no connection, or 5xx: whether it happened is not known.
- * - `TIMEOUT`: no answer in time: whether it happened is not known.
- * - `BAD_ANSWER`: the answer is no object.
+ * - `UNAVAILABLE`: no connection, or 5xx: it is unknown whether the call had an effect.
+ * - `TIMEOUT`: no answer in time: it is unknown whether the call had an effect.
+ * - `BAD_ANSWER`: the answer is not an object.
  */
 export type KubeErrorCode =
   | 'CONFLICT'
@@ -24,21 +24,21 @@ export type KubeErrorCode =
   | 'TIMEOUT'
   | 'BAD_ANSWER';
 
-/** What is known of a failed call. */
+/** The facts about a failed call. */
 export type KubeFailure = {
   readonly code: KubeErrorCode;
-  /** `PUT nodeeniconfigs/n1` */
+  /** Method and object: `PUT nodeeniconfigs/n1`. */
   readonly request: string;
-  /** The server's own words. */
+  /** The message of the server. */
   readonly text: string;
   /** HTTP status; absent when there was no answer. */
   readonly status?: number;
-  /** The server's `reason`. */
+  /** The `reason` of the server's Status. */
   readonly reason?: string;
   readonly retryAfterMs?: number;
 };
 
-/** A call to the API server that did not do what was asked. */
+/** A call to the API server that failed. */
 export class KubeError extends Error {
   readonly code: KubeErrorCode;
   readonly request: string;

@@ -1,14 +1,14 @@
 import type { KubeErrorCode } from './kube-error.ts';
 
-/** Hears of every request, for metrics. */
+/** Receives every request, for metrics. */
 export type KubeObserver = {
-  /** After each request that was sent; of a watch, when it ends. `ms` without the wait for its turn. */
+  /** Called after each request that was sent; for a watch, when it ends. `ms` excludes the wait for the rate limit. */
   readonly onRequest?: (request: KubeRequestSign) => void;
-  /** How long a request waited for its turn, in milliseconds. */
+  /** How long a request waited for the rate limit, in milliseconds. */
   readonly onTurn?: (waitedMs: number) => void;
 };
 
-/** A request as metrics see it. */
+/** A request, with the labels and the duration that metrics need. */
 export type KubeRequestSign = {
   readonly verb: 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
   readonly resource: string;

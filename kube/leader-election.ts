@@ -1,41 +1,26 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { BLIND, decideCandidacy, lookAgain, type Sight } from './election/decide-candidacy.ts';
-import { type Lock, openLock, type StoredLock } from './election/lock.ts';
+import { TRUSTED_SHARE } from './election/election-settings.ts';
+import { type Lock, openLock } from './election/lock.ts';
 import type { LockRef } from './election/lock-record.ts';
-import { holdTerm } from './election/term.ts';
+import { holdTerm, type LeaderObserver, type Term, type WonLock } from './election/term.ts';
 import type { KubeClient } from './kube-client.ts';
 import { isKubeError } from './kube-error.ts';
 
-/** A time in office. */
-export type Term = {
-  /** Grows with each term, whoever holds it. */
-  readonly epoch: number;
-  /** Monotonic milliseconds. */
-  readonly startedMs: number;
-  readonly leaseMs: number;
-  /** Aborted when the lease may be lost, before others can have it; and when this process is to end. */
-  readonly signal: AbortSignal;
-};
-
-/** Hears who leads, for metrics. */
-export type LeaderObserver = {
-  readonly onLeading?: (isLeading: boolean) => void;
-  /** A look at the lock or a renewal failed. */
-  readonly onFailure?: (error: unknown) => void;
-};
-
-/** How a leader is elected. */
+/** Options of the election. */
 export type LeaderElectionOptions = {
   readonly client: KubeClient;
   readonly lock: LockRef;
-  /** Who we are, for people. Each run adds a random part: a name may be used again, a holder's must not. */
+  /**
+   * The name of this process for people. Each run adds a random part: a name may occur twice, a holder must be unique.
+   */
   readonly identity: string;
-  /** How long a lock that nobody renews is left to its holder. */
+  /** How long other candidates wait for a holder that does not renew the lock. */
   readonly leaseMs: number;
-  /** How often the holder renews it. */
+  /** The interval at which the holder renews the lock. */
   readonly renewMs: number;
-  /** How often others look at it, and how soon a renewal that failed is tried again. */
+  /** The interval at which candidates read the lock, and the delay before a failed renewal is retried. */
   readonly retryMs: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -44,25 +29,22 @@ export type LeaderElectionOptions = {
 };
 
 /**
- * The holder trusts its lease for this share of it, counted from before it sent the renewal; others wait for the whole,
- * counted from when they saw it. So clocks may run a quarter slower or faster than each other.
+ * Longest gap between reads, as a share of the lease. After a longer gap the server may have been restored; a restore
+ * takes at least as long.
  */
-const TRUSTED_SHARE = 0.75;
-
-/** A server that was out of sight for longer may have been restored; restoring one takes at least as long. */
 const LONGEST_GAP_SHARE = 0.25;
 
 /**
- * Leads whenever it is elected, until aborted or until `lead` ends by itself; then releases the lock. `lead` must stop
- * when its term's signal is aborted: another is elected a quarter of the lease later at the earliest.
+ * Leads whenever elected, until aborted or until `lead` ends by itself; then releases the lock. `lead` must stop when
+ * the signal of its term is aborted: the next leader is elected a quarter of the lease later at the earliest.
  *
- * No two lead at once as long as clocks run at about the same speed: partitions, lost answers (a write that was not
- * confirmed neither begins nor extends a term), jumps of wall clocks, and a server restored to an older state included,
- * if it was down for a quarter of the lease meanwhile.
- * With one exception, so that a new cluster and an upgrade need not wait: who has just started and finds the lock free
- * takes it at once. Deleting the lock, or restoring a state in which it was free, hides a leader from it, who will find
- * out with its next renewal.
- * @throws RangeError when the times leave no room for a second try at renewal; whatever `lead` throws
+ * At most one process leads at a time as long as clocks run at about the same speed. This holds for partitions, lost
+ * answers (an unconfirmed write neither begins nor extends a term) and jumps of wall clocks. It also holds for a server
+ * restored to an older state, if it was down for at least a quarter of the lease. There is one exception, so that a new
+ * cluster and an upgrade need not wait: a process that has just started and finds the lock free takes it at once. If
+ * the lock was deleted, or a state was restored in which it was free, a running leader is invisible to this process;
+ * that leader detects the change at its next renewal.
+ * @throws RangeError when the times leave no time for a second attempt at renewal; whatever `lead` throws
  */
 export async function runAsLeader(
   options: LeaderElectionOptions,
@@ -85,7 +67,7 @@ export async function runAsLeader(
     const trustedMs = leaseMs * TRUSTED_SHARE;
     const outcome = await holdTerm({ ...options, lock, holder: candidate.holder, trustedMs }, won, lead, signal);
     if (outcome === 'over') return;
-    // What was seen from office says nothing: begin as after a gap.
+    // Observations made while this process was the leader do not count: start as after a gap in the observations.
     candidate.sight = BLIND;
   }
 }
@@ -95,14 +77,14 @@ type Candidate = {
   readonly lock: Lock;
   readonly holder: string;
   sight: Sight | undefined;
-  /** The highest count of terms ever seen: an older state brought back must not make us use one again. */
+  /**
+   * The highest count of terms ever read. Thus no epoch is used twice, even after the server was restored to an older
+   * state.
+   */
   highestEpoch: number;
 };
 
-/** A lock that was won, and when the write that won it was sent. */
-export type WonLock = { readonly stored: StoredLock; readonly sentMs: number };
-
-/** Looks at the lock until it is won; undefined when aborted. */
+/** Reads the lock until it is acquired; undefined when aborted. */
 async function contend(candidate: Candidate, signal: AbortSignal): Promise<WonLock | undefined> {
   const { clock, retryMs, random, log, observer } = candidate.options;
   while (!signal.aborted) {
@@ -110,13 +92,13 @@ async function contend(candidate: Candidate, signal: AbortSignal): Promise<WonLo
       const won = await tryOnce(candidate);
       if (won !== undefined) return won;
     } catch (error) {
-      // Somebody was faster: that is the lock at work.
+      // A conflict is normal: another candidate wrote first.
       if (!isKubeError(error, 'CONFLICT', 'ALREADY_EXISTS')) {
         log.warn('looking at the lock failed', { lock: candidate.options.lock.name, error });
         observer?.onFailure?.(error);
       }
     }
-    // Spread, so that candidates do not ask in step.
+    // A random share, so that candidates do not read at the same time.
     await clock.sleep(retryMs * (0.8 + 0.4 * random()), signal).catch(() => {});
   }
   return undefined;

@@ -1,8 +1,8 @@
 import type { KubeObject } from './kube-client.ts';
 
 /**
- * Leaves `metadata.managedFields` out of an object that is kept in memory: they are half of it, and the API server keeps
- * what a write leaves out. The very same object when it has none. Pure.
+ * Removes `metadata.managedFields` from an object for the cache. They are half of an object, and the API server keeps
+ * them when a write omits them. Returns the same object when it has none.
  */
 export function withoutManagedFields(object: KubeObject): KubeObject {
   if (!('managedFields' in object.metadata)) return object;

@@ -1,18 +1,23 @@
 import type { KubeClient, WatchEvent } from './kube-client.ts';
 import { isKubeError, type KubeError } from './kube-error.ts';
 
-/** A right of the API as people grant it: `list pods`, `patch nodes/status`; or `token`, where none was accepted. */
+/**
+ * A right of the API in the form people grant it: `list pods`, `patch nodes/status`; or `token`, when no token was
+ * accepted.
+ */
 export type RightName = string;
 
-/** Told when a right turns out to be missing, and when it is there again; `error` undefined. Never with each call. */
+/**
+ * Called when a right is found missing, and when it is present again (`error` is undefined then); not with each call.
+ */
 export type RightsListener = (right: RightName, error: KubeError | undefined) => void;
 
-/** The name of what is missing when the API server takes the token for nobody's. */
+/** The name for a token that the API server does not accept. */
 export const TOKEN_RIGHT = 'token';
 
 /**
- * Returns a client that does the same and says which rights it misses: what is refused is tried again by whoever
- * asked, each for itself and without an end, and only here is it known as one thing that a person has to grant.
+ * Wraps a client so that it reports the rights it lacks. Each caller retries a refused call for itself, without end.
+ * Only here the refusals are recognized as one missing right that an administrator has to grant.
  */
 export function noteRights(client: KubeClient, listener: RightsListener): KubeClient {
   const notes = new RightsNotes(listener);
@@ -34,7 +39,7 @@ export function noteRights(client: KubeClient, listener: RightsListener): KubeCl
   return client.urgent === undefined ? noted : { ...noted, urgent: noteRights(client.urgent, listener) };
 }
 
-/** Says what to do about a right that is missing. Pure. */
+/** Renders what an administrator has to do about a missing right. */
 export function rightCure(right: RightName, error: KubeError, role: string): string {
   const cure =
     right === TOKEN_RIGHT
@@ -78,7 +83,7 @@ class RightsNotes {
   #judge(right: RightName, error: unknown): void {
     if (isKubeError(error, 'FORBIDDEN')) this.#lacks(right, error);
     else if (isKubeError(error, 'UNAUTHORIZED')) this.#lacks(TOKEN_RIGHT, error);
-    // What was refused for another reason was allowed.
+    // The call failed for another reason, so the right is granted.
     else if (isKubeError(error, 'CONFLICT', 'NOT_FOUND', 'ALREADY_EXISTS', 'INVALID', 'EXPIRED')) this.#granted(right);
   }
 

@@ -1,24 +1,24 @@
 import type { KubeObject } from './kube-client.ts';
 
-/** A change of one object; `before` absent: new, `after` absent: gone. */
+/** A change of one object; `before` absent: new, `after` absent: deleted. */
 export type ObjectChange<T> = { readonly key: string; readonly before?: T; readonly after?: T };
 
 type Indexers<T> = Readonly<Record<string, (value: T, key: string) => readonly string[]>>;
 
-/** Whom a cache tells of what it cannot do. */
+/** Receives the errors of a cache. */
 export type CacheReports = {
   readonly onUndecodable: (key: string, error: unknown) => void;
   readonly onListenerError: (key: string, error: unknown) => void;
 };
 
-/** Writes the key of an object: `namespace/name`, or `name`. Pure. */
+/** Returns the key of an object: `namespace/name`, or `name`. */
 export function keyOf({ metadata }: Pick<KubeObject, 'metadata'>): string {
   return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
 }
 
 type Entry<T> = { readonly value: T; readonly marks: readonly (readonly [index: string, text: string])[] };
 
-/** What is kept of the objects of a collection, found by key and by index; tells its listeners of every change. */
+/** Cache of the objects of a collection, found by key and by index; notifies its listeners of every change. */
 export class ObjectCache<T> {
   readonly #decode: (object: KubeObject) => T | undefined;
   readonly #indexers: readonly (readonly [string, Indexers<T>[string]])[];
@@ -26,7 +26,7 @@ export class ObjectCache<T> {
   readonly #entries = new Map<string, Entry<T>>();
   readonly #indexes = new Map<string, Map<string, Map<string, T>>>();
   readonly #listeners = new Set<(change: ObjectChange<T>) => void>();
-  /** Versions that could not be decoded, by key: each is told of once. */
+  /** Versions that could not be decoded, by key: each is reported once. */
   readonly #undecodable = new Map<string, string>();
 
   constructor(decode: (object: KubeObject) => T | undefined, indexers: Indexers<T>, reports: CacheReports) {
@@ -36,10 +36,12 @@ export class ObjectCache<T> {
     for (const [name] of this.#indexers) this.#indexes.set(name, new Map());
   }
 
+  /** Number of cached objects. */
   get size(): number {
     return this.#entries.size;
   }
 
+  /** Returns the value of a key; undefined when it is not cached. */
   get(key: string): T | undefined {
     return this.#entries.get(key)?.value;
   }
@@ -52,11 +54,15 @@ export class ObjectCache<T> {
     for (const entry of this.#entries.values()) yield entry.value;
   }
 
+  /** Returns the values that an index has under a text. */
   byIndex(name: string, text: string): readonly T[] {
     return [...(this.#indexes.get(name)?.get(text)?.values() ?? [])];
   }
 
-  /** Takes an object in; returns its key. Never throws: one that cannot be decoded is told of, and skipped. */
+  /**
+   * Adds or updates an object and returns its key. Never throws: an object that cannot be decoded is reported and
+   * skipped.
+   */
   put(object: KubeObject): string {
     const key = keyOf(object);
     const entry = this.#entryOf(key, object);
@@ -67,20 +73,20 @@ export class ObjectCache<T> {
     return key;
   }
 
-  /** Takes an object out. */
+  /** Removes an object. */
   remove(object: KubeObject): void {
     const key = keyOf(object);
     this.#undecodable.delete(key);
     this.#drop(key);
   }
 
-  /** Takes out all objects but those. */
+  /** Removes all objects except the given ones. */
   keepOnly(keys: ReadonlySet<string>): void {
     for (const key of [...this.#entries.keys()]) if (!keys.has(key)) this.#drop(key);
     for (const key of [...this.#undecodable.keys()]) if (!keys.has(key)) this.#undecodable.delete(key);
   }
 
-  /** Calls `listener` with each change. Returns how to stop. */
+  /** Calls `listener` with each change. Returns a function that ends this. */
   subscribe(listener: (change: ObjectChange<T>) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

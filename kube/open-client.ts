@@ -1,56 +1,59 @@
 import type { Clock } from '../runtime/clock.ts';
+import { isRecord } from '../runtime/decode.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type LoadKubeConfig, openAccess } from './access.ts';
 import { type AccessSource, readAccessTarget } from './access-target.ts';
 import { answerError, isObjectMissing } from './answer-error.ts';
 import { createCaller, type Send } from './caller.ts';
-import { decodeList, decodeObject } from './decode-answer.ts';
-import type { KubeClient, ObjectPatch, ObjectQuery } from './kube-client.ts';
+import type { KubeClient, KubeObject, ListPage, ObjectPatch, ObjectQuery, ResourceType } from './kube-client.ts';
+import { KubeError } from './kube-error.ts';
 import type { KubeObserver } from './kube-observer.ts';
 import { collectionPath, objectPath, requestLabel } from './request-path.ts';
+import { apiVersionOf } from './resource-types.ts';
 import { TokenBucket } from './token-bucket.ts';
 import { followWatch } from './watch-call.ts';
 
-/** How to reach the API server, and how fast to call it. */
+/** How to reach the API server, and at which rate to call it. */
 export type KubeClientOptions = AccessSource & {
-  /** Calls a second in the long run. Watches and `urgent` have a quarter more of their own. */
+  /** Calls per second in the long run. Watches and `urgent` share another quarter of this. */
   readonly qps: number;
-  /** Calls at once after a rest. */
+  /** Calls at once after an idle time. */
   readonly burst: number;
   readonly userAgent: string;
   readonly clock: Clock;
   readonly log: Logger;
   readonly observer?: KubeObserver;
-  /** A number from 0 to below 1: spreads the ends of watches. Default: no spread. */
+  /** Returns a number from 0 to below 1: spreads the ends of watches. Default: no spread. */
   readonly random?: () => number;
-  /** `loadWholeKubeConfig`, in executables that can do with more memory; without it some kubeconfigs are refused. */
+  /** `loadWholeKubeConfig`, for executables that can afford the memory; without it some kubeconfigs are refused. */
   readonly loadKubeConfig?: LoadKubeConfig;
-  /** How long a call may take, in milliseconds; default 30,000. */
+  /** Time limit of a call, in milliseconds; default 30,000. */
   readonly requestTimeoutMs?: number;
-  /** How long a watch may be silent; default 150,000. Servers send a bookmark each minute. */
+  /** Longest silence of a watch, in milliseconds; default 150,000. Servers send a bookmark each minute. */
   readonly watchIdleMs?: number;
 };
 
 /** A client that owns connections. */
 export type OpenKubeClient = KubeClient & {
   readonly urgent: KubeClient;
-  /** Closes its connections; calls under way fail. */
+  /** Closes its connections; running calls fail. */
   close(): void;
 };
 
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Two bookmarks may be lost, or never be sent, before a silent connection is taken for dead. */
+/** A silent connection is considered dead only after two bookmarks were lost or not sent. */
 const WATCH_IDLE_MS = 150_000;
 
 /**
  * Opens a client of the API server that a kubeconfig, a URL or a Pod's environment names. Connects with the first call.
- * @throws ConfigError when that names none, or needs what `loadKubeConfig` would bring
+ * @throws ConfigError when they name no server, or require what `loadKubeConfig` would load
  */
 export function openKubeClient(options: KubeClientOptions): OpenKubeClient {
   const { clock, qps, burst } = options;
   const access = openAccess(readAccessTarget(options), clock, options.loadKubeConfig);
   const http = { access, clock, timeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS };
-  // What keeps us in the picture and in office must not queue behind a thousand writes; neither must it flood.
+  // Watches and the leader election have a rate limit of their own: they must not wait behind a thousand writes, and
+  // they are limited too.
   const reserve = new TokenBucket(clock, Math.max(2, qps / 4), Math.max(10, burst / 2));
   const ordinary = new TokenBucket(clock, qps, burst);
   const follow = {
@@ -93,7 +96,7 @@ function objectCalls(send: Send): Omit<KubeClient, 'watch'> {
           ? collectionPath(type, object.metadata.namespace)
           : `${objectPath(type, object.metadata)}/${subresource}`;
       const answer = accepted(await send({ verb: 'create', type, path, label, body: object }, signal), label);
-      // A subresource is answered with a Status.
+      // The API server answers the creation of a subresource with a Status.
       return subresource === undefined ? decodeObject(answer, label, type) : object;
     },
     update: async (type, object, signal) => {
@@ -145,4 +148,31 @@ function listSearch(query: Parameters<KubeClient['listPage']>[1]): string {
   if (query.limit !== undefined) search.set('limit', String(query.limit));
   if (query.continueToken !== undefined) search.set('continue', query.continueToken);
   return search.size === 0 ? '' : `?${search}`;
+}
+
+/** Decodes an object only as far as all kinds are alike: it has metadata with a name. @throws KubeError BAD_ANSWER */
+export function decodeObject(value: unknown, request: string, type: ResourceType): KubeObject {
+  if (!isRecord(value) || !isRecord(value['metadata']) || typeof value['metadata']['name'] !== 'string') {
+    throw new KubeError({ code: 'BAD_ANSWER', request, text: 'the answer is no object' });
+  }
+  // Items in a list of a built-in kind lack `apiVersion` and `kind`.
+  const named = value['kind'] === undefined ? { apiVersion: apiVersionOf(type), kind: type.kind, ...value } : value;
+  // All other fields are checked by the decoder of the kind.
+  return named as KubeObject;
+}
+
+/** Decodes a page of a list. @throws KubeError BAD_ANSWER */
+export function decodeList(value: unknown, request: string, type: ResourceType): ListPage {
+  const metadata = isRecord(value) && isRecord(value['metadata']) ? value['metadata'] : {};
+  const version = metadata['resourceVersion'];
+  if (!isRecord(value) || typeof version !== 'string') {
+    throw new KubeError({ code: 'BAD_ANSWER', request, text: 'the answer is no list' });
+  }
+  const items: readonly unknown[] = Array.isArray(value['items']) ? value['items'] : [];
+  const token = metadata['continue'];
+  return {
+    items: items.map((item) => decodeObject(item, request, type)),
+    resourceVersion: version,
+    ...(typeof token === 'string' && token !== '' ? { continueToken: token } : {}),
+  };
 }

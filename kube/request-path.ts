@@ -2,7 +2,7 @@ import type { ObjectRef, ResourceType } from './kube-client.ts';
 import { KubeError } from './kube-error.ts';
 import { apiVersionOf } from './resource-types.ts';
 
-/** Writes the path of a collection: `/api/v1/namespaces/default/pods`. Absent namespace: of all. Pure. */
+/** Builds the path of a collection: `/api/v1/namespaces/default/pods`. Absent namespace: all namespaces. */
 export function collectionPath(type: ResourceType, namespace: string | undefined): string {
   const root = type.group === '' ? `/api/${type.version}` : `/apis/${apiVersionOf(type)}`;
   const within = type.isNamespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
@@ -10,8 +10,8 @@ export function collectionPath(type: ResourceType, namespace: string | undefined
 }
 
 /**
- * Writes the path of one object. Pure.
- * @throws KubeError INVALID without a name or, where one is needed, a namespace: the path would name the collection
+ * Builds the path of one object.
+ * @throws KubeError INVALID without a name or a required namespace: the path would then name the collection
  */
 export function objectPath(type: ResourceType, ref: ObjectRef): string {
   if (ref.name === '' || (type.isNamespaced && (ref.namespace ?? '') === '')) {
@@ -21,7 +21,7 @@ export function objectPath(type: ResourceType, ref: ObjectRef): string {
   return `${collectionPath(type, ref.namespace)}/${encodeURIComponent(ref.name)}`;
 }
 
-/** Names a request in errors and logs: `PUT nodeeniconfigs/n1`. Pure. */
+/** Renders the name of a request in errors and logs: `PUT nodeeniconfigs/n1`. */
 export function requestLabel(verb: string, type: ResourceType, ref?: Partial<ObjectRef>): string {
   const parts = [type.plural, ref?.namespace, ref?.name].filter((part) => part !== undefined && part !== '');
   return `${verb} ${parts.join('/')}`;

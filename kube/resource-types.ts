@@ -4,15 +4,15 @@ import type { ResourceType } from './kube-client.ts';
 
 /** Pods. */
 export const PODS = core('pods', 'Pod', true);
-/** Where Pods are bound: `create` of a Binding with the Pod's name. */
+/** The binding subresource of Pods: `create` a Binding with the Pod's name. */
 export const POD_BINDINGS: ResourceType = { ...PODS, kind: 'Binding', subresource: 'binding' };
 /** Nodes. */
 export const NODES = core('nodes', 'Node', false);
 /** ConfigMaps. */
 export const CONFIG_MAPS = core('configmaps', 'ConfigMap', true);
-/** Events of the core group: the only ones that the seeds' roles grant. */
+/** Events of the core group: the published ClusterRoles grant no others. */
 export const EVENTS = core('events', 'Event', true);
-/** Deployments: whose Pods are recognised by their labels, where nobody sees ReplicaSets. */
+/** Deployments: their Pods are recognized by labels where ReplicaSets may not be read. */
 export const DEPLOYMENTS: ResourceType = {
   group: 'apps',
   version: 'v1',
@@ -45,7 +45,7 @@ export const MACHINES: ResourceType = {
   isNamespaced: false,
 };
 
-/** Makes the resource of one of our own kinds. Pure. */
+/** Returns the resource of one of this project's kinds. */
 export function resourceTypeOf(kind: ResourceKind): ResourceType {
   return {
     group: API_GROUP,
@@ -56,7 +56,7 @@ export function resourceTypeOf(kind: ResourceKind): ResourceType {
   };
 }
 
-/** Writes `apiVersion` of a resource: `v1`, `networking.tke.cloud.tencent.com/v1`. Pure. */
+/** Renders `apiVersion` of a resource: `v1`, `networking.tke.cloud.tencent.com/v1`. */
 export function apiVersionOf(type: ResourceType): string {
   return type.group === '' ? type.version : `${type.group}/${type.version}`;
 }

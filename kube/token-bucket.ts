@@ -3,8 +3,8 @@ import type { Clock } from '../runtime/clock.ts';
 type Waiter = { readonly enter: () => void };
 
 /**
- * Lets calls through at `qps` a second in the long run and up to `burst` at once, in order of arrival. A caller that
- * gives up while it waits costs the others nothing.
+ * A rate limit: `qps` calls per second in the long run and up to `burst` at once, in order of arrival. A caller that
+ * gives up while it waits uses no token.
  */
 export class TokenBucket {
   readonly #clock: Clock;
@@ -15,7 +15,7 @@ export class TokenBucket {
   #filledMs: number;
   #isPumping = false;
 
-  /** `qps` above 0; `burst` at least 1. Full at the start. */
+  /** `qps` above 0; `burst` at least 1. The bucket is full at the start. */
   constructor(clock: Clock, qps: number, burst: number) {
     this.#clock = clock;
     this.#qps = Math.max(qps, 0.001);
@@ -24,7 +24,7 @@ export class TokenBucket {
     this.#filledMs = clock.monotonicMs();
   }
 
-  /** Waits for a turn. Rejects with the signal's reason when aborted before. */
+  /** Waits for a token. Rejects with the signal's reason when aborted before. */
   async take(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     this.#fill();
@@ -48,7 +48,7 @@ export class TokenBucket {
     }
   }
 
-  /** Runs while somebody waits. */
+  /** Hands out tokens as long as callers wait. */
   async #pump(): Promise<void> {
     this.#isPumping = true;
     while (this.#line.size > 0) {

@@ -9,7 +9,7 @@ import { collectionPath, requestLabel } from './request-path.ts';
 import type { TokenBucket } from './token-bucket.ts';
 import { decodeWatchLine, splitLines } from './watch-stream.ts';
 
-/** What a watch works with. */
+/** Dependencies of a watch. */
 export type WatchDeps = {
   readonly http: HttpDeps;
   readonly turn: TokenBucket;
@@ -21,11 +21,14 @@ export type WatchDeps = {
 
 type WatchQuery = Parameters<KubeClient['watch']>[1];
 
-/** The server ends a watch after five to ten minutes: as client-go asks, and spread, so that not all come back at once. */
+/**
+ * Shortest time after which the server ends a watch; the longest is double. client-go requests the same. The times are
+ * spread so that clients do not reconnect at the same time.
+ */
 const SHORTEST_SECONDS = 300;
 
 /**
- * Follows a collection until the server ends the watch, which is the end of the iteration.
+ * Watches a collection until the server ends the watch, which ends the iteration.
  * @throws KubeError EXPIRED; UNAVAILABLE when the connection breaks; TIMEOUT when it is silent for too long; others
  */
 export async function* followWatch(
@@ -64,7 +67,7 @@ async function* eventsOf(
       const event = decodeWatchLine(line, call.label);
       if (event !== undefined) yield event;
     }
-    // An abort ends the stream as the server does; only the latter is an end to go on from.
+    // An abort ends the stream like the server does. Only the latter is a clean end to continue from.
     signal.throwIfAborted();
   } catch (error) {
     if (signal.aborted) throw signal.reason;
@@ -116,8 +119,8 @@ async function* listened(response: IncomingMessage, heard: () => void): AsyncGen
 }
 
 /**
- * Calls `onSilence` when nothing was heard for `idleMs`: a connection whose peer vanished without a word looks like a
- * quiet one, for ever.
+ * Calls `onSilence` when no data arrived for `idleMs`. A connection to a vanished peer would otherwise look like a
+ * quiet one for ever.
  */
 function watchOverSilence(clock: Clock, idleMs: number, onSilence: () => void) {
   const stopped = new AbortController();

@@ -3,14 +3,14 @@ import { answerError } from './answer-error.ts';
 import type { KubeObject, WatchEvent } from './kube-client.ts';
 import { KubeError } from './kube-error.ts';
 
-/** One object is at most 1.5 MB in etcd; as JSON with escapes it can be several times that. */
+/** Longest line. An object takes at most 1.5 MB in etcd; as JSON with escapes it can take several times that. */
 const MOST_LINE_BYTES = 16 * 1024 * 1024;
 
 const LINE_FEED = 0x0a;
 
 /**
- * Cuts a stream of bytes into lines; what is after the last line feed when the stream ends is left out: a line that
- * broke off is no event. Holds one line at most.
+ * Splits a stream of bytes into lines. Text after the last line feed is dropped: an incomplete line is not an event.
+ * Buffers one line at most.
  * @throws KubeError BAD_ANSWER when a line is longer than `mostBytes`
  */
 export async function* splitLines(
@@ -40,7 +40,7 @@ export async function* splitLines(
 }
 
 /**
- * Decodes one line of a watch. Undefined: of a kind that we do not know, which newer servers may send. Pure.
+ * Decodes one line of a watch. Undefined: an unknown kind of event, which newer servers may send.
  * @throws KubeError EXPIRED and others, when the line is an error; BAD_ANSWER when it is no event
  * @see metav1.WatchEvent
  */
@@ -77,7 +77,7 @@ function objectOf(value: unknown, label: string): KubeObject {
   if (!isRecord(value) || !isRecord(value['metadata']) || typeof value['metadata']['name'] !== 'string') {
     throw bad(label, 'an event without an object');
   }
-  // What an object is made of beyond its name is for its decoder to judge.
+  // All other fields are checked by the decoder of the kind.
   return value as KubeObject;
 }
 

@@ -1,11 +1,11 @@
 import { type BackoffSettings, backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
 
-/** What a work queue works with. */
+/** Dependencies and settings of a work queue. */
 export type WorkQueueOptions = {
   readonly clock: Clock;
   readonly random: () => number;
-  /** How `addRateLimited` waits; default 50 ms, doubled each time, at most 5 minutes. */
+  /** The delays of `addRateLimited`; default 50 ms, doubled each time, at most 5 minutes. */
   readonly backoff?: BackoffSettings;
 };
 
@@ -14,8 +14,8 @@ const BACKOFF: BackoffSettings = { firstMs: 50, maxMs: 300_000, factor: 2, jitte
 type Delayed = { readonly dueMs: number; readonly cancel: AbortController };
 
 /**
- * Keys that wait for work, each once. A key that is being worked on is not handed out again before `done`; added
- * meanwhile, it comes again after that: no change is missed, and nothing of one key runs twice at once.
+ * A queue of keys, each at most once. A key that is being worked on is not handed out again before `done`. If it is
+ * added meanwhile, it is queued again after that. So no change is missed, and one key is never worked on twice at once.
  */
 export class WorkQueue {
   readonly #clock: Clock;
@@ -35,17 +35,17 @@ export class WorkQueue {
     this.#backoff = backoff;
   }
 
-  /** Keys that could be handed out now. */
+  /** Number of keys that could be handed out now. */
   get size(): number {
     return this.#ready.size;
   }
 
-  /** Keys that are being worked on. */
+  /** Number of keys that are being worked on. */
   get runningCount(): number {
     return this.#running.size;
   }
 
-  /** Adds a key; no effect when it waits already, or when the queue is closed. */
+  /** Adds a key; no effect when it is queued already, or when the queue is closed. */
   add(key: string): void {
     if (this.#closed.signal.aborted) return;
     if (this.#running.has(key)) {
@@ -63,7 +63,7 @@ export class WorkQueue {
     taker(key);
   }
 
-  /** Adds a key after `ms` milliseconds; of several such times the earliest counts. */
+  /** Adds a key after `ms` milliseconds; of several delays the earliest counts. */
   addAfter(key: string, ms: number): void {
     if (this.#closed.signal.aborted) return;
     if (ms <= 0) {
@@ -83,19 +83,19 @@ export class WorkQueue {
     this.#clock.sleep(ms, cancel.signal).then(onDue, () => {});
   }
 
-  /** Adds a key after a wait that grows with each such call until `forget`. */
+  /** Adds a key after a delay that grows with each such call until `forget`. */
   addRateLimited(key: string): void {
     const failures = (this.#failures.get(key) ?? 0) + 1;
     this.#failures.set(key, failures);
     this.addAfter(key, backoffMs(this.#backoff, failures, this.#random()));
   }
 
-  /** Ends the growth of a key's waits: its work succeeded. */
+  /** Resets the delay of a key: its work succeeded. */
   forget(key: string): void {
     this.#failures.delete(key);
   }
 
-  /** Hands out the key that has waited longest, which is running then until `done`. Rejects when aborted or closed. */
+  /** Takes the key that has waited longest; it counts as running until `done`. Rejects when aborted or closed. */
   async take(signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
     this.#closed.signal.throwIfAborted();
@@ -123,13 +123,13 @@ export class WorkQueue {
     }
   }
 
-  /** Says that the work on a key is over; it waits again if it was added meanwhile. */
+  /** Marks the work on a key as finished; the key is queued again if it was added meanwhile. */
   done(key: string): void {
     if (!this.#running.delete(key)) return;
     if (this.#again.delete(key)) this.add(key);
   }
 
-  /** Hands out nothing more, and forgets what waits. Idempotent. */
+  /** Stops handing out keys and drops all that wait. Idempotent. */
   close(): void {
     if (this.#closed.signal.aborted) return;
     this.#closed.abort(new Error('the work queue is closed'));

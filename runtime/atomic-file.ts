@@ -2,8 +2,9 @@ import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } fro
 import { dirname } from 'node:path';
 
 /**
- * Replaces a file so that a reader, or a crash, sees the old content or the new, never a part.
- * Writes beside it, syncs, renames over it, syncs the folder. Idempotent. The folder must exist.
+ * Replaces a file atomically: a reader, or the state after a crash, has the old content or the new content, never a
+ * part. Writes a temporary file in the same folder, syncs it, renames it and syncs the folder. Idempotent. The folder
+ * must exist.
  * @param mode permission bits of the new file.
  * @throws the file system's own error (ENOSPC, EACCES, …); the temporary file is removed then.
  * @see rename(2)

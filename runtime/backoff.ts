@@ -1,4 +1,4 @@
-/** How waiting times grow. All times in milliseconds; `jitter` is the share of the wait that is random, 0 to 1. */
+/** How the delays between attempts grow. All times in milliseconds; `jitter` is the random share of a delay, 0 to 1. */
 export type BackoffSettings = {
   readonly firstMs: number;
   readonly maxMs: number;
@@ -7,8 +7,8 @@ export type BackoffSettings = {
 };
 
 /**
- * Computes the wait before attempt `attempt` (1 is the first retry): exponential, capped, less a random share so that
- * many nodes which failed together do not come back together. Pure: `random` is in [0, 1).
+ * Computes the wait before attempt `attempt` (1 is the first retry): exponential, capped, less a random share, so that
+ * many nodes which failed at the same time do not retry at the same time. `random` is in [0, 1).
  */
 export function backoffMs(settings: BackoffSettings, attempt: number, random: number): number {
   const grown = settings.firstMs * settings.factor ** (attempt - 1);

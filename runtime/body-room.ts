@@ -1,4 +1,4 @@
-/** How much of requests' bodies a server may hold: of one, and of all that are being read. In bytes. */
+/** Memory budget for the request bodies of a server: for one body, and for all bodies that are being read. In bytes. */
 export class BodyRoom {
   readonly mostOfOne: number;
   readonly #mostOfAll: number;
@@ -9,14 +9,14 @@ export class BodyRoom {
     this.#mostOfAll = mostOfAll;
   }
 
-  /** Takes room for `bytes` more; false when there is none. */
+  /** Acquires `bytes` of the budget; returns false when too few are left. */
   take(bytes: number): boolean {
     if (this.#held + bytes > this.#mostOfAll) return false;
     this.#held += bytes;
     return true;
   }
 
-  /** Gives room back that was taken. */
+  /** Releases bytes that were acquired. */
   give(bytes: number): void {
     this.#held -= bytes;
   }

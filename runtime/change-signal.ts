@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from './clock.ts';
 
-/** Wakes everybody who waits, whenever something changed; carries no value, for the waiter looks for itself. */
+/** Notifies all waiters that something changed. The signal carries no value: each waiter reads the new state itself. */
 export class ChangeSignal {
   readonly #waiting = new Set<() => void>();
   readonly #clock: Clock;
@@ -9,7 +9,7 @@ export class ChangeSignal {
     this.#clock = clock;
   }
 
-  /** Wakes all who wait now. */
+  /** Resolves all pending waits. */
   notify(): void {
     for (const wake of this.#waiting) wake();
   }
@@ -26,7 +26,7 @@ export class ChangeSignal {
     } catch (error) {
       if (!over.signal.aborted) throw error;
     } finally {
-      // A signal may live as long as the process: what is left on it is never given back.
+      // A signal may live as long as the process. A listener that is not removed would stay in memory until then.
       signal.removeEventListener('abort', wake);
       this.#waiting.delete(wake);
     }

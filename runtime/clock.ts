@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Tells time and waits; the port that keeps `Date.now()` and `setTimeout` out of decisions, so that tests own time. */
+/** A clock and a timer. This port keeps `Date.now()` and `setTimeout` out of decisions, so that tests control time. */
 export type Clock = {
-  /** Wall clock, milliseconds since the epoch: for what people read and other programs wrote. May jump. */
+  /** Wall clock, milliseconds since the epoch: for people, and for times that other programs wrote. May jump. */
   nowMs(): number;
   /** Monotonic milliseconds, comparable within one process only: for durations. */
   monotonicMs(): number;
   /**
-   * Whole milliseconds since the machine started, suspended time left out: for deadlines that outlive this process and
-   * not this boot. Never jumps, and all processes agree on it. @see clock_gettime(2) CLOCK_MONOTONIC
+   * Whole milliseconds since the machine started, without suspended time: for deadlines that outlive this process but
+   * not this boot. Never jumps, and all processes read the same value. @see clock_gettime(2) CLOCK_MONOTONIC
    */
   bootMs(): number;
   /** Resolves after `ms` milliseconds. Rejects with the signal's reason when aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 };
 
-/** The machine's own clock. */
+/** The clock of the machine. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -24,7 +24,7 @@ export const systemClock: Clock = {
     try {
       await delay(ms, undefined, signal === undefined ? {} : { signal });
     } catch (error) {
-      // `timers/promises` wraps the reason in an AbortError of its own; callers compare reasons, so hand it on bare.
+      // `timers/promises` wraps the reason in its own AbortError. Callers compare reasons, so throw the reason itself.
       throw signal?.aborted ? signal.reason : error;
     }
   },

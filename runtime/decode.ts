@@ -1,10 +1,12 @@
-/** One thing wrong with an input: where, what was expected, what was there. */
+/** One fault of an input: its place, what was expected, what was found. */
 export type Fault = { readonly path: string; readonly expected: string; readonly got: string };
 
-/** An input from outside that does not have the shape it must have; carries every fault at once, its message the first few. */
+/**
+ * An input from outside that does not have the required shape. Carries every fault; its message shows the first ones.
+ */
 export class ConfigError extends Error {
   readonly code = 'CONFIG';
-  /** What was read: a file, "flags", "stdin". */
+  /** What was read: a file name, "flags", "stdin". */
   readonly source: string;
   readonly faults: readonly Fault[];
 
@@ -16,11 +18,11 @@ export class ConfigError extends Error {
   }
 }
 
-/** Collects faults while a decoder goes on, so that the user mends all of them in one go. */
+/** Collects faults while a decoder continues, so that the user can correct all of them at once. */
 export class Faults {
   readonly list: Fault[] = [];
 
-  /** Notes one fault. */
+  /** Adds one fault. */
   add(path: string, expected: string, got: unknown): void {
     this.list.push({ path, expected, got: describe(got) });
   }
@@ -31,10 +33,10 @@ export class Faults {
   }
 }
 
-/** Turns a value of unknown shape into a `T`, or notes faults and returns undefined. */
+/** Turns a value of unknown shape into a `T`, or adds faults and returns undefined. */
 export type Decoder<T> = (value: unknown, path: string, faults: Faults) => T | undefined;
 
-/** Runs a decoder to the end. @throws ConfigError with every fault found. */
+/** Runs a decoder over the whole value. @throws ConfigError with every fault found. */
 export function decodeOrThrow<T>(decoder: Decoder<T>, value: unknown, source: string): T {
   const faults = new Faults();
   const decoded = decoder(value, '', faults);
@@ -96,7 +98,7 @@ export function list<T>(item: Decoder<T>): Decoder<readonly T[]> {
 /** A field of `record`: its decoder, and whether it may be absent. */
 export type Field<T> = { readonly decoder: Decoder<T>; readonly optional: boolean };
 
-/** Marks a field that must be there. */
+/** Marks a field that must be present. */
 export function required<T>(decoder: Decoder<T>): Field<T> & { readonly optional: false } {
   return { decoder, optional: false };
 }
@@ -117,8 +119,8 @@ export type RecordOf<F extends Fields> = { readonly [K in RequiredKeys<F>]: Valu
 
 /**
  * Decodes an object field by field.
- * @param unknownKeys 'reject' in our own config, where a key we do not know is a spelling mistake; 'ignore' in objects
- * of others (CNI, Kubernetes), which may be newer than we are.
+ * @param unknownKeys 'reject' in the configuration of this project, where an unknown key is a spelling mistake;
+ * 'ignore' in objects of others (CNI, Kubernetes), whose version may be newer.
  */
 export function record<const F extends Fields>(fields: F, unknownKeys: 'reject' | 'ignore'): Decoder<RecordOf<F>> {
   return (value, path, faults) => {
@@ -139,7 +141,7 @@ export function record<const F extends Fields>(fields: F, unknownKeys: 'reject' 
         faults.add(join(path, key), `no such field; known are ${Object.keys(fields).join(', ')}`, value[key]);
       }
     }
-    // The loop above filled `decoded` field by field from the same table that the type is made of.
+    // The loop above filled `decoded` field by field from the same table that the type is derived from.
     return faults.list.length > before ? undefined : (decoded as RecordOf<F>);
   };
 }
@@ -153,7 +155,9 @@ function join(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }
 
-/** A file of thousands of addresses can be wrong in each; a line of a log, and a person, take fewer. */
+/**
+ * Most faults in one message. A file of thousands of addresses can have a fault in each; a log line must stay readable.
+ */
 const SHOWN_FAULTS = 20;
 
 function renderFaults(faults: readonly Fault[]): string {
@@ -168,7 +172,7 @@ function renderFault(fault: Fault): string {
 
 const DESCRIBED_CHARS = 80;
 
-/** Shows a value in an error, shortened so that a wrong file does not fill the log. */
+/** Renders a value for an error message, shortened so that a wrong file does not fill the log. */
 function describe(value: unknown): string {
   if (value === undefined) return 'nothing';
   const shown = render(value);

@@ -2,8 +2,8 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Makes a folder and those above it that are missing, with `mode`. Idempotent. Node's own `recursive` tries for ever
- * where a folder is there and takes no children (`/proc/x`), and a caller with a deadline would hang.
+ * Makes a folder and its missing parents, with `mode`. Idempotent. Node's own `recursive` option retries for ever when
+ * an existing parent accepts no new folders (`/proc/x`); a caller with a deadline would hang.
  * @throws the file system's own error (ENOENT, ENOTDIR, EACCES, EROFS, ENOSPC, …).
  * @see mkdir(2)
  */
@@ -13,7 +13,7 @@ export function ensureFolder(path: string, mode = 0o755): void {
   mkdirSync(path, { mode });
 }
 
-/** Returns 'orphan' when the folder above is missing too, so that it pays to make that first. */
+/** Makes one folder. Returns 'orphan' when its parent is missing too: the parent has to be made first. */
 function makeFolder(path: string, mode: number): 'made' | 'orphan' {
   try {
     mkdirSync(path, { mode });

@@ -1,14 +1,15 @@
 import { lstatSync, readlinkSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 
-/** As many symbolic links as the kernel follows in one lookup before it says ELOOP. @see path_resolution(7) */
+/** Most symbolic links that the kernel follows in one look-up before it returns ELOOP. @see path_resolution(7) */
 const MAX_LINKS = 40;
 
 /**
- * Resolves a path as a process whose root is `root` would, and returns it as this process can open it.
- * Plain concatenation is not enough: `/var/run` is a link to `/run`, which would lead out of `root` again. Components that
- * do not exist stay as they are, so that opening reports ENOENT with the whole name. `/proc` is this process's own: it
- * shares the host's PID namespace, and links in there are no real paths.
+ * Resolves a path as a process with the root `root` would, and returns it in the form that this process can open.
+ *
+ * Plain concatenation is not enough: `/var/run` is a link to `/run`, which would lead out of `root` again. Components
+ * that do not exist stay as they are, so that opening reports ENOENT with the whole name. A path in `/proc` is returned
+ * as it is: this process shares the host's PID namespace, and links in `/proc` are not real paths.
  */
 export function resolveHostPath(root: string, path: string): string {
   if (root === '' || root === '/' || path.startsWith('/proc/')) return path;

@@ -1,21 +1,21 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { ConfigError } from './decode.ts';
 
-/** What the HTTP endpoints show; each is asked anew per request. */
+/** Sources of the endpoints; each is called again for each request. */
 export type EndpointSources = {
-  /** Undefined when the process works, else what hangs. */
+  /** Returns undefined when the process works, else what is stuck. */
   readonly liveness: () => string | undefined;
-  /** Undefined when it could serve, else why not. */
+  /** Returns undefined when the process can serve, else the reason why not. */
   readonly readiness: () => string | undefined;
   readonly metrics: () => Promise<string>;
   readonly metricsContentType: string;
 };
 
-/** A listening endpoint; `close` ends it at once. */
+/** Listening endpoints; `close` also ends open connections at once. */
 export type HttpEndpoints = { readonly address: string; close(): void };
 
 /**
- * Serves `/metrics`, `/healthz` and `/readyz` on `host:port`; port 0 takes any free one.
+ * Serves `/metrics`, `/healthz` and `/readyz` on `host:port`; port 0 selects any free port.
  * @throws ConfigError that names the setting, when the address cannot be listened on
  */
 export async function serveHttpEndpoints(address: string, sources: EndpointSources): Promise<HttpEndpoints> {
@@ -63,7 +63,7 @@ function answerCondition(response: ServerResponse, problem: string | undefined):
   response.writeHead(problem === undefined ? 200 : 503, { 'content-type': 'text/plain' }).end(`${problem ?? 'ok'}\n`);
 }
 
-/** Splits `host:port`, with brackets around an IPv6 host. The configuration has checked the shape. */
+/** Splits `host:port`, with brackets around an IPv6 host. The settings reader has checked the shape. */
 function splitAddress(address: string): { readonly host: string; readonly port: number } {
   const colon = address.lastIndexOf(':');
   return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) };

@@ -1,4 +1,6 @@
-/** Marks a state that our own code promised never to reach. Nobody catches it: the process must not go on. */
+/**
+ * An error for a state that the code of this project must never reach. Do not catch it: the process must not continue.
+ */
 export class InvariantError extends Error {
   readonly code = 'INVARIANT';
   readonly values: Readonly<Record<string, unknown>>;
@@ -11,7 +13,7 @@ export class InvariantError extends Error {
 }
 
 /**
- * Asserts what our own code guarantees; bad input from outside is never an invariant.
+ * Asserts what the code of this project guarantees; wrong input from outside is never an invariant.
  * @throws InvariantError with `values` when `condition` is false.
  */
 export function invariant(

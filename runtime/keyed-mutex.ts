@@ -1,6 +1,6 @@
 /**
- * Runs work of one key strictly one after the other, in order of arrival, and work of different keys side by side.
- * A key takes memory only while it has work.
+ * A mutex for each key: work of one key runs strictly one after the other, in order of arrival; work of different keys
+ * runs concurrently. A key uses memory only while it has work.
  */
 export class KeyedMutex {
   readonly #tails = new Map<string, Promise<void>>();
@@ -10,7 +10,10 @@ export class KeyedMutex {
     return this.#tails.size;
   }
 
-  /** Waits for earlier work of `key`, then runs `work`; resolves or rejects as `work` does. A failure blocks nobody. */
+  /**
+   * Waits for earlier work of `key`, then runs `work`; resolves or rejects as `work` does. A failure does not block
+   * later work.
+   */
   async run<T>(key: string, work: () => T | Promise<T>): Promise<T> {
     const before = this.#tails.get(key);
     const turn = Promise.withResolvers<void>();
@@ -20,7 +23,7 @@ export class KeyedMutex {
       return await work();
     } finally {
       turn.resolve();
-      // Only the last in line may remove the key: a later arrival has put its own turn there.
+      // Only the last caller may remove the key: a later one has replaced the entry by its own.
       if (this.#tails.get(key) === turn.promise) this.#tails.delete(key);
     }
   }

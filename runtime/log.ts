@@ -1,7 +1,7 @@
-/** Values that travel beside a constant message; names in camelCase, units last (`waitMs`). */
+/** Values that accompany a constant message; names in camelCase, units last (`waitMs`). */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Writes structured log lines: a constant message, so that it can be searched for, and fields that vary. */
+/** Writes structured log lines: a constant message that can be searched for, and fields that vary. */
 export type Logger = {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -11,7 +11,7 @@ export type Logger = {
   child(fields: LogFields): Logger;
 };
 
-/** Drops every line: for examples and for tests that do not look at logs. */
+/** Drops every line: for examples, and for tests that do not check logs. */
 export const silentLogger: Logger = {
   debug: () => {},
   info: () => {},

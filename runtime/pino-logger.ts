@@ -1,14 +1,15 @@
 import { type Logger as PinoLogger, pino } from 'pino';
 import type { LogFields, Logger } from './log.ts';
 
-/** Levels that `--log-level` takes, from most to least. */
+/** Values of `--log-level`, from the most lines to the fewest. */
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 /** One of those levels. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
- * Opens a logger that writes JSON lines to a descriptor, synchronously: the last line before a crash is the one wanted.
- * No pino transport: a transport is a worker thread, and a thread made while a Pod's netns is entered would stay there.
+ * Opens a logger that writes JSON lines to a descriptor. It writes synchronously, because the last line before a crash
+ * is the most important one. It uses no pino transport: a transport is a worker thread, and a thread that is created
+ * while a Pod's network namespace is entered would stay in that namespace.
  */
 export function openPinoLogger(level: LogLevel, fd: number): Logger {
   const destination = pino.destination({ dest: fd, sync: true });
@@ -32,7 +33,10 @@ function adapt(logger: PinoLogger): Logger {
   };
 }
 
-/** Shows an error with its code and the chain of its causes; a stack only helps where we did not expect the error. */
+/**
+ * Renders an error with its code and the chain of its causes. The stack is added only to errors without a code: those
+ * were not expected.
+ */
 function renderError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = 'code' in error ? { code: error.code } : { stack: error.stack };

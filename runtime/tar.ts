@@ -9,12 +9,14 @@ export type TarEntry =
   | { readonly kind: 'archive'; readonly path: string; readonly entries: readonly TarEntry[] }
   | { readonly kind: 'folder'; readonly path: string; readonly mode?: number }
   | { readonly kind: 'symlink'; readonly path: string; readonly target: string }
-  /** One more name of a file that comes before it. `mode` is to be that file's: who unpacks it, sets it anew. */
+  /**
+   * A hard link to a file that precedes it. `mode` must equal the mode of that file, because unpacking sets it again.
+   */
   | { readonly kind: 'link'; readonly path: string; readonly target: string; readonly mode: number };
 
 /**
- * Packs entries in the POSIX ustar format, in the order given, owned by root. Equal entries give equal bytes. Yields
- * pieces of at most 1 MiB, so that big files need little memory.
+ * Packs entries in the POSIX ustar format, in the given order, owned by root. Equal entries give equal bytes. Yields
+ * chunks of at most 1 MiB, so that large files need little memory.
  * @param mtimeS time of all entries, seconds since 1970.
  * @throws when a name is longer than 100 bytes, or a file cannot be read or changes its size meanwhile.
  * @see pax(1), "ustar Interchange Format"

@@ -5,19 +5,19 @@ import type { Clock } from './clock.ts';
 import { ConfigError, type Fault } from './decode.ts';
 import type { Logger } from './log.ts';
 
-/** Where a server's certificate chain and its key are, each PEM. Of a mounted Secret: `tls.crt` and `tls.key`. */
+/** Paths of a server's certificate chain and its key, in PEM. In a mounted Secret: `tls.crt` and `tls.key`. */
 export type TlsFiles = {
   readonly certFile: string;
   readonly keyFile: string;
-  /** Authorities of clients, a bundle in PEM; absent: clients need no certificate. */
+  /** Path of a PEM bundle of authorities for client certificates; absent: clients need no certificate. */
   readonly clientCaFile?: string;
 };
 
-/** A certificate chain and the key that fits it, as an HTTPS server takes them. */
+/** A certificate chain and its key, in the form that an HTTPS server takes. */
 export type TlsPair = {
   readonly cert: string;
   readonly key: string;
-  /** Authorities whose clients are answered; absent: all are. */
+  /** Authorities in PEM: only clients with a certificate of one of them are answered; absent: all clients are. */
   readonly ca?: string;
   readonly minVersion: 'TLSv1.2';
   /** When the first certificate of the chain ends, milliseconds since the epoch. */
@@ -25,9 +25,9 @@ export type TlsPair = {
 };
 
 /**
- * Reads a certificate and its key, and authorities of clients where there are such, and checks that they fit each other.
- * @throws ConfigError with every fault: a file that cannot be read, that is no PEM or part of it, or a key of another
- * certificate
+ * Reads a certificate, its key and, if given, the authorities of clients, and checks that certificate and key match.
+ * @throws ConfigError with every fault: a file that cannot be read, that is not PEM or only a part of it, or a key of
+ * another certificate
  */
 export function readTlsFiles({ certFile, keyFile, clientCaFile }: TlsFiles): TlsPair {
   const faults: Fault[] = [];
@@ -38,7 +38,7 @@ export function readTlsFiles({ certFile, keyFile, clientCaFile }: TlsFiles): Tls
     cert === undefined || key === undefined || expiresMs === undefined ? undefined : misfit(keyFile, cert, key);
   if (fault !== undefined) faults.push(fault);
   const ca = clientCaFile === undefined ? undefined : readText(clientCaFile, 'certificates in PEM', faults);
-  // OpenSSL takes a bundle without any, and then refuses every client.
+  // OpenSSL accepts a bundle without any certificate, and then refuses every client. So count them here.
   if (clientCaFile !== undefined && ca !== undefined) readCertificates(clientCaFile, ca, faults);
   if (faults.length > 0 || cert === undefined || key === undefined || expiresMs === undefined) {
     throw new ConfigError('TLS files', faults);
@@ -46,21 +46,21 @@ export function readTlsFiles({ certFile, keyFile, clientCaFile }: TlsFiles): Tls
   return { cert, key, ...(ca === undefined ? {} : { ca }), minVersion: 'TLSv1.2', expiresMs };
 }
 
-/** Follows the files of a server; what it found last can be asked at any time. */
+/** Watches the certificate files of a server; its last findings can be read at any time. */
 export type TlsFollower = {
-  /** The pair that the server answers with. */
+  /** The pair that the server uses. */
   readonly pair: TlsPair;
-  /** Why what the files say now is not used; undefined when it is. */
+  /** Why the present content of the files is not used; undefined when it is. */
   readonly problem: string | undefined;
-  /** How often another pair was taken. */
+  /** How many times another pair was put into use. */
   readonly reloads: number;
-  /** Looks at once, and takes what is new. Never throws. */
+  /** Checks the files at once and uses a new pair. Never throws. */
   look(): void;
-  /** Looks every ten seconds until aborted; never rejects. */
+  /** Checks the files every ten seconds until aborted; never rejects. */
   run(signal: AbortSignal): Promise<void>;
 };
 
-/** What a follower needs. `server` is any that took `pair` when it was made, such as one of `node:https`. */
+/** Dependencies of the watcher. `server` is any server that was created with `pair`, such as one of `node:https`. */
 export type TlsFollowerDeps = {
   readonly server: { setSecureContext(pair: TlsPair): void };
   readonly files: TlsFiles;
@@ -69,12 +69,15 @@ export type TlsFollowerDeps = {
   readonly log: Logger;
 };
 
-/** kubelet takes a minute to bring a changed Secret: to be told by the kernel instead would gain nothing. */
+/**
+ * Interval of the checks. kubelet takes a minute to update a mounted Secret, so notifications by the kernel would gain
+ * nothing.
+ */
 const LOOK_MS = 10_000;
 
 /**
- * Keeps a server's certificate as the files have it, without a restart: connections that are open stay as they are. A pair
- * that does not fit, such as one half written, is not taken: the server goes on with the one that it has.
+ * Updates a server's certificate from its files without a restart; open connections stay as they are. A pair that does
+ * not match, such as one that is half written, is not used: the server continues with the present one.
  */
 export function followTlsFiles({ server, files, pair: first, clock, log }: TlsFollowerDeps): TlsFollower {
   let pair = first;
@@ -83,7 +86,7 @@ export function followTlsFiles({ server, files, pair: first, clock, log }: TlsFo
   const look = (): void => {
     const found = tryRead(files);
     if (typeof found === 'string') {
-      // Said once, however long it lasts.
+      // Log each problem once, however long it lasts.
       if (found !== problem)
         log.error('the certificate cannot be read anew, going on with the old one', { why: found });
       problem = found;
@@ -110,7 +113,7 @@ export function followTlsFiles({ server, files, pair: first, clock, log }: TlsFo
     run: async (signal) => {
       while (!signal.aborted) {
         look();
-        // An abort is the only way out of a sleep but its end.
+        // The sleep rejects only when it is aborted; the loop condition handles that.
         await clock.sleep(LOOK_MS, signal).catch(() => {});
       }
     },
@@ -144,7 +147,7 @@ const MOST_CHARACTERS = 1_048_576;
 const BEGIN = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----/g;
 const WHOLE = /-----BEGIN ((?:TRUSTED |X509 )?CERTIFICATE)-----[\s\S]+?-----END \1-----/g;
 
-/** Reads every certificate of a file, one half written too; returns when the first of them ends. */
+/** Reads every certificate of a file and detects one that is half written; returns when the first of them expires. */
 function readCertificates(path: string, pem: string, faults: Fault[]): number | undefined {
   const whole = pem.match(WHOLE) ?? [];
   const begun = pem.match(BEGIN)?.length ?? 0;
@@ -162,7 +165,7 @@ function readCertificates(path: string, pem: string, faults: Fault[]): number | 
   }
 }
 
-/** A key is never named by its content: what a fault quotes ends in a log. */
+/** Checks that a key belongs to a certificate. The fault never quotes the key, because faults are logged. */
 function misfit(path: string, cert: string, key: string): Fault | undefined {
   try {
     createSecureContext({ cert, key });

@@ -1,21 +1,21 @@
-/** An undo that failed: what it was and why. */
+/** An undo step that failed, and the reason. */
 export type UndoFailure = { readonly what: string; readonly error: unknown };
 
 type Step = { readonly what: string; readonly undo: () => void };
 
 /**
- * Collects the inverse of each step that succeeded, so that a failure halfway leaves nothing behind.
- * Undo is a value here, not a convention of error flags: what was pushed is run, newest first, unless committed.
+ * Collects the inverse of each step that succeeded, so that a failure halfway leaves nothing behind. Unless committed,
+ * the pushed steps are run, newest first.
  */
 export class UndoStack {
   readonly #steps: Step[] = [];
 
-  /** Remembers how to take back a step that has just succeeded; `what` names it in failures. */
+  /** Adds the inverse of a step that has just succeeded; `what` names the step in failures. */
   push(what: string, undo: () => void): void {
     this.#steps.push({ what, undo });
   }
 
-  /** Forgets all steps: the work as a whole succeeded. */
+  /** Drops all steps: the work as a whole succeeded. */
   commit(): void {
     this.#steps.length = 0;
   }

@@ -17,36 +17,36 @@ import {
   readClaim,
   readNec,
   readNode,
+  readSubnets,
   readVip,
   type VipFacts,
 } from './index/facts.ts';
 import { type PodDemand, readPodDemand } from './index/pod-demand.ts';
-import { readSubnets } from './index/read-subnets.ts';
 import type { SchedulerIndex } from './index/scheduler-index.ts';
 
-/** What is followed, by resource. */
+/** The informers of the scheduler extender, by resource. */
 export type Followed = {
   readonly nodes: Informer<NodeFacts>;
   readonly nodeeniconfigs: Informer<NecFacts>;
   readonly vpcipclaims: Informer<ClaimFacts>;
   readonly vpcips: Informer<VipFacts>;
   readonly pods: Informer<PodDemand>;
-  /** Of the one that tells what subnets have left. */
+  /** Watches only the ConfigMap in which ipamd publishes the free addresses of subnets. */
   readonly configmaps: Informer<ReadonlyMap<string, SubnetSupply>>;
 };
 
-/** What informers are opened with. */
+/** What the informers need. */
 export type FollowDeps = {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
   readonly observer?: InformerObserver;
-  /** Of ipamd, where it tells what subnets have left. */
+  /** Namespace of ipamd, where it publishes the ConfigMap of subnets. */
   readonly namespace: string;
 };
 
-/** Opens informers that keep the index up to date and wake who waits; nothing is read before they are started. */
+/** Opens informers that update the index and notify waiting requests. They read nothing until they are started. */
 export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: ChangeSignal): Followed {
   const open = <T>(own: Pick<InformerOptions<T>, 'type' | 'decode' | 'query'>): Informer<T> =>
     openInformer<T>({ ...deps, ...own });
@@ -75,7 +75,7 @@ export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: 
   return followed;
 }
 
-/** A Pod of the same name may be another one: the one before is gone then. */
+/** Updates one Pod in the index. A Pod of the same name may have another uid: then the one before is deleted. */
 function takePod(index: SchedulerIndex, { before, after }: ObjectChange<PodDemand>): void {
   if (before !== undefined && before.uid !== after?.uid) index.setPod(before.uid, undefined);
   if (after !== undefined) index.setPod(after.uid, after);

@@ -40,7 +40,7 @@ async function run(config: SchedulerConfig): Promise<void> {
     log,
     random,
     observer: metrics.kube,
-    // kube-scheduler gives up on a binding sooner than this anyway.
+    // kube-scheduler gives up on a binding earlier than this.
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
   });
   const identity = process.env['POD_NAME'] ?? hostname();

@@ -18,40 +18,40 @@ import { preempt } from './verbs/preempt.ts';
 import { prioritize } from './verbs/prioritize.ts';
 import { RecentPods } from './verbs/recent-pods.ts';
 
-/** What the scheduler extender runs on; each a port. */
+/** The dependencies of the scheduler extender; each is a port. */
 export type SchedulerRuntime = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
-  /** `urgent` has a share of calls of its own, for the lock. */
+  /** `urgent` has a call rate of its own, for the lock. */
   readonly kube: KubeClient & { readonly urgent?: KubeClient };
   readonly release: string;
-  /** Who we are, for people who look at the lock. */
+  /** The identity in the lock, for people who read it. */
   readonly identity?: string;
-  /** Where the client's observer comes from, when it counts too. */
+  /** Metrics that the caller created, because its API client reports to them too; absent: created here. */
   readonly metrics?: SchedulerMetrics;
 };
 
 /** A running scheduler extender. */
 export type RunningScheduler = {
-  /** Where kube-scheduler is answered. */
+  /** The address that kube-scheduler calls. */
   readonly address: string;
-  /** Where /metrics, /healthz and /readyz are served; undefined without --metrics-address. */
+  /** The address of /metrics, /healthz and /readyz; undefined without --metrics-address. */
   readonly metricsAddress: string | undefined;
-  /** Undefined while it answers, else why not. */
+  /** Returns undefined while requests are answered, else the reason why not. */
   readiness(): string | undefined;
   readonly index: SchedulerIndex;
-  /** Resolves when it has ended by `close`; rejects with a fault of ours. */
+  /** Resolves after `close` has finished; rejects with an internal error. */
   readonly ended: Promise<void>;
-  /** Takes no more requests, lets those under way end for --shutdown-grace, and releases the lock. Idempotent. */
+  /** Refuses new requests, waits up to --shutdown-grace for the running ones, and releases the lock. Idempotent. */
   close(): Promise<void>;
 };
 
 const NAME = 'tke-eni-ip-scheduler';
 
 /**
- * Starts the scheduler extender and returns as soon as it listens. Every replica keeps its index warm; the one that leads
- * answers, and a replica stands for election only once it has read everything: a new leader answers at once.
+ * Starts the scheduler extender and returns as soon as it listens. Every replica keeps its index up to date; only the
+ * leader answers. A replica joins the election after its caches are synced, so a new leader can answer at once.
  * @throws ConfigError when an address cannot be listened on, or the certificates cannot be used
  */
 export async function startScheduler(config: SchedulerConfig, runtime: SchedulerRuntime): Promise<RunningScheduler> {
@@ -69,16 +69,16 @@ class Scheduler implements RunningScheduler {
   readonly #changes: ChangeSignal;
   readonly #recent = new RecentPods();
   readonly #followed: Followed;
-  /** Aborted first: no more requests. */
+  /** Aborted first: no new requests are accepted. */
   readonly #drain = new AbortController();
-  /** Aborted last: nothing is followed any more. */
+  /** Aborted last: all informers stop. */
   readonly #life = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   #server: ExtenderServer | undefined;
   #endpoints: HttpEndpoints | undefined;
   #certificates: TlsPair | undefined;
   #tls: TlsFollower | undefined;
-  /** Aborted when another may lead; undefined while we do not. */
+  /** Aborted when another replica may lead; undefined while this replica does not lead. */
   #term: AbortSignal | undefined;
 
   constructor(config: SchedulerConfig, given: SchedulerRuntime) {
@@ -152,7 +152,7 @@ class Scheduler implements RunningScheduler {
 
   start(): void {
     this.#run().then(this.#ended.resolve, this.#ended.reject);
-    // Who does not wait for the end hears of a fault by the log; main waits for it.
+    // The log reports a fault to callers that do not await `ended`; main awaits it.
     this.#ended.promise.catch((error: unknown) => this.#runtime.log.error('the scheduler extender ended', { error }));
   }
 
@@ -170,7 +170,7 @@ class Scheduler implements RunningScheduler {
       filter: (body, signal) => filter(waiting, body, signal),
       prioritize: (body) => prioritize(deps, body),
       preempt: (body) => preempt(deps, body),
-      // Not the client's signal: a binding that was begun is ended, whoever waits.
+      // The client's signal is not passed: a binding that has begun is finished even if the client disconnects.
       bind: (body) => bind(binding, body, this.#term ?? AbortSignal.abort(new Error('another replica leads'))),
     };
   }
@@ -208,7 +208,7 @@ class Scheduler implements RunningScheduler {
     await leadUntilDrained(config, parts, (term) => this.#lead(term.signal), drain);
   }
 
-  /** Answers until another may lead, or until we are to end and what is under way has ended. */
+  /** Answers until another replica may lead, or until the shutdown begins and the running requests have ended. */
   async #lead(term: AbortSignal): Promise<void> {
     const { log } = this.#runtime;
     const drain = this.#drain.signal;

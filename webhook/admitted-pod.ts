@@ -1,7 +1,7 @@
 import { boolean, type Decoder, isRecord, list, optional, record, required } from '../runtime/decode.ts';
 
 const TEXTS: Decoder<Readonly<Record<string, string>>> = (value, path, faults) => {
-  // Checked one by one here.
+  // Every value was checked to be a text.
   if (isRecord(value) && Object.values(value).every((one) => typeof one === 'string')) {
     return value as Record<string, string>;
   }
@@ -9,7 +9,7 @@ const TEXTS: Decoder<Readonly<Record<string, string>>> = (value, path, faults) =
   return undefined;
 };
 
-/** Quantities stay as they are: nothing is reckoned with them. */
+/** Quantities are not parsed: the webhook does no arithmetic with them. */
 const QUANTITIES: Decoder<Readonly<Record<string, unknown>>> = (value, path, faults) => {
   if (isRecord(value)) return value;
   faults.add(path, 'quantities by resource', value);
@@ -19,7 +19,7 @@ const QUANTITIES: Decoder<Readonly<Record<string, unknown>>> = (value, path, fau
 const RESOURCES = record({ limits: optional(QUANTITIES), requests: optional(QUANTITIES) }, 'ignore');
 const CONTAINER = record({ resources: optional(RESOURCES) }, 'ignore');
 
-/** Reads what of a Pod the webhook looks at. Pure. */
+/** Decodes the fields of a Pod that the webhook reads; all others are ignored. */
 export const admittedPod = record(
   {
     metadata: required(record({ labels: optional(TEXTS), annotations: optional(TEXTS) }, 'ignore')),
@@ -37,8 +37,8 @@ export const admittedPod = record(
   'ignore',
 );
 
-/** What of a Pod the webhook looks at. */
+/** The fields of a Pod that the webhook reads. */
 export type AdmittedPod = NonNullable<ReturnType<typeof admittedPod>>;
 
-/** A container, as far as the webhook looks at it. */
+/** The fields of a container that the webhook reads. */
 export type AdmittedContainer = NonNullable<ReturnType<typeof CONTAINER>>;

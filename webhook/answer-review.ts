@@ -2,28 +2,28 @@ import { type Decoder, Faults, isRecord, oneOf, optional, record, required, text
 import { admittedPod } from './admitted-pod.ts';
 import { type Admission, type AdmissionScene, decideAdmission } from './decide-admission.ts';
 
-/** What a Pod is looked at with, but for what the request says. */
+/** The context of an admission decision, without what the request contains. */
 export type ReviewScene = Omit<AdmissionScene, 'namespace'>;
 
-/** What came of one review, for metrics. */
+/** The outcome of one review, for metrics. */
 export type ReviewOutcome = 'patched' | 'unchanged' | 'not-understood';
 
-/** The answer to a review: its body, and what it says. */
+/** The answer to a review: its body, and what logs and metrics report about it. */
 export type ReviewAnswer = {
   readonly kind: 'answer';
   readonly body: Readonly<Record<string, unknown>>;
   readonly outcome: ReviewOutcome;
-  /** The Pod, as far as it has a name yet: `shop/db-0`, `shop/web-5d4f-`. */
+  /** Namespace and name of the Pod, as far as it has a name yet: `shop/db-0`, `shop/web-5d4f-`. */
   readonly subject: string;
   readonly warnings: readonly string[];
 };
 
-/** An answer, or why there is none: what was sent is no review, and nobody to answer to is known. */
+/** An answer; or the reason why none can be given: the body is not a review, so its uid is unknown. */
 export type ReviewReply = ReviewAnswer | { readonly kind: 'no-review'; readonly why: string };
 
 /**
- * Answers an AdmissionReview. The Pod is always admitted: what cannot be understood stays as it is, with a warning. Never
- * throws for anything that was sent. Pure.
+ * Answers an AdmissionReview. The Pod is always admitted: a request that cannot be understood leaves it unchanged and
+ * adds a warning. Never throws, whatever was sent.
  * @see https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/ AdmissionReview v1
  */
 export function answerReview(sent: unknown, scene: ReviewScene): ReviewReply {
@@ -58,7 +58,7 @@ const KIND = 'AdmissionReview';
 
 const anything: Decoder<unknown> = (value) => value;
 
-/** Only what an answer needs is asked for here: the rest is judged with a warning. */
+/** Requires only what an answer needs. Faults in other fields lead to a warning. */
 const REVIEW = record(
   {
     apiVersion: required(oneOf([API_VERSION])),
@@ -101,7 +101,7 @@ function decide({ operation, resource, subResource, namespace, object }: Request
 function subjectOf({ namespace, object }: Request): string {
   const metadata = isRecord(object) && isRecord(object['metadata']) ? object['metadata'] : {};
   const named = [namespace, metadata['name'] ?? metadata['generateName']];
-  // Nobody has checked a name yet: it may be of any kind and length.
+  // The API server has not validated the name yet: it may be of any type and length.
   return named.map((one) => (typeof one === 'string' ? one.slice(0, MOST_NAME_CHARACTERS) : '?')).join('/');
 }
 
@@ -117,11 +117,14 @@ function untouched(why: string): Decided {
   return { admission: { patch: [], warnings: [`left as it is: ${why}`] }, isUnderstood: false };
 }
 
-/** Above this a server may cut each, or leave some out. */
+/** Most characters of one warning, and most warnings. An API server may cut or drop what exceeds these. */
 const MOST_WARNING_CHARACTERS = 256;
 const MOST_WARNINGS = 12;
 
-/** Warnings travel in headers, where a control character would cost them all. */
+/**
+ * Limits warnings in number and length and removes control characters. Warnings are sent in HTTP headers, where one
+ * control character would invalidate all of them.
+ */
 function boundWarnings(warnings: readonly string[]): readonly string[] {
   return warnings.slice(0, MOST_WARNINGS).map((warning) => {
     const plain = `tke-eni-ip-webhook: ${warning}`.replaceAll(/\p{Cc}|\p{Cs}/gu, ' ');

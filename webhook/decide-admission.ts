@@ -5,32 +5,34 @@ import { type StaticIpRule, selectStaticIpConfig } from '../crd/select-static-ip
 import type { Fault } from '../runtime/decode.ts';
 import type { AdmittedContainer, AdmittedPod } from './admitted-pod.ts';
 
-/** One step of a JSON patch; nothing is ever replaced or removed. @see RFC 6902 */
+/** One step of a JSON patch. This webhook only adds: it never replaces or removes. @see RFC 6902 */
 export type AddOperation = { readonly op: 'add'; readonly path: string; readonly value: unknown };
 
-/** What becomes of a Pod that is to be created, and what its creator is told. */
+/** What is added to a new Pod, and the warnings for its creator. */
 export type Admission = { readonly patch: readonly AddOperation[]; readonly warnings: readonly string[] };
 
-/** What a Pod is looked at with. */
+/** The context of an admission decision. */
 export type AdmissionScene = {
-  /** Of the request: an object that is not created yet may lack it. */
+  /** Namespace of the request: the Pod object may lack it before it is created. */
   readonly namespace: string;
-  /** The network of Pods that name none. */
+  /** The network of Pods that do not name one. */
   readonly defaultNetwork: 'tke-route-eni' | 'tke-direct-eni' | 'tke-bridge';
-  /** All that are known. */
+  /** All StaticIPConfigs that are cached. */
   readonly rules: Iterable<StaticIpRule>;
-  /** ipamd's: rules there may be for the whole cluster. */
+  /** Namespace of ipamd: a StaticIPConfig there may apply to the whole cluster. */
   readonly clusterNamespace: string;
 };
 
 /**
- * Decides what is added to a Pod: the request of the device by which its node makes room for it, and the annotation by which
- * a StaticIPConfig keeps its address. A wish that cannot be read adds nothing and is a warning. What is there is never
- * changed, so a second look at the outcome adds nothing. Pure.
+ * Decides what is added to a Pod: the request of the extended resource by which the scheduler finds a node with a free
+ * address, and the annotation by which a StaticIPConfig makes its address static.
+ *
+ * An annotation that cannot be read adds nothing and yields a warning. Existing fields are never changed, so a second
+ * run over the result adds nothing.
  */
 export function decideAdmission(pod: AdmittedPod, scene: AdmissionScene): Admission {
   const annotations = pod.metadata.annotations ?? {};
-  // Of a mirror of a static Pod nothing is read again: the kubelet has its own copy, made without us.
+  // A mirror Pod is a copy of a static Pod for people to read. The kubelet uses its own file, which no webhook sees.
   const isOutOfReach = pod.spec.hostNetwork === true || annotations[MIRROR_ANNOTATION] !== undefined;
   if (isOutOfReach) return { patch: [], warnings: [] };
   const { wishes, faults } = readPodWishes(annotations);
@@ -94,7 +96,7 @@ function decideNetwork(
 const DEFAULT_MODE = { 'tke-route-eni': 'route-eni', 'tke-direct-eni': 'direct-eni', 'tke-bridge': undefined } as const;
 
 function decideKept({ metadata }: AdmittedPod, { namespace, rules, clusterNamespace }: AdmissionScene): boolean {
-  // A word of the Pod itself goes first, whatever it says.
+  // The Pod's own annotation takes precedence, whatever its value.
   if (metadata.annotations?.[POD_ANNOTATION.deletePolicy] !== undefined) return false;
   const rule = selectStaticIpConfig(rules, { namespace, labels: metadata.labels ?? {} }, clusterNamespace);
   return rule?.spec?.deletePolicy === 'Never';
@@ -102,7 +104,7 @@ function decideKept({ metadata }: AdmittedPod, { namespace, rules, clusterNamesp
 
 function requestedResources({ spec }: AdmittedPod): ReadonlySet<string> {
   const containers = [...spec.containers, ...(spec.initContainers ?? [])];
-  // Zero is a word as well: whoever wrote it wants none.
+  // A quantity of zero counts as well: its author requests no address on purpose.
   return new Set(
     containers.flatMap(({ resources }) => [
       ...Object.keys(resources?.limits ?? {}),
@@ -111,7 +113,10 @@ function requestedResources({ spec }: AdmittedPod): ReadonlySet<string> {
   );
 }
 
-/** An extended resource is not overcommitted: its request and its limit are both there and the same. */
+/**
+ * Builds the patch for resource requests. An extended resource is not overcommitted: its request and its limit must
+ * both be present and equal.
+ */
 function requestPatch(first: AdmittedContainer | undefined, added: readonly string[]): AddOperation[] {
   if (first === undefined || added.length === 0) return [];
   const quantities = Object.fromEntries(added.map((name) => [name, '1']));
@@ -134,7 +139,7 @@ function add(path: string, value: unknown): AddOperation {
   return { op: 'add', path, value };
 }
 
-/** Writes a name as one part of a pointer. @see RFC 6901 section 3 */
+/** Escapes a name as one segment of a JSON pointer. @see RFC 6901 section 3 */
 function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

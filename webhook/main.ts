@@ -10,7 +10,7 @@ import { WEBHOOK_PROGRAM, type WebhookConfig } from './options.ts';
 import { startWebhook } from './webhook.ts';
 
 const STDOUT = 1;
-/** It lists once and watches: a fraction of this. */
+/** Most calls to the API server. The webhook lists once and then watches, which takes a fraction of this. */
 const KUBE_RATE = { qps: 5, burst: 10 } as const;
 const MICROSECONDS = 1e6;
 

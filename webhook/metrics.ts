@@ -1,10 +1,10 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { ReviewOutcome } from './answer-review.ts';
 
-/** What the process uses; only main.ts may ask it. */
+/** Resource usage of the process; only main.ts may read it. */
 export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
 
-/** What is asked anew when somebody scrapes. */
+/** State that is read at each scrape. */
 export type WebhookState = {
   readonly expiresMs: number;
   readonly reloads: number;
@@ -13,7 +13,7 @@ export type WebhookState = {
   readonly isFollowing: boolean;
 };
 
-/** How a request ended: as its review did, or without one. */
+/** The outcome of a request: that of its review, or why there was no review. */
 export type RequestOutcome =
   | ReviewOutcome
   | 'no-review'
@@ -23,23 +23,23 @@ export type RequestOutcome =
   | 'wrong-request'
   | 'failed';
 
-/** Everything that the webhook counts. */
+/** The metrics of the webhook. */
 export type WebhookMetrics = {
-  /** Counts a request; `tookMs` from its headers to its answer. */
+  /** Counts a request; `tookMs` is the time from its headers to its answer. */
   onRequest(outcome: RequestOutcome, tookMs: number): void;
-  /** Counts warnings that were given. */
+  /** Counts warnings that were returned. */
   onWarnings(count: number): void;
-  /** Says where the state is to be looked at from now on. */
+  /** Sets the source of the state metrics. */
   show(state: () => WebhookState): void;
   render(): Promise<string>;
   readonly contentType: string;
-  /** For whoever describes the metrics. */
+  /** For the program that documents the metrics. */
   readonly registry: Registry;
 };
 
 const PREFIX = 'tke_eni_ip_webhook_';
 const MS_PER_S = 1000;
-/** A decision takes well below a millisecond; the API server waits for five seconds. */
+/** Seconds. A decision takes well below a millisecond; the API server waits for five seconds. */
 const BUCKETS_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5];
 
 /** Creates the webhook's metrics in a registry of their own. */

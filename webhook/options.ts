@@ -10,7 +10,10 @@ import {
 
 const MINUTE_MS = 60_000;
 
-/** All settings of the webhook: the only place that names them, in the order of the help text. Times are in milliseconds. */
+/**
+ * All settings of the webhook, and the only place that names them; in the order of the help text. Times are in
+ * milliseconds.
+ */
 export const WEBHOOK_OPTIONS = {
   defaultNetwork: option(
     'Pods',
@@ -95,10 +98,10 @@ export const WEBHOOK_OPTIONS = {
   ),
 } as const;
 
-/** The settings that the webhook runs with. Frozen. */
+/** The settings that the webhook runs with. The object is frozen. */
 export type WebhookConfig = SettingsOf<typeof WEBHOOK_OPTIONS>;
 
-/** The webhook, for help, docs and whoever reads its settings. */
+/** The webhook as a settings program: the source of its help, its docs and its settings reader. */
 export const WEBHOOK_PROGRAM: SettingsProgram<typeof WEBHOOK_OPTIONS> = {
   name: 'tke-eni-ip-webhook',
   options: WEBHOOK_OPTIONS,

@@ -8,29 +8,35 @@ import type { TlsPair } from '../runtime/tls-files.ts';
 import type { ReviewReply } from './answer-review.ts';
 import type { RequestOutcome, WebhookMetrics } from './metrics.ts';
 
-/** Where reviews are posted: the product's path, so that its MutatingWebhookConfiguration fits. */
+/**
+ * The path to which reviews are posted: that of Tencent's product, so that its MutatingWebhookConfiguration works
+ * unchanged.
+ */
 export const REVIEW_PATH = '/add-pod-eni-ip-limit';
 
-/** An API server takes objects of at most 1.5 MiB from etcd and requests of at most 3 MiB. */
+/** Largest body. An API server reads objects of at most 1.5 MiB from etcd and requests of at most 3 MiB. */
 export const MOST_BODY_BYTES = 3 * 1024 * 1024;
 
-/** So many of them may be read at once; small ones count as what they are. */
+/** Memory for request bodies, in bodies of the largest size. Small bodies count with their real size. */
 const MOST_GREAT_BODIES = 4;
 
-/** What the server works with. */
+/** Dependencies of the server. */
 export type ReviewServerDeps = {
-  /** Answers what was sent, parsed. */
+  /** Answers the parsed body of a request. */
   readonly answer: (sent: unknown) => ReviewReply;
   readonly metrics: Pick<WebhookMetrics, 'onRequest' | 'onWarnings'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Logger;
 };
 
-/** A request has to be whole in this time; the API server gives up earlier. */
+/** Time limit of a whole request; the API server gives up earlier. */
 const REQUEST_MS = 15_000;
-/** Longer than the API server keeps an idle connection (90 s): it is to close them, never both at once. */
+/**
+ * Longer than the API server keeps an idle connection (90 s): then it closes the connection, and both ends never do so
+ * at once.
+ */
 const IDLE_MS = 120_000;
-/** API servers have a handful each; more is no use to anybody. */
+/** Most connections. Each API server opens a few. */
 const MOST_CONNECTIONS = 1_000;
 
 /** Creates the HTTPS server; it does not listen yet. */
@@ -41,13 +47,13 @@ export function createReviewServer(pair: TlsPair, deps: ReviewServerDeps): Serve
     (request, response) => void serve(request, response, deps, room),
   );
   server.maxConnections = MOST_CONNECTIONS;
-  // Whoever speaks no TLS, or no HTTP, is gone by then: there is nobody to answer to.
+  // The client speaks no TLS or no HTTP. The connection is closed by now and cannot be answered.
   server.on('tlsClientError', (error) => deps.log.debug('a connection ended before it was secure', { error }));
   return server;
 }
 
 /**
- * Listens on `host:port`; port 0 takes any free one. Returns the address.
+ * Listens on `host:port`; port 0 selects any free port. Returns the address.
  * @throws ConfigError that names the setting, when the address cannot be listened on
  */
 export async function listenOn(server: Server, address: string): Promise<string> {
@@ -140,7 +146,7 @@ async function readBody(request: IncomingMessage, room: BodyRoom): Promise<Buffe
       chunks.push(chunk);
     }
   } catch {
-    // The sender is gone, or too slow: nobody waits for an answer.
+    // The client disconnected or was too slow, so no answer is sent.
     return 'cut-off';
   } finally {
     room.give(bytes);
@@ -156,7 +162,7 @@ function parse(body: Buffer): { readonly value: unknown } | undefined {
   }
 }
 
-/** What is left of the request is not read: the connection ends with the answer. */
+/** Answers with an error and closes the connection, because the rest of the request is not read. */
 function refuse(response: ServerResponse, status: number, why: string): void {
   response.writeHead(status, { 'content-type': 'text/plain', connection: 'close' }).end(`${why}\n`);
 }

@@ -15,12 +15,12 @@ import { createWebhookMetrics, type WebhookMetrics } from './metrics.ts';
 import type { WebhookConfig } from './options.ts';
 import { createReviewServer, listenOn } from './serve-reviews.ts';
 
-/** What the webhook runs on. */
+/** The dependencies of the webhook. */
 export type WebhookRuntime = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
-  /** For StaticIPConfigs; undefined: none are looked at. */
+  /** For StaticIPConfigs; undefined: none are read. */
   readonly kube: KubeClient | undefined;
   readonly release: string;
   readonly metrics?: WebhookMetrics;
@@ -28,15 +28,17 @@ export type WebhookRuntime = {
 
 /** A running webhook. */
 export type RunningWebhook = {
-  /** Where reviews are taken, `host:port`. */
+  /** The address that the API server calls, `host:port`. */
   readonly address: string;
-  /** Where metrics and health are; undefined without --metrics-address. */
+  /** The address of metrics and health; undefined without --metrics-address. */
   readonly metricsAddress: string | undefined;
-  /** Undefined when it can serve, else why not. */
+  /** Returns undefined when the webhook can serve, else the reason why not. */
   readiness(): string | undefined;
-  /** Looks at the files of the certificate now. */
+  /** Checks the certificate files now. */
   lookAtCertificate(): void;
-  /** Is not ready any more, serves on for --shutdown-delay, ends what is under way, and ends. Idempotent. */
+  /**
+   * Reports not ready, continues to serve for --shutdown-delay, finishes the running requests, and ends. Idempotent.
+   */
   close(): Promise<void>;
 };
 
@@ -65,12 +67,12 @@ export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntim
   return webhook;
 }
 
-/** StaticIPConfigs, as far as they may be read. */
+/** The StaticIPConfigs that the API server allows to read. */
 type Rules = {
   values(): Iterable<StaticIpRule>;
   size(): number;
   isFollowing(): boolean;
-  /** Undefined when what there is to know is known. */
+  /** Returns undefined when the list is complete, or will never be; else why the webhook is not ready. */
   problem(): string | undefined;
   run(signal: AbortSignal): Promise<void>;
 };
@@ -83,7 +85,10 @@ const NO_RULES: Rules = {
   run: async () => {},
 };
 
-/** A right or a kind that is missing leaves Pods without rules, as it would be without the kind; an outage does not. */
+/**
+ * Opens the informer of StaticIPConfigs. A missing permission or definition means that there are no rules; an outage of
+ * the API server does not.
+ */
 function followRules({ staticIpConfigs }: WebhookConfig, { kube, clock, log, random }: WebhookRuntime): Rules {
   if (!staticIpConfigs || kube === undefined) return NO_RULES;
   let isRefused = false;
@@ -135,7 +140,7 @@ type WebhookParts = {
   readonly metrics: WebhookMetrics;
 };
 
-/** Requests that are under way when the delay is over get this long. */
+/** Time limit for running requests after the shutdown delay. */
 const LAST_REQUESTS_MS = 5_000;
 
 class Webhook implements RunningWebhook {
@@ -162,7 +167,7 @@ class Webhook implements RunningWebhook {
     if (config.metricsAddress === '') return;
     try {
       this.#endpoints = await serveHttpEndpoints(config.metricsAddress, {
-        // That it answers says that the event loop turns; nothing else of it can hang.
+        // An answer proves that the event loop runs; no other component can get stuck.
         liveness: () => undefined,
         readiness: () => this.readiness(),
         metrics: () => metrics.render(),
@@ -195,7 +200,7 @@ class Webhook implements RunningWebhook {
     const { config, clock, log, server } = this.#parts;
     await clock.sleep(config.shutdownDelayMs);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    // Ends connections without a request at once; the others after their answer.
+    // Close idle connections at once; the others close after their answer.
     server.closeIdleConnections();
     const late = new AbortController();
     await Promise.race([closed, clock.sleep(LAST_REQUESTS_MS, late.signal).catch(() => {})]);

@@ -1,24 +1,24 @@
 import type { LockRecord } from './lock-record.ts';
 
-/** A lock as it was read; absent when there is none. */
+/** A lock as it was read; undefined when it does not exist. */
 export type LockSeen = { readonly resourceVersion: string; readonly record: LockRecord } | undefined;
 
-/** What a candidate has seen of a lock. Times are its own monotonic clock's, in milliseconds. */
+/** What a candidate has observed of a lock. Times are on its own monotonic clock, in milliseconds. */
 export type Sight = {
   readonly seen: LockSeen;
-  /** Since when it is known to be unchanged. */
+  /** Time since which the lock is known to be unchanged. */
   readonly sinceMs: number;
-  /** When the last look was begun. */
+  /** Time at which the last read began. */
   readonly lastMs: number;
-  /** It is free beyond doubt: no holder can believe that it still has it. */
+  /** True when the lock is certainly free: no holder can consider itself the leader. */
   readonly isFree: boolean;
 };
 
 /**
- * Adds a look at the lock to what was seen before (undefined: nothing, this process has just started). Pure.
+ * Adds a read of the lock to earlier observations (undefined: none, this process has just started).
  *
- * Only what was in sight without a gap counts as unchanged: behind a gap the server may have been restored to an older
- * state, with a leader at work whom that state does not know.
+ * Only an observation without a gap proves that the lock is unchanged. During a gap the server may have been restored
+ * to an older state, and a leader may be active that this state does not contain.
  */
 export function lookAgain(
   before: Sight | undefined,
@@ -31,15 +31,16 @@ export function lookAgain(
   if (before === undefined) return { ...first, isFree: seen === undefined || isReleased };
   if (nowMs - before.lastMs > longestGapMs) return { ...first, isFree: false };
   if (isSame(before.seen, seen)) return { ...before, lastMs: lookedMs };
-  // A release keeps the count of terms: one with another count is an older one, brought back by a restore.
+  // A release leaves the count of terms unchanged. A release with another count is an older state that a restore
+  // brought back.
   const isReleasedNow = isReleased && before.seen?.record.transitions === seen.record.transitions;
   return { ...first, isFree: isReleasedNow };
 }
 
-/** When a look was begun, and when it was answered. */
+/** Times at which a read began and at which it was answered. */
 export type LookTimes = { readonly lookedMs: number; readonly nowMs: number };
 
-/** What is seen after a term of one's own: nothing that counts. */
+/** The observation after a term of this process. Observations made as the leader do not count. */
 export const BLIND: Sight = {
   seen: undefined,
   sinceMs: Number.NEGATIVE_INFINITY,
@@ -47,10 +48,13 @@ export const BLIND: Sight = {
   isFree: false,
 };
 
-/** No lease is that long; a larger number in a record is a mistake, which must not keep everybody out for ever. */
+/**
+ * Longest lease that is honoured. No lease is that long; a larger number is a mistake and must not block all candidates
+ * for ever.
+ */
 const LONGEST_LEASE_MS = 600_000;
 
-/** Decides whether a candidate may take the lock now; else how long it still has to see it unchanged. Pure. */
+/** Decides whether a candidate may take the lock now, or how much longer it must observe the lock unchanged. */
 export function decideCandidacy(
   sight: Sight,
   nowMs: number,
@@ -64,6 +68,6 @@ export function decideCandidacy(
 
 function isSame(a: LockSeen, b: LockSeen): boolean {
   if (a === undefined || b === undefined) return a === b;
-  // Two histories of a restored server may use one revision twice.
+  // A restored server may use one resourceVersion twice, so compare the record as well.
   return a.resourceVersion === b.resourceVersion && JSON.stringify(a.record) === JSON.stringify(b.record);
 }

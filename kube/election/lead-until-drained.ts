@@ -1,22 +1,13 @@
-import { type LeaderElectionOptions, runAsLeader, type Term } from '../leader-election.ts';
-import type { LockRef } from './lock-record.ts';
+import { type LeaderElectionOptions, runAsLeader } from '../leader-election.ts';
+import type { ElectionSettings } from './election-settings.ts';
+import type { Term } from './term.ts';
 
-/** What people set of an election. Times in milliseconds. */
-export type ElectionSettings = {
-  readonly leaderElectLock: LockRef['kind'];
-  readonly leaderElectName: string;
-  readonly namespace: string;
-  readonly leaderElectLeaseMs: number;
-  readonly leaderElectRenewMs: number;
-  readonly leaderElectRetryMs: number;
-};
-
-/** The rest: what the process has. */
+/** The other options of the election: what the process provides. */
 export type ElectionParts = Omit<LeaderElectionOptions, 'lock' | 'leaseMs' | 'renewMs' | 'retryMs'>;
 
 /**
- * Leads whenever it is elected, until `drain` aborts. Who leads then has something to drain first: the lock is held until
- * `lead` has ended, and who does not lead stands no more.
+ * Leads whenever elected, until `drain` aborts. A leader may then need time to finish its work: it keeps the lock until
+ * `lead` has ended. A replica that does not lead leaves the election at once.
  * @throws what `runAsLeader` throws
  */
 export async function leadUntilDrained(

@@ -2,28 +2,28 @@ import { isRecord } from '../../runtime/decode.ts';
 import type { KubeObject } from '../kube-client.ts';
 import { apiVersionOf, CONFIG_MAPS, LEASES } from '../resource-types.ts';
 
-/** What a lock says. @see client-go tools/leaderelection/resourcelock LeaderElectionRecord */
+/** The content of a lock. @see client-go tools/leaderelection/resourcelock LeaderElectionRecord */
 export type LockRecord = {
-  /** Empty: released. */
+  /** Identity of the holder; empty: released. */
   readonly holder: string;
   readonly leaseSeconds: number;
-  /** Grows with each term. */
+  /** Count of terms; increases with each term. */
   readonly transitions: number;
-  /** RFC 3339, of the holder's wall clock: for people; nothing is decided by them. */
+  /** RFC 3339 on the holder's wall clock. For people only: no decision uses these times. */
   readonly acquireTime: string;
   readonly renewTime: string;
 };
 
-/** Which object is the lock. */
+/** The object that serves as the lock. */
 export type LockRef = { readonly kind: 'configmap' | 'lease'; readonly namespace: string; readonly name: string };
 
 const ANNOTATION = 'control-plane.alpha.kubernetes.io/leader';
 
-/** What nobody wrote, or what cannot be read: somebody may hold it, so it is waited for like any other. */
+/** A record that cannot be read. Some process may hold the lock, so a candidate waits as for any other holder. */
 const UNREADABLE: LockRecord = { holder: '?', leaseSeconds: 0, transitions: 0, acquireTime: '', renewTime: '' };
 const NEVER_HELD: LockRecord = { ...UNREADABLE, holder: '' };
 
-/** Reads the record of a lock. Never throws; a field that is no number counts as 0. Pure. */
+/** Reads the record of a lock. Never throws; a field that is not a number counts as 0. */
 export function readLockRecord(kind: LockRef['kind'], object: KubeObject): LockRecord {
   const found = kind === 'lease' ? object['spec'] : annotationOf(object);
   if (found === undefined) return NEVER_HELD;
@@ -38,7 +38,7 @@ export function readLockRecord(kind: LockRef['kind'], object: KubeObject): LockR
   };
 }
 
-/** Writes a record into a lock, all else kept; into a new one when there is none. Pure. */
+/** Writes a record into a lock object and keeps its other fields; makes a new object when there is none. */
 export function writeLockRecord(ref: LockRef, object: KubeObject | undefined, record: LockRecord): KubeObject {
   const type = ref.kind === 'lease' ? LEASES : CONFIG_MAPS;
   const metadata = object?.metadata ?? { name: ref.name, namespace: ref.namespace };
@@ -53,7 +53,7 @@ export function writeLockRecord(ref: LockRef, object: KubeObject | undefined, re
   return { ...base, metadata: { ...metadata, annotations: { ...metadata.annotations, [ANNOTATION]: text } } };
 }
 
-/** Writes a moment as the kind of lock has it: whole seconds, or six digits below them, and nothing else. Pure. */
+/** Renders a time in the format of the kind of lock: whole seconds for a ConfigMap, six decimal digits for a Lease. */
 export function lockTime(kind: LockRef['kind'], nowMs: number): string {
   const text = new Date(nowMs).toISOString();
   return kind === 'lease' ? text.replace(/Z$/, '000Z') : text.replace(/\.\d+Z$/, 'Z');
@@ -65,7 +65,7 @@ function annotationOf(object: KubeObject): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Overwritten by hand. It is waited for, and written anew.
+    // Edited by hand. A candidate waits as for any holder, and then overwrites it.
     return null;
   }
 }

@@ -4,26 +4,28 @@ import { CONFIG_MAPS, LEASES } from '../resource-types.ts';
 import type { LockSeen } from './decide-candidacy.ts';
 import { type LockRecord, type LockRef, lockTime, readLockRecord, writeLockRecord } from './lock-record.ts';
 
-/** A lock as it is stored, with what a guarded write of it needs. */
+/** A lock as it is stored, with the object that a guarded write needs. */
 export type StoredLock = NonNullable<LockSeen> & { readonly object: KubeObject };
 
-/** A lock in the API server: read and written by its name only, never listed or watched. */
+/** A lock in the API server. It is read and written by its name only, never listed or watched. */
 export type Lock = {
-  /** Undefined when there is none. */
+  /** Returns undefined when the lock does not exist. */
   read(): Promise<StoredLock | undefined>;
-  /** Writes on condition that nobody did since `before` was read. @throws KubeError CONFLICT, ALREADY_EXISTS */
+  /**
+   * Writes on condition that the lock is unchanged since `before` was read. @throws KubeError CONFLICT, ALREADY_EXISTS
+   */
   write(before: StoredLock | undefined, record: LockRecord): Promise<StoredLock>;
-  /** Writes now as the lock's kind has it. */
+  /** Renders the present time in the format of the lock's kind. */
   now(): string;
 };
 
-/** What a lock works with. */
+/** Dependencies of a lock. */
 export type LockDeps = { readonly client: KubeClient; readonly clock: Clock; readonly attemptMs: number };
 
-/** Opens a lock. An attempt that takes longer than `attemptMs` is given up: it must not hold up the next. */
+/** Opens a lock. An attempt that takes longer than `attemptMs` is aborted, so that it does not delay the next one. */
 export function openLock({ client, clock, attemptMs }: LockDeps, ref: LockRef): Lock {
   const type = ref.kind === 'lease' ? LEASES : CONFIG_MAPS;
-  // The lock alone says who leads: it must not queue behind what the leader does.
+  // Use the urgent client: a renewal must not wait in the queue behind the calls of the leader's work.
   const calls = client.urgent ?? client;
   const stored = (object: KubeObject): StoredLock => ({
     object,

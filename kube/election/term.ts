@@ -1,15 +1,35 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { isKubeError } from '../kube-error.ts';
-import type { LeaderObserver, Term, WonLock } from '../leader-election.ts';
 import type { Lock, StoredLock } from './lock.ts';
 
-/** What a term works with. */
+/** The time during which one process leads. */
+export type Term = {
+  /** Number of the term; increases with each term of any holder. */
+  readonly epoch: number;
+  /** Monotonic milliseconds. */
+  readonly startedMs: number;
+  readonly leaseMs: number;
+  /** Aborted when the lease may be lost, before another process can lead; also when this process is to end. */
+  readonly signal: AbortSignal;
+};
+
+/** Receives changes of leadership, for metrics. */
+export type LeaderObserver = {
+  readonly onLeading?: (isLeading: boolean) => void;
+  /** A read of the lock or a renewal failed. */
+  readonly onFailure?: (error: unknown) => void;
+};
+
+/** An acquired lock, and the time at which the successful write was sent. */
+export type WonLock = { readonly stored: StoredLock; readonly sentMs: number };
+
+/** Dependencies of a term. */
 export type TermDeps = {
   readonly lock: Lock;
   readonly holder: string;
   readonly leaseMs: number;
-  /** How long after a renewal was sent the lease is trusted. */
+  /** How long the holder trusts the lease, counted from the moment at which a renewal was sent. */
   readonly trustedMs: number;
   readonly renewMs: number;
   readonly retryMs: number;
@@ -19,8 +39,8 @@ export type TermDeps = {
 };
 
 /**
- * Leads until the lease may be lost ('lost'), or until aborted or `lead` ends by itself ('over'), which releases the
- * lock. Returns only when `lead` has ended. @throws whatever `lead` throws, after the release
+ * Leads until the lease may be lost ('lost'), or until aborted or `lead` ends by itself ('over'); the latter releases
+ * the lock. Returns only after `lead` has ended. @throws whatever `lead` throws, after the release
  */
 export async function holdTerm(
   deps: TermDeps,
@@ -43,7 +63,7 @@ export async function holdTerm(
   try {
     await lead({ epoch, startedMs: clock.monotonicMs(), leaseMs, signal: ended.signal });
   } catch (error) {
-    // What it throws because its term is over is no failure.
+    // An error thrown because the term has ended is not a failure.
     if (!ended.signal.aborted) throw error;
   } finally {
     signal.removeEventListener('abort', onAbort);
@@ -73,7 +93,7 @@ class Lease {
     this.#running = Promise.all([this.#watchTime(), this.#renewAgain()]);
   }
 
-  /** Stops renewing and releases the lock, if it is still ours. Never throws. */
+  /** Stops the renewals and releases the lock if this process still holds it. Never throws. */
   async end(): Promise<void> {
     const hadIt = !this.isLost;
     this.#stopped.abort();
@@ -81,7 +101,7 @@ class Lease {
     if (!hadIt) return;
     const { lock, log } = this.#deps;
     try {
-      // Guarded: where another has it after all, nothing is released.
+      // The write is guarded: if another process holds the lock after all, nothing is released.
       await lock.write(this.#stored, { ...this.#stored.record, holder: '', leaseSeconds: 1, renewTime: lock.now() });
       log.info('released the lock', { epoch: this.#epoch });
     } catch (error) {
@@ -115,7 +135,7 @@ class Lease {
       await clock.sleep(waitMs, signal).catch(() => {});
       if (signal.aborted) return;
       try {
-        // After a failure we do not know what is stored: our own write may have come through.
+        // After a failed renewal the stored state is unknown: the write may have succeeded. Read the lock first.
         if (!isSure && !(await this.#isStillOurs())) return;
         await this.#renew();
         isSure = true;

@@ -1,29 +1,32 @@
 import type { EventInput } from './event-object.ts';
 
-/** An event that may be written: `key` says which earlier one it is another of. */
+/** An event to write; equal events have an equal `key`. */
 export type CorrelatedEvent = { readonly key: string; readonly event: EventInput };
 
-/** So many of one object at once, then one each five minutes. As client-go's. */
+/** Most events of one object at once; after that one every five minutes. The same numbers as in client-go. */
 const BURST = 25;
 const REFILL_MS = 300_000;
-/** More messages than that for one reason and object within the time are told as one. */
+/**
+ * When one reason of one object has more different messages than this within the time, they are combined into one
+ * event.
+ */
 const MOST_SIMILAR = 10;
 const SIMILAR_MS = 600_000;
-/** Objects that are remembered; the ones that were quiet longest are forgotten first. */
+/** Most objects that are remembered; the least recently used ones are dropped first. */
 const MOST_OBJECTS = 2048;
 
 type Bucket = { tokens: number; filledMs: number };
 type Group = { readonly messages: Set<string>; sinceMs: number };
 
 /**
- * Decides which events are worth writing, so that one broken object fills neither etcd nor anybody's screen. Bounded in
- * memory.
+ * Decides which events are written, so that one broken object fills neither etcd nor the output of `kubectl`. Its
+ * memory is bounded.
  */
 export class EventCorrelator {
   readonly #buckets = new Map<string, Bucket>();
   readonly #groups = new Map<string, Group>();
 
-  /** Undefined: this object has told too much of late. `nowMs` is monotonic. */
+  /** Returns the event to write, or undefined when the object exceeds its rate. `nowMs` is monotonic. */
   correlate(event: EventInput, nowMs: number): CorrelatedEvent | undefined {
     const { apiVersion, kind, name, namespace = '', uid = '' } = event.involved;
     const object = JSON.stringify([apiVersion, kind, namespace, name, uid]);
@@ -56,7 +59,7 @@ export class EventCorrelator {
   }
 }
 
-/** Puts an entry at the end of a map, and drops the first when there are too many. */
+/** Puts an entry at the end of a map, and drops the first one when there are too many. */
 export function remember<T>(map: Map<string, T>, key: string, value: T, most = MOST_OBJECTS): void {
   map.delete(key);
   map.set(key, value);

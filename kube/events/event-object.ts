@@ -1,6 +1,6 @@
 import type { KubeObject } from '../kube-client.ts';
 
-/** What an event is about. */
+/** The object that an event is about. */
 export type InvolvedObject = {
   readonly apiVersion: string;
   readonly kind: string;
@@ -9,37 +9,40 @@ export type InvolvedObject = {
   readonly uid?: string;
 };
 
-/** Something that happened to an object, for people. */
+/** Something that happened to an object, described for people. */
 export type EventInput = {
   readonly involved: InvolvedObject;
   readonly type: 'Normal' | 'Warning';
-  /** One word: `SubnetExhausted`. */
+  /** One word in camel case: `SubnetExhausted`. */
   readonly reason: string;
   readonly message: string;
 };
 
-/** Who tells it. */
+/** The component that reports the event. */
 export type EventSource = { readonly component: string; readonly host?: string };
 
-/** How often it happened, and when; RFC 3339. */
+/** How many times it happened, and when first and last; RFC 3339. */
 export type EventTimes = { readonly count: number; readonly firstTime: string; readonly lastTime: string };
 
-/** The API server refuses longer ones. */
+/** Longest message; the API server refuses longer ones. */
 const MOST_MESSAGE_CHARS = 1024;
-/** Leaves room for the part that makes the name the event's own, of 253. */
+/**
+ * Longest part of the object's name in an event's name. The limit is 253; the rest is for the part that makes it
+ * unique.
+ */
 const MOST_NAME_CHARS = 220;
 
-/** Returns where events of an object are: those of cluster-scoped ones in `default`, as the API server wants it. Pure. */
+/** Returns the namespace for events of an object; `default` for cluster-scoped objects, as the API server requires. */
 export function eventNamespace(involved: InvolvedObject): string {
   return involved.namespace ?? 'default';
 }
 
-/** Makes the name of an event of an object; `unique` as hexadecimal digits. Pure. */
+/** Builds the name of an event of an object; `unique` consists of hexadecimal digits. */
 export function eventName(involved: InvolvedObject, unique: string): string {
   return `${involved.name.slice(0, MOST_NAME_CHARS).replace(/[.-]+$/, '')}.${unique}`;
 }
 
-/** Makes an event of the core group. Pure. @see core/v1 Event */
+/** Builds an event of the core group. @see core/v1 Event */
 export function eventObject(
   name: string,
   { involved, type, reason, message }: EventInput,

@@ -1,18 +1,18 @@
 import { isAbsolute } from 'node:path';
 
-/** How one kind of option is written and read. `parse` gets the text of a flag, a variable or a YAML scalar. */
+/** How one kind of option is written and parsed. `parse` receives the text of a flag, a variable or a YAML scalar. */
 export type OptionValue<T> = {
-  /** What stands behind the flag in the help text; empty for a switch. */
+  /** The placeholder after the flag in the help text; empty for a switch. */
   readonly metavar: string;
-  /** Completes "expected …" in a fault. */
+  /** Text after "expected …" in a fault. */
   readonly expected: string;
-  /** Undefined when the text is not such a value. */
+  /** Returns undefined when the text is not such a value. */
   parse(text: string): T | undefined;
-  /** True when the option may come several times and its value is the list of all. */
+  /** True when the option may be repeated and its value is the list of all. */
   readonly isList?: boolean;
 };
 
-/** An absolute path; '' when the option allows none. */
+/** An absolute path; '' is accepted when `allowEmpty` is true. */
 export function pathValue(allowEmpty = false): OptionValue<string> {
   return {
     metavar: 'PATH',
@@ -48,7 +48,7 @@ export function durationValue(minMs: number, maxMs: number): OptionValue<number>
   };
 }
 
-/** Writes milliseconds with the largest unit that divides them. */
+/** Renders milliseconds with the largest unit that divides them. */
 function renderDuration(ms: number): string {
   const unit = Object.entries(UNIT_MS).findLast(([, length]) => ms >= length && ms % length === 0);
   return unit === undefined ? `${ms}ms` : `${ms / unit[1]}${unit[0]}`;
@@ -66,12 +66,12 @@ export function wholeNumberValue(min: number, max: number): OptionValue<number> 
   };
 }
 
-/** A text that `pattern` matches, described to people as `expected`. */
+/** A text that matches `pattern`; faults describe it as `expected`. */
 export function textValue(pattern: RegExp, metavar: string, expected: string): OptionValue<string> {
   return { metavar, expected, parse: (text) => (pattern.test(text) ? text : undefined) };
 }
 
-/** One of some words. */
+/** One of the given words. */
 export function wordValue<const T extends string>(...words: readonly T[]): OptionValue<T> {
   return {
     metavar: words.join('|'),
@@ -87,7 +87,7 @@ export const switchValue: OptionValue<boolean> = {
   parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
 };
 
-/** A node name; '' when not checked. */
+/** A node name; '' when the name is not to be checked. */
 export const nodeNameValue: OptionValue<string> = {
   metavar: 'NAME',
   expected: "a node name in lower case, or ''",
@@ -97,7 +97,7 @@ export const nodeNameValue: OptionValue<string> = {
 /** Several paths. */
 export const pathsValue = listOf(pathValue());
 
-/** Makes a list out of a kind; `parse` gets the texts joined by commas, '' is the empty list. */
+/** Makes a list option from a kind; `parse` receives the texts joined by commas, '' is the empty list. */
 export function listOf(item: OptionValue<string>): OptionValue<readonly string[]> {
   return {
     metavar: item.metavar,

@@ -1,15 +1,18 @@
 import type { OptionValue } from './option-value.ts';
 
-/** One setting of an executable: the only place that names it. Flags, variables, file keys, help and docs are made of this. */
+/**
+ * One setting of an executable, and the only place that names it. Flags, variables, file keys, help and docs are made
+ * from it.
+ */
 export type Option<T> = {
-  /** Without dashes; the file's key too. The variable is `TKE_ENI_` + this in capitals. */
+  /** The flag without dashes; also the key in the file. The variable is `TKE_ENI_` + this in capitals. */
   readonly flag: string;
   /** The heading under which help and docs show it. */
   readonly section: string;
   readonly value: OptionValue<T>;
-  /** As it would be written; '' stands for none. One that `value` does not take makes the setting required. */
+  /** The default as text; '' stands for none. A text that `value` does not accept makes the setting required. */
   readonly defaultText: string;
-  /** One sentence or two: what it does, and when to change it. */
+  /** One or two sentences: what the setting does, and when to change it. */
   readonly help: string;
 };
 
@@ -26,13 +29,13 @@ export type SettingsProgram<T extends OptionTable = OptionTable> = {
   /** The executable's name. */
   readonly name: string;
   readonly options: T;
-  /** Where `options` is written, for whoever wants to change the generated page. */
+  /** The file that contains `options`; the generated page names it, as changes are made there. */
   readonly source: string;
-  /** A flag of the table and a value for it, for the page's introduction. */
+  /** A flag of the table and a value for it, for the introduction of the page. */
   readonly example: { readonly flag: string; readonly text: string };
 };
 
-/** Makes one row of a table. Pure. */
+/** Makes one row of a table. */
 export function option<T>(
   section: string,
   flag: string,
@@ -43,7 +46,7 @@ export function option<T>(
   return { section, flag, value, defaultText, help };
 }
 
-/** Tells whether somebody has to give the setting. Pure. */
+/** Tells whether the setting has no default, so that the user has to set it. */
 export function isRequired({ value, defaultText }: Option<unknown>): boolean {
   return value.parse(defaultText) === undefined;
 }

@@ -2,15 +2,15 @@ import type { Faults } from '../decode.ts';
 import type { OptionTable } from './option.ts';
 import { META_FLAGS } from './render-options.ts';
 
-/** The text of each flag that was given; of a list, all of them with commas between. */
+/** The text of each given flag; of a list, all values with commas between. */
 export type FlagTexts = ReadonlyMap<string, string>;
 
-/** What a switch takes as its value; anything else behind it is no part of it. */
+/** The values that a switch takes. Any other following argument does not belong to the switch. */
 const SWITCH_TEXTS: ReadonlySet<string> = new Set(['true', 'false']);
 
 type KnownFlag = { readonly isSwitch: boolean; readonly isList: boolean };
 
-/** Reads `--name value`, `--name=value`, `--switch` and `--switch false`, and notes what is none of these. Pure. */
+/** Reads `--name value`, `--name=value`, `--switch` and `--switch false`; everything else becomes a fault. */
 export function readFlags(argv: readonly string[], options: OptionTable, faults: Faults): FlagTexts {
   const known = knownFlags(options);
   const texts = new Map<string, string>();
@@ -24,13 +24,13 @@ export function readFlags(argv: readonly string[], options: OptionTable, faults:
         name === undefined ? 'a flag; there are no other arguments' : suggestion(name, known),
         argument,
       );
-      // What follows an unknown flag is most likely its value and not a fault of its own.
+      // The argument after an unknown flag is most likely its value, so it is not reported as a second fault.
       if (name !== undefined && attached === undefined && argv[i + 1]?.startsWith('--') === false) i++;
       continue;
     }
     let text = attached;
     if (text === undefined && flag.isSwitch) text = SWITCH_TEXTS.has(argv[i + 1] ?? '') ? argv[++i] : 'true';
-    // A following flag is no value: rather a missing value than a swallowed flag.
+    // A following flag is not taken as the value: a missing value is reported instead of losing that flag.
     else if (text === undefined && argv[i + 1]?.startsWith('--') === false) text = argv[++i];
     const before = texts.get(name);
     if (text === undefined) faults.add(`--${name}`, 'a value', undefined);
@@ -53,7 +53,7 @@ function knownFlags(options: OptionTable): ReadonlyMap<string, KnownFlag> {
   return new Map([...settings, ...meta]);
 }
 
-/** More changed letters than this and it is another word. */
+/** Most differing letters between a misspelt flag and a suggestion. */
 const TYPO_LETTERS = 3;
 
 function suggestion(name: string, known: ReadonlyMap<string, KnownFlag>): string {
@@ -64,7 +64,7 @@ function suggestion(name: string, known: ReadonlyMap<string, KnownFlag>): string
   return isNear ? `a flag that exists, such as --${nearest.flag}` : 'a flag that exists; --help lists them';
 }
 
-/** Counts letters to insert, delete or replace (Levenshtein). */
+/** Counts the letters to insert, delete or replace (Levenshtein distance). */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

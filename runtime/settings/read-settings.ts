@@ -7,9 +7,9 @@ import { renderHelp, variableOf } from './render-options.ts';
 /** Exit status of a process whose settings are wrong. @see sysexits.h EX_CONFIG */
 export const EX_CONFIG = 78;
 
-/** Where settings come from; the caller reads the process and the disk. */
+/** The sources of settings; the caller reads the process and the disk. */
 export type SettingsInput = {
-  /** Without the interpreter and the script. */
+  /** The arguments without the interpreter and the script. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Returns the text of a file. @throws its own error when it cannot. */
@@ -22,11 +22,12 @@ export type SettingsOutcome<S> =
   | { readonly kind: 'help'; readonly text: string }
   | { readonly kind: 'version' };
 
-/** Notes settings that are fine each by itself and not together. Only asked when each is fine. */
+/** Adds faults of settings that are valid alone but not in combination. Called only when each setting is valid. */
 export type TogetherCheck<S> = (settings: S, faults: Faults) => void;
 
 /**
- * Reads the settings: flags before variables before the file before defaults. Pure but for `readFile`.
+ * Reads the settings. Flags take precedence over variables, variables over the file, the file over defaults. The only
+ * effect is `readFile`.
  * @throws ConfigError with every fault of all three sources; exit with `EX_CONFIG` then.
  */
 export function readSettings<T extends OptionTable>(
@@ -47,7 +48,7 @@ export function readSettings<T extends OptionTable>(
     if (value === undefined) faults.add(given.origin, option.value.expected, given.isGiven ? given.text : undefined);
     settings[key] = value;
   }
-  // The loop filled `settings` key by key from the same table that the type is made of.
+  // The loop filled `settings` key by key from the same table that the type is derived from.
   const whole = settings as Record<keyof T, unknown> as SettingsOf<T>;
   if (faults.list.length === 0) checkTogether(whole, faults);
   faults.throwIfAny('settings');
@@ -71,7 +72,7 @@ function findGiven(
   return { text: defaultText, origin: `--${flag}`, isGiven: false };
 }
 
-/** Returns every setting of the file that has a name and a text, whatever is wrong with others: faults come all at once. */
+/** Reads every setting of the file that has a name and a text. Faults of one setting do not hide those of others. */
 function readSettingsFile(
   path: string,
   table: OptionTable,
@@ -92,7 +93,10 @@ function readSettingsFile(
   return texts;
 }
 
-/** An empty file has no settings. Values are turned to texts: each setting has one way to be read. */
+/**
+ * Builds a decoder that puts the settings of a file into `texts`. An empty file has no settings. Values become texts,
+ * so that each setting is parsed in one way only.
+ */
 function settingsInto(texts: Map<string, string>, table: OptionTable): Decoder<FlagTexts> {
   return (value, path, faults) => {
     if (value === null) return texts;

@@ -1,11 +1,11 @@
 import { type Document, isCollection, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 import { ConfigError, type Decoder, type Fault, Faults } from '../decode.ts';
 
-/** A node of 1,000 addresses takes 150 kB. */
+/** Largest file. For comparison: a node with 1,000 addresses takes 150 kB. */
 const MOST_BYTES = 4 * 1024 * 1024;
 
 /**
- * Parses a YAML text and decodes it. Pure.
+ * Parses a YAML text and decodes it.
  * @param source its file name, for errors.
  * @throws ConfigError with every fault and the line of each.
  */
@@ -37,12 +37,12 @@ function toValue(document: Document, source: string): unknown {
   try {
     return document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    // Aliases that multiply, or that refer to nothing.
+    // Aliases that multiply without limit, or that refer to nothing.
     throw new ConfigError(source, [{ path: '', expected: 'valid YAML', got: String(error) }]);
   }
 }
 
-/** Adds the line of the field, or of the nearest one around it that is there. */
+/** Adds the line of the field to a path, or the line of the nearest parent that exists. */
 function withLine(path: string, document: Document, lines: LineCounter): string {
   const keys = [...path.matchAll(/[^.[\]]+/g)].map(([key]) => (/^\d+$/.test(key) ? Number(key) : key));
   for (let depth = keys.length; depth > 0; depth--) {

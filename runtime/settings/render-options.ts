@@ -1,6 +1,6 @@
 import { isRequired, type Option, type OptionTable, type SettingsProgram } from './option.ts';
 
-/** Flags that are no settings: they say where settings are, or ask for a text. */
+/** Flags that are not settings: they name the file of settings, or request a text. */
 export const META_FLAGS = [
   {
     flag: 'config',
@@ -14,7 +14,7 @@ export const META_FLAGS = [
 const INDENT = '      ';
 const COLUMNS = 80;
 
-/** Renders the answer to `--help`, 80 columns wide. Pure. */
+/** Renders the output of `--help`, 80 columns wide. */
 export function renderHelp(program: SettingsProgram): string {
   const lines = [
     `Usage: ${program.name} [FLAG]...`,
@@ -39,7 +39,7 @@ export function renderHelp(program: SettingsProgram): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Renders the page of docs/ on the settings of an executable. Pure. */
+/** Renders the page in docs/ about the settings of an executable. */
 export function renderConfigDoc(program: SettingsProgram): string {
   const { flag: shownFlag, text } = program.example;
   const lines = [
@@ -69,7 +69,7 @@ export function renderConfigDoc(program: SettingsProgram): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Names the environment variable of a flag. */
+/** Returns the environment variable of a flag. */
 export function variableOf(flag: string): string {
   return `TKE_ENI_${flag.replaceAll('-', '_').toUpperCase()}`;
 }

@@ -2,20 +2,20 @@ import { Faults, isRecord } from '../../runtime/decode.ts';
 import type { Victims } from '../decide/decide-preemption.ts';
 import { RequestError } from '../http/request-error.ts';
 
-/** A JSON object as it came. */
+/** A decoded JSON object; its members are not checked yet. */
 export type Shape = Readonly<Record<string, unknown>>;
 
-/** What is asked of filter and prioritize. @see k8s.io/kube-scheduler extender/v1 ExtenderArgs */
+/** The arguments of filter and prioritize. @see k8s.io/kube-scheduler extender/v1 ExtenderArgs */
 export type NodesQuestion = {
   readonly pod: Shape;
-  /** The Pod's. */
+  /** The uid of the Pod. */
   readonly uid: string;
   readonly names: readonly string[];
-  /** The Nodes themselves, in the order of `names`; absent when the scheduler only names them (nodeCacheCapable). */
+  /** The Nodes themselves, in the order of `names`; absent when the scheduler sends only names (nodeCacheCapable). */
   readonly nodes?: readonly Shape[];
 };
 
-/** What is asked of bind. @see extender/v1 ExtenderBindingArgs */
+/** The arguments of bind. @see extender/v1 ExtenderBindingArgs */
 export type BindQuestion = {
   readonly namespace: string;
   readonly name: string;
@@ -23,7 +23,7 @@ export type BindQuestion = {
   readonly nodeName: string;
 };
 
-/** What is asked of preempt. @see extender/v1 ExtenderPreemptionArgs */
+/** The arguments of preempt. @see extender/v1 ExtenderPreemptionArgs */
 export type PreemptQuestion = { readonly pod: Shape; readonly victims: ReadonlyMap<string, Victims> };
 
 /** Decodes ExtenderArgs. @throws RequestError BAD_SHAPE with every fault */
@@ -60,7 +60,10 @@ export function decodeBindQuestion(value: unknown): BindQuestion {
   return question;
 }
 
-/** Decodes ExtenderPreemptionArgs: victims in full, or by uid alone. @throws RequestError BAD_SHAPE with every fault */
+/**
+ * Decodes ExtenderPreemptionArgs. A victim is either a whole Pod or only its uid.
+ * @throws RequestError BAD_SHAPE with every fault
+ */
 export function decodePreemptQuestion(value: unknown): PreemptQuestion {
   const faults = new Faults();
   const args = argsOf(value, faults);
@@ -93,7 +96,7 @@ function victimsOf(value: unknown, nodeName: string, faults: Faults): Victims {
   return { uids, pdbViolations: typeof violations === 'number' ? violations : 0 };
 }
 
-/** A victim in full is a Pod, one by uid alone is `{UID}`. */
+/** Reads the uid of a victim: from the metadata of a whole Pod, or from `{UID}`. */
 function uidOf(value: unknown): string | undefined {
   if (!isRecord(value)) return undefined;
   const uid = isRecord(value['metadata']) ? value['metadata']['uid'] : field(value, 'UID');
@@ -101,7 +104,7 @@ function uidOf(value: unknown): string | undefined {
 }
 
 const NOTHING: Shape = {};
-/** What a namespace, a name or a uid of Kubernetes is made of: it goes into a path. */
+/** The characters of a Kubernetes namespace, name or uid. The value becomes part of a URL path. */
 const NAME = /^[a-z0-9A-Z]([-a-z0-9A-Z.]{0,251}[a-z0-9A-Z])?$/;
 
 function objectName(args: Shape, name: string, faults: Faults): string {
@@ -126,7 +129,7 @@ function podOf(args: Shape, faults: Faults): Shape {
   const metadata = isRecord(pod['metadata']) ? pod['metadata'] : NOTHING;
   for (const name of ['namespace', 'name', 'uid']) {
     const value = metadata[name];
-    // Its uid is remembered, and without a bound it could be as large as a request.
+    // RecentPods stores the uid. Without this check it could be as long as the request body.
     const isGood = typeof value === 'string' && NAME.test(value);
     if (!isGood) faults.add(`Pod.metadata.${name}`, 'the name of an object', value);
   }
@@ -146,7 +149,10 @@ function nameOf(object: Shape): string {
   return typeof name === 'string' ? name : '';
 }
 
-/** The types have no JSON tags, so that keys are Go's names; Go itself reads them in any case. */
+/**
+ * Looks up a member in any letter case. The Go types have no JSON tags, so the keys are Go's field names; Go reads them
+ * in any case.
+ */
 function field(args: Shape, name: string): unknown {
   if (args[name] !== undefined) return args[name];
   const wanted = name.toLowerCase();

@@ -1,8 +1,8 @@
 import type { FilterOutcome, RefusedNode } from '../decide/decide-filter.ts';
 
 /**
- * Writes the answer of filter as JSON. In a large cluster most of it is a few reasons, each thousands of times: they are
- * escaped once. `nodes` are the Nodes that fit, where the scheduler sent Nodes and not names. Pure.
+ * Renders the answer of filter as JSON. In a large cluster most of it is a few reasons that repeat thousands of times;
+ * each reason is escaped once. `nodes` are the Nodes that fit, when the scheduler sent whole Nodes instead of names.
  * @see k8s.io/kube-scheduler extender/v1 ExtenderFilterResult
  */
 export function renderFilterResult(
@@ -18,7 +18,7 @@ export function renderFilterResult(
   return `{${answer},"FailedNodes":${failed},"FailedAndUnresolvableNodes":${unresolvable},"Error":""}`;
 }
 
-/** What a name of Kubernetes is made of; it needs no escaping. */
+/** The characters of a Kubernetes name. Such a name needs no escaping in JSON. */
 const PLAIN = /^[a-zA-Z0-9.-]*$/;
 
 function renderReasons(reasons: readonly RefusedNode[]): string {

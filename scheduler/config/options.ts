@@ -25,7 +25,7 @@ const objectNameValue = textValue(
   'the name of an object, in lower case',
 );
 
-/** Settings that say where and how kube-scheduler is answered. */
+/** Settings of the HTTP server that kube-scheduler calls. */
 const EXTENDER_OPTIONS = {
   listenAddress: option(
     'Extender',
@@ -72,7 +72,7 @@ const EXTENDER_OPTIONS = {
   ),
 } as const;
 
-/** Settings that say how the API server is reached and who leads. */
+/** Settings of the API server connection and of the leader election. */
 const KUBERNETES_OPTIONS = {
   kubeconfig: option(
     'Kubernetes',
@@ -168,10 +168,10 @@ const PROCESS_OPTIONS = {
 /** All settings of the scheduler extender: the only place that names them. Times are in milliseconds. */
 export const SCHEDULER_OPTIONS = { ...EXTENDER_OPTIONS, ...KUBERNETES_OPTIONS, ...PROCESS_OPTIONS } as const;
 
-/** The settings that the scheduler extender runs with. Frozen. */
+/** The settings that the scheduler extender runs with. The object is frozen. */
 export type SchedulerConfig = SettingsOf<typeof SCHEDULER_OPTIONS>;
 
-/** The scheduler extender, for help, docs and whoever reads its settings. */
+/** The scheduler extender as a settings program: the source of its help, its docs and its settings reader. */
 export const SCHEDULER_PROGRAM: SettingsProgram<typeof SCHEDULER_OPTIONS> = {
   name: 'tke-eni-ip-scheduler',
   options: SCHEDULER_OPTIONS,

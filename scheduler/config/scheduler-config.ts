@@ -1,17 +1,16 @@
+import { checkClientRate } from '../../kube/check-client-rate.ts';
+import { checkElectionSettings } from '../../kube/election/election-settings.ts';
 import type { Faults } from '../../runtime/decode.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
 import { SCHEDULER_PROGRAM, type SchedulerConfig } from './options.ts';
 
 /**
- * Reads the settings of the scheduler extender. Pure but for `readFile`.
+ * Reads the settings of the scheduler extender. The only effect is `readFile`.
  * @throws ConfigError with every fault of flags, variables and file; exit with `EX_CONFIG` then.
  */
 export function readSchedulerConfig(input: SettingsInput): SettingsOutcome<SchedulerConfig> {
   return readSettings(SCHEDULER_PROGRAM, input, checkTogether);
 }
-
-/** The share of a lease for which its holder trusts it: in it a renewal must fit, and another try at it. */
-const TRUSTED_SHARE = 0.75;
 
 function checkTogether(config: SchedulerConfig, faults: Faults): void {
   const { tlsCertFile, tlsPrivateKeyFile, clientCaFile } = config;
@@ -25,13 +24,6 @@ function checkTogether(config: SchedulerConfig, faults: Faults): void {
   if (clientCaFile !== '' && tlsCertFile === '') {
     faults.add('--tls-cert-file', 'a file, as --client-ca-file is given', undefined);
   }
-  const trustedMs = config.leaderElectLeaseMs * TRUSTED_SHARE;
-  const renewedMs = config.leaderElectRenewMs + config.leaderElectRetryMs;
-  if (renewedMs > trustedMs) {
-    const most = `with --leader-elect-retry at most three quarters of --leader-elect-lease, ${trustedMs} ms`;
-    faults.add('--leader-elect-renew', most, renewedMs);
-  }
-  if (config.kubeClientBurst < config.kubeClientQps) {
-    faults.add('--kube-client-burst', `at least --kube-client-qps, ${config.kubeClientQps}`, config.kubeClientBurst);
-  }
+  checkElectionSettings(config, faults);
+  checkClientRate(config, faults);
 }

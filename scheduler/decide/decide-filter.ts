@@ -2,21 +2,21 @@ import type { NodeView } from '../index/scheduler-index.ts';
 import { decideFit } from './decide-fit.ts';
 import type { FitQuestion } from './fit-question.ts';
 
-/** A node that does not take a Pod, and why. */
+/** A node that cannot take a Pod, and the reason. */
 export type RefusedNode = { readonly name: string; readonly reason: string };
 
-/** Which of the nodes take a Pod, and why the others do not. */
+/** The nodes that can take a Pod, and the reasons of those that cannot. */
 export type FilterOutcome = {
   readonly fitting: readonly string[];
-  /** Taking Pods off these could help. */
+  /** Nodes on which an eviction of Pods could help. */
   readonly failed: readonly RefusedNode[];
-  /** With these nothing that the scheduler can do would help. */
+  /** Nodes on which no action of the scheduler can help. */
   readonly unresolvable: readonly RefusedNode[];
-  /** None takes it, and for one of them that may be over in a moment. */
+  /** True when no node fits and the reason of at least one node is transient. */
   readonly isWorthWaiting: boolean;
 };
 
-/** Judges nodes; `views` are what is known of them, in the order of their names. Pure. */
+/** Evaluates all nodes for a Pod; `views` are the index entries of the nodes, in the order of `names`. */
 export function decideFilter(
   question: FitQuestion,
   names: readonly string[],

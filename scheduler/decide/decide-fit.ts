@@ -6,7 +6,9 @@ import type { NodeView } from '../index/scheduler-index.ts';
 import { subnetRefusal } from './decide-subnets.ts';
 import { type FitQuestion, isHolding, type NominatedSubnet, type Refusal, subnetsOf } from './fit-question.ts';
 
-/** Judges a node for a Pod: undefined when it fits. The answer is of this moment alone. Pure. */
+/**
+ * Decides whether a node fits a Pod: undefined when it does, else the reason. The answer holds only for this moment.
+ */
 export function decideFit(question: FitQuestion, view: NodeView | undefined): Refusal | undefined {
   const { demand } = question;
   const isRoomy = question.isPlain && view !== undefined && view.routeFree >= demand.routeIps;
@@ -32,7 +34,7 @@ const NO_NEC: Refusal = {
   isPassing: false,
 };
 
-/** Where the node is, whoever else is on it. */
+/** Checks the location of the node (zone, subnets), without regard to the Pods on it. */
 function placeRefusal(question: FitQuestion, view: NodeView): Refusal | undefined {
   const { demand, kept, nominated } = question;
   const { nec } = view;
@@ -68,7 +70,7 @@ function nominatedRefusal(nominated: readonly NominatedSubnet[] | undefined, vie
   return isReachable(view, ids) ? undefined : forGood(`${named}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);
 }
 
-/** A node may have an ENI of a subnet when it has one, or when its new ones may be of it. */
+/** Tells whether a node can have an ENI in one of the subnets: it has one there, or its new ENIs may be made there. */
 function isReachable({ nec }: NodeView, subnetIds: readonly string[]): boolean {
   if (nec === undefined || nec.subnetIds.length === 0) return true;
   return subnetIds.some((id) => nec.subnetIds.includes(id) || nec.enis.some((eni) => eni.subnetId === id));
@@ -118,7 +120,10 @@ function eipRefusal(
   return short === undefined ? undefined : { reason: short, isUnresolvable: false, isPassing: false };
 }
 
-/** What is taken by the Pod itself, because it is promised, or because the address that it comes back to is kept there. */
+/**
+ * Counts how much of the used capacity belongs to this very Pod: by a reservation, or by its static address that is
+ * already on the node.
+ */
 function ownOf(
   demand: PodDemand,
   promise: Reservation | undefined,

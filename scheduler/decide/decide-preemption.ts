@@ -3,14 +3,15 @@ import type { NodeView } from '../index/scheduler-index.ts';
 import { decideFit } from './decide-fit.ts';
 import type { FitQuestion } from './fit-question.ts';
 
-/** Who would have to go from a node, by uid. */
+/** The Pods that would be evicted from a node, by uid. */
 export type Victims = { readonly uids: readonly string[]; readonly pdbViolations: number };
 
 /**
- * Keeps the nodes on which a Pod has a place once the victims are gone. A victim frees what it took, but for one that keeps
- * its address: that stays on the node, kept, and its place stays taken. What cannot be changed by taking Pods off, such as
- * the zone, drops a node whoever would go. Victims are never added to: which Pods may go is the scheduler's to choose, by
- * priorities and disruption budgets that are not known here. Pure.
+ * Selects the nodes on which a Pod fits after the victims are evicted.
+ *
+ * A victim frees what it used. A victim with a static address is an exception: the address stays on the node, so its
+ * capacity stays used. A reason that evictions cannot change, such as the zone, drops the node for any set of victims.
+ * No victims are added: the scheduler chooses them by priorities and disruption budgets, which are not known here.
  */
 export function decidePreemption(
   question: FitQuestion,

@@ -4,18 +4,22 @@ import { type FitQuestion, isHolding } from './fit-question.ts';
 /** The highest score that an extender may give. @see extender/v1 MaxExtenderPriority */
 export const MOST_SCORE = 10;
 
-/** A node in the subnet of a kept address; what it has free adds up to two. */
+/**
+ * Score of a node that has an ENI in the subnet of the static address. Its free capacity adds up to SPREAD_IN_SUBNET
+ * points.
+ */
 const IN_SUBNET = 7;
 const SPREAD_IN_SUBNET = 2;
-/** A node of the zone that would need another ENI for the kept address. */
+/** Most points for a node in the right zone that would need another ENI for the static address. */
 const SPREAD_ELSEWHERE = 4;
 
-/** A node and its score, 0 to 10. */
+/** A node and its score, 0 to 10. The property names are those of the extender API. */
 export type Score = { readonly Host: string; readonly Score: number };
 
 /**
- * Scores nodes: best where the Pod's kept address is, then where an ENI of its subnet is; nodes that are alike in that are
- * told apart by what they have free, so that Pods spread. `views` are in the order of `names`. Pure.
+ * Scores nodes. The node with the Pod's static address scores highest, then nodes with an ENI in the subnet of that
+ * address. Among equal nodes the one with more free capacity scores higher, so that Pods spread. `views` are in the
+ * order of `names`.
  */
 export function decideScores(
   question: FitQuestion,
@@ -46,7 +50,10 @@ function freeOf({ demand, ledger }: FitQuestion, view: NodeView | undefined): nu
   return Math.max(0, most - taken);
 }
 
-/** What the node has free, and what the fullest of its subnets would give it: nodes of a subnet that runs out come last. */
+/**
+ * Counts the addresses that the node has free plus those that the fullest of its subnets could still give it. So nodes
+ * whose subnets run out of addresses score lowest.
+ */
 function addressesOf(ledger: FitQuestion['ledger'], { supply, routeFree }: NodeView): number {
   if (ledger === undefined || supply === undefined || supply.spare >= routeFree) return routeFree;
   return Math.max(0, supply.spare) + ledger.mostFor(supply);

@@ -4,9 +4,9 @@ import type { SubnetLedger } from '../index/subnet-ledger.ts';
 import { type FitQuestion, isHolding, type Refusal, subnetsOf } from './fit-question.ts';
 
 /**
- * Judges whether a node can have the addresses for a Pod: those that it has free, else what its subnets have left. One that
- * keeps its address needs a new one, whatever the node has free, unless it comes back to one. `isPassing`: the cloud is at
- * work on the node. Pure.
+ * Decides whether a node can get the addresses for a Pod: from its free addresses, else from what its subnets have
+ * left. A Pod with a static address needs a new address even if the node has free ones, unless its address exists
+ * already. `isPassing` is true while cloud calls for the node are pending.
  */
 export function subnetRefusal(question: FitQuestion, view: NodeView, isPassing: boolean): Refusal | undefined {
   const { ledger } = question;
@@ -29,13 +29,14 @@ function askOf(question: FitQuestion, view: NodeView, supply: NodeSupply): Ask {
     return hasPlace || holders.size > 0 ? NOTHING : { count: 1, subnetIds };
   }
   const own = promise?.nodeName === view.name ? promise.demand.routeIps : 0;
-  // What it owes already is taken out of its subnets; who would go from it pays for that first.
+  // The node's own shortfall is already subtracted from its subnets. An eviction on the node first reduces that
+  // shortfall.
   const count = Math.max(0, demand.routeIps - own - supply.spare) - supply.debt;
   return { count, subnetIds };
 }
 
 const NOTHING: Ask = { count: 0, subnetIds: undefined };
-/** More would make the events of Pods long. */
+/** Subnets named in one reason. More would make the events of Pods too long. */
 const SHOWN = 3;
 
 function renderSources(ledger: SubnetLedger, supply: NodeSupply, { subnetIds }: Ask): string {

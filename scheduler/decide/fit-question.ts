@@ -1,46 +1,55 @@
 import type { PodDemand } from '../index/pod-demand.ts';
 import type { Reservation } from '../index/reservation.ts';
-import type { KeptAddress, NodeView } from '../index/scheduler-index.ts';
+import type { KeptAddress, NodeView, SchedulerIndex } from '../index/scheduler-index.ts';
 import type { Names } from '../index/subnet-book.ts';
 import type { SubnetLedger } from '../index/subnet-ledger.ts';
 
-/** Everything about one Pod that a node is judged by. */
+/** The context of a fit decision: everything about one Pod that nodes are evaluated with. */
 export type FitQuestion = {
   readonly demand: PodDemand;
-  /** Of a Pod that keeps its address: which, and where it is. */
+  /** The static address of the Pod and its location; undefined for a Pod without one. */
   readonly kept: KeptAddress | undefined;
-  /** The subnets that the Pod, or its claim, accepts, with their zones where they are known; undefined: any. */
+  /** The subnets that the Pod or its claim accepts, with their zones where they are known; undefined: any subnet. */
   readonly nominated: readonly NominatedSubnet[] | undefined;
-  /** What it is promised already: that place is its own. */
+  /** The reservation that the Pod already has. The capacity it counts is the Pod's own. */
   readonly promise: Reservation | undefined;
-  /** For each subnet that an address of it must be of: the nodes with an ENI there; undefined: any subnet will do. */
+  /**
+   * For each subnet that an address of the Pod may come from: the nodes with an ENI in it; undefined: any subnet is
+   * accepted.
+   */
   readonly inSubnet: readonly Names[] | undefined;
-  /** Nodes on which its kept address, or its exclusive ENI, is already. */
+  /** Nodes that already have the static address, or the static exclusive ENI, of the Pod. */
   readonly holders: ReadonlySet<string>;
-  /** Refusals of whole zones, made once: there may be thousands of nodes in a zone. Begins empty. */
+  /**
+   * Refusals that apply to a whole zone, by zone. Each is made once, as a zone may have thousands of nodes. Begins
+   * empty.
+   */
   readonly ofZones: Map<string, Refusal>;
-  /** Asks for places on shared ENIs and for nothing else: so do most Pods, and most nodes have some. */
+  /**
+   * True when the Pod requests addresses on shared ENIs and nothing else, as most Pods do. Then the free capacity of a
+   * node usually decides alone.
+   */
   readonly isPlain: boolean;
-  /** What subnets have left; undefined while nobody told. */
+  /** The addresses that subnets have left; undefined until ipamd has published them. */
   readonly ledger: SubnetLedger | undefined;
-  /** Reasons by where addresses of nodes come from, made once. Begins empty. */
+  /** Reasons by `NodeSupply.sources`; each is rendered once. Begins empty. */
   readonly ofSubnets: Map<string, string>;
 };
 
-/** A subnet that a Pod accepts. */
+/** A subnet that a Pod accepts; `zone` is undefined while no node has an ENI in it. */
 export type NominatedSubnet = { readonly subnetId: string; readonly zone: string | undefined };
 
-/** Why a node does not take a Pod. */
+/** The reason why a node cannot take a Pod. */
 export type Refusal = {
-  /** For the Pod's events; equal for nodes that refuse for the same reason with the same numbers. */
+  /** Text for the events of the Pod; equal for nodes that refuse for the same reason with the same numbers. */
   readonly reason: string;
-  /** No Pod that is taken off the node would change it. */
+  /** True when no eviction on the node would change it. */
   readonly isUnresolvable: boolean;
-  /** The cloud is at work on this very node: in a moment the answer may be another. */
+  /** True when cloud calls for this node are pending: the answer may change within moments. */
   readonly isPassing: boolean;
 };
 
-/** Returns the subnets one of which an ENI must be of; undefined: any of the node's. Pure. */
+/** Returns the subnets of which an ENI must be in one; undefined: any subnet of the node. */
 export function subnetsOf(
   { isStatic }: PodDemand,
   kept: KeptAddress | undefined,
@@ -50,7 +59,28 @@ export function subnetsOf(
   return nominated?.map(({ subnetId }) => subnetId);
 }
 
-/** Tells whether the address, or the exclusive ENI, that is kept for a Pod is on a node already. Pure. */
+/** Tells whether the static address, or the static exclusive ENI, of the Pod is already on a node. */
 export function isHolding({ demand, holders }: FitQuestion, { name }: NodeView): boolean {
   return demand.isStatic && holders.size > 0 && holders.has(name);
+}
+
+/** Builds the context that all nodes are evaluated with for one Pod. The index is read once, not once for each node. */
+export function questionOf(index: SchedulerIndex, demand: PodDemand): FitQuestion {
+  const claim = demand.isStatic ? index.claim(demand.key) : undefined;
+  const ids = demand.nominatedSubnetIds ?? claim?.nominatedSubnetIds;
+  const isPlain = !demand.isStatic && ids === undefined && demand.directEnis === 0 && demand.eips === 0;
+  const kept = demand.isStatic ? index.keptOf(demand) : undefined;
+  const nominated = ids?.map((subnetId) => ({ subnetId, zone: index.zoneOf(subnetId) }));
+  return {
+    demand,
+    kept,
+    nominated,
+    isPlain,
+    inSubnet: subnetsOf(demand, kept, nominated)?.map((subnetId) => index.nodesIn(subnetId)),
+    holders: index.holdersOf(demand.key),
+    ofZones: new Map(),
+    promise: index.reservationOf(demand.uid),
+    ledger: index.ledger(),
+    ofSubnets: new Map(),
+  };
 }

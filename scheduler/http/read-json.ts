@@ -4,8 +4,8 @@ import { RequestError } from './request-error.ts';
 
 /**
  * Reads the body of a request as JSON.
- * @throws RequestError TOO_LARGE as soon as it is known to be over the limit; BUSY when too much is being read; BAD_JSON;
- * whatever a connection that breaks throws
+ * @throws RequestError TOO_LARGE as soon as the size is known to exceed the limit; BUSY when too many bytes of bodies
+ * are in memory; BAD_JSON; also the error of a connection that breaks
  */
 export async function readJson(request: IncomingMessage, room: BodyRoom): Promise<unknown> {
   const announced = Number(request.headers['content-length'] ?? 0);

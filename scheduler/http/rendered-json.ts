@@ -1,4 +1,4 @@
-/** An answer that is JSON already. */
+/** An answer that is already rendered as JSON; the server sends its text as it is. */
 export class RenderedJson {
   readonly text: string;
 

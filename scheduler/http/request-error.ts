@@ -1,8 +1,9 @@
 /**
- * Why a request is not answered.
- * - `NOT_FOUND`: no such path. `METHOD`: not by this method.
- * - `TOO_LARGE`: its body is over the limit. `BAD_JSON`: its body is no JSON. `BAD_SHAPE`: it is not what the verb takes.
- * - `STANDBY`: another replica leads, or the caches are not read yet. `BUSY`: too many requests at once.
+ * Why a request is refused.
+ * - `NOT_FOUND`: unknown path. `METHOD`: the path does not accept this method.
+ * - `TOO_LARGE`: the body exceeds the limit. `BAD_JSON`: the body is not JSON. `BAD_SHAPE`: the JSON is not what the
+ *   verb takes.
+ * - `STANDBY`: another replica leads, or the caches are not synced yet. `BUSY`: too many requests at once.
  */
 export type RequestErrorCode = 'NOT_FOUND' | 'METHOD' | 'TOO_LARGE' | 'BAD_JSON' | 'BAD_SHAPE' | 'STANDBY' | 'BUSY';
 
@@ -16,10 +17,10 @@ const STATUS: Readonly<Record<RequestErrorCode, number>> = {
   BUSY: 503,
 };
 
-/** A request that is refused as a whole; the message is for whoever sent it. */
+/** A request that is refused as a whole; the message goes to the client. */
 export class RequestError extends Error {
   readonly code: RequestErrorCode;
-  /** Of HTTP. */
+  /** The HTTP status code. */
   readonly status: number;
 
   constructor(code: RequestErrorCode, message: string, options?: ErrorOptions) {

@@ -9,27 +9,30 @@ import { readJson } from './read-json.ts';
 import { RenderedJson } from './rendered-json.ts';
 import { RequestError, type RequestErrorCode } from './request-error.ts';
 
-/** Answers one verb; what it returns is sent as JSON. `signal` is aborted when nobody waits for the answer any more. */
+/** Answers one verb; the returned value is sent as JSON. `signal` is aborted when the client disconnects. */
 export type VerbHandler = (body: unknown, signal: AbortSignal) => unknown | Promise<unknown>;
 
-/** What became of a request. */
+/** The outcome of a request; `gone`: the client disconnected before the answer. */
 export type RequestOutcome = 'ok' | 'internal' | 'gone' | RequestErrorCode;
 
-/** What the server answers, and how. */
+/** The verbs of the server, its limits and its dependencies. */
 export type ExtenderServerOptions = {
-  /** `host:port`; port 0 takes any free one. */
+  /** `host:port`; port 0 selects any free port. */
   readonly address: string;
-  /** Absent: plain HTTP. */
+  /** Absent: the server speaks plain HTTP. */
   readonly certificates?: TlsPair;
-  /** By name: `filter` is served as POST /filter. */
+  /** Handlers by name: `filter` is served as POST /filter. */
   readonly verbs: Readonly<Record<string, VerbHandler>>;
-  /** Undefined while requests are answered, else why not. */
+  /** Returns undefined while requests are answered, else the reason why they are not. */
   readonly gate: () => string | undefined;
   readonly bodyLimitBytes: number;
   readonly clock: Clock;
   readonly log: Logger;
   readonly onAnswer?: (verb: string, outcome: RequestOutcome, ms: number) => void;
-  /** How long a head, and a whole request, may take, and how often that is looked at; milliseconds. Defaults serve all but tests. */
+  /**
+   * Time limits of the head and of a whole request, and the interval of the checks; milliseconds. Only tests change the
+   * defaults.
+   */
   readonly timeouts?: {
     readonly headersTimeout: number;
     readonly requestTimeout: number;
@@ -40,25 +43,31 @@ export type ExtenderServerOptions = {
 /** A server that listens. */
 export type ExtenderServer = {
   readonly address: string;
-  /** Serves new connections with other certificates; those that are there go on. */
+  /** Uses other certificates for new connections; existing connections continue. */
   setSecureContext(certificates: TlsPair): void;
-  /** Takes no more requests, lets those under way end for `graceMs`, then breaks them. */
+  /** Refuses new requests, waits up to `graceMs` for the running ones, then closes all connections. */
   close(graceMs: number): Promise<void>;
 };
 
-/** kube-scheduler asks one Pod at a time; so many at once is a client gone wild, and each may hold a large body. */
+/**
+ * Most requests at once. kube-scheduler asks for one Pod at a time; so many requests are a client fault, and each may
+ * hold a large body.
+ */
 const MOST_AT_ONCE = 256;
-/** Longer than clients in Go keep a connection that rests (90 s): they must not write into one that we are closing. */
+/**
+ * Longer than Go clients keep an idle connection (90 s), so that they do not write into a connection that is being
+ * closed.
+ */
 const KEEP_ALIVE_MS = 120_000;
-/** For a handshake, and again for a head, to arrive. */
+/** Time limit of a TLS handshake, and again of the request head. */
 const HEADERS_MS = 10_000;
-/** For a body to arrive: 64 MiB over a slow network. */
+/** Time limit of a whole request: enough for 64 MiB over a slow network. */
 const REQUEST_MS = 30_000;
-/** How often Node.js looks for requests that are late. */
+/** Interval at which Node.js checks for late requests. */
 const LOOK_MS = 5_000;
-/** A handful of schedulers have a few each; more is no use to anybody, and each costs a descriptor. */
+/** Most connections. A few schedulers open a few connections each; each connection costs a file descriptor. */
 const MOST_CONNECTIONS = 1_000;
-/** So many bodies of the greatest size may be held at once; small ones count as what they are. */
+/** Memory for request bodies, in bodies of the largest allowed size. Small bodies count with their real size. */
 const MOST_GREAT_BODIES = 4;
 
 const NO_HTTP = `${JSON.stringify({ Error: 'this is no request of HTTP, or it was cut off' })}\n`;
@@ -97,7 +106,7 @@ export async function serveExtender(options: ExtenderServerOptions): Promise<Ext
         );
   const server: Server | TlsServer = tls ?? createPlainServer(limits, answer);
   server.maxConnections = MOST_CONNECTIONS;
-  // A head that is nonsense, or late: the client hears of it where it can, and is gone even if it would rather stay.
+  // The head is malformed or late. Answer if the socket is still writable, then close it in any case.
   server.on('clientError', (_error, socket) => {
     if (socket.writable) socket.end(NO_REQUEST, () => socket.destroy());
     else socket.destroy();
@@ -130,7 +139,7 @@ class Front {
     this.#bodies = new BodyRoom(options.bodyLimitBytes, MOST_GREAT_BODIES * options.bodyLimitBytes);
   }
 
-  /** Answers one request, whatever is in it. Never throws. */
+  /** Answers one request of any content. Never throws. */
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { clock, log, verbs, onAnswer } = this.#options;
     const startedMs = clock.monotonicMs();
@@ -170,8 +179,8 @@ class Front {
   #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
     if (response.headersSent || response.destroyed) return;
     const isKnown = error instanceof RequestError;
-    // What is left of a body is not read: the connection is of no use after that. Nor is one to a replica that does not
-    // lead: a client that keeps it would never come to the one that does.
+    // The rest of an unread body makes the connection useless, so close it. Close it on a standby replica too: a client
+    // that reuses the connection would never reach the leader.
     const isStandby = isKnown && error.code === 'STANDBY';
     if (!request.complete || isStandby) response.setHeader('connection', 'close');
     this.#send(response, isKnown ? error.status : 500, {

@@ -1,46 +1,57 @@
 import { NODE_SUBNETS_LABEL } from '../../crd/names.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
-import { askedFor, type Held, heldIn, unseenCreationsOf } from '../../crd/subnet-supply.ts';
+import {
+  askedFor,
+  type Held,
+  heldIn,
+  readSubnetSupply,
+  type SubnetSupply,
+  unseenCreationsOf,
+} from '../../crd/subnet-supply.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
-/** What is kept of a Node. */
+/** The fields of a Node that the index keeps. */
 export type NodeFacts = {
   readonly name: string;
-  /** A super node has neither instance nor ENIs: its Pods get addresses in another way. */
+  /** A super node has neither an instance nor ENIs: its Pods get addresses in another way. */
   readonly isSuper: boolean;
-  /** The subnets of its new ENIs by its label; empty: it names none. */
+  /** The subnets that the Node's label names for new ENIs; empty: the label names none. */
   readonly subnetIds: readonly string[];
 };
 
-/** One ENI of a node, as far as places on it are counted. */
+/** One ENI of a node, with what the capacity counts need. */
 export type EniFacts = {
   readonly eniId: string;
   readonly isShared: boolean;
   readonly subnetId: string;
   readonly cidr: string;
-  /** Serves new Pods now. */
+  /** True when the ENI serves new Pods now. */
   readonly isServing: boolean;
-  /** Takes a place on the instance now, and will not for long, or is about to serve. */
+  /**
+   * True while the ENI is being attached or detached. It counts against the ENI limit of the instance during that time.
+   */
   readonly isChanging: boolean;
-  /** IPv4 addresses for Pods; of an ENI without any, its IPv6 addresses. */
+  /** IPv4 addresses for Pods; for an ENI without any, its IPv6 addresses. */
   readonly ips: readonly string[];
-  /** Keys of the claims that addresses on it, or it as a whole, are kept for. */
+  /** Keys of the claims with a static address on the ENI, or with the whole ENI. */
   readonly claims: readonly string[];
-  /** Of the addresses those that are for any Pod, and such that are asked for. */
+  /**
+   * Addresses for Pods without a static address: those that are assigned plus those that are requested from the cloud.
+   */
   readonly plain: number;
-  /** Addresses that are asked for, kept ones too: so much less room. */
+  /** Addresses that are requested from the cloud, static ones too. They reduce the free capacity of the ENI. */
   readonly asked: number;
 };
 
-/** A shared ENI that is asked for, with its first addresses. */
+/** A shared ENI whose creation is requested, with the number of its first addresses. */
 export type ComingEni = { readonly subnetId: string; readonly ips: number };
 
-/** What is kept of a NodeENIConfig. A limit that is absent is not known. */
+/** The fields of a NodeENIConfig that the index keeps. A limit that is absent is not known. */
 export type NecFacts = {
   readonly name: string;
   readonly zone: string;
-  /** Pods of the node may keep their addresses. */
+  /** True when Pods of the node may have static addresses. */
   readonly isStatic: boolean;
   readonly mostEnis?: number;
   readonly ipsPerEni?: number;
@@ -48,46 +59,48 @@ export type NecFacts = {
   readonly staticPlaces: number;
   readonly mostDirectEnis?: number;
   readonly mostEips?: number;
-  /** The only subnets that new ENIs are made in; empty: the cluster's. */
+  /** The only subnets for new ENIs; empty: the subnets of the cluster. */
   readonly subnetIds: readonly string[];
   readonly enis: readonly EniFacts[];
-  /** Not among `enis` yet. */
+  /** Requested ENIs that are not among `enis` yet. */
   readonly comingEnis: readonly ComingEni[];
-  /** What it takes of each subnet. */
+  /** How many addresses the node uses of each subnet. */
   readonly held: readonly Held[];
-  /** The cloud is being asked for an ENI or addresses. */
+  /** True while a cloud call for an ENI or for addresses is recorded and not finished. */
   readonly isBinding: boolean;
 };
 
-/** What is kept of a VpcIPClaim that holds an address. */
+/** The fields of a VpcIPClaim that the index keeps. */
 export type ClaimFacts = {
-  /** `namespace/name`, of its Pod too. */
+  /** `namespace/name`; the Pod has the same. */
   readonly key: string;
   readonly uid: string;
   readonly mode: 'route-eni' | 'direct-eni';
-  /** Its addresses, the first family first. */
+  /** The addresses of the claim, the cluster's first address family first. */
   readonly ips: readonly string[];
-  /** The node that its address is on. */
+  /** The node that has the address. */
   readonly nodeName: string;
   readonly nominatedIp?: string;
   readonly nominatedSubnetIds?: readonly string[];
-  /** Its reservation: for which node, and since when by the wall clock; NaN when nobody can tell. */
+  /** The node of the reservation, and its start by the wall clock; NaN when the time cannot be read. */
   readonly reserved?: { readonly nodeName: string; readonly sinceMs: number };
 };
 
-/** What is kept of a VpcIP that is held for a claim. */
+/** The fields of a VpcIP that belongs to a claim. */
 export type VipFacts = { readonly ip: string; readonly claimKey: string; readonly subnetId: string };
 
 /** Annotation of a VpcIPClaim: when the scheduler wrote `spec.nodeName`; RFC 3339. */
 export const RESERVED_AT_ANNOTATION = 'tke.cloud.tencent.com/reserved-at';
 
-/** Label of VpcIPs and VpcIPClaims that only say, for people, what Pods without a kept address have. */
+/**
+ * Label of VpcIPs and VpcIPClaims that only record the addresses of Pods without a static address, for people to read.
+ */
 export const RECORD_LABEL = 'tke.cloud.tencent.com/record';
 
 const SUPER_NODE = { label: 'node.kubernetes.io/instance-type', value: 'eklet' } as const;
 type Shape = Readonly<Record<string, unknown>>;
 
-/** Trims a Node. Pure. */
+/** Reads the fields of a Node that the index keeps. */
 export function readNode(object: Shape): NodeFacts {
   const metadata = recordOf(object['metadata']);
   const labels = recordOf(metadata['labels']);
@@ -103,7 +116,7 @@ export function readNode(object: Shape): NodeFacts {
 const BINDING = ['CreateNetworkInterface', 'AttachNetworkInterface', 'AssignPrivateIpAddresses'];
 const MIGRATION = 'MigratePrivateIpAddress';
 
-/** Trims a NodeENIConfig; of what is malformed nothing is known. Pure. */
+/** Reads the fields of a NodeENIConfig that the index keeps; undefined when the object is malformed. */
 export function readNec(object: Shape): NecFacts | undefined {
   const read = readNodeEniConfig(object);
   if (read === undefined) return undefined;
@@ -128,7 +141,7 @@ export function readNec(object: Shape): NecFacts | undefined {
 }
 
 function comingOf(status: NodeEniConfigStatus): readonly ComingEni[] {
-  // An exclusive ENI is asked for without addresses.
+  // The creation of an exclusive ENI requests no addresses.
   return unseenCreationsOf(status).flatMap(({ subnetID, ipCount }) => {
     return subnetID === undefined || ipCount === undefined ? [] : [{ subnetId: subnetID, ips: ipCount }];
   });
@@ -154,7 +167,9 @@ function readEni(eni: NodeEniInfo, status: NodeEniConfigStatus): EniFacts {
   };
 }
 
-/** Trims a VpcIPClaim; undefined for the record of a Pod whose address is not kept. Pure. */
+/**
+ * Reads the fields of a VpcIPClaim that the index keeps; undefined for the record of a Pod without a static address.
+ */
 export function readClaim(object: Shape): ClaimFacts | undefined {
   const metadata = recordOf(object['metadata']);
   if (recordOf(metadata['labels'])[RECORD_LABEL] !== undefined) return undefined;
@@ -175,7 +190,7 @@ export function readClaim(object: Shape): ClaimFacts | undefined {
   };
 }
 
-/** Trims a VpcIP; undefined when it is held for no claim. Pure. */
+/** Reads the fields of a VpcIP that the index keeps; undefined when it belongs to no claim. */
 export function readVip(object: Shape): VipFacts | undefined {
   const metadata = recordOf(object['metadata']);
   const spec = recordOf(object['spec']);
@@ -189,7 +204,7 @@ export function readVip(object: Shape): VipFacts | undefined {
 }
 
 function some<K extends string>(key: K, value: number | undefined): { readonly [P in K]?: number } {
-  // Either nothing, or exactly the one key.
+  // The object has no key, or exactly the one key.
   return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: number };
 }
 
@@ -201,7 +216,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Shared ENIs may leave fewer places than the limit. */
+/** Returns the limit of exclusive ENIs. Shared ENIs may leave fewer than the limit. */
 function mostDirectEnis(limit: number | undefined, status: NodeEniConfigStatus): number | undefined {
   const { allocatableDirectENIs: left } = status;
   return limit === undefined || left === undefined ? limit : Math.min(limit, left);
@@ -209,4 +224,17 @@ function mostDirectEnis(limit: number | undefined, status: NodeEniConfigStatus):
 
 function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}
+
+/**
+ * Reads the ConfigMap in which ipamd publishes the free addresses of subnets. A subnet with a malformed text is left
+ * out.
+ */
+export function readSubnets(object: Readonly<Record<string, unknown>>): ReadonlyMap<string, SubnetSupply> {
+  const data = isRecord(object['data']) ? object['data'] : {};
+  const read = Object.entries(data).flatMap(([id, text]) => {
+    const supply = readSubnetSupply(text);
+    return supply === undefined ? [] : [[id, supply] as const];
+  });
+  return new Map(read);
 }

@@ -1,11 +1,14 @@
-/** Names that do not follow as they did are looked for so far on, before they are looked up: filters leave some out. */
+/**
+ * When a name is not at the expected position, so many following positions are compared before the map look-up. Filters
+ * leave some names out.
+ */
 const LOOK_AHEAD = 4;
-/** A run that more than this share of names left is learnt anew. */
+/** When more than this share of the names was out of order, the order is recorded again. */
 const WORTH_LEARNING = 0.25;
 
 /**
- * Looks up many names of which most come in the order of the last time, as kube-scheduler sends its nodes: comparing a name
- * with the one that is expected costs a third of finding it among thousands.
+ * Looks up many names that mostly come in the same order as last time, as kube-scheduler sends its nodes. A comparison
+ * with the expected name costs a third of a map look-up among thousands.
  */
 export class NameRun<T> {
   readonly #get: (name: string) => T | undefined;
@@ -17,14 +20,14 @@ export class NameRun<T> {
     this.#get = get;
   }
 
-  /** Forgets the run: what names stand for has changed. */
+  /** Forgets the recorded order. Required whenever a name gets another value. */
   forget(): void {
     this.#names = [];
     this.#values = [];
     this.#positions.clear();
   }
 
-  /** Returns what each name stands for. */
+  /** Returns the value of each name, undefined for an unknown name. */
   resolve(names: readonly string[]): readonly (T | undefined)[] {
     const found: (T | undefined)[] = [];
     let at = 0;

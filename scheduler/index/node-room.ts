@@ -2,42 +2,43 @@ import type { EniFacts, NecFacts } from './facts.ts';
 import type { PodDemand } from './pod-demand.ts';
 import type { Reservation } from './reservation.ts';
 
-/** Room of one kind on a node: how much there can be at most, and how much of it is taken. */
+/** Capacity of one kind on a node: the limit, and how much of it is used. */
 export type Room = {
-  /** Undefined: not known, and limits nothing here. */
+  /** Undefined: the limit is not known, and nothing is refused for it. */
   readonly most: number | undefined;
   readonly taken: number;
-  /** Claims that have a place among those taken, whether their Pod lives or not. */
+  /** Claims that use a part of the capacity, whether their Pod exists or not. */
   readonly keys: ReadonlySet<string>;
 };
 
-/** One ENI that serves, and how many more Pods its addresses can have. */
+/** One ENI that serves new Pods, and how many more Pods its addresses can serve. */
 export type EniRoom = { readonly subnetId: string; readonly left: number };
 
-/** What a node has left, of each kind. */
+/** The capacity of a node, of each kind. */
 export type NodeRoom = {
   readonly route: Room;
   readonly direct: Room;
   readonly eip: Room;
-  /** Shared ENIs on the instance, those that come and go included. */
+  /** Shared ENIs on the instance, those being attached or detached included. */
   readonly enis: number;
   readonly mostEnis: number | undefined;
-  /** Of the places taken on shared ENIs those of Pods that any address will do for. */
+  /** Of the used capacity of shared ENIs: what Pods without a static address use. */
   readonly plainTaken: number;
 };
 
-/** Who is on a node, or is promised a place there. */
+/** The Pods on a node and the reservations on it. */
 export type Tenants = {
   readonly pods: Iterable<PodDemand>;
-  /** In force: not run out, and for no Pod that is bound already. */
+  /** Valid reservations: not expired, and not of a Pod that is already bound. */
   readonly reservations: Iterable<Reservation>;
 };
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
 /**
- * Counts what a node has left. Of shared ENIs: its limit, but no more than its subnets let it have, less a place for each
- * Pod, each kept address that is on it, and each reservation; a claim that is several of these has one place. Pure.
+ * Computes the capacity of a node. For shared ENIs: the limit of the node, reduced to what its subnets allow, less one
+ * address for each Pod, each static address on the node and each reservation. A claim that is several of these counts
+ * once.
  */
 export function roomOf(nec: NecFacts, { pods, reservations }: Tenants): NodeRoom {
   const shared = nec.enis.filter(({ isShared }) => isShared);
@@ -65,7 +66,7 @@ export function roomOf(nec: NecFacts, { pods, reservations }: Tenants): NodeRoom
   };
 }
 
-/** Counts what each serving shared ENI has left for Pods that want one of its subnet. Pure. */
+/** Computes how many Pods that need a particular subnet each serving shared ENI can still take. */
 export function eniRoomsOf(nec: NecFacts, pods: Iterable<PodDemand>): readonly EniRoom[] {
   const inUse = new Set([...pods].filter(({ isStatic }) => !isStatic).flatMap(({ ips }) => ips));
   const { ipsPerEni = 0 } = nec;
@@ -78,7 +79,7 @@ function usedOf({ ips }: EniFacts, inUse: ReadonlySet<string>): number {
   return ips.filter((ip) => inUse.has(ip)).length;
 }
 
-/** A node whose limits are not written yet has what is on its ENIs. */
+/** Returns the address limit of shared ENIs. A node without published limits has the addresses that are on its ENIs. */
 function routeMost({ mostEnis, ipsPerEni, allocatable }: NecFacts, shared: readonly EniFacts[]): number {
   const limit = mostEnis === undefined || ipsPerEni === undefined ? undefined : mostEnis * ipsPerEni;
   if (limit === undefined) return allocatable ?? shared.reduce((sum, { ips }) => sum + ips.length, 0);

@@ -2,39 +2,45 @@ import type { NecFacts, NodeFacts } from './facts.ts';
 import type { NodeRoom } from './node-room.ts';
 import type { PodDemand } from './pod-demand.ts';
 
-/** So many addresses that a node has not yet, of one of these subnets; undefined: of any of the node's. */
+/** A number of addresses that a node still needs, from one of these subnets; undefined: from any subnet of the node. */
 export type Ask = { readonly count: number; readonly subnetIds: readonly string[] | undefined };
 
-/** What a node has of addresses, what it owes its Pods, and where more may come from. */
+/** The addresses of a node, the addresses that it still needs for its Pods, and the subnets that more may come from. */
 export type NodeSupply = {
   readonly name: string;
-  /** Addresses on it, or asked for, that are for any Pod, less Pods that have or are promised one; below zero: it owes some. */
+  /**
+   * Addresses for any Pod that are on the node or requested from the cloud, minus the Pods that have one or have one
+   * reserved. Below zero: so many are missing.
+   */
   readonly spare: number;
-  /** How many of these it owes: what `spare` was below zero by when subnets were charged. */
+  /** How many addresses were missing when the subnets were charged: what `spare` was below zero by. */
   readonly debt: number;
-  /** What it owes for Pods that are bound or promised a place: all of that has to come from subnets. */
+  /** What is still missing for Pods that are bound or have a reservation. All of it must come from subnets. */
   readonly owed: readonly Ask[];
-  /** Room on its ENIs that serve or will. */
+  /** Free capacity of its ENIs that serve new Pods now or will. */
   readonly enis: readonly { readonly subnetId: string; readonly room: number }[];
-  /** Further ENIs that it can have. */
+  /** How many more ENIs the node can have. */
   readonly moreEnis: number;
   readonly ipsPerEni: number;
   readonly zone: string;
-  /** The only subnets of its new ENIs; empty: the cluster's. */
+  /** The only subnets for its new ENIs; empty: the subnets of the cluster. */
   readonly subnetIds: readonly string[];
-  /** Equal for nodes whose addresses come from the same subnets in the same way. */
+  /** A key that is equal for nodes whose addresses come from the same subnets in the same way. */
   readonly sources: string;
 };
 
-/** Who on the node keeps an address, or is to. */
+/** The Pods and reservations of a node, and a look-up of static addresses. */
 export type Keepers = {
   readonly pods: Iterable<PodDemand>;
   readonly promised: Iterable<Pick<PodDemand, 'key' | 'isStatic' | 'routeIps'>>;
-  /** Returns the subnets that a kept address has to be of; `isThere`: it is in the cloud, on another node. */
+  /**
+   * Returns the subnets that a static address may come from; `isThere`: the address exists in the cloud, on another
+   * node.
+   */
   readonly keptOf: (key: string) => { readonly isThere: boolean; readonly subnetIds: readonly string[] | undefined };
 };
 
-/** Counts a node's addresses; undefined where its limits are not known. Pure. */
+/** Computes the address supply of a node; undefined when its limits are not known. */
 export function supplyOf(
   nec: NecFacts,
   node: NodeFacts | undefined,
@@ -53,7 +59,11 @@ export function supplyOf(
   const keys = new Set<string>();
   for (const { key, isStatic, routeIps } of [...pods, ...keepers.promised])
     if (isStatic && routeIps > 0 && !marked.has(key)) keys.add(key);
-  const kept = [...keys].map(keepers.keptOf).filter(({ isThere }) => !isThere);
+  // Sorted: what is owed is placed one after the other, and the order must not be that in which Pods were heard of.
+  const kept = [...keys]
+    .sort()
+    .map(keepers.keptOf)
+    .filter(({ isThere }) => !isThere);
   const enis = [
     ...serving.map(({ subnetId, ips, asked }) => ({ subnetId, room: ipsPerEni - ips.length - asked })),
     ...nec.comingEnis.map(({ subnetId, ips }) => ({ subnetId, room: ipsPerEni - ips })),
@@ -80,7 +90,9 @@ export function supplyOf(
 
 const NONE: readonly string[] = [];
 
-/** Pods stay on an ENI that drains, with addresses that are for nobody else. */
+/**
+ * Counts Pods on shared ENIs that no longer serve new Pods: they stay there, with addresses that no other Pod can get.
+ */
 function usedElsewhere(
   shared: NecFacts['enis'],
   serving: NecFacts['enis'],

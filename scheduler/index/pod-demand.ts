@@ -2,36 +2,37 @@ import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE } from '../../crd/na
 import { type Annotations, readPodWishes } from '../../crd/pod-wishes.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
-/** What one Pod takes of a node, as far as it is ours to give. */
+/** What one Pod requests of a node, of the resources that this system provides. */
 export type PodDemand = {
-  /** `namespace/name`: of its VpcIPClaim too. */
+  /** `namespace/name`; its VpcIPClaim has the same. */
   readonly key: string;
   readonly uid: string;
-  /** '' while it is not bound. */
+  /** Empty while the Pod is not bound. */
   readonly nodeName: string;
-  /** Places on shared ENIs. */
+  /** Addresses on shared ENIs. */
   readonly routeIps: number;
   /** Exclusive ENIs. */
   readonly directEnis: number;
-  /** Public addresses. */
+  /** Elastic public addresses. */
   readonly eips: number;
-  /** Its address, or its exclusive ENI, is kept for the next Pod of its name. */
+  /** True when its address, or its exclusive ENI, is static: the next Pod of the same name gets it again. */
   readonly isStatic: boolean;
-  /** The address that it asks for. */
+  /** The address that the Pod requests. */
   readonly nominatedIp?: string;
-  /** The only subnets that it accepts. */
+  /** The only subnets that the Pod accepts. */
   readonly nominatedSubnetIds?: readonly string[];
-  /** Its addresses, first the one of the cluster's first family; none until its sandbox has one. */
+  /** Its addresses, the cluster's first address family first; empty until its sandbox has one. */
   readonly ips: readonly string[];
 };
 
 const NO_IPS: readonly string[] = Object.freeze([]);
-/** More of one resource is nonsense: it takes a node out of the choice, and no number overflows. */
+/** Upper bound of one resource. A larger number excludes every node anyway, and with the bound no sum overflows. */
 const MOST = 1_000_000;
 
 /**
- * Reads what a Pod takes; undefined for one that asks for nothing of ours, by resources or by annotation, or is over. What
- * is malformed reads as absent: the API server has checked a Pod before anybody schedules it. Pure.
+ * Reads what a Pod requests; undefined for a Pod that requests nothing of this system, neither by resources nor by
+ * annotations, and for a Pod that has ended. Malformed values read as absent: the API server has validated the Pod
+ * before.
  */
 export function readPodDemand(object: Readonly<Record<string, unknown>>): PodDemand | undefined {
   const metadata = recordOf(object['metadata']);
@@ -61,7 +62,7 @@ export function readPodDemand(object: Readonly<Record<string, unknown>>): PodDem
 
 type Resources = Pick<PodDemand, 'routeIps' | 'directEnis' | 'eips'>;
 
-/** Of containers the sum, of init containers the greatest, as Kubernetes counts them. */
+/** Sums the containers and takes the maximum with each init container, as Kubernetes does. */
 function resourcesOf(spec: Readonly<Record<string, unknown>>): Resources {
   const containers = recordsOf(spec['containers']).map(ofContainer);
   const inits = recordsOf(spec['initContainers']).map(ofContainer);
@@ -74,7 +75,7 @@ function resourcesOf(spec: Readonly<Record<string, unknown>>): Resources {
 
 function ofContainer(container: Readonly<Record<string, unknown>>): Resources {
   const resources = recordOf(container['resources']);
-  // Of an extended resource both are there and equal, once the API server has seen the Pod.
+  // For an extended resource the API server has set both to the same value.
   const given = { ...recordOf(resources['limits']), ...recordOf(resources['requests']) };
   return {
     routeIps: countOf(given[ENI_IP_RESOURCE]),
@@ -85,7 +86,7 @@ function ofContainer(container: Readonly<Record<string, unknown>>): Resources {
 
 const POWERS: Readonly<Record<string, number>> = { '': 1, k: 1e3, M: 1e6 };
 
-/** A quantity of an extended resource is a whole number: `1`, "1", or, of no use here, "1k". */
+/** Parses a quantity. An extended resource is a whole number: `1`, "1", or, rarely, "1k". */
 function countOf(value: unknown): number {
   const [, digits = '0', unit = ''] = /^(\d{1,9})([kM]?)$/.exec(String(value ?? '0')) ?? [];
   return Math.min(MOST, Number(digits) * (POWERS[unit] ?? 1));

@@ -1,19 +1,20 @@
 import type { PodDemand } from './pod-demand.ts';
 
-/** A place that is promised to a Pod before it is bound. */
+/** Capacity of a node that is reserved for a Pod before it is bound. */
 export type Reservation = {
   readonly nodeName: string;
   readonly demand: Pick<PodDemand, 'key' | 'uid' | 'isStatic' | 'routeIps' | 'directEnis' | 'eips'>;
-  /** Monotonic milliseconds after which it counts no more. */
+  /** Monotonic milliseconds at which it expires. */
   readonly expiresMs: number;
 };
 
-/** One moment on both clocks: reservations in objects carry wall time, and durations are counted on the other. */
+/** One moment on both clocks: reservations in objects carry wall time, durations are counted on the monotonic clock. */
 export type Moment = { readonly wallMs: number; readonly monotonicMs: number };
 
 /**
- * Tells until when a reservation holds that was written at `sinceMs` of the wall clock. One from the future, of a clock
- * that runs ahead, holds for the whole time from now; one without a time that can be read has run out. Pure.
+ * Computes when a reservation expires that was written at `sinceMs` of the wall clock. A time in the future comes from
+ * a clock that runs ahead; such a reservation lasts the whole `ttlMs` from now. One without a readable time has
+ * expired.
  */
 export function expiryOf(sinceMs: number, ttlMs: number, now: Moment): number {
   if (Number.isNaN(sinceMs)) return Number.NEGATIVE_INFINITY;

@@ -8,36 +8,40 @@ import { expiryOf, type Moment, type Reservation } from './reservation.ts';
 import { type Names, SubnetBook } from './subnet-book.ts';
 import { SubnetLedger } from './subnet-ledger.ts';
 
-/** What is known of one node. */
+/** The index entry of one node. */
 export type NodeView = {
   readonly name: string;
   readonly node: NodeFacts | undefined;
   readonly nec: NecFacts | undefined;
-  /** What it has left; undefined without a NodeENIConfig. */
+  /** Its capacity; undefined without a NodeENIConfig. */
   readonly room: NodeRoom | undefined;
-  /** What its ENIs have left, one by one. */
+  /** The capacity of each of its ENIs. */
   readonly eniRooms: readonly EniRoom[];
-  /** Places on shared ENIs that are free; minus infinity without a NodeENIConfig. Said here, for most Pods ask no more. */
+  /**
+   * Free addresses on shared ENIs; minus infinity without a NodeENIConfig. A field of its own, as most Pods need only
+   * this.
+   */
   readonly routeFree: number;
-  /** Its addresses, and where more may come from; undefined where its limits are not known. */
+  /** Its addresses and the subnets that more may come from; undefined when its limits are not known. */
   readonly supply: NodeSupply | undefined;
 };
 
-/** What is known of a kept address, or of the wish for one. */
+/** What is known of the static address of a Pod, or of the address that it requests. */
 export type KeptAddress = {
-  /** Absent: none is chosen yet. */
+  /** Absent: no address is chosen yet. */
   readonly ip?: string;
   /** Its subnet; absent: not known. */
   readonly subnetId?: string;
   /** Its zone; absent: not known. */
   readonly zone?: string;
-  /** The node that it is on. */
+  /** The node that the address is on. */
   readonly nodeName?: string;
 };
 
 /**
- * Everything that verbs answer from, kept up to date change by change. What comes out is the same as of an index that was
- * built anew from the same objects and reservations: nothing in it remembers in which order they came.
+ * Index of everything that the verbs answer from, updated with each change. Its answers equal those of an index that is
+ * built anew from the same objects and reservations: the order of the changes does not matter. There is one exception:
+ * where a subnet has too few addresses for all, the order in which nodes came to need them decides which node is covered.
  */
 export class SchedulerIndex {
   readonly #ttlMs: number;
@@ -45,29 +49,33 @@ export class SchedulerIndex {
   readonly #claims = new Map<string, ClaimFacts>();
   readonly #vips = new Map<string, VipFacts>();
   readonly #vipsByClaim = new Map<string, Set<string>>();
-  /** Claim -> the nodes on which its address, or its exclusive ENI, is. */
+  /** Claim -> the nodes that have its address or its exclusive ENI. */
   readonly #holders = new Map<string, Set<string>>();
   /** Pods by uid, bound or not. */
   readonly #pods = new Map<string, PodDemand>();
-  /** Bound Pods of kept addresses by key: at most two at a time, and the second only while the first is forgotten. */
+  /**
+   * Uids of bound Pods with a static address, by key. Usually one; two only until the deletion of the first is seen.
+   */
   readonly #boundUids = new Map<string, Set<string>>();
-  /** By `claim/<key>` and `pod/<uid>`. */
+  /** Keys are `claim/<key>` and `pod/<uid>`. */
   readonly #reservations = new Map<string, Reservation>();
+  /** Key of a claim, or address -> nodes whose supply was computed from it: see `#touchAskers`. */
+  readonly #askers = new Map<string, Set<string>>();
   readonly #subnets = new SubnetBook();
   readonly #ledger = new SubnetLedger();
-  /** Nodes that may owe another number of addresses than is taken out of their subnets. */
+  /** Nodes whose shortfall may differ from what is charged to their subnets. */
   readonly #stale = new Set<string>();
-  /** Nodes that owe addresses, and of these such that cannot have them all. */
+  /** Nodes with a shortfall, and those of them whose subnets cannot cover it. */
   readonly #owing = new Set<string>();
   readonly #short = new Set<string>();
   readonly #run = new NameRun((name: string) => this.#nodes.get(name));
 
-  /** @param ttlMs how long a reservation holds */
+  /** @param ttlMs lifetime of a reservation, milliseconds */
   constructor(ttlMs: number) {
     this.#ttlMs = ttlMs;
   }
 
-  /** How much is held, for metrics. */
+  /** Sizes of the collections, for metrics. */
   get sizes(): Readonly<Record<'nodes' | 'claims' | 'addresses' | 'pods' | 'reservations', number>> {
     return {
       nodes: this.#nodes.size,
@@ -78,29 +86,30 @@ export class SchedulerIndex {
     };
   }
 
-  /** Returns what is known of a node; undefined when nothing is. */
+  /** Returns the index entry of a node; undefined when the node is unknown. */
   node(name: string): NodeView | undefined {
     return this.#nodes.get(name);
   }
 
-  /** Returns what is known of many nodes, in the order of their names. */
+  /** Returns the index entries of many nodes, in the order of their names. */
   nodesOf(names: readonly string[]): readonly (NodeView | undefined)[] {
     return this.#run.resolve(names);
   }
 
+  /** Returns the claim of a key; undefined when there is none. */
   claim(key: string): ClaimFacts | undefined {
     return this.#claims.get(key);
   }
 
-  /** Returns a Pod that asks for something of ours, by uid. */
+  /** Returns a Pod that requests something of this system, by uid. */
   pod(uid: string): PodDemand | undefined {
     return this.#pods.get(uid);
   }
 
-  /** Returns what is known of the address of a Pod that keeps it, or of the one that it asks for. */
+  /** Returns what is known of the static address of a Pod, or of the address that it requests. */
   keptOf({ key, nominatedIp }: Pick<PodDemand, 'key' | 'nominatedIp'>): KeptAddress {
     const claim = this.#claims.get(key);
-    // Sorted, so that of two the same one comes out in whatever order they were heard of.
+    // Sorted, so that of two addresses the same one is selected in whatever order they arrived.
     const [held] = [...(this.#vipsByClaim.get(key) ?? [])].sort();
     const ip = claim?.ips[0] ?? held ?? claim?.nominatedIp ?? nominatedIp;
     if (ip === undefined) return claim?.nodeName ? { nodeName: claim.nodeName } : {};
@@ -117,7 +126,7 @@ export class SchedulerIndex {
     };
   }
 
-  /** Returns the nodes on which the address, or the exclusive ENI, that is kept for a claim is; while it moves, two. */
+  /** Returns the nodes that have the static address, or the static exclusive ENI, of a claim; two while it moves. */
   holdersOf(key: string): ReadonlySet<string> {
     return this.#holders.get(key) ?? NOBODY;
   }
@@ -127,48 +136,54 @@ export class SchedulerIndex {
     return this.#subnets.get(subnetId)?.zone;
   }
 
-  /** Tells which nodes have an ENI in a subnet. */
+  /** Returns the nodes that have an ENI in a subnet. */
   nodesIn(subnetId: string): Names {
     return this.#subnets.nodesIn(subnetId);
   }
 
-  /** Returns what subnets have left; undefined while ipamd told nothing of them. What nodes owe by now is taken off. */
+  /**
+   * Returns what subnets have left, after the shortfalls of all nodes; undefined until ipamd has published the subnets.
+   */
   ledger(): SubnetLedger | undefined {
     if (!this.#ledger.isKnown) return undefined;
     if (this.#stale.size > 0) this.#settle();
     return this.#ledger;
   }
 
-  /** Takes in what ipamd tells of subnets; undefined: nothing. */
+  /** Sets what ipamd published about subnets; undefined: nothing is published. */
   setSubnets(supplies: ReadonlyMap<string, SubnetSupply> | undefined): void {
     this.#ledger.tell(supplies);
     for (const name of this.#owing) this.#stale.add(name);
   }
 
+  /** Sets or removes what is known of a Node. */
   setNode(name: string, facts: NodeFacts | undefined): void {
     this.#at(name).node = facts;
     this.#touch(name);
     this.#drop(name);
   }
 
+  /** Sets or removes what is known of a NodeENIConfig, and updates what depends on its ENIs. */
   setNec(name: string, facts: NecFacts | undefined): void {
     const at = this.#at(name);
-    this.#subnets.change(at.nec, facts);
+    if (this.#subnets.change(at.nec, facts)) for (const key of [...this.#askers.keys()]) this.#touchAskers(key);
     this.#ledger.hold(at.nec?.held ?? [], facts?.held ?? []);
     const before = new Set(at.nec?.enis.flatMap(({ claims }) => claims));
     const after = new Set(facts?.enis.flatMap(({ claims }) => claims));
     for (const key of before) removeFrom(this.#holders, key, name);
     for (const key of after) addTo(this.#holders, key, name);
-    for (const key of before) if (!after.has(key)) this.#touchKeeper(key);
-    for (const key of after) if (!before.has(key)) this.#touchKeeper(key);
+    for (const key of before) if (!after.has(key)) this.#touchAskers(key);
+    for (const key of after) if (!before.has(key)) this.#touchAskers(key);
     at.setNec(facts);
     this.#touch(name);
     this.#drop(name);
   }
 
+  /** Sets or removes a claim, and with it the reservation that the claim carries. */
   setClaim(key: string, facts: ClaimFacts | undefined, now: Moment): void {
     if (facts === undefined) this.#claims.delete(key);
     else this.#claims.set(key, facts);
+    this.#touchAskers(key);
     const { reserved } = facts ?? {};
     if (facts === undefined || reserved === undefined) {
       this.#unreserve(`claim/${key}`);
@@ -180,6 +195,7 @@ export class SchedulerIndex {
     this.#reserve(`claim/${key}`, { nodeName: reserved.nodeName, demand, expiresMs });
   }
 
+  /** Sets or removes an address that belongs to a claim. */
   setVip(ip: string, facts: VipFacts | undefined): void {
     const before = this.#vips.get(ip);
     if (before !== undefined) removeFrom(this.#vipsByClaim, before.claimKey, ip);
@@ -188,9 +204,10 @@ export class SchedulerIndex {
       this.#vips.set(ip, facts);
       addTo(this.#vipsByClaim, facts.claimKey, ip);
     }
+    for (const key of [ip, before?.claimKey, facts?.claimKey]) if (key !== undefined) this.#touchAskers(key);
   }
 
-  /** Takes a Pod in by its uid. One that is bound, over or gone needs its reservation no more. */
+  /** Sets a Pod by its uid. A Pod that is bound, ended or deleted loses its reservation. */
   setPod(uid: string, facts: PodDemand | undefined): void {
     const before = this.#pods.get(uid);
     if (before !== undefined && before.nodeName !== '') this.#unbind(before);
@@ -205,22 +222,22 @@ export class SchedulerIndex {
     }
   }
 
-  /** Promises a Pod a place on a node, in memory alone. A second promise replaces the first. */
+  /** Reserves capacity of a node for a Pod, in memory only. A second reservation replaces the first. */
   reserve(nodeName: string, demand: PodDemand, now: Moment): void {
     this.#reserve(`pod/${demand.uid}`, { nodeName, demand, expiresMs: now.monotonicMs + this.#ttlMs });
   }
 
-  /** Takes the promise back. */
+  /** Removes the reservation of a Pod. */
   unreserve(uid: string): void {
     this.#unreserve(`pod/${uid}`);
   }
 
-  /** Returns where a Pod has a promise in memory. */
+  /** Returns the reservation of a Pod that is in memory. */
   reservationOf(uid: string): Reservation | undefined {
     return this.#reservations.get(`pod/${uid}`);
   }
 
-  /** Drops reservations that have run out. There are as many as Pods were bound lately, so all are looked at. */
+  /** Removes expired reservations. All are checked: there are only as many as Pods were bound lately. */
   expire({ monotonicMs }: Moment): void {
     for (const [id, { expiresMs }] of this.#reservations) if (expiresMs <= monotonicMs) this.#unreserve(id);
   }
@@ -249,7 +266,10 @@ export class SchedulerIndex {
     this.#drop(pod.nodeName);
   }
 
-  /** First those that could not have all they owe: nobody else gets what comes back before. */
+  /**
+   * Charges the shortfalls of changed nodes to their subnets. Nodes that could not be covered before come first, so
+   * that no other node gets the addresses that become free.
+   */
   #settle(): void {
     const names = new Set([...this.#short, ...this.#stale]);
     this.#stale.clear();
@@ -262,20 +282,26 @@ export class SchedulerIndex {
     }
   }
 
-  /** Where the address of a claim is decides what the node owes on which its Pod is, or is to be. */
-  #touchKeeper(key: string): void {
-    for (const uid of this.#boundUids.get(key) ?? []) this.#touch(this.#pods.get(uid)?.nodeName ?? '');
-    this.#touchReserved(key);
+  /**
+   * Marks the nodes whose supply was computed from a claim, an address or its subnet as changed.
+   * @param key Key of a claim, or an address
+   */
+  #touchAskers(key: string): void {
+    for (const name of [...(this.#askers.get(key) ?? [])]) this.#touch(name);
   }
 
-  /** A claim's reservation counts only while no Pod of its name is bound. */
+  /**
+   * Marks the node of a claim's reservation as changed. The reservation counts only while no Pod of that name is bound.
+   */
   #touchReserved(key: string): void {
     const reserved = this.#reservations.get(`claim/${key}`);
     if (reserved !== undefined) this.#touch(reserved.nodeName);
   }
 
   #touch(name: string): void {
-    this.#nodes.get(name)?.touch();
+    const node = this.#nodes.get(name);
+    for (const key of node?.asked ?? []) removeFrom(this.#askers, key, name);
+    node?.touch();
     this.#stale.add(name);
   }
 
@@ -284,7 +310,12 @@ export class SchedulerIndex {
     if (known !== undefined) return known;
     const isBound = (key: string): boolean => this.#boundUids.has(key);
     const keptOf = (claim: string) => {
-      const { subnetId } = this.keptOf({ key: claim });
+      const { ip, subnetId } = this.keptOf({ key: claim });
+      for (const key of [claim, ip]) {
+        if (key === undefined) continue;
+        made.asked.add(key);
+        addTo(this.#askers, key, name);
+      }
       const ids = subnetId === undefined ? this.#claims.get(claim)?.nominatedSubnetIds : [subnetId];
       return { isThere: this.#holders.has(claim), subnetIds: ids };
     };
@@ -303,12 +334,14 @@ export class SchedulerIndex {
 
 const NOBODY: ReadonlySet<string> = new Set();
 
-/** One node; what it has left is counted when somebody asks, and once for each change. */
+/** One node. Its capacity is computed on demand, at most once for each change. */
 class IndexedNode implements NodeView {
   readonly name: string;
   node: NodeFacts | undefined;
   readonly pods = new Map<string, PodDemand>();
   readonly reservations = new Map<string, Reservation>();
+  /** Claims and addresses that its supply was counted by. */
+  readonly asked = new Set<string>();
   readonly #isBound: (key: string) => boolean;
   readonly #keptOf: Keepers['keptOf'];
   #supply: NodeSupply | undefined;
@@ -367,6 +400,7 @@ class IndexedNode implements NodeView {
   }
 
   touch(): void {
+    this.asked.clear();
     this.#room = undefined;
     this.#routeFree = undefined;
     this.#eniRooms = undefined;

@@ -1,54 +1,57 @@
 import type { Held, SubnetSupply } from '../../crd/subnet-supply.ts';
 import type { Ask, NodeSupply } from './node-supply.ts';
 
-/** What a node's debt takes of subnets, and how much of the debt that covers. */
+/**
+ * The addresses that a node's shortfall takes from each subnet, and how many addresses of the shortfall that covers.
+ */
 type Charge = { readonly costs: ReadonlyMap<string, number>; readonly placed: number };
 
-/** A new ENI is made where there is an address for itself and one for a Pod. */
+/** A new ENI needs an address for itself and at least one for a Pod. */
 const LEAST_FOR_ENI = 2;
 
 /**
- * Knows what subnets have left for Pods that are not bound yet: what ipamd told, less what nodes took since, less what nodes
- * owe Pods that are bound or promised a place. Both are counted from what is there now and not from what happened: nothing
- * depends on whether the word of ipamd or the node's object came first.
+ * Tracks how many addresses subnets have left for Pods that are not bound yet: what ipamd published, minus what nodes
+ * have taken since, minus what nodes still need for Pods that are bound or have a reservation. Both are computed from
+ * the present state and not from events, so the order in which ipamd's numbers and the node's object arrive does not
+ * matter.
  */
 export class SubnetLedger {
   #supplies: ReadonlyMap<string, SubnetSupply> | undefined;
   readonly #held = new Map<string, number>();
   readonly #charged = new Map<string, number>();
   readonly #charges = new Map<string, Charge>();
-  /** Zone -> the subnets of new ENIs of nodes that name none. */
+  /** Zone -> the subnets for new ENIs of nodes that name none themselves. */
   readonly #common = new Map<string, readonly string[]>();
-  /** What is asked for each of thousands of nodes, and is the same for all until something changes. */
+  /** Results that are equal for thousands of nodes until something changes. */
   readonly #left = new Map<string, number>();
   readonly #fullest = new Map<string, number>();
   readonly #mostOfSources = new Map<string, number>();
 
-  /** False while ipamd told nothing: then nothing is limited here. */
+  /** False until ipamd has published numbers: then no subnet limits a node here. */
   get isKnown(): boolean {
     return this.#supplies !== undefined;
   }
 
-  /** Takes in what ipamd told; undefined: it tells nothing any more. */
+  /** Sets what ipamd published; undefined: it publishes nothing any more. */
   tell(supplies: ReadonlyMap<string, SubnetSupply> | undefined): void {
     this.#supplies = supplies;
     this.#common.clear();
     this.#forget();
   }
 
-  /** Takes in what a node takes of subnets now, and forgets what it took before. */
+  /** Replaces what a node used of each subnet before by what it uses now. */
   hold(before: readonly Held[], after: readonly Held[]): void {
     if (before.length + after.length > 0) this.#forget();
     for (const { subnetId, count } of before) this.#held.set(subnetId, (this.#held.get(subnetId) ?? 0) - count);
     for (const { subnetId, count } of after) this.#held.set(subnetId, (this.#held.get(subnetId) ?? 0) + count);
   }
 
-  /** Returns what was told of a subnet. */
+  /** Returns what ipamd published about a subnet. */
   supplyOf(subnetId: string): SubnetSupply | undefined {
     return this.#supplies?.get(subnetId);
   }
 
-  /** Returns how many addresses a subnet has left; infinite where nothing was told of it. */
+  /** Returns how many addresses a subnet has left; infinite when nothing is published about it. */
   leftIn(subnetId: string): number {
     const known = this.#left.get(subnetId);
     if (known !== undefined) return known;
@@ -57,13 +60,16 @@ export class SubnetLedger {
     return left;
   }
 
-  /** Lists the subnets that addresses of a node may come from: first of its ENIs with room, then of new ones. */
+  /**
+   * Lists the subnets that addresses of a node may come from: first those of its ENIs with free capacity, then those
+   * for new ENIs.
+   */
   sourcesOf(supply: NodeSupply): readonly string[] {
     const ofEnis = supply.enis.map(({ subnetId }) => subnetId).filter((id) => this.#mayServe(supply, id, undefined));
     return [...new Set(supply.moreEnis > 0 ? [...ofEnis, ...this.#choicesOf(supply)] : ofEnis)];
   }
 
-  /** Returns how many addresses more the fullest source of a node would still give it. */
+  /** Returns how many more addresses the fullest of a node's subnets could give it. */
   mostFor(supply: NodeSupply): number {
     const known = this.#mostOfSources.get(supply.sources);
     if (known !== undefined) return known;
@@ -81,12 +87,15 @@ export class SubnetLedger {
     return most;
   }
 
-  /** Tells whether a node can have what is asked for, and still what it owes; of that no more than it could have before. */
+  /**
+   * Tells whether a node can get the requested addresses in addition to what it still needs. Of the latter only as much
+   * counts as its subnets covered before.
+   */
   canGive(supply: NodeSupply, ask: Ask): boolean {
     if (ask.subnetIds === undefined) {
       const most = this.mostFor(supply);
       if (most === 0) return false;
-      // What it owes has its addresses already: of a node without debts one look is enough.
+      // A node without a shortfall needs no simulation: one free address is enough.
       if (supply.owed.length === 0 && ask.count === 1 && most > 0) return true;
     }
     const { costs, placed } = this.#charges.get(supply.name) ?? NO_CHARGE;
@@ -97,7 +106,9 @@ export class SubnetLedger {
     return this.#place(supply, [ask, ...supply.owed], leftIn).placed >= ask.count + placed;
   }
 
-  /** Takes what a node owes out of its subnets; undefined: it owes nothing. Returns whether all of it is covered. */
+  /**
+   * Charges what a node still needs to its subnets; undefined: it needs nothing. Returns whether all of it is covered.
+   */
   charge(name: string, supply: NodeSupply | undefined): boolean {
     this.release(name);
     if (supply === undefined || supply.owed.length === 0) return true;
@@ -108,7 +119,7 @@ export class SubnetLedger {
     return made.placed >= supply.owed.reduce((sum, { count }) => sum + count, 0);
   }
 
-  /** Gives back what was taken for a node. */
+  /** Returns what was charged for a node to its subnets. */
   release(name: string): void {
     if (!this.#charges.has(name)) return;
     this.#forget();
@@ -140,7 +151,7 @@ export class SubnetLedger {
     return supply.free - taken - (this.#charged.get(subnetId) ?? 0);
   }
 
-  /** Those that are named for the node, else the cluster's; of its zone. */
+  /** Returns the subnets for new ENIs: those named for the node, else those of the cluster; only those in its zone. */
   #choicesOf({ zone, subnetIds }: NodeSupply): readonly string[] {
     if (subnetIds.length > 0) return subnetIds.filter((id) => isIn(zone, this.#supplies?.get(id)));
     const known = this.#common.get(zone);
@@ -151,7 +162,10 @@ export class SubnetLedger {
     return made;
   }
 
-  /** Fills ENIs that are there, then new ones, each of the subnet with most left; the same as ipamd does. */
+  /**
+   * Simulates the assignment of addresses as ipamd does it: existing ENIs first, then new ENIs, each in the subnet with
+   * the most addresses left.
+   */
   #place(supply: NodeSupply, asks: readonly Ask[], leftIn: (subnetId: string) => number): Charge {
     const costs = new Map<string, number>();
     const left = (id: string): number => leftIn(id) - (costs.get(id) ?? 0);

@@ -1,15 +1,15 @@
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
-/** Longer than a watch may be silent and a few attempts to open it anew take. */
+/** Longer than the longest silence of a watch plus a few attempts to open it again. */
 const SILENT_MS = 10 * 60_000;
-/** The lock is looked at more often than this. */
+/** The lock is read more often than this. */
 const RECENT_MS = 2 * 60_000;
 const MINUTE_MS = 60_000;
 
 /**
- * Tells what hangs, or undefined. A cache that hears nothing while other calls are answered hangs, and a restart helps; an
- * API server that is away is no reason to end.
+ * Returns what is stuck, or undefined. A cache is stuck when it receives nothing while other calls are answered; a
+ * restart helps then. An API server that does not answer is no reason to restart.
  */
 export function judgeLiveness(
   followed: Readonly<Record<string, Pick<Informer<unknown>, 'isSynced' | 'lastContactMs'>>>,

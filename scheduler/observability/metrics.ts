@@ -3,34 +3,34 @@ import type { KubeObserver } from '../../kube/kube-observer.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { RequestOutcome } from '../http/serve-extender.ts';
 
-/** What the process uses; only main.ts may ask it. */
+/** Resource usage of the process; only main.ts may read it. */
 export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
 
-/** What is looked at when somebody scrapes. */
+/** State that is read at each scrape. */
 export type StateSources = {
   readonly sizes: () => Readonly<Record<string, number>>;
   readonly isLeading: () => boolean;
-  /** Undefined while it serves without one. */
+  /** Undefined while the server runs without a certificate. */
   readonly certificate: () => { readonly expiresMs: number; readonly hasProblem: boolean } | undefined;
 };
 
-/** Everything that the scheduler extender counts. */
+/** The metrics of the scheduler extender. */
 export type SchedulerMetrics = {
   readonly registry: Registry;
   readonly kube: KubeObserver;
-  /** Monotonic milliseconds of the last call to the API server that went well. */
+  /** Monotonic milliseconds of the last successful call to the API server. */
   readonly contact: { readonly lastOkMs: number };
   onAnswer(verb: string, outcome: RequestOutcome, ms: number): void;
-  /** Says where the state is to be looked at. */
+  /** Sets the sources of the state metrics. */
   show(sources: StateSources): void;
 };
 
 const PREFIX = 'tke_eni_ip_scheduler_';
 const MS_PER_S = 1000;
-/** An answer from the index takes a millisecond or so; one that waits takes seconds. */
+/** Seconds. An answer from the index takes about a millisecond; an answer that waits takes seconds. */
 const BUCKETS_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 2.5, 5, 10];
 
-/** Creates metrics in a registry of their own. */
+/** Creates the metrics in a registry of their own. */
 export function createSchedulerMetrics(
   clock: Clock,
   { release, usage }: { readonly release: string; readonly usage?: () => ProcessUsage },

@@ -4,43 +4,43 @@ import { POD_BINDINGS, PODS } from '../../kube/resource-types.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type BindQuestion, decodeBindQuestion } from '../api/extender-messages.ts';
-import { questionOf } from '../decide/ask-index.ts';
 import { decideFit } from '../decide/decide-fit.ts';
+import { questionOf } from '../decide/fit-question.ts';
 import type { PodDemand } from '../index/pod-demand.ts';
 import type { RecentPods } from './recent-pods.ts';
 import { type ClaimReservation, reserveClaim, unreserveClaim } from './reserve-claim.ts';
 import { beginTurn, type VerbDeps } from './verb-deps.ts';
 
-/** What bind works with. */
+/** Dependencies of bind. */
 export type BindDeps = VerbDeps & {
   readonly client: KubeClient;
   readonly recent: RecentPods;
   readonly log: Logger;
 };
 
-/** The answer of bind; '' when the Pod is bound. @see k8s.io/kube-scheduler extender/v1 ExtenderBindingResult */
+/** The answer of bind; empty when the Pod is bound. @see k8s.io/kube-scheduler extender/v1 ExtenderBindingResult */
 export type BindResult = { readonly Error: string };
 
-/** What became of a binding. `unclear`: it may be done, or be done yet. */
+/** The outcome of a binding. `unclear`: it may be done already, or be done later. */
 type Binding = { readonly kind: 'bound' } | { readonly kind: 'failed' | 'unclear'; readonly why: string };
 
 /**
- * Binds a Pod to a node, with a place there.
+ * Binds a Pod to a node and reserves the capacity it needs there.
  *
  * ```
- * room? -> promise in memory -> (kept address) node and time into the claim -> POST binding, for this very uid
+ * check capacity -> reserve in memory -> (static address) write node and time into the claim -> POST binding with uid
  * ```
- * Looking for room and promising it are one turn of the event loop: two requests cannot get the same last place. A binding
- * that surely failed gives the place back; one whose outcome is not known keeps it until the Pod is seen, or
- * --reservation-ttl is over.
- * @param term aborted when another may lead
+ * The check and the reservation run in one turn of the event loop, so two requests cannot get the same last address.
+ * When the binding surely failed, the reservation is removed. When the outcome is not known, it stays until the Pod is
+ * seen as bound or --reservation-ttl is over.
+ * @param term aborted when another replica may lead
  */
 export async function bind(deps: BindDeps, body: unknown, term: AbortSignal): Promise<BindResult> {
   const question = decodeBindQuestion(body);
   const demand = deps.index.pod(question.uid) ?? deps.recent.get(question.uid);
   if (demand === undefined) return failed(question, 'the Pod is not known here yet; the scheduler tries again');
   if (demand === 'none') return resultOf(question, await post(deps.client, question, term));
-  // The answer to an earlier try was lost, and the Pod was seen since.
+  // The answer to an earlier attempt was lost; the watch has delivered the binding since.
   if (demand.nodeName === question.nodeName) return { Error: '' };
   if (demand.nodeName !== '') return failed(question, `it is bound to ${demand.nodeName}`);
   const now = beginTurn(deps);
@@ -68,7 +68,7 @@ async function bindReserved(
       const isThere = await reserveClaim(client, question, reservation, term);
       if (!isThere) return { kind: 'failed', why: `VpcIPClaim ${demand.key} is gone` };
     } catch (error) {
-      // Nothing is bound, and nothing will be: the claim is at worst reserved in vain.
+      // Nothing is bound, and nothing will be. At worst the claim carries a useless reservation until it expires.
       return { kind: 'failed', why: `its claim could not be reserved: ${textOf(error)}` };
     }
   }
@@ -90,7 +90,7 @@ async function post(client: KubeClient, question: BindQuestion, term: AbortSigna
     const why = textOf(error);
     if (!isKubeError(error) || isKubeError(error, 'UNAVAILABLE', 'TIMEOUT', 'BAD_ANSWER'))
       return { kind: 'unclear', why };
-    // The answer to an earlier try may have been lost.
+    // The answer to an earlier attempt may have been lost.
     if (isKubeError(error, 'CONFLICT', 'ALREADY_EXISTS') && (await isBoundThere(client, question, term))) {
       return { kind: 'bound' };
     }
@@ -104,7 +104,7 @@ async function isBoundThere(client: KubeClient, question: BindQuestion, term: Ab
     const spec = pod?.['spec'];
     return pod?.metadata.uid === question.uid && isRecord(spec) && spec['nodeName'] === question.nodeName;
   } catch {
-    // Then it is told as what it was: a conflict.
+    // The caller then reports the original error, a conflict.
     return false;
   }
 }
@@ -116,7 +116,7 @@ async function giveBack(
   reservation: ClaimReservation,
   term: AbortSignal,
 ): Promise<void> {
-  // A second request for the same Pod may have promised it a place elsewhere meanwhile.
+  // A second request for the same Pod may have made a reservation on another node meanwhile.
   if (index.reservationOf(question.uid)?.nodeName === question.nodeName) index.unreserve(question.uid);
   if (!demand.isStatic) return;
   try {

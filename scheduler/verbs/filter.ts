@@ -1,26 +1,31 @@
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
 import { decodeNodesQuestion, type NodesQuestion, type Shape } from '../api/extender-messages.ts';
 import { renderFilterResult } from '../api/render-filter-result.ts';
-import { questionOf } from '../decide/ask-index.ts';
 import { decideFilter, type FilterOutcome } from '../decide/decide-filter.ts';
+import { questionOf } from '../decide/fit-question.ts';
 import { RenderedJson } from '../http/rendered-json.ts';
 import { type PodDemand, readPodDemand } from '../index/pod-demand.ts';
 import type { RecentPods } from './recent-pods.ts';
 import { beginTurn, type VerbDeps } from './verb-deps.ts';
 
-/** What filter works with. */
+/** Dependencies of filter. */
 export type FilterDeps = VerbDeps & {
-  /** Notified whenever the index changed. */
+  /** Notified whenever the index changes. */
   readonly changes: ChangeSignal;
   readonly recent: RecentPods;
-  /** Longest wait, milliseconds; 0: none. */
+  /** Longest wait, milliseconds; 0: no wait. */
   readonly waitMs: number;
 };
 
-/** In a large cluster something changes all the time, and each look at all nodes costs milliseconds. */
+/**
+ * Delay after a change before the nodes are evaluated again. In a large cluster changes never stop, and each evaluation
+ * of all nodes costs milliseconds.
+ */
 const GATHER_MS = 20;
 
-/** Tells which nodes take a Pod; waits, for a short time and once a Pod, for what is about to be there. */
+/**
+ * Returns which nodes fit a Pod. Waits a short time, once for each Pod, when the reason that no node fits is transient.
+ */
 export async function filter(deps: FilterDeps, body: unknown, signal: AbortSignal): Promise<RenderedJson> {
   const question = decodeNodesQuestion(body);
   const demand = readPodDemand(question.pod);
@@ -52,8 +57,8 @@ function allOf(names: readonly string[]): FilterOutcome {
 }
 
 /**
- * An error, and not a refusal by each node: the scheduler tries again by itself after that, where after a refusal it would
- * wait for some event of the cluster, and the claim is none.
+ * Renders an error instead of a refusal by each node. After an error the scheduler retries by itself. After a refusal
+ * it would wait for a cluster event, and the creation of a claim is not such an event.
  */
 function claimMissing({ key }: PodDemand): RenderedJson {
   const text = `VpcIPClaim ${key} is not there yet; tke-eni-ipamd makes it: look at it if this lasts`;

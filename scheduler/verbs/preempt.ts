@@ -1,6 +1,6 @@
 import { decodePreemptQuestion } from '../api/extender-messages.ts';
-import { questionOf } from '../decide/ask-index.ts';
 import { decidePreemption } from '../decide/decide-preemption.ts';
+import { questionOf } from '../decide/fit-question.ts';
 import { readPodDemand } from '../index/pod-demand.ts';
 import { beginTurn, type VerbDeps } from './verb-deps.ts';
 
@@ -11,7 +11,7 @@ export type PreemptResult = {
   >;
 };
 
-/** Keeps, of the nodes that the scheduler would take Pods off, those where a Pod then has a place. */
+/** Selects, of the nodes that the scheduler would evict Pods from, those on which the Pod then fits. */
 export function preempt(deps: VerbDeps, body: unknown): PreemptResult {
   const { pod, victims } = decodePreemptQuestion(body);
   const demand = readPodDemand(pod);

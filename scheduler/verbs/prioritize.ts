@@ -1,6 +1,6 @@
 import { decodeNodesQuestion } from '../api/extender-messages.ts';
-import { questionOf } from '../decide/ask-index.ts';
 import { decideScores, type Score } from '../decide/decide-scores.ts';
+import { questionOf } from '../decide/fit-question.ts';
 import { readPodDemand } from '../index/pod-demand.ts';
 import { beginTurn, type VerbDeps } from './verb-deps.ts';
 

@@ -1,22 +1,25 @@
 import type { PodDemand } from '../index/pod-demand.ts';
 
-/** Pods that are remembered: kube-scheduler binds a Pod within moments of its filter. */
+/** Most Pods that are stored. kube-scheduler binds a Pod within moments of its filter call. */
 const MOST = 10_000;
-/** A Pod that waited in vain waits no more for so long: many such Pods would stop the scheduler, which asks one by one. */
+/**
+ * After a wait that did not help, a Pod does not wait again for so long. kube-scheduler asks for one Pod at a time:
+ * many waiting Pods would stop it.
+ */
 const REST_MS = 60_000;
 
-/** Remembers Pods that were asked about lately: bind names a Pod only by its uid, and the watch may be behind. */
+/** Cache of Pods of recent filter calls. The bind call names a Pod only by its uid, and the watch may lag behind. */
 export class RecentPods {
-  /** 'none' for a Pod that asks for nothing of ours. */
+  /** 'none' for a Pod that requests nothing of this system. */
   readonly #pods = new Map<string, PodDemand | 'none'>();
   readonly #waited = new Map<string, number>();
 
-  /** Returns what a Pod asks for, by its uid; undefined when nobody asked about it lately. */
+  /** Returns what a Pod requests, by its uid; undefined when there was no recent filter call for it. */
   get(uid: string): PodDemand | 'none' | undefined {
     return this.#pods.get(uid);
   }
 
-  /** Notes what a Pod asks for. */
+  /** Stores what a Pod requests. */
   remember(uid: string, demand: PodDemand | 'none'): void {
     put(this.#pods, uid, demand);
   }
@@ -27,13 +30,13 @@ export class RecentPods {
     return before === undefined || nowMs - before > REST_MS;
   }
 
-  /** Notes that a Pod waits. */
+  /** Stores the time at which a Pod began to wait. */
   waited(uid: string, nowMs: number): void {
     put(this.#waited, uid, nowMs);
   }
 }
 
-/** The oldest goes first: a Map keeps the order in which keys came. */
+/** Sets a key and drops the oldest one above the limit: a Map keeps the order of insertion. */
 function put<T>(map: Map<string, T>, key: string, value: T): void {
   map.delete(key);
   map.set(key, value);

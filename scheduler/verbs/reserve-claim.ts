@@ -7,12 +7,12 @@ import { RESERVED_AT_ANNOTATION } from '../index/facts.ts';
 
 const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
-/** For which node an address is held, and since when; RFC 3339. Both together tell one reservation from another. */
+/** The node that an address is reserved for, and the start of the reservation (RFC 3339). Both together identify it. */
 export type ClaimReservation = { readonly nodeName: string; readonly at: string };
 
 /**
- * Writes a reservation into the claim of a Pod, over one that is there: the scheduler binds a Pod to one node at a time, so
- * an earlier one failed. Returns false when there is no claim.
+ * Writes a reservation into the claim of a Pod. It replaces an existing one: the scheduler binds a Pod to one node at a
+ * time, so an earlier attempt failed. Returns false when the claim does not exist.
  * @throws KubeError
  */
 export async function reserveClaim(
@@ -28,7 +28,7 @@ export async function reserveClaim(
   return written !== undefined;
 }
 
-/** Takes a reservation out of the claim, if it is still the one that is there. @throws KubeError */
+/** Removes a reservation from the claim, unless another one has replaced it. @throws KubeError */
 export async function unreserveClaim(
   client: KubeClient,
   { namespace, name }: ObjectRef,
