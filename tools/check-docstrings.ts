@@ -6,7 +6,7 @@ import { globSync, readFileSync } from 'node:fs';
 
 const EXPORT = /^export (?:declare )?(?:abstract )?(?:async )?(?:function\*?|class|const|type) (\w+)/;
 
-/** Lists the exported symbols of a file that have no docstring straight above them, as `name:line`. Pure. */
+/** Lists the exported symbols of a file that have no docstring straight above them, as `name:line`. */
 export function findUndocumented(text: string): readonly string[] {
   const lines = text.split('\n');
   return lines.flatMap((line, index) => {

@@ -1,6 +1,7 @@
 /**
  * Checks that the source keeps the layers of `tools/layers.json`: which folder may import which, which package belongs
- * to one file alone, which files are pure, where `process` may be read, and that no imports form a cycle.
+ * to one file alone, which files are pure, where `process` may be read, and that no imports form a cycle. Imports of types
+ * and `import()` count too.
  * Prints every violation and exits 1; prints one line and exits 0 when there is none.
  */
 import { globSync, readFileSync } from 'node:fs';
@@ -23,7 +24,7 @@ export type Layers = {
 /** A source file: its path from the root, with `/`, and its text. */
 export type Source = { readonly path: string; readonly text: string };
 
-/** Lists every violation of `layers` among `sources`, one line each. Pure. */
+/** Lists every violation of `layers` among `sources`, one line each. */
 export function checkLayers(layers: Layers, sources: readonly Source[]): readonly string[] {
   const violations: string[] = [];
   const edges = new Map<string, readonly string[]>();
@@ -31,7 +32,7 @@ export function checkLayers(layers: Layers, sources: readonly Source[]): readonl
     const imports = importsOf(source);
     edges.set(
       source.path,
-      imports.filter((entry) => entry.runtime && entry.target.startsWith('./')).map((entry) => resolve(source, entry)),
+      imports.filter((entry) => entry.target.startsWith('./')).map((entry) => resolve(source, entry)),
     );
     violations.push(...checkImports(layers, source, imports), ...checkWords(layers, source));
   }

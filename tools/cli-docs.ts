@@ -4,7 +4,7 @@ import { GLOBAL_OPTIONS } from '../cli/program/global-options.ts';
 import { exitTerms, optionMeaning, optionText, usageLine } from '../cli/program/render-help.ts';
 import { ALL_COMMANDS } from '../cli/program/run-program.ts';
 
-/** Renders `docs/reference/cli.md` of what the commands declare. Pure. */
+/** Renders `docs/reference/cli.md` of what the commands declare. */
 export function renderCliDocs(commands: readonly Command[] = ALL_COMMANDS): string {
   return [
     '<!-- Written by `make gen` from what the commands declare (cli/*/command.ts). -->',

@@ -162,7 +162,16 @@ const SCHEDULER: Readonly<Record<RequestErrorCode, Explained>> = {
   },
 };
 
-/** Renders `docs/errors.md`. Pure. */
+/** Lists the codes of errors, those of CNI left out, by whose they are. */
+export const ERROR_CODES = {
+  agent: Object.keys(AGENT),
+  journal: Object.keys(JOURNAL),
+  cli: Object.keys(CLI),
+  ipamd: Object.keys(IPAMD),
+  scheduler: Object.keys(SCHEDULER),
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+/** Renders `docs/errors.md`. */
 export function renderErrorDocs(): string {
   const cni = Object.entries(CNI)
     .map(([name, explained]) => ({ number: CNI_CODE[name as keyof typeof CNI_CODE], name, explained }))

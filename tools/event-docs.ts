@@ -1,7 +1,7 @@
 import { NODE_EVENTS } from '../agent/cluster/event-reasons.ts';
 import { IPAMD_EVENTS } from '../ipamd/event-reasons.ts';
 
-/** Renders `docs/reference/events.md` of the tables that the recording code takes its reasons from. Pure. */
+/** Renders `docs/reference/events.md` of the tables that the recording code takes its reasons from. */
 export function renderEventDocs(): string {
   const ofAgent = Object.entries(NODE_EVENTS).map(([reason, { type, cause, cure }]) =>
     row(reason, type, ['Node'], cause, cure),

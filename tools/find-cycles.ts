@@ -1,5 +1,5 @@
 /**
- * Lists import cycles, each once, as the files along it with the first repeated at the end. Pure.
+ * Lists import cycles, each once, as the files along it with the first repeated at the end.
  * A depth-first walk: an edge back to a file that is still being walked closes a cycle.
  */
 export function findCycles(edges: ReadonlyMap<string, readonly string[]>): readonly (readonly string[])[] {

@@ -16,7 +16,7 @@ export type ComparedDefinition = {
 
 /**
  * Lists in what a definition accepts less than an older one of the same kind: objects of that release might not pass, or
- * would lose fields. Errs on the side of finding: another pattern or rule counts, though it may be looser. Pure.
+ * would lose fields. Errs on the side of finding: another pattern or rule counts, though it may be looser.
  */
 export function findTightenings(before: ComparedDefinition, after: ComparedDefinition): readonly string[] {
   const fixed = (['group', 'scope'] as const).filter((key) => before.spec[key] !== after.spec[key]);

@@ -6,7 +6,7 @@ import { HOST_FINDINGS } from '../cli/catalogue/host-findings.ts';
 import { POD_FINDINGS } from '../cli/catalogue/pod-findings.ts';
 import { ROUTING_FINDINGS } from '../cli/catalogue/routing-findings.ts';
 
-/** Renders `docs/reference/findings.md` of the catalogue that the commands take their findings from. Pure. */
+/** Renders `docs/reference/findings.md` of the catalogue that the commands take their findings from. */
 export function renderFindingDocs(): string {
   return [
     '<!-- Written by `make gen` from cli/catalogue/. -->',

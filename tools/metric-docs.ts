@@ -5,11 +5,31 @@ import { systemClock } from '../runtime/clock.ts';
 import { createSchedulerMetrics } from '../scheduler/observability/metrics.ts';
 import { createWebhookMetrics } from '../webhook/metrics.ts';
 
+/** One metric of an executable. */
+export type MetricRow = {
+  readonly name: string;
+  readonly type: string;
+  readonly labels: readonly string[];
+  readonly help: string;
+};
+
+/** An executable that serves metrics. */
+type Program = 'tke-eni-agent' | 'tke-eni-ipamd' | 'tke-eni-ip-scheduler' | 'tke-eni-ip-webhook';
+
+/** Lists the metrics that each executable registers, in the order of their names; those of Node.js itself are left out. */
+export function metricRows(): Readonly<Record<Program, readonly MetricRow[]>> {
+  const about = { release: '', usage: () => ({ residentBytes: 0, heapBytes: 0, cpuSeconds: 0 }) };
+  return {
+    'tke-eni-agent': rowsOf(createMetrics({ processMetrics: false }).registry),
+    'tke-eni-ipamd': rowsOf(createIpamdMetrics(systemClock, about).registry),
+    'tke-eni-ip-scheduler': rowsOf(createSchedulerMetrics(systemClock, about).registry),
+    'tke-eni-ip-webhook': rowsOf(createWebhookMetrics(about).registry),
+  };
+}
+
 /** Renders `docs/reference/metrics.md` of the registries themselves. */
 export function renderMetricDocs(): string {
-  const agent = createMetrics({ processMetrics: false }).registry;
-  const usage = () => ({ residentBytes: 0, heapBytes: 0, cpuSeconds: 0 });
-  const ipamd = createIpamdMetrics(systemClock, { release: '', usage }).registry;
+  const rows = metricRows();
   return [
     '<!-- Written by `make gen` from what the observability folders and webhook/metrics.ts register. -->',
     '# Metrics',
@@ -21,36 +41,42 @@ export function renderMetricDocs(): string {
     '`http://127.0.0.1:61680/metrics` of each node (`--metrics-address`). Beside these it has the usual ones of a Node.js',
     'process (`process_…`, `nodejs_…`).',
     '',
-    ...table(agent),
+    ...table(rows['tke-eni-agent']),
     '',
     '## tke-eni-ipamd',
     '',
     'Port 61681 of each replica (`--metrics-address`). What only a leader knows, only the leader has.',
     '',
-    ...table(ipamd),
+    ...table(rows['tke-eni-ipamd']),
     '',
     '## tke-eni-ip-scheduler',
     '',
     'Port 61691 of each replica (`--metrics-address`).',
     '',
-    ...table(createSchedulerMetrics(systemClock, { release: '', usage }).registry),
+    ...table(rows['tke-eni-ip-scheduler']),
     '',
     '## tke-eni-ip-webhook',
     '',
     'Port 61693 of each replica (`--metrics-address`).',
     '',
-    ...table(createWebhookMetrics({ release: '', usage }).registry),
+    ...table(rows['tke-eni-ip-webhook']),
     '',
   ].join('\n');
 }
 
-function table(registry: Registry): readonly string[] {
-  const rows = registry.getMetricsAsArray().map((metric) => {
-    const { name, help } = metric;
-    const labels = labelsOf(metric).map((label) => `\`${label}\``);
-    return `| \`${name}\` | ${kindOf(metric)} | ${labels.join(', ')} | ${help} |`;
+function table(rows: readonly MetricRow[]): readonly string[] {
+  const lines = rows.map(({ name, type, labels, help }) => {
+    const shown = labels.map((label) => `\`${label}\``).join(', ');
+    return `| \`${name}\` | ${type} | ${shown} | ${help} |`;
   });
-  return ['| metric | type | labels | tells |', '|---|---|---|---|', ...rows.toSorted()];
+  return ['| metric | type | labels | tells |', '|---|---|---|---|', ...lines.toSorted()];
+}
+
+function rowsOf(registry: Registry): readonly MetricRow[] {
+  return registry
+    .getMetricsAsArray()
+    .map((metric) => ({ name: metric.name, type: kindOf(metric), labels: labelsOf(metric), help: metric.help }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** The library has them on each metric and not in its types. */

@@ -233,7 +233,7 @@ const OWN: readonly (readonly [name: string, object: string, what: string])[] = 
   [ENI_IP_CONDITION, 'condition of a Node', 'whether it has addresses to give; with `--enable-node-condition`'],
 ];
 
-/** Renders `docs/reference/annotations.md`. Pure. */
+/** Renders `docs/reference/annotations.md`. */
 export function renderNameDocs(): string {
   return [
     '<!-- Written by `make gen` from tools/name-docs.ts, whose names are those of crd/names.ts. -->',

@@ -20,6 +20,7 @@ needs=(
   "ping:iputils-ping"
   "python3:python3-minimal"
   "nsenter:util-linux"
+  "sysctl:procps"
   "script:bsdutils"
   "npm:npm"
   "/usr/lib/$(uname -m)-linux-gnu/libatomic.so.1:libatomic1"

@@ -1,7 +1,7 @@
 /**
- * Runs the named suites (`check unit kernel e2e long cluster`) one after the other and closes with one line of totals. A suite
- * named as `--without=SUITE` is not run, and counts as one skipped. Exit code 1 when anything failed or when a suite ran
- * no test; 2 when a suite cannot be run here.
+ * Runs the named suites (`check unit kernel e2e long laws cluster`) one after the other and closes with one line of totals.
+ * A suite named as `--without=SUITE` is not run, and counts as one skipped. Exit code 1 when anything failed or when a
+ * suite ran no test; 2 when a suite cannot be run here. The first and the last line say the seed of random tests.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describeMissing, findKubeAssets } from '../test/cluster/kube-assets.ts';
+import { readSeed } from '../test/support/seed.ts';
 import { BUILT_VARIABLE, buildAll } from './build.ts';
+import { findLawFiles } from './check-seeds.ts';
 import { parseTapLine, type TapTotals } from './tap.ts';
 import { parseCosts, renderCosts } from './test-cost.ts';
 
@@ -21,7 +23,7 @@ type Suite = {
   readonly env?: Readonly<Record<string, string>>;
 };
 
-const ROOT_ONLY = ['kernel', 'e2e', 'long', 'cluster'];
+const ROOT_ONLY = ['kernel', 'e2e', 'long', 'laws', 'cluster'];
 const SERIAL = '--concurrency=1';
 /** Where the files of a suite write what they cost, in the suite's own folder. */
 const COSTS = 'costs.jsonl';
@@ -58,6 +60,7 @@ const SUITES: readonly Suite[] = [
       ['tsc', '--noEmit', '-p', 'cli/graph/page'],
       ['node', 'tools/check-layers.ts'],
       ['node', 'tools/check-docstrings.ts'],
+      ['node', 'tools/check-seeds.ts'],
       ['node', 'tools/gen-docs.ts', '--check'],
     ],
   },
@@ -102,6 +105,13 @@ const SUITES: readonly Suite[] = [
       ['ava', '--tap', SERIAL, '--timeout=30m', ...LONGER],
     ],
   },
+  // Every law and every test with a list of seeds; one law may take minutes.
+  {
+    name: 'laws',
+    tap: true,
+    env: { RUNS: process.env['RUNS'] || '10' },
+    commands: [['ava', '--tap', '--concurrency=2', '--timeout=30m', ...findLawFiles()]],
+  },
   // First what needs a real API server alone, then clusters: each file has one of its own, a gigabyte and a core.
   {
     name: 'cluster',
@@ -145,13 +155,15 @@ async function runTap(command: readonly string[], folder: string, env: Suite['en
     child.on('exit', (code) => resolve(code ?? 1));
   });
   const totals = { passed: 0, failed: 0, skipped: 0 };
+  let hasFailed = false;
   for await (const line of createInterface({ input: child.stdout })) {
     const outcome = parseTapLine(line);
     if (outcome === undefined) {
-      // What AVA says about a failure is indented YAML; the plan and the version line say nothing new.
-      if (/^(\s+|Bail)/.test(line)) console.log(line);
+      // What AVA says about a failure is indented YAML, and `#   ` before what the test logged; other lines say nothing new.
+      if (/^(\s+|Bail)/.test(line) || (hasFailed && /^# {3}/.test(line))) console.log(line);
       continue;
     }
+    hasFailed = outcome.kind === 'failed';
     totals[outcome.kind] += 1;
     console.log(`  ${{ passed: 'ok  ', failed: 'FAIL', skipped: 'skip' }[outcome.kind]} ${outcome.title}`);
   }
@@ -219,6 +231,10 @@ if (import.meta.main) {
     console.error(`no such suite: ${unknown.join(', ')}; known are ${SUITES.map((suite) => suite.name).join(', ')}`);
     process.exit(2);
   }
+  // Drawn once for all processes of this run.
+  const seed = readSeed(process.env['SEED']);
+  process.env['SEED'] = String(seed);
+  console.log(`seed ${seed} (SEED=${seed} repeats it)`);
   if (process.getuid?.() !== 0 && wanted.some((name) => ROOT_ONLY.includes(name))) {
     console.error(
       'kernel, e2e and cluster make network namespaces and start containers: run make as root (sudo make test)',
@@ -242,6 +258,8 @@ if (import.meta.main) {
   all.push(...skipped.map(skipSuite));
   const sum = (pick: (totals: TapTotals) => number) => all.reduce((total, one) => total + pick(one), 0);
   const failed = sum((one) => one.failed);
-  console.log(`${sum((one) => one.passed)} passed, ${failed} failed, ${sum((one) => one.skipped)} skipped`);
+  console.log(
+    `${sum((one) => one.passed)} passed, ${failed} failed, ${sum((one) => one.skipped)} skipped, seed ${seed}`,
+  );
   process.exitCode = failed === 0 ? 0 : 1;
 }

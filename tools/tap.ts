@@ -6,7 +6,7 @@ export type TapOutcome = { readonly kind: keyof TapTotals; readonly title: strin
 
 const TEST_LINE = /^(not )?ok \d+ - (.*?)(?:\s+# (SKIP|TODO)\b.*)?$/;
 
-/** Reads one line of a TAP stream; undefined when it is not the outcome of a test. Pure. @see Test Anything Protocol 13 */
+/** Reads one line of a TAP stream; undefined when it is not the outcome of a test. @see Test Anything Protocol 13 */
 export function parseTapLine(line: string): TapOutcome | undefined {
   const match = TEST_LINE.exec(line);
   if (match === null) return undefined;

@@ -13,7 +13,6 @@ const MOST_ROWS = 10;
 
 /**
  * Renders a table of the files that took longest, with the sum over all files above it; no line where there is none.
- * Pure.
  */
 export function renderCosts(costs: readonly FileCost[], root: string): readonly string[] {
   if (costs.length === 0) return [];
@@ -32,7 +31,7 @@ export function renderCosts(costs: readonly FileCost[], root: string): readonly 
   ];
 }
 
-/** Reads what `recordCost` wrote, a JSON document a line. Pure. */
+/** Reads what `recordCost` wrote, a JSON document a line. */
 export function parseCosts(text: string): readonly FileCost[] {
   return text
     .split('\n')
@@ -42,7 +41,7 @@ export function parseCosts(text: string): readonly FileCost[] {
 
 /**
  * Reads from a process's `stat` how long its children ran: ticks in user and in system mode of those it waited for, with
- * theirs. Pure. @see proc(5), `cutime` and `cstime` of /proc/pid/stat
+ * theirs. @see proc(5), `cutime` and `cstime` of /proc/pid/stat
  */
 export function childTicks(stat: string): number {
   // The second field, the name, may hold blanks and brackets: count behind its last bracket.

@@ -60,7 +60,7 @@ export function readSegments(fd: number, ehdr: Buffer): readonly Segment[] {
   });
 }
 
-/** Finds the segment with which an address is loaded from the file. Pure. */
+/** Finds the segment with which an address is loaded from the file. */
 export function findLoaded(segments: readonly Segment[], at: number): Segment | undefined {
   return segments.find(({ type, address, fileBytes }) => type === PT_LOAD && at >= address && at < address + fileBytes);
 }

@@ -1,5 +1,5 @@
 /**
- * Says how Node makes a single executable. Pure.
+ * Says how Node makes a single executable.
  * @param execArgv Node's own flags, which the executable then always runs with.
  * @param assets absolute paths of files that go into it, by name.
  * @see https://nodejs.org/api/single-executable-applications.html

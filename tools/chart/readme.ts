@@ -4,7 +4,7 @@ const BEGIN = '<!-- values: made of values.yaml by make gen -->';
 const END = '<!-- end of values -->';
 
 /**
- * Puts the table of values into the chart's README. Pure.
+ * Puts the table of values into the chart's README.
  * @throws Error when the README has no place for it
  */
 export function renderChartReadme(readme: string, values: string): string {

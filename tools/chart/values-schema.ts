@@ -63,7 +63,7 @@ const RULES: Readonly<Record<string, Schema>> = {
 const REQUIRED = ['clusterId', 'subnets'];
 
 /**
- * Writes the schema of the chart's values: descriptions are the comments of values.yaml, settings the flags of the source. Pure.
+ * Writes the schema of the chart's values: descriptions are the comments of values.yaml, settings the flags of the source.
  * @throws Error naming values without a rule, or rules without a value
  */
 export function renderValuesSchema(values: string): string {

@@ -21,7 +21,7 @@ const LEAVES = [
   'monitoring.labels',
 ];
 
-/** Lists the values of a values.yaml in its order, each with the comment above it. Pure. */
+/** Lists the values of a values.yaml in its order, each with the comment above it. */
 export function listValues(text: string): readonly ChartValue[] {
   const { contents } = parseDocument(text);
   return isMap(contents) ? valuesOf(contents, '', contents.commentBefore ?? '') : [];

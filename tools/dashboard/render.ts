@@ -10,7 +10,7 @@ const HEIGHTS = { lines: 8, number: 4, table: 7 } as const;
 /** Of the JSON model of Grafana 10; newer ones migrate it when they load it. */
 const SCHEMA_VERSION = 39;
 
-/** Writes the Grafana dashboard: JSON, panels placed from left to right, row by row. Pure. */
+/** Writes the Grafana dashboard: JSON, panels placed from left to right, row by row. */
 export function renderDashboard(): string {
   const panels: unknown[] = [];
   let top = 0;

@@ -7,7 +7,7 @@ import type { Layer } from './archive.ts';
 
 /**
  * Puts each layer in order: by path, hard links after the files that they name, the folders around each entry added. What
- * a layer below has already is left out. Pure.
+ * a layer below has already is left out.
  * @throws when two layers, or one, say different things about a path.
  */
 export function orderLayers(layers: readonly Layer[]): readonly Layer[] {
