@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { SPEC } from '../cloud/cloud-fixture.ts';
+import { assertLaw } from '../support/law.ts';
 import { ApiError } from '../vpc/api/model/api-error.ts';
 import type { TaskPlan } from '../vpc/api/model/call.ts';
 import { CloudModel } from '../vpc/api/model/cloud-model.ts';
@@ -174,56 +175,58 @@ function take(world: World, step: Step): void {
   world.model.advance(world.nowMs);
 }
 
-test('model: in every history each address has one owner, and what is not free is owned', (t) => {
-  fc.assert(
-    fc.property(fc.array(arbStep, { maxLength: 60 }), (steps) => {
-      const world = new World();
-      const { state } = world.model;
-      for (const step of steps) take(world, step);
-      world.model.advance(world.nowMs + 10_000);
-      const owned = [...state.enis.values()].flatMap((eni) => [...eni.ips.keys()]);
-      if (new Set(owned).size !== owned.length) return false;
-      const isSettled = [...state.enis.values()].every(
-        (eni) => eni.state === 'AVAILABLE' && [...eni.ips.values()].every((ip) => ip.state === 'AVAILABLE'),
-      );
-      return (
-        isSettled &&
-        [...state.subnets.values()].every((subnet) => {
-          const here = [...state.enis.values()].filter((eni) => eni.subnetId === subnet.subnetId);
-          return subnet.pool.total - subnet.pool.free === here.reduce((sum, eni) => sum + eni.ips.size, 0);
-        })
-      );
-    }),
-    { seed: 51, numRuns: 300 },
+test('model: in every history each address has one owner, and what is not free is owned', async (t) => {
+  await assertLaw(
+    t,
+    () =>
+      fc.property(fc.array(arbStep, { maxLength: 60 }), (steps) => {
+        const world = new World();
+        const { state } = world.model;
+        for (const step of steps) take(world, step);
+        world.model.advance(world.nowMs + 10_000);
+        const owned = [...state.enis.values()].flatMap((eni) => [...eni.ips.keys()]);
+        if (new Set(owned).size !== owned.length) return false;
+        const isSettled = [...state.enis.values()].every(
+          (eni) => eni.state === 'AVAILABLE' && [...eni.ips.values()].every((ip) => ip.state === 'AVAILABLE'),
+        );
+        return (
+          isSettled &&
+          [...state.subnets.values()].every((subnet) => {
+            const here = [...state.enis.values()].filter((eni) => eni.subnetId === subnet.subnetId);
+            return subnet.pool.total - subnet.pool.free === here.reduce((sum, eni) => sum + eni.ips.size, 0);
+          })
+        );
+      }),
+    { numRuns: 300 },
   );
-  t.pass();
 });
 
-test("model: the packets' side that plays its events has exactly what the cloud says", (t) => {
-  fc.assert(
-    fc.property(fc.array(arbStep, { maxLength: 60 }), (steps) => {
-      const world = new World();
-      const { state } = world.model;
-      for (const step of steps) take(world, step);
-      world.model.advance(world.nowMs + 10_000);
-      const ports = new Map<string, Set<string>>();
-      for (const event of state.events) {
-        if (event.kind === 'attach') ports.set(event.eniId, new Set());
-        else if (event.kind === 'detach') ports.delete(event.eniId);
-        else if (event.kind === 'assign') ports.get(event.eniId)?.add(event.ip);
-        else if (event.kind === 'unassign' && ports.get(event.eniId)?.delete(event.ip) !== true) return false;
-      }
-      const wanted = [...state.enis.values()].filter((eni) => !eni.isPrimary && eni.attachment !== undefined);
-      return (
-        wanted.length === ports.size &&
-        wanted.every((eni) => {
-          const routed = [...(ports.get(eni.eniId) ?? [])].sort();
-          const secondary = [...eni.ips.values()].filter((ip) => !ip.isPrimary).map((ip) => ip.ip);
-          return routed.join() === secondary.sort().join();
-        })
-      );
-    }),
-    { seed: 61, numRuns: 300 },
+test("model: the packets' side that plays its events has exactly what the cloud says", async (t) => {
+  await assertLaw(
+    t,
+    () =>
+      fc.property(fc.array(arbStep, { maxLength: 60 }), (steps) => {
+        const world = new World();
+        const { state } = world.model;
+        for (const step of steps) take(world, step);
+        world.model.advance(world.nowMs + 10_000);
+        const ports = new Map<string, Set<string>>();
+        for (const event of state.events) {
+          if (event.kind === 'attach') ports.set(event.eniId, new Set());
+          else if (event.kind === 'detach') ports.delete(event.eniId);
+          else if (event.kind === 'assign') ports.get(event.eniId)?.add(event.ip);
+          else if (event.kind === 'unassign' && ports.get(event.eniId)?.delete(event.ip) !== true) return false;
+        }
+        const wanted = [...state.enis.values()].filter((eni) => !eni.isPrimary && eni.attachment !== undefined);
+        return (
+          wanted.length === ports.size &&
+          wanted.every((eni) => {
+            const routed = [...(ports.get(eni.eniId) ?? [])].sort();
+            const secondary = [...eni.ips.values()].filter((ip) => !ip.isPrimary).map((ip) => ip.ip);
+            return routed.join() === secondary.sort().join();
+          })
+        );
+      }),
+    { numRuns: 300 },
   );
-  t.pass();
 });

@@ -98,18 +98,18 @@ export async function listAll(cluster: RealCluster, type: ResourceType): Promise
   return (await cluster.admin.listPage(type, {})).items;
 }
 
-/** Tells whether a Pod holds an address of its own now. Pure. */
+/** Tells whether a Pod holds an address of its own now. */
 export function hasAddress(pod: KubeObject): boolean {
   const hasEnded = ['Succeeded', 'Failed'].includes(String(members(pod['status'])['phase']));
   return members(pod['spec'])['hostNetwork'] !== true && !hasEnded && addressOf(pod) !== '';
 }
 
-/** A Pod's address; '' when it has none. Pure. */
+/** A Pod's address; '' when it has none. */
 export function addressOf(pod: KubeObject): string {
   return String(members(pod['status'])['podIP'] ?? '');
 }
 
-/** `namespace/name`. Pure. */
+/** `namespace/name`. */
 export function keyOf({ metadata }: KubeObject): string {
   return `${metadata.namespace}/${metadata.name}`;
 }

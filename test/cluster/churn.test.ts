@@ -1,11 +1,12 @@
 import test from 'ava';
+import { SEED } from '../support/seed.ts';
+import { withSeed } from '../support/with-seed.ts';
 import { churn } from './churn.ts';
 import { QUICK_RESTARTS } from './quick-restarts.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 
-/** CHURN_MINUTES and CHURN_SEED set how long it lasts (default 10) and what is done. */
+/** How long it lasts. */
 const MINUTES = Number(process.env['CHURN_MINUTES'] ?? 10);
-const SEED = Number(process.env['CHURN_SEED'] ?? Date.now() % 1_000_000);
 
 let started: RealCluster | undefined;
 
@@ -28,14 +29,16 @@ test.serial(
       // Whoever waits for ten minutes sees that something happens.
       process.stderr.write(`churn: ${text}\n`);
     };
-    say(`CHURN_MINUTES=${MINUTES} CHURN_SEED=${SEED}`);
-    const tally = await churn(cluster, { minutes: MINUTES, seed: SEED, say }).catch((error: unknown) => {
-      throw new Error(`seed ${SEED}: ${String(error)}\n${lines.join('\n')}`, { cause: error });
+    say(`CHURN_MINUTES=${MINUTES} SEED=${SEED}`);
+    await withSeed(t, async (seed) => {
+      const tally = await churn(cluster, { minutes: MINUTES, seed, say }).catch((error: unknown) => {
+        throw new Error(`${String(error)}\n${lines.join('\n')}`, { cause: error });
+      });
+      t.log(JSON.stringify(tally, null, 2));
+      t.deepEqual(tally.violations, [], lines.join('\n'));
+      // It has looked at something, and disturbed something.
+      t.true(tally.addressesSeen > 0);
+      t.not(Object.keys(tally.disturbances).length, 0);
     });
-    t.log(JSON.stringify(tally, null, 2));
-    t.deepEqual(tally.violations, [], lines.join('\n'));
-    // It has looked at something, and disturbed something.
-    t.true(tally.addressesSeen > 0);
-    t.not(Object.keys(tally.disturbances).length, 0);
   },
 );

@@ -28,7 +28,7 @@ export type Flags = Readonly<Record<string, string>>;
 
 const ETCD_URL = 'http://127.0.0.1:2379';
 
-/** Makes etcd's command line. Pure. */
+/** Makes etcd's command line. */
 export function etcdArgv({ dir }: ControlPlaneFacts): readonly string[] {
   return argvOf('etcd', {
     'data-dir': join(dir, 'etcd'),
@@ -42,7 +42,7 @@ export function etcdArgv({ dir }: ControlPlaneFacts): readonly string[] {
   });
 }
 
-/** Makes the API server's command line: RBAC, the node authorizer, every request in the audit log. Pure. */
+/** Makes the API server's command line: RBAC, the node authorizer, every request in the audit log. */
 export function apiServerArgv(facts: ControlPlaneFacts, more: Flags): readonly string[] {
   const { assets, dir, ip, serving, kubeletClient } = facts;
   return argvOf(join(assets, 'kube-apiserver'), {
@@ -72,7 +72,7 @@ export function apiServerArgv(facts: ControlPlaneFacts, more: Flags): readonly s
   });
 }
 
-/** Makes the controller manager's command line. Pure. */
+/** Makes the controller manager's command line. */
 export function controllerManagerArgv({ assets, dir, serving }: ControlPlaneFacts, more: Flags): readonly string[] {
   const kubeconfig = join(dir, 'controller-manager.conf');
   return argvOf(join(assets, 'kube-controller-manager'), {
@@ -89,7 +89,7 @@ export function controllerManagerArgv({ assets, dir, serving }: ControlPlaneFact
   });
 }
 
-/** Makes the scheduler's command line. Pure. */
+/** Makes the scheduler's command line. */
 export function schedulerArgv({ assets, dir }: ControlPlaneFacts, more: Flags): readonly string[] {
   const kubeconfig = join(dir, 'scheduler.conf');
   return argvOf(join(assets, 'kube-scheduler'), {
@@ -102,7 +102,7 @@ export function schedulerArgv({ assets, dir }: ControlPlaneFacts, more: Flags): 
   });
 }
 
-/** Makes kube-proxy's command line; traffic of the VPC keeps its source address. Pure. */
+/** Makes kube-proxy's command line; traffic of the VPC keeps its source address. */
 export function kubeProxyArgv(executable: string, nodeName: string, vpcCidr: string): readonly string[] {
   return argvOf(executable, {
     kubeconfig: '/etc/kubernetes/kube-proxy.conf',
@@ -116,7 +116,7 @@ export function kubeProxyArgv(executable: string, nodeName: string, vpcCidr: str
   });
 }
 
-/** Makes the file of static tokens. Pure. @see kube-apiserver --token-auth-file */
+/** Makes the file of static tokens. @see kube-apiserver --token-auth-file */
 export function renderTokens(entries: readonly TokenEntry[]): string {
   return entries.map(({ token, user, groups }) => `${token},${user},${user},"${groups.join(',')}"\n`).join('');
 }

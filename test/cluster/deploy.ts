@@ -115,7 +115,7 @@ export async function awaitServing(
   });
 }
 
-/** Says why a node cannot give a Pod an address; nothing when it can. Pure. */
+/** Says why a node cannot give a Pod an address; nothing when it can. */
 function whyNotServing(name: string, nodes: readonly JsonObject[]): readonly string[] {
   const node = nodes.find((one) => nameOf(one) === name);
   if (node === undefined) return [`${name}: no such Node`];

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { buildExecutables } from '../../tools/build.ts';
-import { DIST_BIN_DIR } from '../support/agent-process.ts';
+import { DIST_BIN_DIR } from '../support/executables.ts';
 import { type RunResult, tryRun } from '../support/run.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { clusterOfFile } from './cluster-of-file.ts';

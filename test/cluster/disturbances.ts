@@ -21,7 +21,7 @@ export const NODE_KINDS = ['kubelet', 'containerd', 'kube-proxy', 'agent', 'agen
 /** @see NODE_KINDS */
 export const CLUSTER_KINDS = ['kube-apiserver', 'etcd', 'kube-scheduler', 'kube-controller-manager', 'ipamd'] as const;
 
-/** Makes a disturbance of a node. Pure. */
+/** Makes a disturbance of a node. */
 export function disturbNode(cluster: RealCluster, node: ClusterNode, kind: (typeof NODE_KINDS)[number]): Disturbance {
   const { name } = node;
   const run: Record<typeof kind, Disturbance['run']> = {
@@ -42,7 +42,7 @@ export function disturbNode(cluster: RealCluster, node: ClusterNode, kind: (type
   return { kind, target: name, run: run[kind] };
 }
 
-/** Makes a disturbance of the control plane, or of ipamd's leader. Pure. */
+/** Makes a disturbance of the control plane, or of ipamd's leader. */
 export function disturbCluster(cluster: RealCluster, kind: (typeof CLUSTER_KINDS)[number]): Disturbance {
   const run: Record<typeof kind, Disturbance['run']> = {
     'kube-apiserver': (awayMs) => killFor(cluster.apiServer, awayMs),

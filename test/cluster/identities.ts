@@ -26,7 +26,7 @@ export const ADMIN_USER = 'kubernetes-admin';
 /** User of every kube-proxy. */
 export const KUBE_PROXY_USER = 'system:kube-proxy';
 
-/** User of a node's kubelet. Pure. */
+/** User of a node's kubelet. */
 export function nodeUser(name: string): string {
   return `system:node:${name}`;
 }

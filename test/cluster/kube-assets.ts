@@ -22,7 +22,7 @@ export function findKubeAssets(dir = process.env['KUBE_ASSETS'] || DEFAULT_KUBE_
   return { dir, missing: KUBE_EXECUTABLES.filter((name) => !existsSync(join(dir, name))) };
 }
 
-/** Says which files are missing and where to get them. Pure. */
+/** Says which files are missing and where to get them. */
 export function describeMissing({ dir, missing }: KubeAssets): string {
   return (
     `${dir}: lacks ${missing.join(', ')}. Unpack a release's kubernetes-server-linux-<arch>.tar.gz (1.32 to 1.34; ` +

@@ -19,7 +19,7 @@ export type KubeletFacts = {
 /** The number that TKE has for the zone of the test cloud. */
 const ZONE_NUMBER = '100003';
 
-/** Makes the kubelet's configuration; JSON, which is YAML. Pure. @see KubeletConfiguration v1beta1 */
+/** Makes the kubelet's configuration; JSON, which is YAML. @see KubeletConfiguration v1beta1 */
 export function kubeletConfig(facts: KubeletFacts): string {
   return JSON.stringify(
     {
@@ -62,7 +62,7 @@ export function kubeletConfig(facts: KubeletFacts): string {
   );
 }
 
-/** Makes the kubelet's command line. Pure. */
+/** Makes the kubelet's command line. */
 export function kubeletArgv(executable: string, facts: KubeletFacts): readonly string[] {
   const labels = {
     [NODE_INSTANCE_LABEL]: facts.instanceId,

@@ -13,7 +13,7 @@ export const NODE_KUBE_DIR = '/var/lib/kubernetes/bin';
 
 /**
  * Lists lines for sh, run once before the first boot, that make a node's disk in `dir`: /etc as the machine's, without a
- * CNI configuration, /opt and /var empty. Pure.
+ * CNI configuration, /opt and /var empty.
  */
 export function diskLines(dir: string): readonly string[] {
   return [
@@ -31,7 +31,7 @@ export function diskLines(dir: string): readonly string[] {
 
 /**
  * Lists lines for sh, run at each boot in the node's namespaces, that put its disk in place, an empty /run, a /sys of its
- * network, and what keeps the kubelet from setting sysctls of the whole machine. Pure.
+ * network, and what keeps the kubelet from setting sysctls of the whole machine.
  */
 export function bootLines(dir: string, kubeAssets: string): readonly string[] {
   const sysctls = Object.entries(KUBELET_SYSCTLS).flatMap(([name, value]) => {

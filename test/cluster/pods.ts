@@ -33,7 +33,7 @@ export type SeenPod = {
   readonly isEnding: boolean;
 };
 
-/** Makes the template of a Pod that asks for an address as TKE's documents say. Pure. */
+/** Makes the template of a Pod that asks for an address as TKE's documents say. */
 function podTemplate(labels: Readonly<Record<string, string>>, options: PodOptions = {}): JsonObject {
   const { eniIps = 1, command, annotations, spec, container } = options;
   const resource = { [ENI_IP_RESOURCE]: String(eniIps) };
@@ -62,20 +62,20 @@ function podTemplate(labels: Readonly<Record<string, string>>, options: PodOptio
   };
 }
 
-/** Makes the manifest of one Pod. Pure. */
+/** Makes the manifest of one Pod. */
 export function podManifest(name: string, options: PodOptions = {}): string {
   const { metadata, spec } = podTemplate({ app: name }, options);
   return JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name, ...members(metadata) }, spec });
 }
 
-/** Makes the manifest of a Deployment whose Pods have the label `app: <name>`. Pure. */
+/** Makes the manifest of a Deployment whose Pods have the label `app: <name>`. */
 export function deploymentManifest(name: string, replicas: number, options: PodOptions = {}): string {
   const selector = { matchLabels: { app: name } };
   const spec = { replicas, selector, template: podTemplate({ app: name }, options) };
   return JSON.stringify({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name }, spec });
 }
 
-/** Makes the manifests of a StatefulSet whose Pods have the label `app: <name>`, started side by side. Pure. */
+/** Makes the manifests of a StatefulSet whose Pods have the label `app: <name>`, started side by side. */
 export function statefulSetManifest(name: string, replicas: number, options: PodOptions = {}): string {
   const selector = { matchLabels: { app: name } };
   const template = podTemplate({ app: name }, options);
@@ -83,7 +83,7 @@ export function statefulSetManifest(name: string, replicas: number, options: Pod
   return JSON.stringify({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name }, spec });
 }
 
-/** Field of a Pod's spec that spreads Pods of one label `app` evenly over the nodes. Pure. */
+/** Field of a Pod's spec that spreads Pods of one label `app` evenly over the nodes. */
 export function spreadOverNodes(app: string): JsonObject {
   const labelSelector = { matchLabels: { app } };
   const constraint = { maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'DoNotSchedule' };

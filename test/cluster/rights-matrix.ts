@@ -64,14 +64,14 @@ export function isDenied({ status, body }: Answer): boolean {
   return status === 403 && / cannot \w+ resource /.test(String(body['message']));
 }
 
-/** True when one of the rules grants it. Pure. */
+/** True when one of the rules grants it. */
 export function isGranted(rules: readonly Rule[], { verb, group, resource }: Wish): boolean {
   return rules.some(
     (rule) => rule.apiGroups.includes(group) && rule.resources.includes(resource) && rule.verbs.includes(verb),
   );
 }
 
-/** Writes rules as one line for each right, sorted: however they are grouped, equal rights look equal. Pure. */
+/** Writes rules as one line for each right, sorted: however they are grouped, equal rights look equal. */
 export function listRights(rules: readonly Rule[]): readonly string[] {
   const lines = rules.flatMap(({ apiGroups, resources, verbs }) =>
     apiGroups.flatMap((group) =>

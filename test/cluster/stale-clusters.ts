@@ -7,7 +7,7 @@ import { cleanupStale, killQuietly } from '../support/run-names.ts';
 /** Start of every name that a real cluster has on this machine. */
 export const CLUSTER_STEM = 'tke-cluster-';
 
-/** Folder of the cluster that a name such as `tke-cluster-3f9a1c-node1` belongs to. Pure. */
+/** Folder of the cluster that a name such as `tke-cluster-3f9a1c-node1` belongs to. */
 export function clusterDir(name: string): string {
   return join(tmpdir(), name.split('-').slice(0, 3).join('-'));
 }

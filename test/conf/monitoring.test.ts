@@ -7,6 +7,7 @@ import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
 import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';
 import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
+import { productSources } from '../support/product-sources.ts';
 import { metricTables } from './metric-tables.ts';
 import { readPromql } from './promql.ts';
 import { renderExample } from './render-example.ts';
@@ -100,9 +101,7 @@ test('docs/runbooks: has one page for each alert, and no other', (t) => {
   );
 });
 
-const SOURCES = globSync('{agent,ipamd,scheduler,webhook,kube,cloud,runtime}/**/*.ts', { cwd: ROOT })
-  .map((path) => read(path))
-  .join('\n');
+const SOURCES = productSources();
 const FLAGS = new Set(
   [AGENT_PROGRAM, IPAMD_PROGRAM, SCHEDULER_PROGRAM, WEBHOOK_PROGRAM]
     .flatMap(({ options }) => Object.values(options))

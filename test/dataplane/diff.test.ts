@@ -7,6 +7,7 @@ import { nftReplaceCommands } from '../../dataplane/nft-table.ts';
 import type { ObservedHost, ObservedRoute, ObservedRule } from '../../dataplane/observed.ts';
 import { inverseOf, renderOperation } from '../../dataplane/operation.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
+import { assertLaw } from '../support/law.ts';
 import { bareKernel, eni, node, pod } from './fixtures.ts';
 import { applyToModel } from './kernel-model.ts';
 
@@ -74,8 +75,8 @@ function applyDiff(desired: HostState, kernel: ObservedHost): ObservedHost {
   );
 }
 
-test('diffHost: nothing is left to do when its operations have been applied', (t) => {
-  fc.assert(
+test('diffHost: nothing is left to do when its operations have been applied', async (t) => {
+  await assertLaw(t, (t) =>
     fc.property(worlds, worlds, (before, after) => {
       const to = plan(after);
       const kernel = applyDiff(to, kernelOf(plan(before), to));
@@ -87,8 +88,8 @@ test('diffHost: nothing is left to do when its operations have been applied', (t
   );
 });
 
-test('diffHost: never touches what is foreign, whatever it is and wherever it stands', (t) => {
-  fc.assert(
+test('diffHost: never touches what is foreign, whatever it is and wherever it stands', async (t) => {
+  await assertLaw(t, (t) =>
     fc.property(worlds, worlds, foreignRules, foreignRoutes, (before, after, rules, routes) => {
       const to = plan(after);
       const kernel = kernelOf(plan(before), to);
@@ -111,8 +112,8 @@ test('diffHost: never touches what is foreign, whatever it is and wherever it st
   );
 });
 
-test('inverseOf: undoes each operation, newest first', (t) => {
-  fc.assert(
+test('inverseOf: undoes each operation, newest first', async (t) => {
+  await assertLaw(t, (t) =>
     fc.property(worlds, worlds, (before, after) => {
       const from = plan(before);
       const to = plan(after);
@@ -133,8 +134,8 @@ test('inverseOf: undoes each operation, newest first', (t) => {
   );
 });
 
-test('diffHost: adds what packets need before it deletes what they used', (t) => {
-  fc.assert(
+test('diffHost: adds what packets need before it deletes what they used', async (t) => {
+  await assertLaw(t, (t) =>
     fc.property(worlds, worlds, (before, after) => {
       const to = plan(after);
       const kinds = diffHost(to, kernelOf(plan(before), to)).operations.map(({ kind }) => kind);

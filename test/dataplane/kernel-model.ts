@@ -1,6 +1,6 @@
 import { addressKey, neighKey, routeKey, ruleKey } from '../../dataplane/desired.ts';
 import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
-import type { ObservedHost } from '../../dataplane/observed.ts';
+import type { ObservedHost, ObservedRule } from '../../dataplane/observed.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 import { sysctlName } from '../../sysctl/sysctl-key.ts';
 
@@ -57,15 +57,20 @@ export function applyToModel(
       );
       return { ...kernel, routes: without(kernel.routes, routeKey, operation.route) };
     case 'add-rule':
-      expect(!kernel.rules.some((found) => ruleKey(found) === ruleKey(operation.rule)), 'EEXIST', operation);
-      return { ...kernel, rules: [...kernel.rules, { ...operation.rule, ...OURS }] };
-    case 'delete-rule':
+      // A rule with a selector that ours never have is another rule. @see net/core/fib_rules.c rule_exists
       expect(
-        kernel.rules.some((found) => ruleKey(found) === ruleKey(operation.rule)),
-        'ENOENT',
+        !kernel.rules.some((found) => !found.isExotic && ruleKey(found) === ruleKey(operation.rule)),
+        'EEXIST',
         operation,
       );
-      return { ...kernel, rules: without(kernel.rules, ruleKey, operation.rule) };
+      return { ...kernel, rules: [...kernel.rules, { ...operation.rule, ...OURS }] };
+    case 'delete-rule': {
+      // The request has our protocol, and the kernel deletes only a rule that has it too.
+      const isMeant = (rule: ObservedRule) =>
+        rule.protocol === OURS.protocol && ruleKey(rule) === ruleKey(operation.rule);
+      expect(kernel.rules.some(isMeant), 'ENOENT', operation);
+      return { ...kernel, rules: kernel.rules.filter((rule) => !isMeant(rule)) };
+    }
     case 'replace-neigh':
       return { ...kernel, neighs: [...without(kernel.neighs, neighKey, operation.neigh), operation.neigh] };
     case 'delete-neigh':

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { buildExecutables } from '../../tools/build.ts';
-import { DIST_BIN_DIR } from '../support/agent-process.ts';
+import { DIST_BIN_DIR } from '../support/executables.ts';
 import { openTerminal } from '../support/terminal.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { placeOf } from './support/fault-trial.ts';

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { FindingId } from '../../cli/catalogue.ts';
 import { buildExecutables } from '../../tools/build.ts';
-import { DIST_BIN_DIR } from '../support/agent-process.ts';
+import { DIST_BIN_DIR } from '../support/executables.ts';
 import type { JsonObject } from '../support/netns.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';

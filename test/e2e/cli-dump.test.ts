@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { buildExecutables } from '../../tools/build.ts';
-import { DIST_BIN_DIR } from '../support/agent-process.ts';
+import { DIST_BIN_DIR } from '../support/executables.ts';
 import type { JsonObject, NetnsView } from '../support/netns.ts';
 import { createPodNetns } from '../support/pod-netns.ts';
 import { type CliPlace, runCli } from './support/run-cli.ts';

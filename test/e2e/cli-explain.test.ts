@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { Explanation } from '../../cli/explain/explanation.ts';
 import { explain } from '../../cli/explain/run-explain.ts';
 import { buildExecutables } from '../../tools/build.ts';
-import { DIST_BIN_DIR } from '../support/agent-process.ts';
+import { DIST_BIN_DIR } from '../support/executables.ts';
 import { firstBroken, report } from './support/explanation-text.ts';
 import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +7,7 @@ import { createDatabase, rollbackPath } from '../../agent/journal/journal-file.t
 import { buildExecutables } from '../../tools/build.ts';
 import { run } from '../support/run.ts';
 import { seededRandom } from '../support/seeded-random.ts';
+import { withSeed } from '../support/with-seed.ts';
 import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
 import { changesBetween, kernelImage } from './support/kernel-image.ts';
@@ -146,22 +146,23 @@ test.serial('tke-eni repair: mends what is ours, and leaves everything else as i
     const place = placeOf(trial);
     const { netns } = trial.node;
     const scene = await readFaultScene(trial, pod);
-    const seed = randomInt(1 << 30);
-    t.log(`seed ${seed}`);
-    // By chance two are the same: the second is refused then.
-    for (const command of foreignCommands(seededRandom(seed), scene)) await netns.tryRun(['ip', ...command.split(' ')]);
-    await netns.nft(
-      'table inet other {\n chain c {\n  type filter hook forward priority 7;\n  counter comment "mine"\n }\n}\n',
-    );
-    const before = await kernelImage([netns]);
-    await netns.ip('route', 'delete', `${pod.ip}/32`, 'table', '3999');
-    await netns.ip('rule', 'delete', 'priority', '512', 'lookup', '3999');
-    await netns.ip('route', 'add', '10.0.2.201/32', 'dev', scene.hostVeth, 'table', '3999', 'proto', '84');
-    await netns.sysctl({ 'net/ipv4/ip_forward': 0 });
-    const broken = await kernelImage([netns]);
-    t.true((await runCli(place, 'repair', '--dry-run')).code === 1);
-    t.deepEqual(changesBetween(broken, await kernelImage([netns])), [], 'a dry run changes nothing');
-    const { stdout, stderr } = await runCli(place, 'repair');
-    t.deepEqual(changesBetween(before, await kernelImage([netns])), [], `seed ${seed}\n${stdout}\n${stderr}`);
+    await withSeed(t, async (seed) => {
+      // By chance two are the same: the second is refused then.
+      for (const command of foreignCommands(seededRandom(seed), scene))
+        await netns.tryRun(['ip', ...command.split(' ')]);
+      await netns.nft(
+        'table inet other {\n chain c {\n  type filter hook forward priority 7;\n  counter comment "mine"\n }\n}\n',
+      );
+      const before = await kernelImage([netns]);
+      await netns.ip('route', 'delete', `${pod.ip}/32`, 'table', '3999');
+      await netns.ip('rule', 'delete', 'priority', '512', 'lookup', '3999');
+      await netns.ip('route', 'add', '10.0.2.201/32', 'dev', scene.hostVeth, 'table', '3999', 'proto', '84');
+      await netns.sysctl({ 'net/ipv4/ip_forward': 0 });
+      const broken = await kernelImage([netns]);
+      t.true((await runCli(place, 'repair', '--dry-run')).code === 1);
+      t.deepEqual(changesBetween(broken, await kernelImage([netns])), [], 'a dry run changes nothing');
+      const { stdout, stderr } = await runCli(place, 'repair');
+      t.deepEqual(changesBetween(before, await kernelImage([netns])), [], `${stdout}\n${stderr}`);
+    });
   });
 });

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { DIST_BIN_DIR } from '../support/agent-process.ts';
 import type { CniAnswer } from '../support/exec-cni.ts';
+import { binDirOf } from '../support/executables.ts';
 import type { JsonObject, NetnsView } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Conflist, callChain } from './support/chain.ts';
@@ -14,7 +14,7 @@ const scenes = openScenes(
   RULE_MODES.map((ruleMode) => ({
     ruleMode,
     agentFlags: {
-      'plugin-dir': DIST_BIN_DIR,
+      'plugin-dir': binDirOf('tke-route-eni'),
       'port-mapping': true,
       bandwidth: true,
     },

@@ -1,29 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
+import { seededRandom } from '../support/seeded-random.ts';
+import { withSeed } from '../support/with-seed.ts';
 import type { ScenePod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
 
 // ADDs and DELs of many Pods at once, the agent killed at a random moment amid them, and once more amid its recovery.
 // Whatever came of it: the invariants hold, every ADD and DEL can be repeated, and in the end nothing is left.
-// The seed is printed; TKE_ENI_SEED repeats a run's choices (the machine's own timing it cannot repeat).
+// SEED repeats a run's choices (the machine's own timing it cannot repeat).
 
 const ROUNDS = 6;
 const ADDS_A_ROUND = 6;
 /** About as long as that many calls take together; and as an agent takes to recover. */
 const LONGEST_FUSE_MS = 400;
 
-/** Small numbers of a sequence that a seed decides (xorshift32). */
-function createDice(seed: number): (below: number) => number {
-  let state = seed | 1;
-  return (below) => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) % below;
-  };
-}
+type Dice = (below: number) => number;
 
-async function crashAmid(trial: Trial, calls: readonly Promise<unknown>[], dice: (below: number) => number) {
+async function crashAmid(trial: Trial, calls: readonly Promise<unknown>[], dice: Dice) {
   await sleep(dice(LONGEST_FUSE_MS));
   await trial.killAgent();
   if (dice(2) === 0) {
@@ -38,14 +31,20 @@ async function crashAmid(trial: Trial, calls: readonly Promise<unknown>[], dice:
 
 const storm = test.macro(async (t: ExecutionContext, ruleMode: 'compact' | 'per-pod', isDual: boolean) => {
   t.timeout(240_000);
-  const seed = Number(process.env['TKE_ENI_SEED'] ?? Math.floor(Math.random() * 1e9));
-  t.log(`seed ${seed}`);
-  const dice = createDice(seed);
+  await withSeed(t, async (seed) => {
+    const random = seededRandom(seed);
+    await crashAgain(t, { ruleMode, isDual }, (below) => Math.floor(random() * below));
+  });
+});
+
+type Layout = { readonly ruleMode: 'compact' | 'per-pod'; readonly isDual: boolean };
+
+async function crashAgain(t: ExecutionContext, { ruleMode, isDual }: Layout, dice: Dice): Promise<void> {
   const trial = await openTrial({ ruleMode, isDual, ipsPerEni: 20, flags: { 'ip-cooldown': '1s' } });
   const living = new Set<ScenePod>();
   try {
     for (let round = 1; round <= ROUNDS; round++) {
-      const where = `in round ${round} of seed ${seed}`;
+      const where = `in round ${round}`;
       const fresh: ScenePod[] = [];
       for (let count = 0; count < ADDS_A_ROUND; count++) fresh.push(await trial.newPod());
       const leaving = [...living].filter(() => dice(2) === 0);
@@ -71,12 +70,12 @@ const storm = test.macro(async (t: ExecutionContext, ruleMode: 'compact' | 'per-
       );
     }
     await Promise.all([...living].map((pod) => trial.delete(pod)));
-    await trial.settle(`in the end of seed ${seed}`);
+    await trial.settle('in the end');
     t.deepEqual(await trial.node.hostVeths(), [], 'a link is left');
   } finally {
     await trial.close();
   }
-});
+}
 
 test('agent: killed amid many ADDs and DELs, and amid its recovery, compact, dual-stack', storm, 'compact', true);
 test('agent: killed amid many ADDs and DELs, and amid its recovery, per-pod', storm, 'per-pod', false);

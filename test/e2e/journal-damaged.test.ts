@@ -1,14 +1,15 @@
-import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { seededRandom } from '../support/seeded-random.ts';
 import { describeLoss, startTraffic } from '../support/traffic.ts';
+import { withSeed } from '../support/with-seed.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial, type TrialSpec } from './support/trial.ts';
 
-type Damages = Readonly<Record<string, (stateDir: string) => void>>;
+type Damages = Readonly<Record<string, (stateDir: string, random: () => number) => void>>;
 
-/** What others, or a lost mount, may do to the agent's memory, and a running agent sees. Each gets the state folder. */
+/** What others, or a lost mount, may do to the agent's memory, and a running agent sees. Each gets the state folder and a source of noise. */
 const SEEN_DAMAGES: Damages = {
   'is deleted': (dir) => {
     for (const name of readdirSync(dir)) rmSync(join(dir, name));
@@ -22,19 +23,27 @@ const SEEN_DAMAGES: Damages = {
 /** Adds what no running agent can see, for it reads a page once; the next start does. */
 const DAMAGES: Damages = {
   ...SEEN_DAMAGES,
-  'is overwritten with noise': (dir) => {
+  'is overwritten with noise': (dir, random) => {
     const { size } = statSync(join(dir, 'journal.db'));
-    writeFileSync(join(dir, 'journal.db'), randomBytes(size));
+    writeFileSync(join(dir, 'journal.db'), noise(size, random));
   },
-  'is overwritten behind its header': (dir) => {
+  'is overwritten behind its header': (dir, random) => {
     const fd = openSync(join(dir, 'journal.db'), 'r+');
-    writeSync(fd, randomBytes(100_000), 0, 100_000, 4_096);
+    writeSync(fd, noise(100_000, random), 0, 100_000, 4_096);
     closeSync(fd);
   },
 };
 
+function noise(byteCount: number, random: () => number): Buffer {
+  return Buffer.from(Array.from({ length: byteCount }, () => random() * 256));
+}
+
 /** Two living Pods whose every packet is counted, on a node that may or may not have a runtime to ask. */
-type Lives = { readonly trial: Trial; readonly pods: readonly [AttachedPod, AttachedPod] };
+type Lives = {
+  readonly trial: Trial;
+  readonly pods: readonly [AttachedPod, AttachedPod];
+  readonly random: () => number;
+};
 
 const withLives = test.macro(
   async (t: ExecutionContext, spec: TrialSpec, body: (t: ExecutionContext, lives: Lives) => Promise<void>) => {
@@ -49,7 +58,7 @@ const withLives = test.macro(
         { rate: 500 },
       );
       try {
-        await body(t, { trial, pods });
+        await withSeed(t, (seed) => body(t, { trial, pods, random: seededRandom(seed) }));
         t.true(await b.netns.ping(a.ip), 'the Pods reach each other');
       } finally {
         t.deepEqual(describeLoss(await traffic.finish()), [], 'no packet of a living Pod was lost');
@@ -74,7 +83,7 @@ async function tryNewPod(t: ExecutionContext, { trial, pods }: Lives, where: str
 }
 
 /** Takes all addresses there are, and more: each is given once. */
-async function takeAll(t: ExecutionContext, { trial, pods }: Lives, where: string): Promise<void> {
+async function takeAll(t: ExecutionContext, { trial, pods }: Omit<Lives, 'random'>, where: string): Promise<void> {
   const all: AttachedPod[] = [];
   for (let count = 0; count < 6; count++) all.push(await trial.addPod());
   const ips = [...pods, ...all].flatMap((pod) => pod.ips);
@@ -90,9 +99,9 @@ async function damageAndRestart(t: ExecutionContext, lives: Lives, isRunning: bo
   const { trial } = lives;
   for (const [what, damage] of Object.entries(DAMAGES)) {
     const where = `journal ${what} while the agent ${isRunning ? 'runs, which is killed then' : 'is dead'}`;
-    if (isRunning) damage(trial.agent.stateDir);
+    if (isRunning) damage(trial.agent.stateDir, lives.random);
     await trial.killAgent();
-    if (!isRunning) damage(trial.agent.stateDir);
+    if (!isRunning) damage(trial.agent.stateDir, lives.random);
     await trial.startAgent();
     await trial.settle(where);
     await tryNewPod(t, lives, where);
@@ -111,7 +120,7 @@ async function damageAndRestart(t: ExecutionContext, lives: Lives, isRunning: bo
 
 async function damageAndGoOn(t: ExecutionContext, lives: Lives): Promise<void> {
   for (const [what, damage] of Object.entries(SEEN_DAMAGES)) {
-    damage(lives.trial.agent.stateDir);
+    damage(lives.trial.agent.stateDir, lives.random);
     const fresh = await lives.trial.addPod();
     await lives.trial.settle(`journal ${what}, and the agent goes on`);
     await lives.trial.delete(fresh);

@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { DIST_BIN_DIR } from '../support/agent-process.ts';
+import { DIST_BIN_DIR } from '../support/executables.ts';
 import { describeLoss, startTraffic, type TrafficReport } from '../support/traffic.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';

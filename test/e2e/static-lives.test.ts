@@ -1,11 +1,10 @@
 import test from 'ava';
+import { withSeed } from '../support/with-seed.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { leadStaticLives } from '../system/static-lives.ts';
 import { countAssigned, createSystem, type System } from '../system/system.ts';
 
 const NODES = ['n1', 'n2', 'n3'];
-/** `TKE_STATIC_SEED=7` repeats a run's choices. */
-const SEED = Number(process.env['TKE_STATIC_SEED'] ?? Math.floor(Math.random() * 1e9));
 const STEPS = Number(process.env['TKE_STATIC_STEPS'] ?? 60);
 
 let system: System;
@@ -33,11 +32,13 @@ test.serial(
   'StatefulSets come, go, move and are forced while ipamd and agents are killed: no address is lost or double',
   async (t) => {
     t.timeout(STEPS * 4_000 + 120_000);
-    const spec = { seed: SEED, steps: STEPS, sets: ['web', 'api'], replicas: 4, nodes: NODES };
-    const { counts, violations, longestCalmMs } = await leadStaticLives(system, spec);
-    const done = [...counts].map(([what, count]) => `${what} ${count}`).join(', ');
-    t.log(`seed ${SEED}: ${done}; longest start under a leader of old ${longestCalmMs} ms`);
-    t.deepEqual(violations, [], `seed ${SEED}\n${violations.length === 0 ? '' : system.logs().slice(-8_000)}`);
-    t.deepEqual(await auditThreeWays(system), [], `seed ${SEED}`);
+    await withSeed(t, async (seed) => {
+      const spec = { seed, steps: STEPS, sets: ['web', 'api'], replicas: 4, nodes: NODES };
+      const { counts, violations, longestCalmMs } = await leadStaticLives(system, spec);
+      const done = [...counts].map(([what, count]) => `${what} ${count}`).join(', ');
+      t.log(`${done}; longest start under a leader of old ${longestCalmMs} ms`);
+      t.deepEqual(violations, [], violations.length === 0 ? '' : system.logs().slice(-8_000));
+      t.deepEqual(await auditThreeWays(system), []);
+    });
   },
 );

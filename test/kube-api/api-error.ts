@@ -1,7 +1,5 @@
 import type { ApiResource } from './resources/api-resource.ts';
-
-/** One thing wrong with a request; `reason` as in `metav1.CauseType`. */
-export type Cause = { readonly field?: string; readonly reason: string; readonly message: string };
+import type { Cause } from './resources/causes.ts';
 
 /** What a failed request is about. */
 export type ErrorDetails = {

@@ -1,11 +1,8 @@
-import type { Authenticator } from './auth/tokens.ts';
+import type { Authenticator, User } from './auth/tokens.ts';
 import type { Faults } from './faults.ts';
 import type { ApiResource } from './resources/api-resource.ts';
 import type { Registry } from './resources/registry.ts';
 import type { Store } from './store.ts';
-
-/** Who asks. */
-export type User = { readonly username: string; readonly uid?: string; readonly groups: readonly string[] };
 
 /** What the verbs work on. */
 export type Api = {

@@ -1,7 +1,7 @@
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { Api, User } from './api.ts';
-import { ADMIN } from './auth/tokens.ts';
+import type { Api } from './api.ts';
+import { ADMIN, type User } from './auth/tokens.ts';
 import { Caller } from './in-process/caller.ts';
 import { followChanges } from './in-process/follow-changes.ts';
 import { WatchHub } from './in-process/watch-hub.ts';

@@ -10,7 +10,7 @@ export type Kubeconfig = {
   readonly namespace?: string;
 };
 
-/** Makes a kubeconfig with one cluster and one user; JSON, which is YAML. Pure. */
+/** Makes a kubeconfig with one cluster and one user; JSON, which is YAML. */
 export function renderKubeconfig({ url, token, tokenFile, ca, clientCert, clientKey, namespace }: Kubeconfig): string {
   const base64 = (text: string) => Buffer.from(text).toString('base64');
   const user = {

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { seedOf } from '../support/seed.ts';
+import { seededRandom } from '../support/seeded-random.ts';
 import type { Api } from './api.ts';
 import { Authenticator } from './auth/tokens.ts';
 import { Faults } from './faults.ts';
@@ -24,7 +26,7 @@ const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
 /** Makes what the verbs work on: an empty cluster with the namespaces that every cluster has. */
 export function makeApi(options: ApiOptions = {}): Api {
-  const random = options.random ?? Math.random;
+  const random = options.random ?? seededRandom(seedOf('API server'));
   const store = new Store(options.historyLimit);
   const api: Api = {
     store,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Api, User } from './api.ts';
-import { serviceAccountUser } from './auth/tokens.ts';
+import type { Api } from './api.ts';
+import { serviceAccountUser, type User } from './auth/tokens.ts';
 import type { FaultRule, Faults } from './faults.ts';
 import { type ApiOptions, makeApi } from './make-api.ts';
 import type { KubeObject } from './object.ts';

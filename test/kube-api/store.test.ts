@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { assertLaw } from '../support/law.ts';
 import { ApiError } from './api-error.ts';
 import { type KubeObject, without } from './object.ts';
 import { keyOf, Store } from './store.ts';
@@ -16,39 +17,35 @@ function act(store: Store, { name, value }: { readonly name: string; readonly va
   else if (present !== undefined) store.remove('/x', present);
 }
 
-test('Store: lists each earlier state as it was', (t) => {
-  t.notThrows(() =>
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
-        const store = new Store();
-        const states = steps.map((one) => {
-          act(store, one);
-          return { revision: store.revision, names: JSON.stringify(store.list('/x')) };
-        });
-        return states.every(({ revision, names }) => JSON.stringify(store.listAt('/x', undefined, revision)) === names);
-      }),
-    ),
+test('Store: lists each earlier state as it was', async (t) => {
+  await assertLaw(t, () =>
+    fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
+      const store = new Store();
+      const states = steps.map((one) => {
+        act(store, one);
+        return { revision: store.revision, names: JSON.stringify(store.list('/x')) };
+      });
+      return states.every(({ revision, names }) => JSON.stringify(store.listAt('/x', undefined, revision)) === names);
+    }),
   );
 });
 
-test('Store: an old list and the changes since give the present', (t) => {
-  t.notThrows(() =>
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 20 }), fc.nat(), (steps, cut) => {
-        const store = new Store();
-        const at = steps.length === 0 ? 0 : cut % steps.length;
-        for (const one of steps.slice(0, at)) act(store, one);
-        const { revision } = store;
-        const mirror = new Map(store.list('/x').map((one) => [keyOf(one), one]));
-        for (const one of steps.slice(at)) act(store, one);
-        for (const event of store.since('/x', revision)) {
-          if (event.type === 'DELETED') mirror.delete(keyOf(event.object));
-          else mirror.set(keyOf(event.object), event.object);
-        }
-        const sorted = [...mirror].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
-        return JSON.stringify(sorted) === JSON.stringify(store.list('/x'));
-      }),
-    ),
+test('Store: an old list and the changes since give the present', async (t) => {
+  await assertLaw(t, () =>
+    fc.property(fc.array(step, { maxLength: 20 }), fc.nat(), (steps, cut) => {
+      const store = new Store();
+      const at = steps.length === 0 ? 0 : cut % steps.length;
+      for (const one of steps.slice(0, at)) act(store, one);
+      const { revision } = store;
+      const mirror = new Map(store.list('/x').map((one) => [keyOf(one), one]));
+      for (const one of steps.slice(at)) act(store, one);
+      for (const event of store.since('/x', revision)) {
+        if (event.type === 'DELETED') mirror.delete(keyOf(event.object));
+        else mirror.set(keyOf(event.object), event.object);
+      }
+      const sorted = [...mirror].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+      return JSON.stringify(sorted) === JSON.stringify(store.list('/x'));
+    }),
   );
 });
 

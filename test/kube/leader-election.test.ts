@@ -1,12 +1,14 @@
 import test from 'ava';
 import fc from 'fast-check';
+import type { Term } from '../../kube/election/term.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
-import { type LeaderElectionOptions, runAsLeader, type Term } from '../../kube/leader-election.ts';
+import { type LeaderElectionOptions, runAsLeader } from '../../kube/leader-election.ts';
 import { CONFIG_MAPS, LEASES } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { type InProcessApi, startInProcessApi } from '../kube-api/in-process.ts';
+import { assertLaw } from '../support/law.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
@@ -169,13 +171,15 @@ const trouble = fc.record({
 });
 
 test('runAsLeader: never two lead, in any trouble; in peace one does', async (t) => {
-  await fc.assert(
-    fc.asyncProperty(trouble, async (one) => {
-      const { offices } = await simulate(one);
-      t.deepEqual(overlaps(offices), []);
-      const last = offices.toSorted((a, b) => a.fromMs - b.fromMs).at(-1);
-      t.true(last !== undefined && last.toMs - last.fromMs > 100_000, JSON.stringify(last));
-    }),
+  await assertLaw(
+    t,
+    (t) =>
+      fc.asyncProperty(trouble, async (one) => {
+        const { offices } = await simulate(one);
+        t.deepEqual(overlaps(offices), []);
+        const last = offices.toSorted((a, b) => a.fromMs - b.fromMs).at(-1);
+        t.true(last !== undefined && last.toMs - last.fromMs > 100_000, JSON.stringify(last));
+      }),
     { numRuns: 40, endOnFailure: true },
   );
 });

@@ -4,6 +4,7 @@ import { runController } from '../../kube/controller.ts';
 import { TokenBucket } from '../../kube/token-bucket.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import { silentLogger } from '../../runtime/log.ts';
+import { assertLaw } from '../support/law.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
@@ -75,39 +76,41 @@ test('runController: never runs a key twice at once, loses no change, and surviv
     workers: fc.integer({ min: 1, max: 4 }),
     adds: fc.array(fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 300 })), { maxLength: 40 }),
   });
-  await fc.assert(
-    fc.asyncProperty(scenario, async ({ seed, workers, adds }) => {
-      const clock = new VirtualClock();
-      const random = seededRandom(seed);
-      const queue = new WorkQueue({ clock, random });
-      const stop = new AbortController();
-      const running = new Set<string>();
-      const version = new Map<string, number>();
-      const done = new Map<string, number>();
-      const reconcile = async (key: string) => {
-        t.false(running.has(key));
-        running.add(key);
-        const seen = version.get(key) ?? 0;
-        await clock.sleep(random() * 200);
-        running.delete(key);
-        if (random() < 0.3) throw new Error('fails');
-        done.set(key, Math.max(seen, done.get(key) ?? 0));
-        return random() < 0.2 ? ({ kind: 'again', afterMs: random() * 100 } as const) : ({ kind: 'done' } as const);
-      };
-      const options = { name: 'test', queue, workers, reconcile, clock, log: silentLogger };
-      const controller = runController(options, stop.signal);
-      for (const [number, waitMs] of adds) {
-        const key = `k${number}`;
-        version.set(key, (version.get(key) ?? 0) + 1);
-        queue.add(key);
-        await clock.advance(waitMs);
-      }
-      await clock.advance(600_000);
-      t.deepEqual(Object.fromEntries(done), Object.fromEntries(version));
-      stop.abort(new Error('over'));
-      queue.close();
-      await clock.run(controller);
-    }),
+  await assertLaw(
+    t,
+    (t) =>
+      fc.asyncProperty(scenario, async ({ seed, workers, adds }) => {
+        const clock = new VirtualClock();
+        const random = seededRandom(seed);
+        const queue = new WorkQueue({ clock, random });
+        const stop = new AbortController();
+        const running = new Set<string>();
+        const version = new Map<string, number>();
+        const done = new Map<string, number>();
+        const reconcile = async (key: string) => {
+          t.false(running.has(key));
+          running.add(key);
+          const seen = version.get(key) ?? 0;
+          await clock.sleep(random() * 200);
+          running.delete(key);
+          if (random() < 0.3) throw new Error('fails');
+          done.set(key, Math.max(seen, done.get(key) ?? 0));
+          return random() < 0.2 ? ({ kind: 'again', afterMs: random() * 100 } as const) : ({ kind: 'done' } as const);
+        };
+        const options = { name: 'test', queue, workers, reconcile, clock, log: silentLogger };
+        const controller = runController(options, stop.signal);
+        for (const [number, waitMs] of adds) {
+          const key = `k${number}`;
+          version.set(key, (version.get(key) ?? 0) + 1);
+          queue.add(key);
+          await clock.advance(waitMs);
+        }
+        await clock.advance(600_000);
+        t.deepEqual(Object.fromEntries(done), Object.fromEntries(version));
+        stop.abort(new Error('over'));
+        queue.close();
+        await clock.run(controller);
+      }),
     { numRuns: 100 },
   );
 });
@@ -136,27 +139,29 @@ test('TokenBucket: lets through at most burst + rate x time, in order, whoever g
     burst: fc.integer({ min: 1, max: 20 }),
     calls: fc.array(fc.tuple(fc.integer({ min: 0, max: 500 }), fc.boolean()), { minLength: 1, maxLength: 60 }),
   });
-  await fc.assert(
-    fc.asyncProperty(scenario, async ({ qps, burst, calls }) => {
-      const clock = new VirtualClock();
-      const bucket = new TokenBucket(clock, qps, burst);
-      const entered: { readonly index: number; readonly atMs: number }[] = [];
-      const all: Promise<void>[] = [];
-      for (const [index, [waitMs, givesUp]] of calls.entries()) {
-        const leave = new AbortController();
-        const enter = () => void entered.push({ index, atMs: clock.monotonicMs() });
-        all.push(bucket.take(leave.signal).then(enter, () => {}));
-        await clock.advance(waitMs);
-        if (givesUp) leave.abort(new Error('gives up'));
-      }
-      await clock.run(Promise.all(all));
-      t.deepEqual(
-        entered.map((one) => one.index),
-        entered.map((one) => one.index).toSorted((a, b) => a - b),
-      );
-      for (const [at, { atMs }] of entered.entries()) t.true(at + 1 <= burst + (atMs * qps) / 1000 + 1e-6);
-      t.true(calls.every(([, givesUp], index) => givesUp || entered.some((one) => one.index === index)));
-    }),
+  await assertLaw(
+    t,
+    (t) =>
+      fc.asyncProperty(scenario, async ({ qps, burst, calls }) => {
+        const clock = new VirtualClock();
+        const bucket = new TokenBucket(clock, qps, burst);
+        const entered: { readonly index: number; readonly atMs: number }[] = [];
+        const all: Promise<void>[] = [];
+        for (const [index, [waitMs, givesUp]] of calls.entries()) {
+          const leave = new AbortController();
+          const enter = () => void entered.push({ index, atMs: clock.monotonicMs() });
+          all.push(bucket.take(leave.signal).then(enter, () => {}));
+          await clock.advance(waitMs);
+          if (givesUp) leave.abort(new Error('gives up'));
+        }
+        await clock.run(Promise.all(all));
+        t.deepEqual(
+          entered.map((one) => one.index),
+          entered.map((one) => one.index).toSorted((a, b) => a - b),
+        );
+        for (const [at, { atMs }] of entered.entries()) t.true(at + 1 <= burst + (atMs * qps) / 1000 + 1e-6);
+        t.true(calls.every(([, givesUp], index) => givesUp || entered.some((one) => one.index === index)));
+      }),
     { numRuns: 100 },
   );
 });

@@ -14,6 +14,7 @@ import type { MessageCodec } from '../../netlink/message-codec.ts';
 import { NEIGH } from '../../netlink/neigh-message.ts';
 import { ROUTE } from '../../netlink/route-message.ts';
 import { RULE } from '../../netlink/rule-message.ts';
+import { assertLaw } from '../support/law.ts';
 
 const CODECS: readonly (readonly [string, MessageCodec<unknown>])[] = [
   ['LINK', LINK],
@@ -55,15 +56,13 @@ function encode<M>(codec: MessageCodec<M>, message: M): Uint8Array {
   return writer.written().slice();
 }
 
-/** The report of a failure names the seed and the smallest input. */
-function holds<T>(t: ExecutionContext, inputs: fc.Arbitrary<T>, law: (input: T) => void): void {
-  const result = fc.check(fc.property(inputs, law), { numRuns: 2000 });
-  t.false(result.failed, fc.defaultReportMessage(result) ?? '');
+async function holds<T>(t: ExecutionContext, inputs: fc.Arbitrary<T>, law: (input: T) => void): Promise<void> {
+  await assertLaw(t, () => fc.property(inputs, law), { numRuns: 2000 });
 }
 
 for (const [name, codec] of CODECS) {
-  test(`${name}: what was read is written so that it reads the same, when any attributes come`, (t) => {
-    holds(t, messageBytes(codec.headerBytes), (bytes) => {
+  test(`${name}: what was read is written so that it reads the same, when any attributes come`, async (t) => {
+    await holds(t, messageBytes(codec.headerBytes), (bytes) => {
       const message = codec.decode(bytes);
       const again = encode(codec, message);
       deepStrictEqual(codec.decode(again), message);
@@ -72,9 +71,9 @@ for (const [name, codec] of CODECS) {
     });
   });
 
-  test(`${name}: writes the same bytes whatever the order of the fields, and whatever was refused before`, (t) => {
+  test(`${name}: writes the same bytes whatever the order of the fields, and whatever was refused before`, async (t) => {
     const small = encode(codec, { family: 2 });
-    holds(t, messageBytes(codec.headerBytes), (bytes) => {
+    await holds(t, messageBytes(codec.headerBytes), (bytes) => {
       const message = codec.decode(bytes) as object;
       const reversed = Object.fromEntries(Object.entries(message).reverse());
       deepStrictEqual(encode(codec, reversed), encode(codec, message));
@@ -83,8 +82,8 @@ for (const [name, codec] of CODECS) {
     });
   });
 
-  test(`${name}: reads or refuses any bytes, and ends`, (t) => {
-    holds(t, fc.uint8Array({ maxLength: 300 }), (bytes) => {
+  test(`${name}: reads or refuses any bytes, and ends`, async (t) => {
+    await holds(t, fc.uint8Array({ maxLength: 300 }), (bytes) => {
       try {
         codec.decode(bytes);
       } catch (error) {
@@ -94,8 +93,8 @@ for (const [name, codec] of CODECS) {
   });
 }
 
-test('notifications and extended acks: any bytes are read to the end', (t) => {
-  holds(t, fc.uint8Array({ maxLength: 400 }), (bytes) => {
+test('notifications and extended acks: any bytes are read to the end', async (t) => {
+  await holds(t, fc.uint8Array({ maxLength: 400 }), (bytes) => {
     const view = viewOf(bytes);
     ok(decodeRouteNotifications(view, bytes.length).length <= bytes.length);
     ok(decodeNftablesNotifications(view, bytes.length).length <= bytes.length);
@@ -104,20 +103,20 @@ test('notifications and extended acks: any bytes are read to the end', (t) => {
   });
 });
 
-test('parseIp: is the inverse of formatIp for all addresses', (t) => {
+test('parseIp: is the inverse of formatIp for all addresses', async (t) => {
   const bytes = fc.oneof(
     fc.uint8Array({ minLength: 4, maxLength: 4 }),
     fc.uint8Array({ minLength: 16, maxLength: 16 }),
     fc.array(fc.constantFrom(0, 0, 0, 1, 255), { minLength: 16, maxLength: 16 }).map((list) => Uint8Array.from(list)),
   );
-  holds(t, bytes, (address) => {
+  await holds(t, bytes, (address) => {
     deepStrictEqual(parseIp(formatIp(address, 0, address.length)), address);
   });
 });
 
-test('formatIp: writes IPv6 as RFC 5952 and another library do', (t) => {
+test('formatIp: writes IPv6 as RFC 5952 and another library do', async (t) => {
   const groups = fc.array(fc.constantFrom(0, 0, 0, 1, 0xab, 0xfd00), { minLength: 8, maxLength: 8 });
-  holds(t, groups, (list) => {
+  await holds(t, groups, (list) => {
     const address = Uint8Array.from(list.flatMap((group) => [group >> 8, group & 255]));
     const text = list.map((group) => group.toString(16)).join(':');
     strictEqual(formatIp(address, 0, 16), new Address6(text).correctForm());

@@ -37,8 +37,8 @@ function findUnrouted({ nodes, cloud }: KeptWorld): string | undefined {
   return undefined;
 }
 
-/** What the cloud has on an ENI is in its node's object, or a call on record or under way explains it. */
-function findUnexplained({ nodes, cloud }: KeptWorld): string | undefined {
+/** What the cloud has on an ENI is in its node's object, or a call on record, under way or doubled explains it. */
+function findUnexplained({ nodes, cloud, late }: KeptWorld): string | undefined {
   const calls = nodes.flatMap(({ nec, calls: sent }) => [
     ...(nec.status.intents ?? []),
     ...sent.map(({ intent }) => intent),
@@ -46,7 +46,8 @@ function findUnexplained({ nodes, cloud }: KeptWorld): string | undefined {
   for (const [node, { nec }] of nodes.entries()) {
     const eniId = eniIdOf(node);
     const known = ipsOf(nec.status.eniInfos ?? [], eniId);
-    const unknown = (cloud.enis.find((one) => one.eniId === eniId)?.ips ?? []).filter((ip) => !known.includes(ip));
+    const there = cloud.enis.find((one) => one.eniId === eniId)?.ips ?? [];
+    const unknown = there.filter((ip) => !known.includes(ip) && !late.includes(`${eniId} ${ip}`));
     const isExplained = calls.some(({ eniID, targetENIID }) => eniID === eniId || targetENIID === eniId);
     if (unknown.length > 0 && !isExplained) return `the cloud has ${unknown.join()} on ${eniId}, and nobody says why`;
   }

@@ -175,7 +175,7 @@ function keyOfKept(world: KeptWorld): Int32Array {
     const live = pod === undefined ? '' : `${pod.uid}@${pod.node}${pod.isRunning}`;
     return `${name} ${ip === undefined ? '' : 'ip'} ${live} ${pods}${isGivenUp}`;
   });
-  const parts = [...names, Int32Array.from(tokensOf(claims.join('|')))];
+  const parts = [...names, Int32Array.from(tokensOf([...claims, ...world.late].join('|')))];
   const key = new Int32Array(parts.reduce((sum, part) => sum + part.length + 1, 0));
   let end = 0;
   for (const part of parts) {

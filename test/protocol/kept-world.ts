@@ -9,6 +9,8 @@ export type KeptWorld = {
   readonly cloud: CloudTruth;
   readonly nodes: readonly KeptNode[];
   readonly claims: readonly KeptClaim[];
+  /** `<ENI> <address>`: brought by the late one of a doubled call whose other one was refused. The audit finds it. */
+  readonly late: readonly string[];
   readonly epoch: number;
   readonly left: Budget;
   readonly nextId: number;
@@ -68,6 +70,7 @@ export function emptyKeptWorld({ claims, budget }: KeptSetting): KeptWorld {
     },
     nodes: [0, 1].map(emptyNode),
     claims: claims.map(({ name, ip }) => ({ name, ip, pod: undefined, pods: 0, isGivenUp: false })),
+    late: [],
     epoch: 1,
     left: budget,
     nextId: 10,
@@ -119,7 +122,23 @@ export function withNodeWorld(world: KeptWorld, node: number, changed: World): K
   const { cloud, nec, agent, ipamd, calls, left, nextId } = changed;
   const next: KeptNode = { nec, agent, baseline: ipamd.baseline, calls };
   const nodes = world.nodes.map((one, i) => (i === node ? next : one));
-  return settled({ ...world, cloud, nodes, left, nextId });
+  return settled({ ...world, cloud, nodes, late: lateIn(world, node, changed), left, nextId });
+}
+
+/** What a call brought that is off the record: it was refused, and another one of it was still on its way. */
+function lateIn(world: KeptWorld, node: number, { cloud, nec, calls }: World): readonly string[] {
+  const before = nodeOf(world, node);
+  const isOff = ({ intent }: Call) => before.nec.status.intents?.every(({ id }) => id !== intent.id) ?? true;
+  const landed = before.calls.filter((call) => !call.isHeard && isOff(call) && !calls.includes(call));
+  if (landed.length === 0 && world.late.length === 0) return world.late;
+  const onEni = (truth: CloudTruth) =>
+    new Set(truth.enis.flatMap(({ eniId, ips }) => ips.map((ip) => `${eniId} ${ip}`)));
+  const [had, has] = [onEni(world.cloud), onEni(cloud)];
+  const fresh = landed.length === 0 ? [] : [...has].filter((one) => !had.has(one));
+  const known = new Set(
+    (nec.status.eniInfos ?? []).flatMap((eni) => (eni.addresses ?? []).map(({ ip }) => `${eni.eniID} ${ip}`)),
+  );
+  return [...new Set([...world.late, ...fresh])].filter((one) => has.has(one) && !known.has(one)).sort();
 }
 
 /** What the controller of claims notes at once: the address of a name, and that it has arrived. */

@@ -1,9 +1,9 @@
 import test from 'ava';
 import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
-import { questionOf } from '../../scheduler/decide/ask-index.ts';
 import { decideFilter } from '../../scheduler/decide/decide-filter.ts';
 import { decidePreemption } from '../../scheduler/decide/decide-preemption.ts';
 import { decideScores } from '../../scheduler/decide/decide-scores.ts';
+import { questionOf } from '../../scheduler/decide/fit-question.ts';
 import { readPodDemand } from '../../scheduler/index/pod-demand.ts';
 import type { SchedulerIndex } from '../../scheduler/index/scheduler-index.ts';
 import { NOW, type Objects, rebuilt } from './index-scene.ts';

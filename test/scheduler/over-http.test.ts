@@ -6,6 +6,7 @@ import { type RunningScheduler, startScheduler } from '../../scheduler/scheduler
 import { openTestClient } from '../kube/kube-scene.ts';
 import { installKinds } from '../kube-api/install-kinds.ts';
 import { startKubeApi } from '../kube-api/start-kube-api.ts';
+import { seededRandom } from '../support/seeded-random.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { CLAIMS, claimOf, NECS, necOf, podOf, schedulerConfig } from './scheduler-scene.ts';
 
@@ -18,7 +19,7 @@ async function open(t: ExecutionContext) {
     await api.close();
   });
   const start = async (...flags: readonly string[]): Promise<RunningScheduler> => {
-    const runtime = { clock: systemClock, log: silentLogger, random: Math.random, kube: client, release: 'test' };
+    const runtime = { clock: systemClock, log: silentLogger, random: seededRandom(1), kube: client, release: 'test' };
     const scheduler = await startScheduler(schedulerConfig(...flags), runtime);
     t.teardown(() => scheduler.close());
     await waitUntil(() => scheduler.readiness() === undefined, { what: 'the extender leads' });
@@ -188,7 +189,7 @@ test('startScheduler: one of two replicas leads; the other takes over with the r
   await client.create(CLAIMS, claimOf({ name: 'web-0', spec: { nodeName: 'n1' }, reservedAt }));
   const lease = ['--leader-elect-lease=4s', '--leader-elect-renew=1s', '--leader-elect-retry=100ms'];
   const first = await start(...lease);
-  const runtime = { clock: systemClock, log: silentLogger, random: Math.random, kube: client, release: 'test' };
+  const runtime = { clock: systemClock, log: silentLogger, random: seededRandom(1), kube: client, release: 'test' };
   const second = await startScheduler(schedulerConfig(...lease), runtime);
   t.teardown(() => second.close());
   await waitUntil(() => second.readiness() === 'another replica leads; this one stands by', { what: 'a standby' });

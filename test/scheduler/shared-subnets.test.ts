@@ -2,13 +2,14 @@ import test from 'ava';
 import fc from 'fast-check';
 import type { SubnetSupply } from '../../crd/subnet-supply.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { questionOf } from '../../scheduler/decide/ask-index.ts';
 import { decideFilter } from '../../scheduler/decide/decide-filter.ts';
 import { decideFit } from '../../scheduler/decide/decide-fit.ts';
 import { decideScores } from '../../scheduler/decide/decide-scores.ts';
+import { questionOf } from '../../scheduler/decide/fit-question.ts';
 import { readNec, readNode } from '../../scheduler/index/facts.ts';
 import { readPodDemand } from '../../scheduler/index/pod-demand.ts';
 import type { SchedulerIndex } from '../../scheduler/index/scheduler-index.ts';
+import { assertLaw } from '../support/law.ts';
 import { NOW, type Objects, rebuilt } from './index-scene.ts';
 import { claimOf, necOf, type PodWords, podOf, vipOf } from './scheduler-scene.ts';
 
@@ -228,7 +229,7 @@ class World {
   }
 
   nec(name: string): KubeObject {
-    const at = NODES.findIndex((one) => name === one);
+    const at = (NODES as readonly string[]).indexOf(name);
     const addresses = Array.from({ length: this.has.get(name) ?? 0 }, (_, index) => `10.1.${at}.${index + 10}`);
     const one = { eniID: `eni-${name}`, ips: addresses };
     return necOf({ name, maxRouteENI: 1, maxIPPerENI: 60, enis: [one] });
@@ -244,39 +245,41 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('tell-subnets' as const), node: fc.constantFrom(...NODES) }),
 );
 
-test('SchedulerIndex: nodes that share a subnet are never given more Pods than it has addresses, and in the end just as many', (t) => {
-  fc.assert(
-    fc.property(fc.integer({ min: 0, max: 20 }), fc.array(step, { maxLength: 80 }), (addresses, steps) => {
-      const world = new World(addresses);
-      const index = withSubnets({ necs: NODES.map((name) => world.nec(name)) }, { 'subnet-a': world.told });
-      let serial = 0;
-      const tryOn = (node: string): boolean => {
-        const demand = demandOf({ name: `p${++serial}` });
-        if (decideFit(questionOf(index, demand), index.node(node)) !== undefined) return false;
-        index.reserve(node, demand, NOW);
-        index.setPod(demand.uid, { ...demand, nodeName: node });
-        world.bound.set(node, (world.bound.get(node) ?? 0) + 1);
-        return true;
-      };
-      const total = () => [...world.bound.values()].reduce((sum, count) => sum + count, 0);
-      for (const { kind, node } of steps) {
-        if (kind === 'bind') tryOn(node);
-        else if (kind === 'supply') world.supply(node, 0);
-        else if (kind === 'warm') {
-          // What a node takes for nobody is known at once by its object, and by ipamd's word later.
-          world.supply(node, 2);
-          index.setNec(node, readNec(world.nec(node)));
-        } else if (kind === 'tell-node') index.setNec(node, readNec(world.nec(node)));
-        else if (kind === 'look') world.look();
-        else index.setSubnets(new Map([['subnet-a', world.told]]));
-        t.true(total() <= addresses, `${total()} of ${addresses} after ${kind}`);
-      }
-      for (const node of NODES) index.setNec(node, readNec(world.nec(node)));
-      world.look();
-      index.setSubnets(new Map([['subnet-a', world.told]]));
-      for (const node of NODES) while (tryOn(node));
-      t.is(total(), addresses);
-    }),
+test('SchedulerIndex: nodes that share a subnet are never given more Pods than it has addresses, and in the end just as many', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(fc.integer({ min: 0, max: 20 }), fc.array(step, { maxLength: 80 }), (addresses, steps) => {
+        const world = new World(addresses);
+        const index = withSubnets({ necs: NODES.map((name) => world.nec(name)) }, { 'subnet-a': world.told });
+        let serial = 0;
+        const tryOn = (node: string): boolean => {
+          const demand = demandOf({ name: `p${++serial}` });
+          if (decideFit(questionOf(index, demand), index.node(node)) !== undefined) return false;
+          index.reserve(node, demand, NOW);
+          index.setPod(demand.uid, { ...demand, nodeName: node });
+          world.bound.set(node, (world.bound.get(node) ?? 0) + 1);
+          return true;
+        };
+        const total = () => [...world.bound.values()].reduce((sum, count) => sum + count, 0);
+        for (const { kind, node } of steps) {
+          if (kind === 'bind') tryOn(node);
+          else if (kind === 'supply') world.supply(node, 0);
+          else if (kind === 'warm') {
+            // What a node takes for nobody is known at once by its object, and by ipamd's word later.
+            world.supply(node, 2);
+            index.setNec(node, readNec(world.nec(node)));
+          } else if (kind === 'tell-node') index.setNec(node, readNec(world.nec(node)));
+          else if (kind === 'look') world.look();
+          else index.setSubnets(new Map([['subnet-a', world.told]]));
+          t.true(total() <= addresses, `${total()} of ${addresses} after ${kind}`);
+        }
+        for (const node of NODES) index.setNec(node, readNec(world.nec(node)));
+        world.look();
+        index.setSubnets(new Map([['subnet-a', world.told]]));
+        for (const node of NODES) while (tryOn(node));
+        t.is(total(), addresses);
+      }),
     { numRuns: 300 },
   );
 });

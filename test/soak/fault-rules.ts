@@ -42,7 +42,7 @@ const CLOUD_FAULTS: Readonly<Record<CloudStorm, readonly Fault[]>> = {
   latency: [{ kind: 'latency', ms: 1_500 }],
 };
 
-/** Turns a storm of the API server into its rules. Only watches are spared what would leave them half told. Pure. */
+/** Turns a storm of the API server into its rules. Only watches are spared what would leave them half told. */
 export function kubeRules(storm: KubeStorm, chance: number): readonly KubeFaultRule[] {
   const actions = KUBE_ACTIONS[storm];
   const share = chance / actions.length;
@@ -50,7 +50,7 @@ export function kubeRules(storm: KubeStorm, chance: number): readonly KubeFaultR
   return USERS.flatMap((user) => actions.map((action) => ({ action, user, chance: share, ...verbs })));
 }
 
-/** Turns a storm of the cloud into lines of its script. Pure. */
+/** Turns a storm of the cloud into lines of its script. */
 export function cloudRules(storm: CloudStorm, chance: number): readonly CloudFaultRule[] {
   const faults = CLOUD_FAULTS[storm];
   const actions = storm === 'stale' ? { actions: ['Describe*'] } : {};

@@ -1,9 +1,11 @@
 /**
  * `node test/soak/main.ts [--seed N] [--adds N] [--seconds N] [--keep]`: tens of thousands of Pods come and go on a whole
  * system that is thrown about, then cloud, objects and kernels are compared. Exit code 1 when anything is wrong.
- * `--keep` keeps the evidence of a run that passed too.
+ * Without `--seed` the seed is that of the variable SEED, else a new one. `--keep` keeps the evidence of a run that
+ * passed too.
  */
 import { parseArgs } from 'node:util';
+import { givenOrNewSeed } from '../support/seed.ts';
 import { type RunningSoak, runSoak } from './run-soak.ts';
 
 const DEFAULT_ADDS = 20_000;
@@ -24,7 +26,7 @@ const { values } = parseArgs({
   },
 });
 const spec = {
-  seed: numberOf('seed', values.seed, Math.floor(Math.random() * 1e9)),
+  seed: numberOf('seed', values.seed, givenOrNewSeed()),
   adds: numberOf('adds', values.adds, DEFAULT_ADDS),
   lastsMs: numberOf('seconds', values.seconds, DEFAULT_SECONDS) * 1_000,
   keepsEvidence: values.keep === true,

@@ -73,7 +73,7 @@ export type Floors = { readonly early: number; readonly late: number };
 /**
  * The least that a process had in each half of its life, its first quarter left out: what remained when garbage was
  * collected and bursts were over. One sample says nothing of a leak: V8 lets tens of MiB of garbage lie for half a
- * minute when it deems that cheap. Undefined of a life that was too short. Pure.
+ * minute when it deems that cheap. Undefined of a life that was too short.
  */
 export function floorsOf({ samples }: ProcessLife, measure: Measure): Floors | undefined {
   const [first, last] = [samples[0], samples.at(-1)];
@@ -85,7 +85,7 @@ export function floorsOf({ samples }: ProcessLife, measure: Measure): Floors | u
   return { early: least(settledMs, halfMs), late: least(halfMs, last.atMs) };
 }
 
-/** Says what is wrong with the memory and the descriptors of one life. Empty is good. Pure. */
+/** Says what is wrong with the memory and the descriptors of one life. Empty is good. */
 export function judgeLife(life: ProcessLife, bounds: GrowthBounds): readonly string[] {
   const [memory, fds] = [floorsOf(life, 'anonMiB'), floorsOf(life, 'fds')];
   const most = Math.max(...life.samples.map(({ rssMiB }) => rssMiB));
@@ -99,7 +99,7 @@ export function judgeLife(life: ProcessLife, bounds: GrowthBounds): readonly str
   ];
 }
 
-/** Says what a process had at least, early and late; empty when its life was too short. Pure. */
+/** Says what a process had at least, early and late; empty when its life was too short. */
 export function tellFloors(floors: Floors | undefined): string {
   return floors === undefined ? '' : `${floors.early.toFixed(0)}, later ${floors.late.toFixed(0)}`;
 }

@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { assertLaw } from '../support/law.ts';
 import { LAST_KILL_OF_FIRST, LAST_LEADER_KILL, LAST_LOSS, type PlanSpec, planDisturbances } from './schedule.ts';
 
 const SPEC: PlanSpec = { seed: 1, lastsMs: 300_000, nodes: ['n1', 'n2', 'n3'], pods: [5, 40] };
@@ -10,8 +11,8 @@ test('planDisturbances: same seed, same plan; another seed, another plan', (t) =
   t.notDeepEqual(planDisturbances(SPEC), planDisturbances({ ...SPEC, seed: 2 }));
 });
 
-test('planDisturbances: in order, after the calm, within the time', (t) => {
-  fc.assert(
+test('planDisturbances: in order, after the calm, within the time', async (t) => {
+  await assertLaw(t, () =>
     fc.property(seeds, fc.integer({ min: 10_000, max: 500_000 }), (seed, lastsMs) => {
       const times = planDisturbances({ ...SPEC, seed, lastsMs }).map(({ atMs }) => atMs);
       return (
@@ -20,13 +21,12 @@ test('planDisturbances: in order, after the calm, within the time', (t) => {
       );
     }),
   );
-  t.pass();
 });
 
-test('planDisturbances: every kind comes in five minutes, whatever the seed', (t) => {
+test('planDisturbances: every kind comes in five minutes, whatever the seed', async (t) => {
   const all = new Set(planDisturbances(SPEC).map(({ what }) => what.kind));
   t.is(all.size, 13);
-  fc.assert(
+  await assertLaw(t, () =>
     fc.property(seeds, (seed) => {
       const kinds = new Set(planDisturbances({ ...SPEC, seed }).map(({ what }) => what.kind));
       return [...all].every((kind) => kinds.has(kind));
@@ -34,8 +34,8 @@ test('planDisturbances: every kind comes in five minutes, whatever the seed', (t
   );
 });
 
-test('planDisturbances: leaves the first agent, the last leader and late sandboxes alone when it says so', (t) => {
-  fc.assert(
+test('planDisturbances: leaves the first agent, the last leader and late sandboxes alone when it says so', async (t) => {
+  await assertLaw(t, () =>
     fc.property(seeds, (seed) => {
       const plan = planDisturbances({ ...SPEC, seed });
       const isAfter = (share: number) => plan.filter(({ atMs }) => atMs >= share * SPEC.lastsMs);
@@ -46,5 +46,4 @@ test('planDisturbances: leaves the first agent, the last leader and late sandbox
       );
     }),
   );
-  t.pass();
 });

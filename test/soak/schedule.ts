@@ -155,7 +155,7 @@ const KINDS: readonly Kind[] = [
   { everyMs: 35_000, draw: (dice, { nodes }) => ({ kind: 'judge', node: dice.pick(nodes) }) },
 ];
 
-/** Plans what is done to a system and when; the same seed, the same plan. In order of time. Pure. */
+/** Plans what is done to a system and when; the same seed, the same plan. In order of time. */
 export function planDisturbances(spec: PlanSpec): readonly Planned[] {
   return KINDS.flatMap((kind, index) => {
     // A stream for each kind: another pace of one does not change what is drawn of the others.

@@ -3,13 +3,11 @@ import { join } from 'node:path';
 import { openAgentCaller } from './agent-call.ts';
 import type { Child, ChildExit } from './child.ts';
 import { childEnv } from './child-env.ts';
+import { executablePath } from './executables.ts';
 import type { NetnsView } from './netns.ts';
 import { waitUntil } from './wait-until.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-
-/** The packaged executables that `make build` leaves. */
-export const DIST_BIN_DIR = join(ROOT, 'dist', 'bin');
 
 /** How to start an agent of a test node. All files lie in `dir`. */
 export type AgentOptions = {
@@ -94,7 +92,7 @@ function placesIn(dir: string): Places {
 }
 
 function programOf(program: 'packaged' | 'sources' | { readonly path: string }): readonly string[] {
-  if (program === 'packaged') return [join(DIST_BIN_DIR, 'tke-eni-agent')];
+  if (program === 'packaged') return [executablePath('tke-eni-agent')];
   if (program === 'sources') return [process.execPath, join(ROOT, 'agent', 'main.ts')];
   return [program.path];
 }

@@ -2,13 +2,13 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Child } from '../support/child.ts';
 import { childEnv } from '../support/child-env.ts';
+import { executablePath } from '../support/executables.ts';
 import type { NetnsView } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { IssuedKey } from '../vpc/api/credential-book.ts';
 import type { Door } from './door.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const PACKAGED = join(ROOT, 'dist', 'bin', 'tke-eni-ipamd');
 
 /** Where ipamd serves its metrics and health, in its own namespace. */
 export const IPAMD_PORT = 61_681;
@@ -51,7 +51,8 @@ export class IpamdProcess {
   start(): void {
     const { room, program } = this.#options;
     if (this.#child !== undefined) this.#earlier += this.#child.stdout + this.#child.stderr;
-    const command = program === 'packaged' ? [PACKAGED] : [process.execPath, join(ROOT, 'ipamd', 'main.ts')];
+    const command =
+      program === 'packaged' ? [executablePath('tke-eni-ipamd')] : [process.execPath, join(ROOT, 'ipamd', 'main.ts')];
     this.#child = room.start([...command, ...this.#flags()], { env: { ...childEnv(), POD_NAME: this.name } });
   }
 

@@ -111,14 +111,14 @@ type Parts<N extends SystemMember> = Pick<MemberSpec<N>, 'makeNode'> & {
   readonly dir: string;
 };
 
-/** Addresses that a node has to give: assigned, on attached ENIs. Pure. */
+/** Addresses that a node has to give: assigned, on attached ENIs. */
 export function assignedIps(nec: SeenNec): readonly string[] {
   const infos = (nec.status?.eniInfos ?? []).filter((info) => info.state === 'Attached');
   const addresses = infos.flatMap((info) => info.addresses ?? []);
   return addresses.filter(({ state }) => state === 'Assigned').map(({ ip }) => ip);
 }
 
-/** How many there are. Pure. */
+/** How many there are. */
 export function countAssigned(nec: SeenNec): number {
   return assignedIps(nec).length;
 }

@@ -3,6 +3,7 @@ import { createRotatingSource } from '../../cloud/tencent/credentials/rotating.t
 import { openSdkApi } from '../../cloud/tencent/sdk-api.ts';
 import { createTencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { seededRandom } from '../support/seeded-random.ts';
 import { CloudHost } from './api/host.ts';
 import { CloudServer } from './api/http-server.ts';
 import { createVpcFabric } from './api/vpc-fabric.ts';
@@ -36,7 +37,7 @@ test('the cloud API moves the packets: what it attached and assigned is routed, 
   const hosts = { vpc: server.endpoint, cvm: server.endpoint, sts: server.endpoint };
   const source = createRotatingSource(systemClock, async () => ({ credential: key }));
   const api = openSdkApi({ region: 'ap-guangzhou', hosts, protocol: 'http' }, source);
-  const cloud = createTencentCloud({ api, clock: systemClock, random: Math.random });
+  const cloud = createTencentCloud({ api, clock: systemClock, random: seededRandom(1) });
   const spec = { vpcId: 'vpc-packets0', subnetId: SUBNET.subnetId, name: 'eni-of-a', ipCount: 2 };
   const { eni, task } = await cloud.enis.create(spec, CONTEXT);
   await cloud.tasks.settle(task, CONTEXT);

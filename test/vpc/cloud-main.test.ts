@@ -6,6 +6,7 @@ import { openSdkApi } from '../../cloud/tencent/sdk-api.ts';
 import { createTencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { Child } from '../support/child.ts';
+import { seededRandom } from '../support/seeded-random.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -35,7 +36,7 @@ test('main of the cloud: serves its spec to the SDK, obeys its control address, 
   }));
   const hosts = { vpc: endpoint ?? '', cvm: endpoint ?? '', sts: endpoint ?? '' };
   const api = openSdkApi({ region: 'ap-guangzhou', hosts, protocol: 'http' }, source);
-  const cloud = createTencentCloud({ api, clock: systemClock, random: Math.random });
+  const cloud = createTencentCloud({ api, clock: systemClock, random: seededRandom(1) });
   const context = { priority: 'pod' as const, owner: 'one', signal: new AbortController().signal };
   const [instance] = await cloud.instances.describe(['ins-one'], context);
   t.is(instance?.cores, 4);

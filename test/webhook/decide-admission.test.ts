@@ -5,6 +5,7 @@ import { Faults, isRecord } from '../../runtime/decode.ts';
 import { admittedPod } from '../../webhook/admitted-pod.ts';
 import { type AdmissionScene, decideAdmission } from '../../webhook/decide-admission.ts';
 import { applyJsonPatch } from '../kube-api/patch/json-patch.ts';
+import { assertLaw } from '../support/law.ts';
 
 const ENI_IP = 'tke.cloud.tencent.com/eni-ip';
 const DIRECT_ENI = 'tke.cloud.tencent.com/direct-eni';
@@ -234,34 +235,40 @@ const anyScene = fc.record({
   clusterNamespace: fc.constant(OURS),
 });
 
-test('decideAdmission: adds nothing the second time, whatever the Pod', (t) => {
-  fc.assert(
-    fc.property(anyPod, anyScene, (pod, scene) => {
-      const { after } = admit(pod, scene);
-      t.deepEqual(admit(after as Pod, scene).patch, []);
-    }),
+test('decideAdmission: adds nothing the second time, whatever the Pod', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(anyPod, anyScene, (pod, scene) => {
+        const { after } = admit(pod, scene);
+        t.deepEqual(admit(after as Pod, scene).patch, []);
+      }),
     { numRuns: 500 },
   );
 });
 
-test('decideAdmission: takes nothing away and changes nothing that is there, whatever the Pod', (t) => {
-  fc.assert(
-    fc.property(anyPod, anyScene, (pod, scene) => {
-      t.deepEqual(missingFrom(admit(pod, scene).after, pod, ''), []);
-    }),
+test('decideAdmission: takes nothing away and changes nothing that is there, whatever the Pod', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(anyPod, anyScene, (pod, scene) => {
+        t.deepEqual(missingFrom(admit(pod, scene).after, pod, ''), []);
+      }),
     { numRuns: 500 },
   );
 });
 
-test('decideAdmission: requests one network at most, and each resource whole or not at all, whatever the Pod', (t) => {
-  fc.assert(
-    fc.property(anyPod, anyScene, (pod, scene) => {
-      const { after } = admit(pod, scene);
-      const [limits, requests] = ['limits', 'requests'].map((part) => addedTo(part, pod, after));
-      t.deepEqual(limits, requests);
-      t.true(Object.values(limits ?? {}).every((quantity) => quantity === '1'));
-      t.true(Object.keys(limits ?? {}).filter((name) => name !== EIP).length <= 1);
-    }),
+test('decideAdmission: requests one network at most, and each resource whole or not at all, whatever the Pod', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(anyPod, anyScene, (pod, scene) => {
+        const { after } = admit(pod, scene);
+        const [limits, requests] = ['limits', 'requests'].map((part) => addedTo(part, pod, after));
+        t.deepEqual(limits, requests);
+        t.true(Object.values(limits ?? {}).every((quantity) => quantity === '1'));
+        t.true(Object.keys(limits ?? {}).filter((name) => name !== EIP).length <= 1);
+      }),
     { numRuns: 500 },
   );
 });

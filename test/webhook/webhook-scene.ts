@@ -7,6 +7,7 @@ import { readSettings } from '../../runtime/settings/read-settings.ts';
 import { WEBHOOK_PROGRAM, type WebhookConfig } from '../../webhook/options.ts';
 import { type RunningWebhook, startWebhook } from '../../webhook/webhook.ts';
 import { type KeyPair, makeKeyPair } from '../kube-api/pki.ts';
+import { seededRandom } from '../support/seeded-random.ts';
 import { createTempDir, type TempDir } from '../support/temp-dir.ts';
 
 /** A webhook on a free port of 127.0.0.1, with the files of its certificate. */
@@ -28,7 +29,7 @@ export async function openWebhook(settings: Partial<WebhookConfig> = {}, kube?: 
     ...{ listenAddress: '127.0.0.1:0', metricsAddress: '127.0.0.1:0', shutdownDelayMs: 0 },
     ...settings,
   };
-  const runtime = { clock: systemClock, log: silentLogger, random: Math.random, kube, release: 'test' };
+  const runtime = { clock: systemClock, log: silentLogger, random: seededRandom(1), kube, release: 'test' };
   const webhook = await startWebhook(config, runtime);
   const close = async () => {
     await webhook.close();

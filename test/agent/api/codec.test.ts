@@ -8,6 +8,7 @@ import * as ops from '../../../agent/api/ops-messages.ts';
 import { OPS_METHODS, OPS_SERVICE } from '../../../agent/api/ops-service.ts';
 import { AGENT_METHODS } from '../../../agent/api/service.ts';
 import { CodecError } from '../../../agent/api/wire.ts';
+import { assertLaw } from '../../support/law.ts';
 
 // Both are of one package: a name that both declare would be a fault.
 const proto = new protobuf.Root();
@@ -214,43 +215,51 @@ function decodedByProtobufjs(type: protobuf.Type, bytes: Uint8Array): unknown {
 for (const [name, table] of Object.entries(TABLES)) {
   const type = proto.lookupType(`${PACKAGE}.${name}`);
 
-  test(`encodeMessage: ${name} is read alike by protobufjs and by us, and holds what went in`, (t) => {
-    fc.assert(
-      fc.property(arbitraryOf(table), (message) => {
-        const bytes = encodeMessage(table, message);
-        const decoded = decodeMessage(table, bytes);
-        t.deepEqual(shown(decoded), decodedByProtobufjs(type, bytes));
-        t.deepEqual(shown(decoded), shown(withDefaults(table, message)));
-        t.deepEqual(encodeMessage(table, decoded), bytes, 'encoding is canonical');
-      }),
+  test(`encodeMessage: ${name} is read alike by protobufjs and by us, and holds what went in`, async (t) => {
+    await assertLaw(
+      t,
+      (t) =>
+        fc.property(arbitraryOf(table), (message) => {
+          const bytes = encodeMessage(table, message);
+          const decoded = decodeMessage(table, bytes);
+          t.deepEqual(shown(decoded), decodedByProtobufjs(type, bytes));
+          t.deepEqual(shown(decoded), shown(withDefaults(table, message)));
+          t.deepEqual(encodeMessage(table, decoded), bytes, 'encoding is canonical');
+        }),
       { numRuns: 60 },
     );
   });
 
-  test(`decodeMessage: ${name} is read from what protobufjs writes`, (t) => {
-    fc.assert(
-      fc.property(arbitraryOf(table), (message) => {
-        const bytes = type.encode(type.fromObject(message)).finish();
-        t.deepEqual(shown(decodeMessage(table, bytes)), shown(withDefaults(table, message)));
-      }),
+  test(`decodeMessage: ${name} is read from what protobufjs writes`, async (t) => {
+    await assertLaw(
+      t,
+      (t) =>
+        fc.property(arbitraryOf(table), (message) => {
+          const bytes = type.encode(type.fromObject(message)).finish();
+          t.deepEqual(shown(decodeMessage(table, bytes)), shown(withDefaults(table, message)));
+        }),
       { numRuns: 60 },
     );
   });
 
-  test(`decodeMessage: ${name} survives any bytes`, (t) => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
-        t.true(survives(() => decodeMessage(table, bytes)));
-      }),
+  test(`decodeMessage: ${name} survives any bytes`, async (t) => {
+    await assertLaw(
+      t,
+      (t) =>
+        fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+          t.true(survives(() => decodeMessage(table, bytes)));
+        }),
       { numRuns: 200 },
     );
-    fc.assert(
-      fc.property(arbitraryOf(table), fc.nat(), fc.nat({ max: 255 }), (message, at, byte) => {
-        const bytes = encodeMessage(table, message);
-        t.true(survives(() => decodeMessage(table, bytes.subarray(0, at % (bytes.length + 1)))));
-        if (bytes.length > 0) bytes[at % bytes.length] = byte;
-        t.true(survives(() => decodeMessage(table, bytes)));
-      }),
+    await assertLaw(
+      t,
+      (t) =>
+        fc.property(arbitraryOf(table), fc.nat(), fc.nat({ max: 255 }), (message, at, byte) => {
+          const bytes = encodeMessage(table, message);
+          t.true(survives(() => decodeMessage(table, bytes.subarray(0, at % (bytes.length + 1)))));
+          if (bytes.length > 0) bytes[at % bytes.length] = byte;
+          t.true(survives(() => decodeMessage(table, bytes)));
+        }),
       { numRuns: 100 },
     );
   });

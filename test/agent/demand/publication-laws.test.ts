@@ -8,6 +8,7 @@ import { applySupply } from '../../../agent/pool/apply-supply.ts';
 import { leaseKept } from '../../../agent/pool/lease-kept.ts';
 import { adopt, adoptOffers, lease, release, restore, withdraw } from '../../../agent/pool/pool.ts';
 import { EMPTY_POOL, type PoolState } from '../../../agent/pool/pool-state.ts';
+import { assertLaw } from '../../support/law.ts';
 import { sampleEni, sampleLease } from '../pool/supply-sample.ts';
 
 // A small world: one object in an API server that guards writes, an agent that may crash at any step and whose writes may
@@ -354,9 +355,10 @@ function createWorld(): World {
   return world;
 }
 
-test('decidePublication: no address in use is ever taken back, whatever crashes and arrives late', (t) => {
-  t.notThrows(() =>
-    fc.assert(
+test('decidePublication: no address in use is ever taken back, whatever crashes and arrives late', async (t) => {
+  await assertLaw(
+    t,
+    () =>
       fc.property(fc.array(arbEvent, { minLength: 1, maxLength: 80, size: 'max' }), (history) => {
         const world = createWorld();
         for (const one of history) {
@@ -368,14 +370,14 @@ test('decidePublication: no address in use is ever taken back, whatever crashes 
           }
         }
       }),
-      { numRuns: 5_000 },
-    ),
+    { numRuns: 5_000 },
   );
 });
 
-test('decidePublication: settles, with as much bound as is wanted and every offer in the object', (t) => {
-  t.notThrows(() =>
-    fc.assert(
+test('decidePublication: settles, with as much bound as is wanted and every offer in the object', async (t) => {
+  await assertLaw(
+    t,
+    () =>
       fc.property(fc.array(arbEvent, { maxLength: 60, size: 'max' }), (history) => {
         const world = createWorld();
         for (const one of history) one.run(world);
@@ -406,7 +408,6 @@ test('decidePublication: settles, with as much bound as is wanted and every offe
           assertThat(isOffered === (claim.uid === undefined), `${ip} for ${claim.uid} is offered: ${isOffered}`);
         }
       }),
-      { numRuns: 2_000 },
-    ),
+    { numRuns: 2_000 },
   );
 });

@@ -6,6 +6,7 @@ import { createMetrics } from '../../../agent/observability/metrics.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { startKubeletDeviceManager } from '../../support/kubelet-device-manager.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { type AgentLife, eniOf, leaseTo, openClusterScene } from '../cluster/cluster-scene.ts';
 import { told } from './plugin-scene.ts';
@@ -46,7 +47,7 @@ test('openDevicePlugin: follows the NodeENIConfig, goes by the journal when no A
   await told(kubelet, 3);
 });
 
-const RUNTIME = { clock: systemClock, log: silentLogger, random: Math.random };
+const RUNTIME = { clock: systemClock, log: silentLogger, random: seededRandom(1) };
 
 function pluginOf(t: ExecutionContext, { state, cluster }: AgentLife, folder: string): DevicePlugin | undefined {
   const metrics = createMetrics({ processMetrics: false });

@@ -6,6 +6,7 @@ import {
   type DeviceSupply,
   decideDevices,
 } from '../../../agent/device-plugin/decide-devices.ts';
+import { assertLaw } from '../../support/law.ts';
 
 const NOTHING: DeviceSupply = { quota: undefined, allocatable: undefined, assigned: 0, inUse: 0, stranded: 0 };
 
@@ -95,30 +96,32 @@ const supply = fc.record({
 });
 const scene = fc.record({ previous: devices, held: fc.uniqueArray(id).map((ids) => new Set(ids)), supply });
 
-test('decideDevices: keeps its laws whatever comes', (t) => {
-  fc.assert(
-    fc.property(scene, ({ previous, held, supply: given }) => {
-      const count = countDevices(given);
-      const got = decideDevices({ prefix: 'e', count, previous, held });
-      const ids = new Set(got.map((device) => device.id));
-      const known = new Set(previous.map((device) => device.id));
-      const isAnyFree = got.some((device) => !held.has(device.id));
-      t.true(count.total >= given.inUse, 'never below in use');
-      t.is(ids.size, count.total, 'as many as counted, none twice');
-      t.is(got.filter(({ isHealthy }) => !isHealthy).length, count.unhealthy);
-      if (isAnyFree)
-        t.true(
-          [...held].every((one) => ids.has(one)),
-          'no held id goes while a free one is there',
-        );
-      const freeHealthy = got.some((device) => device.isHealthy && !held.has(device.id));
-      const sickHeld = got.some((device) => !device.isHealthy && held.has(device.id));
-      t.false(freeHealthy && sickHeld, 'no held id is unhealthy while a free one is healthy');
-      const isNew = got.some((device) => !known.has(device.id) && !held.has(device.id));
-      const isDropped = [...known].some((one) => !ids.has(one));
-      t.false(isNew && isDropped, 'ids that kubelet knows are not traded for new ones');
-      t.deepEqual(decideDevices({ prefix: 'e', count, previous: got, held }), got, 'the same again says the same');
-    }),
+test('decideDevices: keeps its laws whatever comes', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(scene, ({ previous, held, supply: given }) => {
+        const count = countDevices(given);
+        const got = decideDevices({ prefix: 'e', count, previous, held });
+        const ids = new Set(got.map((device) => device.id));
+        const known = new Set(previous.map((device) => device.id));
+        const isAnyFree = got.some((device) => !held.has(device.id));
+        t.true(count.total >= given.inUse, 'never below in use');
+        t.is(ids.size, count.total, 'as many as counted, none twice');
+        t.is(got.filter(({ isHealthy }) => !isHealthy).length, count.unhealthy);
+        if (isAnyFree)
+          t.true(
+            [...held].every((one) => ids.has(one)),
+            'no held id goes while a free one is there',
+          );
+        const freeHealthy = got.some((device) => device.isHealthy && !held.has(device.id));
+        const sickHeld = got.some((device) => !device.isHealthy && held.has(device.id));
+        t.false(freeHealthy && sickHeld, 'no held id is unhealthy while a free one is healthy');
+        const isNew = got.some((device) => !known.has(device.id) && !held.has(device.id));
+        const isDropped = [...known].some((one) => !ids.has(one));
+        t.false(isNew && isDropped, 'ids that kubelet knows are not traded for new ones');
+        t.deepEqual(decideDevices({ prefix: 'e', count, previous: got, held }), got, 'the same again says the same');
+      }),
     { numRuns: 2_000 },
   );
 });

@@ -3,11 +3,12 @@ import { createMetrics } from '../../../agent/observability/metrics.ts';
 import { ChangeSignal } from '../../../runtime/change-signal.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
 
 // A plugin that can be killed: `node plugin-process.ts <kubelet's folder> <devices>`.
 const [kubeletDir = '', quota = '0'] = process.argv.slice(2);
 startDevicePlugin({
-  ...{ kubeletDir, clock: systemClock, log: silentLogger, random: Math.random, node: undefined },
+  ...{ kubeletDir, clock: systemClock, log: silentLogger, random: seededRandom(1), node: undefined },
   changes: [new ChangeSignal(systemClock)],
   resources: [
     {

@@ -16,6 +16,7 @@ import {
   startKubeletDeviceManager,
   type ToldDevice,
 } from '../../support/kubelet-device-manager.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -60,7 +61,7 @@ export function openScene(t: ExecutionContext): PluginScene {
     },
     plugin: (more = {}) => {
       const plugin = startDevicePlugin({
-        ...{ clock: systemClock, log: silentLogger, random: Math.random, changes: [changed], node: undefined },
+        ...{ clock: systemClock, log: silentLogger, random: seededRandom(1), changes: [changed], node: undefined },
         kubeletDir: dir.join('kubelet'),
         resources: [{ name: ENI_IP, prefix: 'eni-ip', socketName: 'tke-eni-ip.sock', count: () => supply }],
         metrics,

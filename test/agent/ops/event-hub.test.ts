@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { EventHub, type Subscription } from '../../../agent/ops/event-hub.ts';
 import type { EventMessage } from '../../../agent/ops/event-message.ts';
+import { assertLaw } from '../../support/law.ts';
 
 /** A reader that takes a few events and then no more until it is told to go on. */
 class Reader {
@@ -53,38 +54,40 @@ test('EventHub: makes an event once for all who watch', (t) => {
   t.true(readers.every(({ got }) => got.length === 1));
 });
 
-test('EventHub: a slow watcher loses the oldest, is told how many, and keeps nobody waiting', (t) => {
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 1, max: 8 }),
-      fc.array(fc.record({ told: fc.integer({ min: 0, max: 20 }), read: fc.integer({ min: 1, max: 6 }) }), {
-        maxLength: 20,
-      }),
-      (capacity, rounds) => {
-        const hub = new EventHub(capacity);
-        const slow = new Reader(hub, 1);
-        const quick = new Reader(hub);
-        let number = 0;
-        for (const { told, read } of rounds) {
-          for (let count = 0; count < told; count++) hub.tell(1, () => ({ durationUs: ++number }));
-          slow.read(read);
-        }
-        t.deepEqual(
-          quick.got.map(({ durationUs }) => durationUs),
-          Array.from({ length: number }, (_, index) => index + 1),
-        );
-        // Each that it gets says how many are missing right before it, and the order is kept.
-        let last = 0;
-        for (const { durationUs = 0, dropped = 0 } of slow.got) {
-          t.is(durationUs, last + dropped + 1);
-          last = durationUs;
-        }
-        t.true(number - last <= capacity + slow.got.length, 'what is not read yet waits within the bound');
-        slow.read(Number.POSITIVE_INFINITY);
-        const total = slow.got.reduce((sum, { dropped = 0 }) => sum + dropped + 1, 0);
-        t.is(total, number, 'read or told as lost, each is accounted for');
-      },
-    ),
+test('EventHub: a slow watcher loses the oldest, is told how many, and keeps nobody waiting', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(
+        fc.integer({ min: 1, max: 8 }),
+        fc.array(fc.record({ told: fc.integer({ min: 0, max: 20 }), read: fc.integer({ min: 1, max: 6 }) }), {
+          maxLength: 20,
+        }),
+        (capacity, rounds) => {
+          const hub = new EventHub(capacity);
+          const slow = new Reader(hub, 1);
+          const quick = new Reader(hub);
+          let number = 0;
+          for (const { told, read } of rounds) {
+            for (let count = 0; count < told; count++) hub.tell(1, () => ({ durationUs: ++number }));
+            slow.read(read);
+          }
+          t.deepEqual(
+            quick.got.map(({ durationUs }) => durationUs),
+            Array.from({ length: number }, (_, index) => index + 1),
+          );
+          // Each that it gets says how many are missing right before it, and the order is kept.
+          let last = 0;
+          for (const { durationUs = 0, dropped = 0 } of slow.got) {
+            t.is(durationUs, last + dropped + 1);
+            last = durationUs;
+          }
+          t.true(number - last <= capacity + slow.got.length, 'what is not read yet waits within the bound');
+          slow.read(Number.POSITIVE_INFINITY);
+          const total = slow.got.reduce((sum, { dropped = 0 }) => sum + dropped + 1, 0);
+          t.is(total, number, 'read or told as lost, each is accounted for');
+        },
+      ),
     { numRuns: 300 },
   );
 });

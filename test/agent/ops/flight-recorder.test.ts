@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { FlightRecorder, type RecordedEntry, type RecorderLimits } from '../../../agent/ops/flight-recorder.ts';
+import { assertLaw } from '../../support/law.ts';
 
 let serial = 0;
 
@@ -24,33 +25,35 @@ const limits: fc.Arbitrary<RecorderLimits> = fc.record({
   operations: fc.integer({ min: 1, max: 12 }),
 });
 
-test('FlightRecorder: never holds more than its limits, and of each Pod the newest in order', (t) => {
-  fc.assert(
-    fc.property(limits, fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 80 }), (bounds, pods) => {
-      const recorder = new FlightRecorder(bounds);
-      const told = new Map<string, RecordedEntry[]>();
-      for (const number of pods) {
-        const one = entry();
-        recorder.add(`p${number}`, one);
-        told.set(`p${number}`, [...(told.get(`p${number}`) ?? []), one]);
-      }
-      const kept = [...recorder.pods()];
-      const count = kept.reduce((sum, { entries }) => sum + entries.length, 0);
-      t.is(recorder.size, count);
-      t.is(recorder.forgotten, pods.length - count);
-      t.true(count <= bounds.operations && kept.length <= bounds.pods);
-      for (const { pod, entries } of kept) {
-        t.true(entries.length > 0 && entries.length <= bounds.operationsPerPod);
-        t.deepEqual(entries, told.get(pod)?.slice(-entries.length));
-      }
-      const lastAt = kept.map(({ entries }) => entries.at(-1)?.atMs ?? 0);
-      t.deepEqual(
-        lastAt,
-        lastAt.toSorted((a, b) => b - a),
-        'the Pod that something happened to last comes first',
-      );
-      if (pods.length > 0) t.is(kept[0]?.pod, `p${pods.at(-1)}`);
-    }),
+test('FlightRecorder: never holds more than its limits, and of each Pod the newest in order', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(limits, fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 80 }), (bounds, pods) => {
+        const recorder = new FlightRecorder(bounds);
+        const told = new Map<string, RecordedEntry[]>();
+        for (const number of pods) {
+          const one = entry();
+          recorder.add(`p${number}`, one);
+          told.set(`p${number}`, [...(told.get(`p${number}`) ?? []), one]);
+        }
+        const kept = [...recorder.pods()];
+        const count = kept.reduce((sum, { entries }) => sum + entries.length, 0);
+        t.is(recorder.size, count);
+        t.is(recorder.forgotten, pods.length - count);
+        t.true(count <= bounds.operations && kept.length <= bounds.pods);
+        for (const { pod, entries } of kept) {
+          t.true(entries.length > 0 && entries.length <= bounds.operationsPerPod);
+          t.deepEqual(entries, told.get(pod)?.slice(-entries.length));
+        }
+        const lastAt = kept.map(({ entries }) => entries.at(-1)?.atMs ?? 0);
+        t.deepEqual(
+          lastAt,
+          lastAt.toSorted((a, b) => b - a),
+          'the Pod that something happened to last comes first',
+        );
+        if (pods.length > 0) t.is(kept[0]?.pod, `p${pods.at(-1)}`);
+      }),
     { numRuns: 300 },
   );
 });

@@ -7,6 +7,7 @@ import { applySupply } from '../../../agent/pool/apply-supply.ts';
 import { leaseKept } from '../../../agent/pool/lease-kept.ts';
 import { adopt, adoptCooldowns, forceCool, lease, release, restore, tick, withdraw } from '../../../agent/pool/pool.ts';
 import { EMPTY_POOL, type LeaseRequest, type LeaseResult, type PoolState } from '../../../agent/pool/pool-state.ts';
+import { assertLaw } from '../../support/law.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from './supply-sample.ts';
 
 // Random histories over a small world, so that everything meets everything: 3 ENIs, 10 addresses, 6 sandboxes.
@@ -328,11 +329,12 @@ function assertThat(condition: boolean, message: string): void {
   if (!condition) throw new Error(message);
 }
 
-test('pool: keeps its invariants over random histories', (t) => {
+test('pool: keeps its invariants over random histories', async (t) => {
   const arbHistory = fc.array(arbEvent, { minLength: 1, maxLength: 60 });
   const first = sampleSupply([sampleEni('eni-a', IPS.slice(0, 3)), sampleEni('eni-b', IPS.slice(3))], 1);
-  t.notThrows(() =>
-    fc.assert(
+  await assertLaw(
+    t,
+    () =>
       fc.property(arbHistory, (history) => {
         let world: World = { state: applySupply(EMPTY_POOL, first).state, nowMs: 10_000, supply: first };
         for (const event of history) {
@@ -344,14 +346,14 @@ test('pool: keeps its invariants over random histories', (t) => {
           }
         }
       }),
-      { numRuns: 2_000 },
-    ),
+    { numRuns: 2_000 },
   );
 });
 
-test('pool: gives every address back to use when all leases end and time passes', (t) => {
-  t.notThrows(() =>
-    fc.assert(
+test('pool: gives every address back to use when all leases end and time passes', async (t) => {
+  await assertLaw(
+    t,
+    () =>
       fc.property(fc.array(arbEvent, { maxLength: 40 }), (history) => {
         let world: World = { state: EMPTY_POOL, nowMs: 10_000, supply: sampleSupply([]) };
         for (const event of history) world = event.run(world);
@@ -370,7 +372,6 @@ test('pool: gives every address back to use when all leases end and time passes'
           .map((a) => a.ip);
         assertThat(free.toSorted().join() === assigned.toSorted().join(), `free ${free}, assigned ${assigned}`);
       }),
-      { numRuns: 1_000 },
-    ),
+    { numRuns: 1_000 },
   );
 });

@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { FightDetector } from '../../../agent/repair/fight-detector.ts';
+import { assertLaw } from '../../support/law.ts';
 
 const LIMITS = { repairCount: 3, windowMs: 1_000, holdOffMs: 5_000 };
 
@@ -42,8 +43,8 @@ test('FightDetector: forgets what is long past', (t) => {
   for (let round = 0; round < 3; round++) t.is(fights.judge('rule 512', 1_000 + round), 'repair');
 });
 
-test('FightDetector: wouldHold says what judge would, and counts nothing', (t) => {
-  fc.assert(
+test('FightDetector: wouldHold says what judge would, and counts nothing', async (t) => {
+  await assertLaw(t, (t) =>
     fc.property(fc.array(fc.integer({ min: 0, max: 3_000 }), { maxLength: 40 }), (waits) => {
       const fights = new FightDetector(LIMITS);
       let nowMs = 0;

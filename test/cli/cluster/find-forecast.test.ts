@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { countBirths, forecastOf, type Growth } from '../../../cli/cluster/find-forecast.ts';
 import { findSubnetRows } from '../../../cli/cluster/find-subnet-rows.ts';
 import { unknown } from '../../../cli/node/known.ts';
+import { assertLaw } from '../../support/law.ts';
 import { cloudEni, cloudOf, factsOf, NOW_MS, necObject, SAMPLE } from './sample.ts';
 
 const MINUTE_MS = 60_000;
@@ -38,8 +39,8 @@ for (const [what, free, growth, wanted] of CASES) {
   });
 }
 
-test('forecastOf: never tells a time later than that of the births alone, and always from what', (t) => {
-  fc.assert(
+test('forecastOf: never tells a time later than that of the births alone, and always from what', async (t) => {
+  await assertLaw(t, (t) =>
     fc.property(
       fc.nat(10_000),
       fc.nat(5_000),

@@ -5,6 +5,7 @@ import { findLeaks } from '../../../cli/cluster/find-leaks.ts';
 import { findNodeRows, totalsOf } from '../../../cli/cluster/find-node-rows.ts';
 import { findSubnetRows } from '../../../cli/cluster/find-subnet-rows.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
+import { assertLaw } from '../../support/law.ts';
 import { claimObject, cloudEni, cloudOf, factsOf, necObject, nodeObject, podObject, vipObject } from './sample.ts';
 
 /** How many addresses and how many Pods each node has; there are at most nine in the samples' numbering. */
@@ -33,8 +34,8 @@ function healthy(shape: Shape) {
   return { objects, cloud };
 }
 
-test('findLeaks: finds nothing in whatever cluster is whole', (t) => {
-  fc.assert(
+test('findLeaks: finds nothing in whatever cluster is whole', async (t) => {
+  await assertLaw(t, (t) =>
     fc.property(CLUSTERS, (shape) => {
       const { objects, cloud } = healthy(shape);
       t.deepEqual(findLeaks(factsOf(objects, cloud), 0), { findings: [], unseen: [] });
@@ -42,9 +43,9 @@ test('findLeaks: finds nothing in whatever cluster is whole', (t) => {
   );
 });
 
-test('findLeaks: finds the one thing that is taken out of a whole cluster', (t) => {
+test('findLeaks: finds the one thing that is taken out of a whole cluster', async (t) => {
   const victims = ['Pod', 'VpcIP', 'VpcIPClaim', 'Node', 'NodeENIConfig'] as const;
-  fc.assert(
+  await assertLaw(t, (t) =>
     fc.property(CLUSTERS, fc.constantFrom(...victims), fc.nat(), (shape, kind, at) => {
       const { objects, cloud } = healthy(shape);
       const candidates = objects.filter((object) => object.kind === kind);
@@ -75,8 +76,8 @@ test('findLeaks: finds the one thing that is taken out of a whole cluster', (t) 
   );
 });
 
-test('views: agree on how many addresses there are and how many are used', (t) => {
-  fc.assert(
+test('views: agree on how many addresses there are and how many are used', async (t) => {
+  await assertLaw(t, (t) =>
     fc.property(CLUSTERS, (shape) => {
       const { objects, cloud } = healthy(shape);
       const facts = factsOf(objects, cloud);

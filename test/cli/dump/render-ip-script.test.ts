@@ -7,6 +7,7 @@ import { renderIpScript } from '../../../cli/dump/render-ip-script.ts';
 import { ownersOf } from '../../../cli/node/find-owner.ts';
 import { ifKnown } from '../../../cli/node/known.ts';
 import { matchesGolden } from '../../support/golden.ts';
+import { assertLaw } from '../../support/law.ts';
 import { nodeFixture } from '../graph/node-fixture.ts';
 
 const NODE = nodeFixture({ enis: 1, podsPerEni: 2, families: [4, 6] });
@@ -65,7 +66,7 @@ function readScript(script: string): { readonly run: readonly string[]; readonly
   return { run, given };
 }
 
-test('renderIpScript: runs nothing that a Pod or anybody else wrote into an alias, a label, a rule or a comment', (t) => {
+test('renderIpScript: runs nothing that a Pod or anybody else wrote into an alias, a label, a rule or a comment', async (t) => {
   const hostile = fc.oneof(
     fc.string(),
     fc.string({ unit: 'grapheme' }),
@@ -75,7 +76,7 @@ test('renderIpScript: runs nothing that a Pod or anybody else wrote into an alia
   const [address] = NODE.host.addresses.filter(({ ifindex }) => ifindex === link?.ifindex);
   const [rule] = NODE.host.rules;
   if (link === undefined || address === undefined || rule === undefined) return t.fail();
-  fc.assert(
+  await assertLaw(t, (t) =>
     fc.property(fc.tuple(hostile, hostile, hostile, hostile, hostile), ([ifname, ifalias, label, iifname, nft]) => {
       const links = [{ ...link, ifname, ifalias }];
       const facts = {

@@ -6,6 +6,7 @@ import { graphOf } from '../../../cli/graph/graph-of.ts';
 import { type Box, type Layout, planLayout } from '../../../cli/graph/plan-layout.ts';
 import { pathLine } from '../../../cli/graph/plan-path-line.ts';
 import { planStops } from '../../../cli/graph/plan-stops.ts';
+import { assertLaw } from '../../support/law.ts';
 import { explanationFixture } from './explanation-fixture.ts';
 import { nodeFixture } from './node-fixture.ts';
 
@@ -35,22 +36,24 @@ const isWithin = (inner: Box, outer: Box): boolean =>
   inner.x + inner.w <= outer.x + outer.w &&
   inner.y + inner.h <= outer.y + outer.h;
 
-test('planLayout: no two boxes overlap, and each is inside its band', (t) => {
-  fc.assert(
-    fc.property(someNode, (spec) => {
-      const { graph, layout } = drawingOf(spec);
-      const places = graph.nodes.map((node) => ({ node, box: layout.boxes.get(node.id) }));
-      for (const [index, { node, box }] of places.entries()) {
-        const frame = layout.bands.find(({ group }) => group.id === node.group)?.frame;
-        if (box === undefined || frame === undefined) return false;
-        if (!isWithin(box, frame)) return false;
-        if (places.slice(index + 1).some((other) => other.box === undefined || !isApart(box, other.box))) return false;
-      }
-      return true;
-    }),
+test('planLayout: no two boxes overlap, and each is inside its band', async (t) => {
+  await assertLaw(
+    t,
+    () =>
+      fc.property(someNode, (spec) => {
+        const { graph, layout } = drawingOf(spec);
+        const places = graph.nodes.map((node) => ({ node, box: layout.boxes.get(node.id) }));
+        for (const [index, { node, box }] of places.entries()) {
+          const frame = layout.bands.find(({ group }) => group.id === node.group)?.frame;
+          if (box === undefined || frame === undefined) return false;
+          if (!isWithin(box, frame)) return false;
+          if (places.slice(index + 1).some((other) => other.box === undefined || !isApart(box, other.box)))
+            return false;
+        }
+        return true;
+      }),
     { numRuns: 40 },
   );
-  t.pass();
 });
 
 test('planLayout: bands stand below each other, inside the drawing', (t) => {
@@ -85,32 +88,34 @@ function lengthInside([x1, y1]: readonly [number, number], [x2, y2]: readonly [n
   return isInX && isInY ? Math.max(across, down) : 0;
 }
 
-test('pathLine: lines of paths cross no box', (t) => {
+test('pathLine: lines of paths cross no box', async (t) => {
   let pieces = 0;
-  fc.assert(
-    fc.property(someNode, (spec) => {
-      const { graph, layout } = drawingOf(spec);
-      const stops = planStops(graph, layout);
-      for (const path of graph.paths) {
-        const refs = findPathStops(graph, path);
-        for (const [index, { node }] of refs.entries()) {
-          const from = stops.get(refs[index - 1]?.node ?? '');
-          const to = stops.get(node);
-          if (from === undefined || to === undefined) continue;
-          const corners = cornersOf(pathLine(from, to, path.direction === 'from-pod' ? -3 : 3));
-          for (const [at, corner] of corners.slice(1).entries()) {
-            const before = corners[at] ?? corner;
-            pieces += 1;
-            if ([...layout.boxes.values()].some((box) => lengthInside(before, corner, box) > 1)) {
-              throw new Error(
-                `${path.direction} from ${refs[index - 1]?.node} to ${node}: crosses a box between ${before} and ${corner}`,
-              );
+  await assertLaw(
+    t,
+    () =>
+      fc.property(someNode, (spec) => {
+        const { graph, layout } = drawingOf(spec);
+        const stops = planStops(graph, layout);
+        for (const path of graph.paths) {
+          const refs = findPathStops(graph, path);
+          for (const [index, { node }] of refs.entries()) {
+            const from = stops.get(refs[index - 1]?.node ?? '');
+            const to = stops.get(node);
+            if (from === undefined || to === undefined) continue;
+            const corners = cornersOf(pathLine(from, to, path.direction === 'from-pod' ? -3 : 3));
+            for (const [at, corner] of corners.slice(1).entries()) {
+              const before = corners[at] ?? corner;
+              pieces += 1;
+              if ([...layout.boxes.values()].some((box) => lengthInside(before, corner, box) > 1)) {
+                throw new Error(
+                  `${path.direction} from ${refs[index - 1]?.node} to ${node}: crosses a box between ${before} and ${corner}`,
+                );
+              }
             }
           }
         }
-      }
-      return true;
-    }),
+        return true;
+      }),
     { numRuns: 30 },
   );
   t.true(pieces > 100);

@@ -4,6 +4,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { textWidth } from '../../../cli/output/cell-text.ts';
 import { type Column, renderTable } from '../../../cli/output/render-table.ts';
+import { assertLaw } from '../../support/law.ts';
 
 type Row = {
   readonly pod: string;
@@ -75,7 +76,7 @@ test('renderTable: without rows prints the titles, and nothing without those', (
   t.is(renderTable([], COLUMNS, { isColored: false, hasTitles: false }), '');
 });
 
-test('renderTable: one line a row, none wider than asked for, whatever the texts', (t) => {
+test('renderTable: one line a row, none wider than asked for, whatever the texts', async (t) => {
   const row = fc.array(fc.string({ unit: 'binary' }), { minLength: 4, maxLength: 4 });
   const columns = [0, 1, 2, 3].map(
     (index): Column<readonly string[]> => ({
@@ -85,11 +86,10 @@ test('renderTable: one line a row, none wider than asked for, whatever the texts
       align: index % 2 === 0 ? 'left' : 'right',
     }),
   );
-  fc.assert(
+  await assertLaw(t, () =>
     fc.property(fc.array(row, { maxLength: 5 }), fc.integer({ min: 20, max: 60 }), (rows, width) => {
       const lines = renderTable(rows, columns, { width, isColored: false }).split('\n');
       return lines.length === rows.length + 2 && lines.every((line) => textWidth(line) <= width);
     }),
   );
-  t.pass();
 });

@@ -9,6 +9,7 @@ import {
   rateWaitMs,
   takeFromRate,
 } from '../../../cloud/pacing/rate.ts';
+import { assertLaw } from '../../support/law.ts';
 
 const SETTINGS: RateSettings = { startPerSecond: 50, ceilingPerSecond: 50, floorPerSecond: 0.5, growthPerSecond: 4 };
 
@@ -36,30 +37,31 @@ function drive(settings: RateSettings, seconds: number, limit: (second: number) 
   return { accepted, refused, rate };
 }
 
-test('rate: never goes beyond its ceiling in any second, whatever came before', (t) => {
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 0, max: 20_000 }), (perSecond, idleMs) => {
-      const settings = { ...SETTINGS, startPerSecond: perSecond, ceilingPerSecond: perSecond };
-      let rate = createRate(settings, 0);
-      let nowMs = idleMs;
-      const starts: number[] = [];
-      while (nowMs < idleMs + 3_000) {
-        const waitMs = rateWaitMs(rate, nowMs);
-        if (waitMs === 0) {
-          starts.push(nowMs);
-          rate = growRate(takeFromRate(rate, nowMs), settings, nowMs);
-        } else nowMs += waitMs;
-      }
-      for (const from of starts) {
-        const inSecond = starts.filter((at) => at >= from && at < from + 1000).length;
-        // One that may start at once, and a twentieth of a second saved up.
-        if (inSecond > perSecond + 1 + perSecond * 0.05) return false;
-      }
-      return true;
-    }),
-    { seed: 11, numRuns: 60 },
+test('rate: never goes beyond its ceiling in any second, whatever came before', async (t) => {
+  await assertLaw(
+    t,
+    () =>
+      fc.property(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 0, max: 20_000 }), (perSecond, idleMs) => {
+        const settings = { ...SETTINGS, startPerSecond: perSecond, ceilingPerSecond: perSecond };
+        let rate = createRate(settings, 0);
+        let nowMs = idleMs;
+        const starts: number[] = [];
+        while (nowMs < idleMs + 3_000) {
+          const waitMs = rateWaitMs(rate, nowMs);
+          if (waitMs === 0) {
+            starts.push(nowMs);
+            rate = growRate(takeFromRate(rate, nowMs), settings, nowMs);
+          } else nowMs += waitMs;
+        }
+        for (const from of starts) {
+          const inSecond = starts.filter((at) => at >= from && at < from + 1000).length;
+          // One that may start at once, and a twentieth of a second saved up.
+          if (inSecond > perSecond + 1 + perSecond * 0.05) return false;
+        }
+        return true;
+      }),
+    { numRuns: 60 },
   );
-  t.pass();
 });
 
 test('rate: uses at least four fifths of what the server takes, and is refused a fifth of that at most', (t) => {

@@ -6,7 +6,7 @@ export const LABEL_OF_DOCS = 'k8s-app=nginx-deploy';
 
 /**
  * Makes the Deployment that TKE's documents show for a hybrid cluster: annotation and resource as printed there, and all
- * its other fields; only image, pull policy and command are ours. Pure.
+ * its other fields; only image, pull policy and command are ours.
  * @see https://cloud.tencent.com/document/product/457/50356
  */
 export function deploymentOfDocs(replicas: number): string {

@@ -9,6 +9,7 @@ import {
   FRAME,
   FrameReader,
 } from '../../../cni-plugins/client/frames.ts';
+import { assertLaw } from '../../support/law.ts';
 
 const CALL = { path: '/s/m', request: Buffer.from('request'), timeoutMs: 1000, userAgent: 'test' };
 const NONE = Buffer.alloc(0);
@@ -36,42 +37,46 @@ function framesOf(bytes: Buffer) {
   return frames === 'too-large' ? [] : frames;
 }
 
-test('Exchange: has the answer however its bytes are cut', (t) => {
-  fc.assert(
-    fc.property(
-      fc.string({ unit: 'binary-ascii', maxLength: 300 }),
-      fc.nat({ max: 255 }),
-      fc.array(fc.nat()),
-      (text, padding, cuts) => {
-        const bytes = answer(text, padding);
-        const ends = [...cuts.map((cut) => cut % bytes.length), bytes.length].sort((a, b) => a - b);
-        const exchange = new Exchange(CALL);
-        exchange.start();
-        let from = 0;
-        for (const end of ends) {
-          exchange.receive(bytes.subarray(from, end));
-          from = end;
-        }
-        t.deepEqual(exchange.outcome, { kind: 'message', message: Buffer.from(text) });
-      },
-    ),
+test('Exchange: has the answer however its bytes are cut', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(
+        fc.string({ unit: 'binary-ascii', maxLength: 300 }),
+        fc.nat({ max: 255 }),
+        fc.array(fc.nat()),
+        (text, padding, cuts) => {
+          const bytes = answer(text, padding);
+          const ends = [...cuts.map((cut) => cut % bytes.length), bytes.length].sort((a, b) => a - b);
+          const exchange = new Exchange(CALL);
+          exchange.start();
+          let from = 0;
+          for (const end of ends) {
+            exchange.receive(bytes.subarray(from, end));
+            from = end;
+          }
+          t.deepEqual(exchange.outcome, { kind: 'message', message: Buffer.from(text) });
+        },
+      ),
     { numRuns: 200 },
   );
 });
 
-test('Exchange: survives any bytes and has an outcome when they end', (t) => {
+test('Exchange: survives any bytes and has an outcome when they end', async (t) => {
   const anyFrame = fc
     .tuple(fc.nat({ max: 10 }), fc.nat({ max: 255 }), fc.nat({ max: 2 }), fc.uint8Array({ maxLength: 40 }))
     .map(([type, flags, streamId, payload]) => encodeFrame(type, flags, streamId, payload));
   const anyBytes = fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes));
-  fc.assert(
-    fc.property(fc.array(fc.oneof(anyFrame, anyFrame, anyBytes), { maxLength: 12 }), (chunks) => {
-      const exchange = new Exchange(CALL);
-      exchange.start();
-      for (const chunk of chunks) exchange.receive(chunk);
-      exchange.end('CLOSED', 'end');
-      t.truthy(exchange.outcome);
-    }),
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(fc.array(fc.oneof(anyFrame, anyFrame, anyBytes), { maxLength: 12 }), (chunks) => {
+        const exchange = new Exchange(CALL);
+        exchange.start();
+        for (const chunk of chunks) exchange.receive(chunk);
+        exchange.end('CLOSED', 'end');
+        t.truthy(exchange.outcome);
+      }),
     { numRuns: 1000 },
   );
 });

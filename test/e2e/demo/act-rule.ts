@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { DIST_BIN_DIR } from '../../support/agent-process.ts';
+import { DIST_BIN_DIR } from '../../support/executables.ts';
 import type { NetnsView } from '../../support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { POD_NAMESPACE } from '../../system/cluster.ts';

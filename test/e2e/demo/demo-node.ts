@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { DIST_BIN_DIR } from '../../support/agent-process.ts';
 import type { Child } from '../../support/child.ts';
 import { type ContainerdNode, type RunningPod, startContainerdNode } from '../../support/containerd-node.ts';
+import { DIST_BIN_DIR } from '../../support/executables.ts';
 import { findViolations } from '../../support/invariants.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { SystemMember, SystemMemberParts } from '../../system/system-member.ts';

@@ -6,6 +6,7 @@ import { PODS } from '../../../kube/resource-types.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import type { ContainerdNode, RunningPod } from '../../support/containerd-node.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
 import type { Cluster } from '../../system/cluster.ts';
 import { podSpecOf } from './pods.ts';
 
@@ -29,7 +30,7 @@ export class Kubelet {
   constructor(node: ContainerdNode, cluster: Cluster) {
     this.#node = node;
     this.#cluster = cluster;
-    const common = { client: cluster.admin, clock: systemClock, log: silentLogger, random: Math.random };
+    const common = { client: cluster.admin, clock: systemClock, log: silentLogger, random: seededRandom(1) };
     this.#informer = openInformer({
       ...common,
       type: PODS,

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { DIST_BIN_DIR } from '../../support/agent-process.ts';
 import { type CniAnswer, execCni } from '../../support/exec-cni.ts';
+import { binDirOf } from '../../support/executables.ts';
 import type { JsonObject } from '../../support/netns.ts';
 import { OUR_PLUGINS, type ScenePod } from './scene-node.ts';
 
@@ -67,7 +67,7 @@ function callOne(
 ): Promise<CniAnswer> {
   // Where the agent has installed, its files are called.
   const { cniBinDir } = pod.node.agent;
-  const ours = existsSync(join(cniBinDir, OUR_PLUGINS[0])) ? cniBinDir : DIST_BIN_DIR;
+  const ours = existsSync(join(cniBinDir, OUR_PLUGINS[0])) ? cniBinDir : binDirOf(OUR_PLUGINS[0]);
   const isOurs = OUR_PLUGINS.some((name) => name === conf.type);
   return execCni({
     binary: join(isOurs ? ours : REFERENCE_BIN_DIR, conf.type),

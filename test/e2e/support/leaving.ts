@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { DIST_BIN_DIR } from '../../support/agent-process.ts';
+import { DIST_BIN_DIR } from '../../support/executables.ts';
 import type { NetnsView } from '../../support/netns.ts';
 import type { SceneNode } from './scene-node.ts';
 

@@ -1,5 +1,4 @@
-import { join } from 'node:path';
-import { DIST_BIN_DIR } from '../../support/agent-process.ts';
+import { executablePath } from '../../support/executables.ts';
 import { isObject, type JsonObject, type NetnsView } from '../../support/netns.ts';
 import type { RunResult } from '../../support/run.ts';
 
@@ -17,7 +16,7 @@ export function runCli(place: CliPlace, ...args: readonly string[]): Promise<Run
   const { netns, stateDir, socketPath, env = {} } = place;
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   const places = ['--state-dir', stateDir, '--socket', socketPath, '--host-root', '/'];
-  return netns.tryRun(['env', ...variables, join(DIST_BIN_DIR, 'tke-eni'), ...args, ...places]);
+  return netns.tryRun(['env', ...variables, executablePath('tke-eni'), ...args, ...places]);
 }
 
 /** Runs a command with `-o json` and reads its document. @throws Error when it printed none */

@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { RuleMode } from '../../../dataplane/network.ts';
-import { type AgentOptions, type AgentProcess, DIST_BIN_DIR, startAgent } from '../../support/agent-process.ts';
+import { type AgentOptions, type AgentProcess, startAgent } from '../../support/agent-process.ts';
 import type { Child } from '../../support/child.ts';
 import { childEnv } from '../../support/child-env.ts';
 import { type CniAnswer, type CniCall, execCni, kubernetesArgs } from '../../support/exec-cni.ts';
+import { binDirOf, executablePath } from '../../support/executables.ts';
 import { findViolations } from '../../support/invariants.ts';
 import type { JsonObject, NetnsView } from '../../support/netns.ts';
 import { PodNetns } from '../../support/pod-netns.ts';
@@ -177,11 +178,11 @@ export class SceneNode {
   /** Calls an executable as the runtime of this node does. */
   call(command: CniCall['command'], pod?: ScenePod, options: CallOptions = {}): Promise<CniAnswer> {
     return execCni({
-      binary: join(DIST_BIN_DIR, options.plugin ?? 'tke-route-eni'),
+      binary: executablePath(options.plugin ?? 'tke-route-eni'),
       command,
       conf: options.conf ?? this.#confFor(options.plugin),
       netns: this.netns.path,
-      env: { ...(pod === undefined ? {} : envOf(pod)), CNI_PATH: DIST_BIN_DIR, ...options.env },
+      env: { ...(pod === undefined ? {} : envOf(pod)), CNI_PATH: binDirOf('tke-route-eni'), ...options.env },
     });
   }
 
@@ -189,10 +190,10 @@ export class SceneNode {
   start(command: CniCall['command'], pod: ScenePod, options: CallOptions = {}): Child {
     const conf = join(this.dir, `${pod.containerId}.json`);
     writeFileSync(conf, JSON.stringify(options.conf ?? this.conf()));
-    const binary = join(DIST_BIN_DIR, options.plugin ?? 'tke-route-eni');
+    const binary = executablePath(options.plugin ?? 'tke-route-eni');
     // Standard input must end, or the executable waits for more of it.
     return this.netns.start(['sh', '-c', 'exec "$0" < "$1"', binary, conf], {
-      env: { ...childEnv(), ...envOf(pod), CNI_COMMAND: command, CNI_PATH: DIST_BIN_DIR },
+      env: { ...childEnv(), ...envOf(pod), CNI_COMMAND: command, CNI_PATH: binDirOf('tke-route-eni') },
     });
   }
 

@@ -75,7 +75,8 @@ export function openScenes(test: TestFn, specs: readonly SceneSpec[]): Scenes {
   };
 }
 
-async function openScene(spec: SceneSpec): Promise<Scene & { readonly dir: TempDir }> {
+/** Opens one scene; `openScenes` does for test files. The caller closes it. */
+export async function openScene(spec: SceneSpec): Promise<Scene & { readonly dir: TempDir }> {
   const nodeSpecs = spec.nodes ?? DEFAULT_NODES;
   const vpc = await createTestVpc({
     vpcCidrs: spec.isDual === true ? ['10.0.0.0/16', 'fd00:10::/32'] : ['10.0.0.0/16'],
@@ -136,7 +137,8 @@ async function attachDirect(vpc: TestVpc, { name, directEnis = [] }: NodeSpec): 
   return attached;
 }
 
-async function closeScene({ vpc, nodes, dir }: Pick<Scene, 'vpc' | 'nodes'> & { readonly dir: TempDir }) {
+/** Ends the agents of a scene and removes it. */
+export async function closeScene({ vpc, nodes, dir }: Pick<Scene, 'vpc' | 'nodes'> & { readonly dir: TempDir }) {
   try {
     await Promise.all(nodes.map((node) => node.killAgent()));
   } finally {

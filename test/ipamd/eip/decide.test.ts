@@ -7,6 +7,7 @@ import { claimTag, eipName, eipTags } from '../../../ipamd/eip/eip-identity.ts';
 import type { EipPod, EipSight, EipSpec, EipStatus, EipView } from '../../../ipamd/eip/eip-view.ts';
 import { findEipPod } from '../../../ipamd/eip/find-eip-pod.ts';
 import { findMaxEips } from '../../../ipamd/eip/find-max-eips.ts';
+import { assertLaw } from '../../support/law.ts';
 import { samplePod, sampleStatus } from '../records/records-world.ts';
 
 for (const [cores, wanted] of [
@@ -79,23 +80,21 @@ test('decideLentEip: goes by the number at the end of the name, and by no other'
   });
 });
 
-test('decideLentEip: a Pod without a number always begins at the same place, and ends at what is free', (t) => {
+test('decideLentEip: a Pod without a number always begins at the same place, and ends at what is free', async (t) => {
   const ids = ['eip-a', 'eip-b', 'eip-c'];
-  const law = () =>
-    fc.assert(
-      fc.property(fc.subarray(ids, { minLength: 1 }), fc.string({ minLength: 1, maxLength: 12 }), (free, name) => {
-        const eips = ids.map((eipId) =>
-          eipOf(eipId, free.includes(eipId) ? {} : { status: 'BIND', instanceId: 'ins-x' }),
-        );
-        const key = `default/api-${name}x`;
-        const first = decideLentEip(key, ids, sightOf(eips), undefined);
-        const again = decideLentEip(key, ids, sightOf(eips), undefined);
-        return (
-          first.kind === 'chosen' && free.includes(first.eip.eipId) && JSON.stringify(first) === JSON.stringify(again)
-        );
-      }),
-    );
-  t.notThrows(law);
+  await assertLaw(t, () =>
+    fc.property(fc.subarray(ids, { minLength: 1 }), fc.string({ minLength: 1, maxLength: 12 }), (free, name) => {
+      const eips = ids.map((eipId) =>
+        eipOf(eipId, free.includes(eipId) ? {} : { status: 'BIND', instanceId: 'ins-x' }),
+      );
+      const key = `default/api-${name}x`;
+      const first = decideLentEip(key, ids, sightOf(eips), undefined);
+      const again = decideLentEip(key, ids, sightOf(eips), undefined);
+      return (
+        first.kind === 'chosen' && free.includes(first.eip.eipId) && JSON.stringify(first) === JSON.stringify(again)
+      );
+    }),
+  );
 });
 
 test('eipName and eipTags: fit the cloud’s bounds for every name, and tell names apart', (t) => {
@@ -198,9 +197,10 @@ const anyView = fc
     };
   });
 
-test('decideEip: in no state at all releases, unbinds or takes what is not its own', (t) => {
-  const law = () =>
-    fc.assert(
+test('decideEip: in no state at all releases, unbinds or takes what is not its own', async (t) => {
+  await assertLaw(
+    t,
+    () =>
       fc.property(anyView, (view) => {
         const step = decideEip(view);
         if (step.kind !== 'begin') return true;
@@ -227,7 +227,6 @@ test('decideEip: in no state at all releases, unbinds or takes what is not its o
             return isTagged && eip?.status === 'UNBIND' && view.claim?.status?.phase === 'Releasing';
         }
       }),
-      { numRuns: 5_000 },
-    );
-  t.notThrows(law);
+    { numRuns: 5_000 },
+  );
 });

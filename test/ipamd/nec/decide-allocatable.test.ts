@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
 import { decideAllocatable, isWorthTelling, withAllocatable } from '../../../ipamd/nec/decide-allocatable.ts';
 import type { NodeView } from '../../../ipamd/nec/node-view.ts';
+import { assertLaw } from '../../support/law.ts';
 
 /** Three ENIs of nine addresses. */
 const INSTANCE = {
@@ -217,23 +218,25 @@ const VIEW = fc
     },
   }));
 
-test('decideAllocatable: is never more than the limit, nor more than has and free together, and grows with what is free', (t) => {
-  fc.assert(
-    fc.property(VIEW, fc.nat(2), ({ enis, more }, which) => {
-      const now = decideAllocatable(view(more), { eniInfos: enis });
-      if (now === undefined) throw new Error('the instance is known');
-      t.true(now.most <= now.limit && now.most >= Math.min(now.has, now.limit));
-      const isAllKnown = enis.every((one) => more.subnets.some(({ subnetId }) => subnetId === one.subnetID));
-      const free = more.subnets.reduce((sum, { freeIps }) => sum + freeIps, 0);
-      if (isAllKnown) t.true(now.most <= now.has + free);
-      const richer = more.subnets.map((one, index) => (index === which ? { ...one, freeIps: one.freeIps + 1 } : one));
-      const later = decideAllocatable(view({ ...more, subnets: richer }), { eniInfos: enis });
-      t.true((later?.most ?? -1) >= now.most);
-      const status = withAllocatable({ eniInfos: enis }, now);
-      t.is(status.allocatableRouteENIIPs ?? now.limit, now.most);
-      t.is(withAllocatable(status, now), status);
-      t.false(isWorthTelling(now, status.allocatableRouteENIIPs));
-    }),
+test('decideAllocatable: is never more than the limit, nor more than has and free together, and grows with what is free', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(VIEW, fc.nat(2), ({ enis, more }, which) => {
+        const now = decideAllocatable(view(more), { eniInfos: enis });
+        if (now === undefined) throw new Error('the instance is known');
+        t.true(now.most <= now.limit && now.most >= Math.min(now.has, now.limit));
+        const isAllKnown = enis.every((one) => more.subnets.some(({ subnetId }) => subnetId === one.subnetID));
+        const free = more.subnets.reduce((sum, { freeIps }) => sum + freeIps, 0);
+        if (isAllKnown) t.true(now.most <= now.has + free);
+        const richer = more.subnets.map((one, index) => (index === which ? { ...one, freeIps: one.freeIps + 1 } : one));
+        const later = decideAllocatable(view({ ...more, subnets: richer }), { eniInfos: enis });
+        t.true((later?.most ?? -1) >= now.most);
+        const status = withAllocatable({ eniInfos: enis }, now);
+        t.is(status.allocatableRouteENIIPs ?? now.limit, now.most);
+        t.is(withAllocatable(status, now), status);
+        t.false(isWorthTelling(now, status.allocatableRouteENIIPs));
+      }),
     { numRuns: 2_000 },
   );
 });

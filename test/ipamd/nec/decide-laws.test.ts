@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { decideAllocatable } from '../../../ipamd/nec/decide-allocatable.ts';
 import { findDrift } from '../../../ipamd/nec/find-drift.ts';
 import { rebuildStatus } from '../../../ipamd/nec/rebuild-status.ts';
+import { assertLaw } from '../../support/law.ts';
 import { type CallFate, NecWorld } from '../support/nec-world.ts';
 
 type Move =
@@ -73,101 +74,113 @@ function settle(world: NecWorld): number {
   return MOST_STEPS;
 }
 
-test('decideNode: never breaks a rule, whatever happens to calls, demand and limits', (t) => {
-  fc.assert(
-    fc.property(HISTORY, (history) => {
-      const world = new NecWorld();
-      for (const move of history) play(world, move);
-      t.deepEqual(world.broken, []);
-    }),
+test('decideNode: never breaks a rule, whatever happens to calls, demand and limits', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(HISTORY, (history) => {
+        const world = new NecWorld();
+        for (const move of history) play(world, move);
+        t.deepEqual(world.broken, []);
+      }),
     { numRuns: 1_000 },
   );
 });
 
-test('decideNode: comes to rest with what is wanted, whatever happened before', (t) => {
-  fc.assert(
-    fc.property(HISTORY, fc.nat(8), (history, count) => {
-      const world = new NecWorld();
-      for (const move of history) play(world, move);
-      world.leaving = 'no';
-      world.demand(count, 0);
-      t.true(settle(world) < MOST_STEPS);
-      t.deepEqual(world.broken, []);
-      t.is(world.have(), world.goal());
-      t.deepEqual(world.status.intents ?? [], []);
-      t.true(['idle', 'hold'].includes(world.decide().kind));
-      t.deepEqual(findDrift(world.status, world.sight()), []);
-    }),
+test('decideNode: comes to rest with what is wanted, whatever happened before', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(HISTORY, fc.nat(8), (history, count) => {
+        const world = new NecWorld();
+        for (const move of history) play(world, move);
+        world.leaving = 'no';
+        world.demand(count, 0);
+        t.true(settle(world) < MOST_STEPS);
+        t.deepEqual(world.broken, []);
+        t.is(world.have(), world.goal());
+        t.deepEqual(world.status.intents ?? [], []);
+        t.true(['idle', 'hold'].includes(world.decide().kind));
+        t.deepEqual(findDrift(world.status, world.sight()), []);
+      }),
     { numRuns: 1_000 },
   );
 });
 
 for (const leaving of ['drain', 'force'] as const) {
-  test(`decideNode: gives everything back when the node leaves (${leaving})`, (t) => {
-    fc.assert(
-      fc.property(HISTORY, (history) => {
-        const world = new NecWorld();
-        for (const move of history) play(world, move);
-        world.leaving = leaving;
-        settle(world);
-        t.is(world.decide().kind, 'released');
-        t.is(world.cloud.size, 0);
-        t.deepEqual(world.broken, []);
-      }),
+  test(`decideNode: gives everything back when the node leaves (${leaving})`, async (t) => {
+    await assertLaw(
+      t,
+      (t) =>
+        fc.property(HISTORY, (history) => {
+          const world = new NecWorld();
+          for (const move of history) play(world, move);
+          world.leaving = leaving;
+          settle(world);
+          t.is(world.decide().kind, 'released');
+          t.is(world.cloud.size, 0);
+          t.deepEqual(world.broken, []);
+        }),
       { numRuns: 1_000 },
     );
   });
 }
 
-test('rebuildStatus: knows all and nothing but what the cloud holds, under new ids, when an old state was restored', (t) => {
-  fc.assert(
-    fc.property(HISTORY, HISTORY, (before, after) => {
-      const world = new NecWorld();
-      for (const move of before) play(world, move);
-      const old = world.status;
-      for (const move of after) play(world, move);
-      const observed = (world.status.supplyEpoch ?? 0) + 1;
-      const known = new Set((old.eniInfos ?? []).flatMap((eni) => eni.addresses ?? []).map((one) => one.assignmentID));
-      const rebuilt = rebuildStatus(
-        { ...old, instanceID: 'ins-1' },
-        { observedSupplyEpoch: observed },
-        world.sight(),
-        world.ids,
-      );
-      t.true((rebuilt.supplyEpoch ?? 0) > observed);
-      t.deepEqual(rebuilt.intents, []);
-      t.deepEqual(
-        (rebuilt.eniInfos ?? []).map((eni) => [eni.eniID, (eni.addresses ?? []).map(({ ip }) => ip).sort()]).sort(),
-        [...world.cloud.values()].map((eni) => [eni.eniID, [...eni.ips].sort()]).sort(),
-      );
-      const ids = (rebuilt.eniInfos ?? []).flatMap((eni) => eni.addresses ?? []).map((one) => one.assignmentID);
-      t.deepEqual(
-        ids.filter((id) => known.has(id)),
-        [],
-      );
-      t.deepEqual(findDrift(rebuilt, world.sight()), []);
-    }),
+test('rebuildStatus: knows all and nothing but what the cloud holds, under new ids, when an old state was restored', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(HISTORY, HISTORY, (before, after) => {
+        const world = new NecWorld();
+        for (const move of before) play(world, move);
+        const old = world.status;
+        for (const move of after) play(world, move);
+        const observed = (world.status.supplyEpoch ?? 0) + 1;
+        const known = new Set(
+          (old.eniInfos ?? []).flatMap((eni) => eni.addresses ?? []).map((one) => one.assignmentID),
+        );
+        const rebuilt = rebuildStatus(
+          { ...old, instanceID: 'ins-1' },
+          { observedSupplyEpoch: observed },
+          world.sight(),
+          world.ids,
+        );
+        t.true((rebuilt.supplyEpoch ?? 0) > observed);
+        t.deepEqual(rebuilt.intents, []);
+        t.deepEqual(
+          (rebuilt.eniInfos ?? []).map((eni) => [eni.eniID, (eni.addresses ?? []).map(({ ip }) => ip).sort()]).sort(),
+          [...world.cloud.values()].map((eni) => [eni.eniID, [...eni.ips].sort()]).sort(),
+        );
+        const ids = (rebuilt.eniInfos ?? []).flatMap((eni) => eni.addresses ?? []).map((one) => one.assignmentID);
+        t.deepEqual(
+          ids.filter((id) => known.has(id)),
+          [],
+        );
+        t.deepEqual(findDrift(rebuilt, world.sight()), []);
+      }),
     { numRuns: 1_000 },
   );
 });
 
-test('decideAllocatable: tells what a node has in the end that asks for all it can get of nearly empty subnets', (t) => {
-  fc.assert(
-    fc.property(HISTORY, fc.nat(9), fc.nat(9), (history, ofA, ofB) => {
-      const world = new NecWorld();
-      for (const move of history) play(world, move);
-      world.leaving = 'no';
-      settle(world);
-      world.free = { 'subnet-a': ofA, 'subnet-b': ofB };
-      world.isCounting = true;
-      const allocatable = decideAllocatable(world.view(), world.status);
-      for (let step = 0; step < MOST_STEPS; step++) {
-        world.demand(99, 99);
-        if (!world.step('done')) break;
-      }
-      t.deepEqual(world.broken, []);
-      t.is(allocatable?.most, world.have());
-    }),
+test('decideAllocatable: tells what a node has in the end that asks for all it can get of nearly empty subnets', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(HISTORY, fc.nat(9), fc.nat(9), (history, ofA, ofB) => {
+        const world = new NecWorld();
+        for (const move of history) play(world, move);
+        world.leaving = 'no';
+        settle(world);
+        world.free = { 'subnet-a': ofA, 'subnet-b': ofB };
+        world.isCounting = true;
+        const allocatable = decideAllocatable(world.view(), world.status);
+        for (let step = 0; step < MOST_STEPS; step++) {
+          world.demand(99, 99);
+          if (!world.step('done')) break;
+        }
+        t.deepEqual(world.broken, []);
+        t.is(allocatable?.most, world.have());
+      }),
     { numRuns: 1_000 },
   );
 });

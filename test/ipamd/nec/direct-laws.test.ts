@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { findDrift } from '../../../ipamd/nec/find-drift.ts';
+import { assertLaw } from '../../support/law.ts';
 import { CLAIMS, type ClaimKey, DirectWorld, NODES, type NodeName } from '../support/direct-world.ts';
 import type { CallFate } from '../support/nec-world.ts';
 
@@ -88,64 +89,70 @@ function settle(world: DirectWorld): number {
   return MOST_ROUNDS;
 }
 
-test('decideNode: takes no exclusive ENI from a Pod, and gives none to two, whatever happens', (t) => {
-  fc.assert(
-    fc.property(HISTORY, (history) => {
-      const world = new DirectWorld();
-      for (const move of history) play(world, move);
-      t.deepEqual(world.broken, []);
-    }),
+test('decideNode: takes no exclusive ENI from a Pod, and gives none to two, whatever happens', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(HISTORY, (history) => {
+        const world = new DirectWorld();
+        for (const move of history) play(world, move);
+        t.deepEqual(world.broken, []);
+      }),
     { numRuns: 500 },
   );
 });
 
-test('decideNode: gives each Pod that waits its exclusive ENI in the end, and leaks none', (t) => {
-  fc.assert(
-    fc.property(HISTORY, (history) => {
-      const world = new DirectWorld();
-      for (const move of history) play(world, move);
-      for (const name of NODES) Object.assign(world.nodes[name], { leaving: 'no', maxDirectENI: 3, podsOfPool: 0 });
-      t.true(settle(world) < MOST_ROUNDS);
-      t.deepEqual(world.broken, []);
-      for (const key of CLAIMS) {
-        const { node, uid } = world.claims[key];
-        if (node !== undefined)
-          t.deepEqual(
-            world.serving(node, key).map(({ claim }) => claim?.uid),
-            [uid],
-          );
-      }
-      for (const name of NODES) {
-        t.deepEqual(world.nodes[name].status.intents ?? [], []);
-        t.is(world.serving(name).length, 1, 'one spare');
-      }
-      const named = new Set(world.eniIds());
-      t.deepEqual(
-        [...world.cloud.keys()].filter((eniId) => !named.has(eniId)),
-        [],
-      );
-      for (const eniId of world.vpcEnis.keys()) t.true(world.cloud.has(eniId));
-    }),
+test('decideNode: gives each Pod that waits its exclusive ENI in the end, and leaks none', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(HISTORY, (history) => {
+        const world = new DirectWorld();
+        for (const move of history) play(world, move);
+        for (const name of NODES) Object.assign(world.nodes[name], { leaving: 'no', maxDirectENI: 3, podsOfPool: 0 });
+        t.true(settle(world) < MOST_ROUNDS);
+        t.deepEqual(world.broken, []);
+        for (const key of CLAIMS) {
+          const { node, uid } = world.claims[key];
+          if (node !== undefined)
+            t.deepEqual(
+              world.serving(node, key).map(({ claim }) => claim?.uid),
+              [uid],
+            );
+        }
+        for (const name of NODES) {
+          t.deepEqual(world.nodes[name].status.intents ?? [], []);
+          t.is(world.serving(name).length, 1, 'one spare');
+        }
+        const named = new Set(world.eniIds());
+        t.deepEqual(
+          [...world.cloud.keys()].filter((eniId) => !named.has(eniId)),
+          [],
+        );
+        for (const eniId of world.vpcEnis.keys()) t.true(world.cloud.has(eniId));
+      }),
     { numRuns: 400 },
   );
 });
 
-test('decideNode: gives back what is nobody’s, and keeps what is kept, when nodes leave', (t) => {
-  fc.assert(
-    fc.property(HISTORY, fc.constantFrom('drain' as const, 'force' as const), (history, leaving) => {
-      const world = new DirectWorld();
-      for (const move of history) play(world, move);
-      const kept = CLAIMS.filter((key) => !world.claims[key].isEnded);
-      for (const key of kept) world.pod(key, undefined, undefined);
-      for (const name of NODES) Object.assign(world.nodes[name], { leaving, podsOfPool: 0 });
-      t.true(settle(world) < MOST_ROUNDS);
-      t.deepEqual(world.broken, []);
-      for (const name of NODES) {
-        t.deepEqual(world.nodes[name].status.eniInfos ?? [], []);
-      }
-      t.true(world.cloud.size <= kept.length);
-      t.deepEqual([...world.vpcEnis.keys()].sort(), [...world.cloud.keys()].sort());
-    }),
+test('decideNode: gives back what is nobody’s, and keeps what is kept, when nodes leave', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(HISTORY, fc.constantFrom('drain' as const, 'force' as const), (history, leaving) => {
+        const world = new DirectWorld();
+        for (const move of history) play(world, move);
+        const kept = CLAIMS.filter((key) => !world.claims[key].isEnded);
+        for (const key of kept) world.pod(key, undefined, undefined);
+        for (const name of NODES) Object.assign(world.nodes[name], { leaving, podsOfPool: 0 });
+        t.true(settle(world) < MOST_ROUNDS);
+        t.deepEqual(world.broken, []);
+        for (const name of NODES) {
+          t.deepEqual(world.nodes[name].status.eniInfos ?? [], []);
+        }
+        t.true(world.cloud.size <= kept.length);
+        t.deepEqual([...world.vpcEnis.keys()].sort(), [...world.cloud.keys()].sort());
+      }),
     { numRuns: 400 },
   );
 });

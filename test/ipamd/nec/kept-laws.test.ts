@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import type { ClaimWish } from '../../../ipamd/nec/claim-wish.ts';
 import { findDrift } from '../../../ipamd/nec/find-drift.ts';
+import { assertLaw } from '../../support/law.ts';
 import { type CallFate, MOST, NecWorld } from '../support/nec-world.ts';
 
 type Move =
@@ -121,70 +122,76 @@ function judge(world: NecWorld): readonly string[] {
   return faults;
 }
 
-test('decideNode: breaks no rule about kept addresses, whatever happens to calls, wishes, demand and limits', (t) => {
-  fc.assert(
-    fc.property(HISTORY, (history) => {
-      const world = new NecWorld();
-      for (const move of history) {
-        play(world, move);
-        t.deepEqual(judge(world), []);
-      }
-    }),
+test('decideNode: breaks no rule about kept addresses, whatever happens to calls, wishes, demand and limits', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(HISTORY, (history) => {
+        const world = new NecWorld();
+        for (const move of history) {
+          play(world, move);
+          t.deepEqual(judge(world), []);
+        }
+      }),
     { numRuns: 1_000 },
   );
 });
 
-test('decideNode: has every kept address that fits in the end, gives back what ends, and the pool has the rest', (t) => {
-  fc.assert(
-    fc.property(HISTORY, fc.nat(7), (history, count) => {
-      const world = new NecWorld();
-      for (const move of history) play(world, move);
-      world.maxRouteENI = undefined;
-      world.demand(0, 0);
-      t.true(settle(world) < MOST_STEPS);
-      t.deepEqual(judge(world), []);
-      t.deepEqual(world.status.intents ?? [], []);
-      t.deepEqual(findDrift(world.status, world.sight()), []);
-      const marks = world.marks();
-      for (const [key, { want, podUid }] of world.claims ?? []) {
-        const mark = marks.get(key);
-        if (want === 'here' && mark?.claim?.uid !== podUid) t.true(isFull(world, world.claims?.get(key)), key);
-        else if (want === 'here') t.is(mark?.claim?.uid, podUid, key);
-        else t.is(mark?.claim?.uid, undefined, key);
-        if (want === 'free') t.is(mark, undefined, key);
-      }
-      const wished = [...(world.claims?.values() ?? [])].filter(({ want }) => want === 'here');
-      t.true((world.status.staticRouteENIIPs ?? 0) >= wished.length);
-      world.demand(count, 0);
-      t.true(settle(world) < MOST_STEPS);
-      t.deepEqual(judge(world), []);
-      t.is(world.have(), world.goal());
-      // The cloud may have given the pool one that is kept: it is marked.
-      t.true(world.marks().size >= marks.size);
-    }),
+test('decideNode: has every kept address that fits in the end, gives back what ends, and the pool has the rest', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(HISTORY, fc.nat(7), (history, count) => {
+        const world = new NecWorld();
+        for (const move of history) play(world, move);
+        world.maxRouteENI = undefined;
+        world.demand(0, 0);
+        t.true(settle(world) < MOST_STEPS);
+        t.deepEqual(judge(world), []);
+        t.deepEqual(world.status.intents ?? [], []);
+        t.deepEqual(findDrift(world.status, world.sight()), []);
+        const marks = world.marks();
+        for (const [key, { want, podUid }] of world.claims ?? []) {
+          const mark = marks.get(key);
+          if (want === 'here' && mark?.claim?.uid !== podUid) t.true(isFull(world, world.claims?.get(key)), key);
+          else if (want === 'here') t.is(mark?.claim?.uid, podUid, key);
+          else t.is(mark?.claim?.uid, undefined, key);
+          if (want === 'free') t.is(mark, undefined, key);
+        }
+        const wished = [...(world.claims?.values() ?? [])].filter(({ want }) => want === 'here');
+        t.true((world.status.staticRouteENIIPs ?? 0) >= wished.length);
+        world.demand(count, 0);
+        t.true(settle(world) < MOST_STEPS);
+        t.deepEqual(judge(world), []);
+        t.is(world.have(), world.goal());
+        // The cloud may have given the pool one that is kept: it is marked.
+        t.true(world.marks().size >= marks.size);
+      }),
     { numRuns: 1_000 },
   );
 });
 
 for (const leaving of ['drain', 'force'] as const) {
-  test(`decideNode: keeps nothing of a node that leaves (${leaving}), kept addresses included`, (t) => {
-    fc.assert(
-      fc.property(HISTORY, (history) => {
-        const world = new NecWorld();
-        for (const move of history) play(world, move);
-        world.leaving = leaving;
-        for (const [key, one] of world.claims ?? []) {
-          const { podUid: _gone, source: _other, ...rest } = one;
-          world.claims = new Map([
-            ...(world.claims ?? []),
-            [key, { ...rest, want: one.want === 'free' ? 'free' : 'keep' }],
-          ]);
-        }
-        settle(world);
-        t.is(world.decide().kind, 'released');
-        t.is(world.cloud.size, 0);
-        t.deepEqual(judge(world), []);
-      }),
+  test(`decideNode: keeps nothing of a node that leaves (${leaving}), kept addresses included`, async (t) => {
+    await assertLaw(
+      t,
+      (t) =>
+        fc.property(HISTORY, (history) => {
+          const world = new NecWorld();
+          for (const move of history) play(world, move);
+          world.leaving = leaving;
+          for (const [key, one] of world.claims ?? []) {
+            const { podUid: _gone, source: _other, ...rest } = one;
+            world.claims = new Map([
+              ...(world.claims ?? []),
+              [key, { ...rest, want: one.want === 'free' ? 'free' : 'keep' }],
+            ]);
+          }
+          settle(world);
+          t.is(world.decide().kind, 'released');
+          t.is(world.cloud.size, 0);
+          t.deepEqual(judge(world), []);
+        }),
       { numRuns: 500 },
     );
   });

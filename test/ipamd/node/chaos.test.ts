@@ -1,5 +1,7 @@
 import test from 'ava';
+import { seedList } from '../../support/seed.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
+import { tellingSeed } from '../../support/with-seed.ts';
 import type { Fault } from '../../vpc/api/faults.ts';
 import { auditNode, openNodeScene, supplyOf } from '../support/node-scene.ts';
 
@@ -51,11 +53,13 @@ async function storm(seed: number) {
   return { scene, isThere };
 }
 
-for (let seed = 1; seed <= 12; seed++) {
+for (const seed of seedList(12)) {
   test(`reconcileNode: comes to rest with nothing lost after ten minutes of faults and deaths, seed ${seed}`, async (t) => {
-    const { scene, isThere } = await storm(seed);
-    t.deepEqual(auditNode(scene), []);
-    t.is(supplyOf(scene), 13);
-    t.true(isThere);
+    await tellingSeed(t, async () => {
+      const { scene, isThere } = await storm(seed);
+      t.deepEqual(auditNode(scene), []);
+      t.is(supplyOf(scene), 13);
+      t.true(isThere);
+    });
   });
 }

@@ -86,3 +86,19 @@ test('reconcileNode: mends what somebody changed in the cloud, after it was seen
   scene.violations.length = 0;
   t.true(await scene.until(() => auditNode(scene).length === 0 && supplyOf(scene) === 6, 300_000));
 });
+
+test('reconcileNode: unbinds an ENI that the object says is on no instance, once the cloud refuses to delete it', async (t) => {
+  const scene = await openNodeScene();
+  scene.want(5);
+  scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 5, 60_000));
+  await scene.edit((object) => {
+    const eniInfos = (object.status?.eniInfos ?? []).map(({ deviceIndex: _on, assignmentID: _since, ...eni }) => ({
+      ...eni,
+      state: 'Detaching',
+      addresses: (eni.addresses ?? []).map((address) => ({ ...address, state: 'Releasing' })),
+    }));
+    return { ...object, status: { ...object.status, eniInfos } };
+  });
+  t.true(await scene.until(() => auditNode(scene).length === 0 && supplyOf(scene) === 5, 300_000));
+});

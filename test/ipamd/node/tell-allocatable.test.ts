@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import type { Allocatable } from '../../../ipamd/nec/decide-allocatable.ts';
 import { type AllocatableTold, tellAllocatable } from '../../../ipamd/node/tell-allocatable.ts';
+import { assertLaw } from '../../support/law.ts';
 
 const SECOND_MS = 1_000;
 const HOUR_MS = 3_600_000;
@@ -85,7 +86,7 @@ test('tellAllocatable: writes seldom what does not stay, as where the definition
   t.true(writesMs.length <= 10, `${writesMs.length} writes in an hour`);
 });
 
-test('tellAllocatable: never writes twice in 30 s, and is right in the end', (t) => {
+test('tellAllocatable: never writes twice in 30 s, and is right in the end', async (t) => {
   const history = fc.array(
     fc.record({ most: fc.integer({ min: 5, max: 27 }), seconds: fc.integer({ min: 1, max: 90 }) }),
     {
@@ -93,21 +94,23 @@ test('tellAllocatable: never writes twice in 30 s, and is right in the end', (t)
       maxLength: 40,
     },
   );
-  fc.assert(
-    fc.property(history, (steps) => {
-      const node = new Watched();
-      let nowMs = 0;
-      for (const { most, seconds } of steps) {
-        for (let second = 0; second < seconds; second++, nowMs += SECOND_MS) node.look(can(most), nowMs);
-      }
-      const final = steps.at(-1)?.most ?? 0;
-      for (let second = 0; second < 700; second++, nowMs += SECOND_MS) node.look(can(final), nowMs);
-      const told = node.told ?? 27;
-      t.is(told > 5, final > 5);
-      t.true(Math.abs(told - final) <= 27 / 4);
-      for (const [index, ms] of node.writesMs.entries())
-        t.true(index === 0 || ms - (node.writesMs[index - 1] ?? 0) >= 30_000);
-    }),
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(history, (steps) => {
+        const node = new Watched();
+        let nowMs = 0;
+        for (const { most, seconds } of steps) {
+          for (let second = 0; second < seconds; second++, nowMs += SECOND_MS) node.look(can(most), nowMs);
+        }
+        const final = steps.at(-1)?.most ?? 0;
+        for (let second = 0; second < 700; second++, nowMs += SECOND_MS) node.look(can(final), nowMs);
+        const told = node.told ?? 27;
+        t.is(told > 5, final > 5);
+        t.true(Math.abs(told - final) <= 27 / 4);
+        for (const [index, ms] of node.writesMs.entries())
+          t.true(index === 0 || ms - (node.writesMs[index - 1] ?? 0) >= 30_000);
+      }),
     { numRuns: 200 },
   );
 });

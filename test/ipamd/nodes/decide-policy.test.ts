@@ -11,6 +11,7 @@ import {
   readDesiredPodNum,
   renderApplied,
 } from '../../../ipamd/nodes/decide-policy.ts';
+import { assertLaw } from '../../support/law.ts';
 
 const FACTS: PolicyFacts = {
   limits: { secondaryEnis: 3, secondaryIpsPerEni: 9 },
@@ -109,18 +110,16 @@ function defined<T extends object>(value: T): { [K in keyof T]?: NonNullable<T[K
   return JSON.parse(JSON.stringify(value));
 }
 
-test('decidePolicy: has nothing to do once it is in force, whoever wrote what before', (t) => {
-  t.notThrows(() =>
-    fc.assert(
-      fc.property(fields, fields, small, small, fc.nat(9), (spec, applied, desiredPodNum, routeMaxAttach, enis) => {
-        const settings = defined({ routeMaxAttach });
-        const facts = { limits: { secondaryEnis: enis, secondaryIpsPerEni: 9 }, settings, desiredPodNum };
-        const first = decidePolicy({ ...facts, spec: defined(spec), applied: defined(applied) });
-        const written: NodeEniConfigSpec = defined(first.fields);
-        const again = decidePolicy({ ...facts, spec: written, applied: readBack(first.applied) });
-        return isPolicyInForce(written, readBack(first.applied), again) && (written.maxRouteENI ?? 0) <= enis;
-      }),
-    ),
+test('decidePolicy: has nothing to do once it is in force, whoever wrote what before', async (t) => {
+  await assertLaw(t, () =>
+    fc.property(fields, fields, small, small, fc.nat(9), (spec, applied, desiredPodNum, routeMaxAttach, enis) => {
+      const settings = defined({ routeMaxAttach });
+      const facts = { limits: { secondaryEnis: enis, secondaryIpsPerEni: 9 }, settings, desiredPodNum };
+      const first = decidePolicy({ ...facts, spec: defined(spec), applied: defined(applied) });
+      const written: NodeEniConfigSpec = defined(first.fields);
+      const again = decidePolicy({ ...facts, spec: written, applied: readBack(first.applied) });
+      return isPolicyInForce(written, readBack(first.applied), again) && (written.maxRouteENI ?? 0) <= enis;
+    }),
   );
 });
 

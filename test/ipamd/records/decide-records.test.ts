@@ -6,6 +6,7 @@ import { decideRecords } from '../../../ipamd/records/decide-records.ts';
 import { podKeyOf } from '../../../ipamd/records/pod-facts.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { decodeOrThrow } from '../../../runtime/decode.ts';
+import { assertLaw } from '../../support/law.ts';
 import { RecordsWorld, samplePod, sampleStatus } from './records-world.ts';
 
 const NEVER = { 'tke.cloud.tencent.com/vpc-ip-claim-delete-policy': 'Never' };
@@ -162,54 +163,55 @@ const arbEvent = fc.oneof(
   fc.record({ kind: fc.constant('step'), name: fc.constantFrom(...NAMES), slot: fc.nat(1) }),
 );
 
-test('decideRecords: after any history there is exactly one record for each Pod, and nobody else’s object is touched', (t) => {
-  fc.assert(
-    fc.property(fc.array(arbEvent, { maxLength: 40 }), (events) => {
-      const world = new RecordsWorld();
-      const homes = new Map(IPS.map((ip, index) => [ip, NODES[index % 2] ?? '']));
-      const foreign = { ...FOREIGN, metadata: { ...FOREIGN.metadata, name: '10.9.9.9' } };
-      world.vips.set('10.9.9.9', foreign);
-      const place = (): void => {
-        for (const node of NODES)
-          world.nodes.set(
-            node,
-            sampleStatus(
-              IPS.filter((ip) => homes.get(ip) === node),
-              `eni-${node}`,
-            ),
-          );
-      };
-      place();
-      let serial = 0;
-      for (const { kind, name, slot } of events) {
-        const key = `default/${name}`;
-        const ip = IPS[slot] ?? '';
-        const isTaken = [...world.pods.values()].some((pod) => pod.ips.includes(ip));
-        if (kind === 'run' && !world.pods.has(key) && !isTaken) {
-          serial += 1;
-          world.addPod(samplePod({ name, uid: `uid-${serial}`, nodeName: homes.get(ip) ?? '', ips: [ip] }));
-        } else if (kind === 'gone') world.removePod(key);
-        else if (kind === 'slow-gone') world.removePod(key, false);
-        else if (kind === 'move' && !isTaken) {
-          homes.set(ip, homes.get(ip) === 'n1' ? 'n2' : 'n1');
-          place();
-        } else if (kind === 'step') world.step(NODES[slot] ?? '');
-      }
-      const lingering = new Set(NAMES.map((name) => `default/${name}`));
-      if (!world.settle(NODES, lingering)) return false;
-      const expected = [...world.pods.values()].flatMap((pod) =>
-        pod.ips.map((ip) => `${ip} ${podKeyOf(pod)} ${pod.uid}`),
-      );
-      const found = world
-        .vipFacts()
-        .filter((vip) => vip.isRecord)
-        .map((vip) => `${vip.ip} ${vip.podKey} ${vip.podUid}`);
-      const claims = world.claimFacts().map((claim) => `${claim.ips.join()} ${claim.key} ${claim.podUid}`);
-      t.deepEqual(found.toSorted(), expected.toSorted());
-      t.deepEqual(claims.toSorted(), expected.toSorted());
-      return world.vips.get('10.9.9.9') === foreign;
-    }),
+test('decideRecords: after any history there is exactly one record for each Pod, and nobody else’s object is touched', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(fc.array(arbEvent, { maxLength: 40 }), (events) => {
+        const world = new RecordsWorld();
+        const homes = new Map(IPS.map((ip, index) => [ip, NODES[index % 2] ?? '']));
+        const foreign = { ...FOREIGN, metadata: { ...FOREIGN.metadata, name: '10.9.9.9' } };
+        world.vips.set('10.9.9.9', foreign);
+        const place = (): void => {
+          for (const node of NODES)
+            world.nodes.set(
+              node,
+              sampleStatus(
+                IPS.filter((ip) => homes.get(ip) === node),
+                `eni-${node}`,
+              ),
+            );
+        };
+        place();
+        let serial = 0;
+        for (const { kind, name, slot } of events) {
+          const key = `default/${name}`;
+          const ip = IPS[slot] ?? '';
+          const isTaken = [...world.pods.values()].some((pod) => pod.ips.includes(ip));
+          if (kind === 'run' && !world.pods.has(key) && !isTaken) {
+            serial += 1;
+            world.addPod(samplePod({ name, uid: `uid-${serial}`, nodeName: homes.get(ip) ?? '', ips: [ip] }));
+          } else if (kind === 'gone') world.removePod(key);
+          else if (kind === 'slow-gone') world.removePod(key, false);
+          else if (kind === 'move' && !isTaken) {
+            homes.set(ip, homes.get(ip) === 'n1' ? 'n2' : 'n1');
+            place();
+          } else if (kind === 'step') world.step(NODES[slot] ?? '');
+        }
+        const lingering = new Set(NAMES.map((name) => `default/${name}`));
+        if (!world.settle(NODES, lingering)) return false;
+        const expected = [...world.pods.values()].flatMap((pod) =>
+          pod.ips.map((ip) => `${ip} ${podKeyOf(pod)} ${pod.uid}`),
+        );
+        const found = world
+          .vipFacts()
+          .filter((vip) => vip.isRecord)
+          .map((vip) => `${vip.ip} ${vip.podKey} ${vip.podUid}`);
+        const claims = world.claimFacts().map((claim) => `${claim.ips.join()} ${claim.key} ${claim.podUid}`);
+        t.deepEqual(found.toSorted(), expected.toSorted());
+        t.deepEqual(claims.toSorted(), expected.toSorted());
+        return world.vips.get('10.9.9.9') === foreign;
+      }),
     { numRuns: 300 },
   );
-  t.pass();
 });

@@ -5,6 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { systemHttpGet } from '../../../cloud/tencent/credentials/fetch-sources.ts';
 import { findRegion, openCloud } from '../../../ipamd/open-cloud.ts';
 import { type Clock, systemClock } from '../../../runtime/clock.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
 import { CloudHost } from '../../vpc/api/host.ts';
 import { CloudServer } from '../../vpc/api/http-server.ts';
 import { CLOUD, ipamdConfig } from './shell-scene.ts';
@@ -37,7 +38,7 @@ async function start(t: ExecutionContext) {
   const later = { ms: 0 };
   const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + later.ms };
   const open = (flags: readonly string[], env: Readonly<Record<string, string>> = {}) => {
-    const deps = { clock, random: Math.random, env, get: systemHttpGet };
+    const deps = { clock, random: seededRandom(1), env, get: systemHttpGet };
     return openCloud(configOf(...flags), 'ap-guangzhou', deps);
   };
   /** Describes the subnets, with the settings and variables given. */

@@ -11,6 +11,7 @@ import { NODES } from '../../../kube/resource-types.ts';
 import { writeFileAtomically } from '../../../runtime/atomic-file.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { startCluster } from '../../system/cluster.ts';
 import { CloudHost } from '../../vpc/api/host.ts';
@@ -38,7 +39,7 @@ async function start(t: ExecutionContext, flags: (server: CloudServer, dir: stri
     ...flags(cloudServer, dir),
   );
   const config = { ...read, metricsAddress: '127.0.0.1:0' };
-  const random = Math.random;
+  const random = seededRandom(1);
   const metrics = createIpamdMetrics(systemClock, { release: 'test' });
   const kube = openKubeClient({
     kubeconfig: path,

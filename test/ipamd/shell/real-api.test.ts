@@ -15,6 +15,7 @@ import { openTestClient } from '../../kube/kube-scene.ts';
 import { contractClient } from '../../kube-api/contract/client.ts';
 import { type RealApi, startRealApi } from '../../kube-api/real-api.ts';
 import type { SeedRole } from '../../kube-api/seed-roles.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { bindRole } from '../../system/cluster.ts';
 import { CloudHost } from '../../vpc/api/host.ts';
@@ -60,7 +61,7 @@ async function runAgent(kube: KubeClient, signal: AbortSignal): Promise<Simulate
     decode: (object) => object,
     clock: systemClock,
     log: silentLogger,
-    random: Math.random,
+    random: seededRandom(1),
   });
   informer.subscribe(({ after }) => {
     if (after !== undefined) agent.observe(after);
@@ -78,13 +79,21 @@ if (assets === undefined) {
     const { api, admin, ipamdKube, agentKube } = await open(t, assets);
     const host = new CloudHost(CLOUD, systemClock, { seed: 5, taskMs: [50, 150] });
     addInstance(host, 'ins-0000real');
-    const cloud = createTencentCloud({ api: createInProcessApi(host), clock: systemClock, random: Math.random });
+    const cloud = createTencentCloud({ api: createInProcessApi(host), clock: systemClock, random: seededRandom(1) });
     await configureSubnets(admin);
     let serial = 0;
     const ids = { next: () => (++serial).toString(16).padStart(16, '0'), now: () => new Date().toISOString() };
     const config = ipamdConfig('--enable-node-taint=true', '--enable-node-condition=true');
     const ipamd = await startIpamd(config, {
-      ...{ clock: systemClock, log: silentLogger, random: Math.random, ids, kube: ipamdKube, cloud, release: 'test' },
+      ...{
+        clock: systemClock,
+        log: silentLogger,
+        random: seededRandom(1),
+        ids,
+        kube: ipamdKube,
+        cloud,
+        release: 'test',
+      },
     });
     const stop = new AbortController();
     t.teardown(async () => {

@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { assertLaw } from '../../support/law.ts';
 import { ClaimWorld, EXPIRED_MS } from './claim-world.ts';
 
 const NODES = { a: 'z1', b: 'z1', c: 'z2' } as const;
@@ -61,38 +62,39 @@ function play(world: ClaimWorld, one: Step): void {
 
 for (const kinds of [[], ['nominated']]) {
   const what = kinds.length === 0 ? '' : ' with an address that is asked for';
-  test(`decideClaim: in 1,000 histories${what} no address is live twice, none is lost, none outlives its expiry`, (t) => {
-    fc.assert(
-      fc.property(fc.array(step, { minLength: 10, maxLength: 120 }), (steps) => {
-        const world = new ClaimWorld(NODES, kinds);
-        for (const one of steps) {
-          play(world, one);
-          world.judge();
+  test(`decideClaim: in 1,000 histories${what} no address is live twice, none is lost, none outlives its expiry`, async (t) => {
+    await assertLaw(
+      t,
+      () =>
+        fc.property(fc.array(step, { minLength: 10, maxLength: 120 }), (steps) => {
+          const world = new ClaimWorld(NODES, kinds);
+          for (const one of steps) {
+            play(world, one);
+            world.judge();
+            if (world.faults.length > 0) throw new Error(world.faults.join('; '));
+          }
+          world.restart();
+          for (const name of world.nodes.keys()) world.setAlive(name, true);
+          world.settle();
+          world.judgeRest();
           if (world.faults.length > 0) throw new Error(world.faults.join('; '));
-        }
-        world.restart();
-        for (const name of world.nodes.keys()) world.setAlive(name, true);
-        world.settle();
-        world.judgeRest();
-        if (world.faults.length > 0) throw new Error(world.faults.join('; '));
-        const waiting = [...world.pods].filter(([name, { uid, nodeName }]) => {
-          const zone = world.nodes.get(nodeName)?.zone;
-          const ip = world.promised.get(name) ?? (kinds.length > 0 && name === NAMES[0] ? '10.1.0.200' : undefined);
-          const isNear = ip === undefined || (zone === 'z1') === ip.startsWith('10.1.');
-          return nodeName !== '' && isNear && isHome(world, name, zone) && !world.sandboxes.has(uid);
-        });
-        if (waiting.length > 0) throw new Error(`waits for ever: ${waiting.map(([name]) => name).join(' ')}`);
-        for (const name of [...world.pods.keys()]) world.deletePod(name, false);
-        world.settle();
-        world.nowMs += EXPIRED_MS;
-        world.settle();
-        const left = [...world.claims.keys(), ...world.vips.keys(), ...world.cloud.keys()];
-        if (left.length > 0) throw new Error(`left after expiry: ${left.join(' ')}`);
-        if (world.faults.length > 0) throw new Error(world.faults.join('; '));
-      }),
+          const waiting = [...world.pods].filter(([name, { uid, nodeName }]) => {
+            const zone = world.nodes.get(nodeName)?.zone;
+            const ip = world.promised.get(name) ?? (kinds.length > 0 && name === NAMES[0] ? '10.1.0.200' : undefined);
+            const isNear = ip === undefined || (zone === 'z1') === ip.startsWith('10.1.');
+            return nodeName !== '' && isNear && isHome(world, name, zone) && !world.sandboxes.has(uid);
+          });
+          if (waiting.length > 0) throw new Error(`waits for ever: ${waiting.map(([name]) => name).join(' ')}`);
+          for (const name of [...world.pods.keys()]) world.deletePod(name, false);
+          world.settle();
+          world.nowMs += EXPIRED_MS;
+          world.settle();
+          const left = [...world.claims.keys(), ...world.vips.keys(), ...world.cloud.keys()];
+          if (left.length > 0) throw new Error(`left after expiry: ${left.join(' ')}`);
+          if (world.faults.length > 0) throw new Error(world.faults.join('; '));
+        }),
       { numRuns: 1_000 },
     );
-    t.pass();
   });
 }
 

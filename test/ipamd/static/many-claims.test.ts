@@ -17,6 +17,7 @@ import { type DeploymentFacts, decodeDeployment } from '../../../ipamd/static/fi
 import { followRules } from '../../../ipamd/static/follow-rules.ts';
 import { ClaimEyes } from '../../../ipamd/static/see-claim.ts';
 import type { ObjectChange } from '../../../kube/object-cache.ts';
+import { assertLaw } from '../../support/law.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { NecWorld } from '../support/nec-world.ts';
 
@@ -181,7 +182,7 @@ test('ClaimEyes: reads the rules of the Pod’s namespace and of ipamd’s, howe
   t.deepEqual(asked, ['namespace a', 'namespace kube-system']);
 });
 
-test('findSubnet: finds what isInCidr says, of both families, and nothing for what is no network', (t) => {
+test('findSubnet: finds what isInCidr says, of both families, and nothing for what is no network', async (t) => {
   const cidrs = ['10.0.0.0/24', '10.0.1.0/25', '10.0.1.128/25', '0.0.0.0/1', 'fd00::/64', 'nonsense'];
   const subnets = cidrs.map((cidr) => ({ ...SUBNET, cidr, subnetId: cidr }));
   const octet = fc.integer({ min: 0, max: 255 });
@@ -191,7 +192,7 @@ test('findSubnet: finds what isInCidr says, of both families, and nothing for wh
       .map((one) => one.join('.')),
     fc.constantFrom('fd00::7', 'fd01::7'),
   );
-  fc.assert(
+  await assertLaw(t, (t) =>
     fc.property(ips, (ip) => {
       t.is(
         findSubnet(ip, subnets),

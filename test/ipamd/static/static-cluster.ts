@@ -300,9 +300,14 @@ export class StaticCluster {
   }
 
   #marked(node: string) {
-    return (this.statusOf(node)?.eniInfos ?? []).flatMap(({ addresses = [], state }) =>
-      addresses.flatMap((one) => (one.claim === undefined ? [] : [{ ...one, claim: one.claim, eni: state }])),
+    return (this.statusOf(node)?.eniInfos ?? []).flatMap(({ addresses = [], eniID }) =>
+      addresses.flatMap((one) => (one.claim === undefined ? [] : [{ ...one, claim: one.claim, eniID }])),
     );
+  }
+
+  /** The interface of an ENI is in the node's kernel only once the cloud has attached it, whatever the object says. */
+  #isPlugged(node: string, eniId: string): boolean {
+    return this.scene.host.model.state.enis.get(eniId)?.attachment?.instanceId === `ins-static${node}`;
   }
 
   async #startSandboxes(node: string): Promise<void> {
@@ -312,7 +317,7 @@ export class StaticCluster {
       const mine = this.#marked(node).find(
         (one) => one.claim.name === pod && one.claim.uid === uid && one.state === 'Assigned' && !offered.has(one.ip),
       );
-      if (mine === undefined) continue;
+      if (mine === undefined || !this.#isPlugged(node, mine.eniID)) continue;
       // The agent gives nothing that a sandbox of its own still has.
       if ([...this.sandboxes.values()].some(({ ip, node: there }) => ip === mine.ip && there === node)) continue;
       this.sandboxes.set(uid, { pod, uid, node, ip: mine.ip });

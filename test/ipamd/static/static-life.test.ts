@@ -104,6 +104,30 @@ test('startIpamd: a claim that is deleted stays until its Pod is gone, and the n
   await cluster.stopIpamd();
 });
 
+for (const node of ['b', '']) {
+  const where = node === '' ? 'that has no node yet' : 'in another zone';
+  test(`startIpamd: a claim that is deleted gives way to a new one for a Pod ${where}`, async (t) => {
+    const cluster = await StaticCluster.make({ a: 3, b: 4 });
+    await cluster.startIpamd();
+    await cluster.createPod('web-0', 'a');
+    await cluster.until(() => cluster.phase('web-0') === 'Bound', 'no address');
+    await cluster.deletePod('web-0');
+    const second = await cluster.createPod('web-0', node);
+    const reason = node === '' ? 'PodUnscheduled' : 'AddressElsewhere';
+    await cluster.until(() => cluster.why('web-0').startsWith(reason), 'not said');
+    const { uid } = cluster.claim('web-0')?.metadata ?? {};
+    await cluster.deleteClaim('web-0');
+    const isNew = () => cluster.claim('web-0') !== undefined && cluster.claim('web-0')?.metadata.uid !== uid;
+    await cluster.until(isNew, 'the old claim stays');
+    t.deepEqual(
+      cluster.objects('vpcips').filter(({ metadata }) => metadata.name.startsWith('10.1.')),
+      [],
+    );
+    if (node !== '') await cluster.until(() => cluster.ipOf(second)?.startsWith('10.2.') === true, 'no new address');
+    await cluster.stopIpamd();
+  });
+}
+
 test('startIpamd: the end of a VpcIP is the end of its claim, once the Pod is gone', async (t) => {
   const cluster = await StaticCluster.make({ a: 3 });
   await cluster.startIpamd();

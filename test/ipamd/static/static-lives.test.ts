@@ -1,5 +1,7 @@
 import test from 'ava';
+import { seedList } from '../../support/seed.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
+import { tellingSeed } from '../../support/with-seed.ts';
 import { StaticCluster } from './static-cluster.ts';
 
 const NAMES = ['web-0', 'web-1', 'web-2', 'web-3'] as const;
@@ -69,8 +71,8 @@ function isElsewhere(cluster: StaticCluster, name: string): boolean {
   return cluster.why(name).startsWith('AddressElsewhere');
 }
 
-for (const seed of [1, 2, 3, 4, 5, 6]) {
+for (const seed of seedList(6)) {
   test(`startIpamd: keeps, moves and ends addresses through a random life (seed ${seed})`, async (t) => {
-    t.deepEqual(await live(seed), []);
+    await tellingSeed(t, async () => t.deepEqual(await live(seed), []));
   });
 }

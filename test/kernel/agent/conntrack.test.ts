@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { openConntrack } from '../../../agent/node/conntrack.ts';
 import { createNetns, deleteNetns } from '../../../netlink/netns.ts';
@@ -18,7 +19,7 @@ socket.bind(4000, from, async () => {
 });`;
 
 function node(t: ExecutionContext) {
-  const name = `tke-test-ct-${process.pid.toString(36)}-${Math.random().toString(36).slice(2, 8)}`;
+  const name = `tke-test-ct-${randomBytes(4).toString('hex')}`;
   const netns = createNetns(name);
   t.teardown(() => {
     netns.close();

@@ -1,4 +1,4 @@
-import { randomInt } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { readlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import type { LostPeer } from '../../../cli/diff/find-link-differences.ts';
@@ -19,6 +19,11 @@ function peerOf(host: NetnsView, ifname: string): LostPeer | undefined {
   return veth === undefined ? undefined : findPeers({ hostRoot: '/' }, links, [veth]).get(veth.ifindex);
 }
 
+/** A number of a link that is far above those that the kernel gives. */
+function uniqueIndex(): string {
+  return String((1 << 24) + randomBytes(3).readUIntBE(0, 3));
+}
+
 test('findPeers: tells a sandbox that lives from one that only a leaked descriptor holds', async (t) => {
   t.timeout(60_000);
   await warmThreadPool();
@@ -30,7 +35,7 @@ test('findPeers: tells a sandbox that lives from one that only a leaked descript
     await run(['ip', 'netns', 'add', sandbox.name]);
     await host.ip('link', 'add', 'both', 'type', 'veth', 'peer', 'name', 'here');
     // Numbers that no other namespace of this machine has: an end is known by them.
-    const [own, other] = [randomInt(1 << 20, 1 << 30), randomInt(1 << 20, 1 << 30)].map(String) as [string, string];
+    const [own, other] = [uniqueIndex(), uniqueIndex()];
     const peer = ['peer', 'name', 'eth0', 'index', other, 'netns', sandbox.name];
     await host.ip('link', 'add', 'lost', 'index', own, 'type', 'veth', ...peer);
     t.deepEqual(peerOf(host, 'both'), { kind: 'host' });

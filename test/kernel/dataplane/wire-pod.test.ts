@@ -59,6 +59,7 @@ for (const ruleMode of ['compact', 'per-pod'] as const) {
         // Before the link goes, nothing leads to it any more.
         for (const family of ['-4', '-6']) {
           const routes = node.ip(family, 'route', 'show', 'table', 'all', 'proto', '84');
+          t.false(routes.includes(`dev ${pod.hostVeth.name} `));
           for (const ip of ips) t.false(routes.includes(`${ip} `));
         }
         await finished;

@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { assertLaw } from '../../support/law.ts';
 import { isEqual, type KubeObject } from '../object.ts';
 import { builtInMergeKeys } from '../patch/merge-keys.ts';
 import { fromTree, leavesOf, pathOf, removePath, toTree } from './field-set.ts';
@@ -57,29 +58,25 @@ function apply(live: KubeObject, manager: string, data: Readonly<Record<string, 
 const data = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('1', '2'));
 const EMPTY: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'm' } };
 
-test('applyConfiguration: with force, the last to apply gets what it says, and again changes nothing', (t) => {
-  t.notThrows(() =>
-    fc.assert(
-      fc.property(fc.array(fc.tuple(fc.constantFrom('one', 'two'), data), { minLength: 1, maxLength: 6 }), (steps) => {
-        const live = steps.reduce((object, [manager, wanted]) => apply(object, manager, wanted), EMPTY);
-        const [manager, wanted] = steps.at(-1) ?? ['', {}];
-        const has = Object.entries(wanted).every(
-          ([key, value]) => (live['data'] as Record<string, string>)[key] === value,
-        );
-        return has && isEqual(apply(live, manager, wanted), live);
-      }),
-    ),
+test('applyConfiguration: with force, the last to apply gets what it says, and again changes nothing', async (t) => {
+  await assertLaw(t, () =>
+    fc.property(fc.array(fc.tuple(fc.constantFrom('one', 'two'), data), { minLength: 1, maxLength: 6 }), (steps) => {
+      const live = steps.reduce((object, [manager, wanted]) => apply(object, manager, wanted), EMPTY);
+      const [manager, wanted] = steps.at(-1) ?? ['', {}];
+      const has = Object.entries(wanted).every(
+        ([key, value]) => (live['data'] as Record<string, string>)[key] === value,
+      );
+      return has && isEqual(apply(live, manager, wanted), live);
+    }),
   );
 });
 
-test('applyConfiguration: what one manager alone said goes with it', (t) => {
-  t.notThrows(() =>
-    fc.assert(
-      fc.property(data, data, (mine, theirs) => {
-        const live = apply(apply(EMPTY, 'one', mine), 'two', theirs);
-        const after = apply(live, 'one', {});
-        return isEqual(after['data'] ?? {}, theirs);
-      }),
-    ),
+test('applyConfiguration: what one manager alone said goes with it', async (t) => {
+  await assertLaw(t, () =>
+    fc.property(data, data, (mine, theirs) => {
+      const live = apply(apply(EMPTY, 'one', mine), 'two', theirs);
+      const after = apply(live, 'one', {});
+      return isEqual(after['data'] ?? {}, theirs);
+    }),
   );
 });

@@ -25,7 +25,7 @@ const NOBODYS = new Set(
   ),
 );
 
-/** Lists the fields of an object that somebody can own. Pure. */
+/** Lists the fields of an object that somebody can own. */
 export function leavesOf(object: JsonObject, mergeKeys: MergeKeys): Leaves {
   const leaves = new Map<string, unknown>();
   walk(object, [], [], mergeKeys, leaves);

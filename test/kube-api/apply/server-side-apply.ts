@@ -10,7 +10,7 @@ export type ApplyOptions = { readonly writer: Writer; readonly force: boolean; r
 
 /**
  * Applies a configuration to an object: sets what it says, takes away what the same manager said before and nobody else
- * owns, and refuses to change what others own unless forced. Pure.
+ * owns, and refuses to change what others own unless forced.
  * @throws ApiError Conflict naming each field and its manager
  * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/
  */

@@ -1,6 +1,7 @@
-import type { Api, User } from '../api.ts';
+import type { Api } from '../api.ts';
 import { ApiError } from '../api-error.ts';
 import { isObject, type JsonObject, type KubeObject } from '../object.ts';
+import type { User } from './tokens.ts';
 
 /** What somebody wants to do, as RBAC sees it. */
 export type AccessRequest = {

@@ -1,4 +1,5 @@
-import type { User } from '../api.ts';
+/** The user who sends a request. */
+export type User = { readonly username: string; readonly uid?: string; readonly groups: readonly string[] };
 
 /** The user that may do everything; who comes without a token when nobody must bring one. */
 export const ADMIN: User = { username: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };

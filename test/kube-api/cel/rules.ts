@@ -1,5 +1,5 @@
-import type { Cause } from '../api-error.ts';
 import { isEqual, isObject } from '../object.ts';
+import type { Cause } from '../resources/causes.ts';
 import type { JsonSchema, ValidationRule } from '../schema/json-schema.ts';
 import { evaluate } from './evaluate.ts';
 import { CelError } from './lex.ts';

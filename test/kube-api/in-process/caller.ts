@@ -2,9 +2,10 @@ import type { KubeObject as ClientObject, ListPage, ResourceType } from '../../.
 import { isKubeError, KubeError } from '../../../kube/kube-error.ts';
 import { apiVersionOf } from '../../../kube/resource-types.ts';
 import type { Clock } from '../../../runtime/clock.ts';
-import type { Api, ApiRequest, User } from '../api.ts';
+import type { Api, ApiRequest } from '../api.ts';
 import { ApiError, noSuchResource } from '../api-error.ts';
 import { forbidden, isAllowed } from '../auth/rbac.ts';
+import type { User } from '../auth/tokens.ts';
 import type { FaultAction } from '../faults.ts';
 import { isObject } from '../object.ts';
 import type { ApiResource } from '../resources/api-resource.ts';
@@ -196,18 +197,18 @@ export class Caller {
   }
 }
 
-/** Names a call as errors do: `PUT nodeeniconfigs/n1`. Pure. */
+/** Names a call as errors do: `PUT nodeeniconfigs/n1`. */
 export function textOf({ verb, type, namespace, name, subresource }: Call): string {
   const path = [namespace, type.plural, name, subresource].filter((part) => part !== undefined && part !== '');
   return `${METHODS[verb] ?? verb} ${path.join('/')}`;
 }
 
-/** Makes the error of a connection that broke. Pure. */
+/** Makes the error of a connection that broke. */
 export function dropped(call: Call): KubeError {
   return new KubeError({ code: 'UNAVAILABLE', request: textOf(call), text: 'the connection was closed' });
 }
 
-/** Makes of what the server threw what a client throws. Pure. */
+/** Makes of what the server threw what a client throws. */
 export function asKubeError(error: unknown, call: Call): unknown {
   return error instanceof ApiError ? toKubeError(error, textOf(call)) : error;
 }

@@ -16,7 +16,7 @@ const BY_STATUS: Readonly<Record<number, KubeErrorCode>> = {
   429: 'THROTTLED',
 };
 
-/** Makes of a refusal what a client makes of the answer that it would be. Pure. */
+/** Makes of a refusal what a client makes of the answer that it would be. */
 export function toKubeError(error: ApiError, request: string): KubeError {
   const { retryAfterSeconds } = error.details ?? {};
   return new KubeError(

@@ -1,6 +1,6 @@
-import type { Cause } from '../api-error.ts';
 import type { KubeObject } from '../object.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
+import type { Cause } from './causes.ts';
 
 /** A column of a table: what `kubectl get` shows. */
 export type TableColumn = {

@@ -1,4 +1,5 @@
-import type { Cause } from '../api-error.ts';
+/** One thing wrong with a request; `reason` as in `metav1.CauseType`. */
+export type Cause = { readonly field?: string; readonly reason: string; readonly message: string };
 
 /** Makes the cause for a value that may not be what it is. */
 export function invalidValue(field: string, value: unknown, message: string): Cause {

@@ -1,14 +1,14 @@
-import type { Cause } from '../api-error.ts';
 import { ruleFaults } from '../cel/rules.ts';
 import type { KubeObject } from '../object.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { prune, withDefaults } from '../schema/shape.ts';
 import { validate } from '../schema/validate.ts';
+import type { Cause } from './causes.ts';
 
 /** A custom resource as its schema lets it be. */
 export type Shaped = { readonly object: KubeObject; readonly unknown: readonly string[] };
 
-/** Prunes a custom resource and fills in its defaults. Pure. */
+/** Prunes a custom resource and fills in its defaults. */
 export function shape(object: KubeObject, schema: JsonSchema): Shaped {
   const { value, unknown } = prune(object, schema);
   // An object stays one, and its head is always in the schema.

@@ -1,8 +1,7 @@
-import type { Cause } from '../api-error.ts';
 import { isEqual, isObject, type JsonObject, type KubeObject } from '../object.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { Strategy } from './api-resource.ts';
-import { forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { type Cause, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
 
 /** What the API server does with CustomResourceDefinitions: defaults, and the rules of structural schemas. */
 export const DEFINITION_STRATEGY: Strategy = {

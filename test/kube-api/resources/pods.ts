@@ -1,7 +1,6 @@
-import type { Cause } from '../api-error.ts';
 import { isEqual, isObject, type JsonObject, type KubeObject, without } from '../object.ts';
 import type { Strategy } from './api-resource.ts';
-import { forbiddenValue, requiredValue } from './causes.ts';
+import { type Cause, forbiddenValue, requiredValue } from './causes.ts';
 
 const DEFAULT_GRACE_SECONDS = 30;
 

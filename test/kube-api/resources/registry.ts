@@ -38,7 +38,7 @@ export class Registry {
   }
 }
 
-/** Makes the resources of a definition: one for each version that is served. Pure. */
+/** Makes the resources of a definition: one for each version that is served. */
 export function resourcesOf(definition: KubeObject): readonly ApiResource[] {
   const spec = objectIn(definition, 'spec');
   const names = objectIn(spec, 'names');

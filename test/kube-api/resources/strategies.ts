@@ -1,7 +1,6 @@
-import type { Cause } from '../api-error.ts';
 import { isEqual, isObject, type JsonObject, type KubeObject, withMetadata } from '../object.ts';
 import type { Strategy } from './api-resource.ts';
-import { forbiddenValue, invalidValue, requiredValue } from './causes.ts';
+import { type Cause, forbiddenValue, invalidValue, requiredValue } from './causes.ts';
 
 /** What the API server does with Nodes: the podCIDR may be given once. */
 export const NODE_STRATEGY: Strategy = {

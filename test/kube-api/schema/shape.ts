@@ -4,7 +4,7 @@ import type { JsonSchema } from './json-schema.ts';
 /** A value as the schema lets it be, and the paths of the fields that it does not have. */
 export type Pruned = { readonly value: unknown; readonly unknown: readonly string[] };
 
-/** Takes away the fields that a schema does not have. Pure. */
+/** Takes away the fields that a schema does not have. */
 export function prune(value: unknown, schema: JsonSchema, path = ''): Pruned {
   if (Array.isArray(value)) return pruneItems(value, schema, path);
   if (!isObject(value)) return { value, unknown: [] };
@@ -32,7 +32,7 @@ function pruneItems(items: readonly unknown[], schema: JsonSchema, path: string)
   return { value: pruned.map((one) => one.value), unknown: pruned.flatMap((one) => one.unknown) };
 }
 
-/** Fills in the defaults of a schema; null where null is not allowed counts as absent. Pure. */
+/** Fills in the defaults of a schema; null where null is not allowed counts as absent. */
 export function withDefaults(value: unknown, schema: JsonSchema): unknown {
   if (Array.isArray(value)) {
     const { items } = schema;

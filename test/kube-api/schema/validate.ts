@@ -1,10 +1,9 @@
-import type { Cause } from '../api-error.ts';
 import { isEqual, isObject } from '../object.ts';
-import { requiredValue, show, unsupportedValue } from '../resources/causes.ts';
+import { type Cause, requiredValue, show, unsupportedValue } from '../resources/causes.ts';
 import { hasFormat } from './formats.ts';
 import type { JsonSchema } from './json-schema.ts';
 
-/** Lists what is wrong with a value by its schema, in the words of the API server; CEL rules are apart. Pure. */
+/** Lists what is wrong with a value by its schema, in the words of the API server; CEL rules are apart. */
 export function validate(value: unknown, schema: JsonSchema, path: string): readonly Cause[] {
   if (value === null && schema.nullable === true) return [];
   const wrongType = typeFault(value, schema, path);

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { User } from '../api.ts';
 import { ApiError } from '../api-error.ts';
+import type { User } from '../auth/tokens.ts';
 
 /** One request on its way through the server. */
 export type Exchange = {

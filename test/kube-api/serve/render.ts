@@ -19,7 +19,7 @@ export function formOf(accept: string): Form {
 /** What shapes an answer beside the form. */
 export type RenderOptions = { readonly include: IncludeObject; readonly withHeader: boolean; readonly nowMs: number };
 
-/** Turns an object or a list into the form that a client wants; a Status stays what it is. Pure. */
+/** Turns an object or a list into the form that a client wants; a Status stays what it is. */
 export function render(resource: ApiResource, body: unknown, form: Form, options: RenderOptions): unknown {
   if (form === 'object' || !isObject(body) || body['kind'] === 'Status') return body;
   const { items } = body;

@@ -8,7 +8,7 @@ export type RequestPath = {
   readonly subresource: string;
 };
 
-/** Reads `/api/v1/namespaces/ns/pods/x/status` and the like; undefined for any other path. Pure. */
+/** Reads `/api/v1/namespaces/ns/pods/x/status` and the like; undefined for any other path. */
 export function parseRequestPath(path: string): RequestPath | undefined {
   const parts = path
     .split('/')

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Api, User } from '../api.ts';
+import type { Api } from '../api.ts';
 import { ApiError } from '../api-error.ts';
-import { ADMIN } from '../auth/tokens.ts';
+import { ADMIN, type User } from '../auth/tokens.ts';
 import type { Connections } from './connections.ts';
 import { type Control, serveControl } from './control.ts';
 import { aggregatedVersion, discover } from './discovery.ts';

@@ -1,10 +1,10 @@
 import type { Api, ApiRequest } from '../api.ts';
-import { type Cause, conflict, invalid } from '../api-error.ts';
+import { conflict, invalid } from '../api-error.ts';
 import { afterUpdate, toManagedFields, type Writer } from '../apply/managed-fields.ts';
 import { isEqual, isObject, type KubeObject, withMetadata, without } from '../object.ts';
 import { builtInMergeKeys, type MergeKeys, mergeKeysOf } from '../patch/merge-keys.ts';
 import { type ApiResource, groupVersion, storageKey } from '../resources/api-resource.ts';
-import { forbiddenValue, invalidValue } from '../resources/causes.ts';
+import { type Cause, forbiddenValue, invalidValue } from '../resources/causes.ts';
 import { customFaults, shape } from '../resources/custom-resource.ts';
 import { collectAfterDeletion } from './garbage.ts';
 import { warnOfUnknown } from './warnings.ts';

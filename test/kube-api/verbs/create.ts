@@ -1,8 +1,8 @@
 import type { Api, ApiAnswer, ApiRequest } from '../api.ts';
-import { ApiError, alreadyExists, badRequest, type Cause, invalid, notFound } from '../api-error.ts';
+import { ApiError, alreadyExists, badRequest, invalid, notFound } from '../api-error.ts';
 import { isObject, type KubeObject, withMetadata } from '../object.ts';
 import { type ApiResource, groupVersion, storageKey } from '../resources/api-resource.ts';
-import { forbiddenValue, invalidValue, requiredValue } from '../resources/causes.ts';
+import { type Cause, forbiddenValue, invalidValue, requiredValue } from '../resources/causes.ts';
 import { shape } from '../resources/custom-resource.ts';
 import { DEFINITIONS } from '../resources/registry.ts';
 import { type Committed, contentFaults, isDryRun, timestamp } from './commit.ts';

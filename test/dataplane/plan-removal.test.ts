@@ -1,0 +1,75 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { type RouteState, ruleKey } from '../../dataplane/desired.ts';
+import type { NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
+import { planPod } from '../../dataplane/plan-pod.ts';
+import { planRemoval } from '../../dataplane/plan-removal.ts';
+import { assertLaw } from '../support/law.ts';
+import { node, pod } from './fixtures.ts';
+
+const NIC = {
+  mac: '02:00:00:00:00:09',
+  hostName: 'eth9',
+  mtu: 1500,
+  addresses: [{ ip: '10.0.5.10', gateway: '10.0.5.1', prefixLength: 24 }],
+};
+
+const nodes: fc.Arbitrary<NodeNetwork> = fc
+  .record({
+    egress: fc.constantFrom('eni' as const, 'node' as const),
+    nodePort: fc.boolean(),
+    podCidrs: fc.constantFrom([], ['172.31.0.0/24']),
+    primary: fc.constantFrom([], ['10.0.0.2'], ['10.0.0.2', 'fd00:10::2'], ['10.0.0.3']),
+  })
+  .map(({ primary, ...more }) => ({ ...node, ...more, primary: { ...node.primary, addresses: primary } }));
+
+const pods: fc.Arbitrary<PodNetwork> = fc
+  .record({
+    kind: fc.constantFrom('route-eni' as const, 'ipam' as const, 'direct-eni' as const),
+    families: fc.constantFrom([0], [1], [0, 1]),
+    last: fc.integer({ min: 10, max: 40 }),
+  })
+  .map(({ kind, families, last }) => {
+    const made = pod(5, last);
+    const { ifindex: _unknown, ...hostVeth } = made.hostVeth;
+    const ips = families.flatMap((at) => made.ips[at] ?? []);
+    return { ...made, kind, hostVeth, ips, ...(kind === 'direct-eni' ? { nic: NIC } : {}) };
+  });
+
+const links = fc.uniqueArray(fc.integer({ min: 100, max: 110 }), { maxLength: 2 });
+
+/** The fields by which the kernel finds a route to delete. */
+const keyOf = ({ table, dst, oif, gateway, scope }: RouteState) =>
+  `${table} ${dst} ${oif} ${gateway ?? ''} ${scope ?? ''}`;
+
+test('planRemoval: has every rule and route of the plan, in both rule modes, and nothing else', async (t) => {
+  await assertLaw(t, (t) =>
+    // The node's addresses may have changed since ADD.
+    fc.property(nodes, nodes, pods, links, (atAdd, atDel, pod, ifindexes) => {
+      const removal = planRemoval(atDel, pod, ifindexes);
+      const plans = (['compact', 'per-pod'] as const).flatMap((ruleMode) =>
+        [undefined, ...ifindexes].map((ifindex) => {
+          const hostVeth = { ...pod.hostVeth, ...(ifindex === undefined ? {} : { ifindex }) };
+          return planPod({ ...atAdd, ruleMode }, { ...pod, hostVeth }).host;
+        }),
+      );
+      const sorted = (keys: readonly string[]) => [...new Set(keys)].sort();
+      t.deepEqual(removal.rules.map(ruleKey).sort(), sorted(plans.flatMap(({ rules }) => rules.map(ruleKey))));
+      t.deepEqual(removal.routes.map(keyOf).sort(), sorted(plans.flatMap(({ routes }) => routes.map(keyOf))));
+      t.true(removal.routes.every(({ prefsrc }) => prefsrc === undefined));
+    }),
+  );
+});
+
+test('planRemoval: deletes the routes of a dual-stack Pod from both tables, on its link alone', (t) => {
+  const { routes } = planRemoval(node, pod(5, 10), [5010]);
+  t.deepEqual(
+    routes.map(({ table, dst, oif }) => `${dst} ${oif} ${table}`),
+    [
+      '10.0.5.10/32 5010 3999',
+      'fd00:10:0:5::10/128 5010 3999',
+      '10.0.5.10/32 5010 254',
+      'fd00:10:0:5::10/128 5010 254',
+    ],
+  );
+});
