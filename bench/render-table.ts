@@ -1,6 +1,6 @@
 import type { BenchRow } from './row.ts';
 
-/** Renders rows as a table of aligned columns, 80 columns wide where the names allow it; `extra` goes below. Pure. */
+/** Renders rows as a table of aligned columns, 80 columns wide where the names allow it; `extra` goes below. */
 export function renderTable(rows: readonly BenchRow[]): string {
   const header = ['case', 'ours', 'peer', 'unit', 'ratio', 'peer is'];
   const cells = rows.map((row) => [

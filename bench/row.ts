@@ -19,13 +19,13 @@ export type BenchRow = {
 /** Units of a benchmark, and with them the direction of better. */
 export type BenchUnit = 'ops/s' | 'packets/s' | 'ms' | 's' | 'MiB' | 'calls' | 'writes' | '%';
 
-/** Makes a row; derives the ratio, so that its direction follows the unit. Pure. */
+/** Makes a row; derives the ratio, so that its direction follows the unit. */
 export function benchRow(row: Omit<BenchRow, 'ratio'>): BenchRow {
   const moreIsBetter = row.unit === 'ops/s' || row.unit === 'packets/s';
   return { ...row, ratio: moreIsBetter ? row.ours / row.peer : row.peer / row.ours };
 }
 
-/** Computes the median. Pure. `values` must not be empty. */
+/** Computes the median. `values` must not be empty. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);

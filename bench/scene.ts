@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type AgentProcess, DIST_BIN_DIR, startAgent } from '../test/support/agent-process.ts';
+import { type AgentProcess, startAgent } from '../test/support/agent-process.ts';
+import { DIST_BIN_DIR } from '../test/support/executables.ts';
 import { run } from '../test/support/run.ts';
 import { createTempDir } from '../test/support/temp-dir.ts';
 import { createTestVpc } from '../test/vpc/vpc.ts';

@@ -26,13 +26,13 @@ export async function readCpuTimes(cluster: RealCluster, node: ClusterNode): Pro
   };
 }
 
-/** Computes what was used between two readings. Pure. */
+/** Computes what was used between two readings. */
 export function cpuBetween(from: CpuTimes, to: CpuTimes): CpuTimes {
   const pairs = PROGRAMS.map((program) => [program, to[program] - from[program]] as const);
   return { ...from, ...Object.fromEntries(pairs) };
 }
 
-/** Writes them in one line: `plugins 4.1, containerd 2.0`. Pure. */
+/** Writes them in one line: `plugins 4.1, containerd 2.0`. */
 export function describeCpu(times: CpuTimes): string {
   return PROGRAMS.map((program) => `${program} ${times[program].toFixed(1)}`).join(', ');
 }

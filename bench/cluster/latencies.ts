@@ -44,7 +44,7 @@ export async function sandboxTotals(cluster: RealCluster, node: string): Promise
   };
 }
 
-/** Computes the means of going up (between the first two readings) and of going down (between the last two). Pure. */
+/** Computes the means of going up (between the first two readings) and of going down (between the last two). */
 export function readLatencies(before: SandboxTotals, between: SandboxTotals, after: SandboxTotals): Latencies {
   return {
     runMs: meanMs(before.run, between.run),

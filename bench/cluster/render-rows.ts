@@ -8,7 +8,7 @@ export type Rounds = { readonly ours: readonly Round[]; readonly peer: readonly 
 /** What is wanted of the peer's time divided by ours: starting Node for each call costs the rest. */
 const TARGET = 0.83;
 
-/** Makes the rows `fifty-up` and `fifty-down` of medians; `starts` says what starting the plugins alone takes. Pure. */
+/** Makes the rows `fifty-up` and `fifty-down` of medians; `starts` says what starting the plugins alone takes. */
 export function renderRows(rounds: Rounds, starts: string): readonly BenchRow[] {
   return [
     rowOf(rounds, {

@@ -27,7 +27,7 @@ export const DOCUMENTED_RATES: AllowedRates = { product: 50, create: 100, attach
 const IPS_PER_CALL = 10;
 
 /**
- * Computes the fewest calls that give a node its addresses. Pure.
+ * Computes the fewest calls that give a node its addresses.
  *
  * With D addresses wanted and at most L on an ENI, a node needs at least e = ceil(D / L) ENIs: e creations and e
  * attachments. A creation brings up to 10 addresses; each assignment up to 10 more, for one ENI. A further ENI costs two
@@ -45,7 +45,7 @@ export function fewestCalls({ ipsPerNode, ipsPerEni, enisPerNode }: Omit<Join, '
 
 /**
  * Computes the least seconds in which all nodes can have their addresses: the calls divided by the rate that is allowed,
- * for the scarcest of the rates. Pure. It leaves out every description and every wait for a task.
+ * for the scarcest of the rates. It leaves out every description and every wait for a task.
  */
 export function leastSeconds(join: Join, rates: AllowedRates = DOCUMENTED_RATES): number {
   const { create, attach, assign } = fewestCalls(join);
