@@ -13,12 +13,14 @@ const FAULTS = [
   { kind: 'error', code: 'RequestLimitExceeded' },
 ] as const;
 const STEPS = 14;
+/** One less than there are Pods: a node that has all of them cannot serve one. */
+const MAX_EIPS = 5;
 
 /** Pods come, move and go while ipamd dies and calls fail; returns what is wrong in the end. */
 async function live(seed: number): Promise<readonly string[]> {
   const random = seededRandom(seed);
   const below = (count: number): number => Math.floor(random() * count);
-  const scene = await EipScene.open({ eipsPerDay: 1_000 });
+  const scene = await EipScene.open({ eipsPerDay: 1_000 }, MAX_EIPS);
   const lent = [await scene.lend(), await scene.lend()];
   const pods = new Map<string, { readonly node: string; readonly index: number }>();
   const wishes = {
@@ -48,7 +50,16 @@ async function live(seed: number): Promise<readonly string[]> {
     await scene.until(() => false, below(20_000));
     if (random() < 0.3) scene.die();
   }
-  const isAtRest = (): boolean => [...pods.keys()].every((name) => scene.isServed(name));
+  const over = (node: string): number => [...pods.values()].filter((pod) => pod.node === node).length - MAX_EIPS;
+  /** A node with more Pods than EIPs serves as many as it may, and the others say so. */
+  const isAtRest = (): boolean => {
+    const waiting = [...pods].filter(([name]) => !scene.isServed(name));
+    const perNode = Map.groupBy(waiting, ([, { node }]) => node);
+    return (
+      waiting.every(([name]) => scene.reasonOf(name) === 'EIPLimitOfNode') &&
+      [...perNode].every(([node, pods]) => pods.length <= over(node))
+    );
+  };
   const faults = (await scene.until(isAtRest)) ? [] : ['a Pod is not served in the end'];
   for (const name of pods.keys()) await scene.deletePod(name);
   await scene.until(() => false, 60_000);

@@ -197,6 +197,11 @@ export class EipScene {
     return isBound && status?.phase === 'Bound' && this.publicIpOf(name) === eip.publicIp;
   }
 
+  /** Why a Pod's claim is not ready; undefined when it is. */
+  reasonOf(name: string): string | undefined {
+    return this.claim(name)?.status?.conditions?.find(({ status }) => status === 'False')?.reason;
+  }
+
   /** Begins a time in office; the one before must be over. */
   lead(): void {
     this.#epoch += 1;
