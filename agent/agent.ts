@@ -42,7 +42,7 @@ import { openSupplyFile } from './supply/supply-file.ts';
 import { takeSupply } from './supply-intake.ts';
 
 /** A running agent. */
-export type RunningAgent = {
+type RunningAgent = {
   /**
    * Finishes the calls in flight and stops. Kernel state, journal and network configuration stay for the next agent.
    */

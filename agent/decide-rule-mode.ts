@@ -1,14 +1,14 @@
 import type { RuleMode } from '../dataplane/network.ts';
 
 /** The facts that decide the rule mode of `auto`. */
-export type RuleModeEvidence = {
+type RuleModeEvidence = {
   readonly hasNftables: boolean;
   /** Files of the CNI conf folder that chain cilium-cni, whose marks use the same bits as ours. */
   readonly ciliumConflists: readonly string[];
 };
 
 /** A rule mode and the reason for it. */
-export type RuleModeChoice = { readonly mode: RuleMode; readonly why: string };
+type RuleModeChoice = { readonly mode: RuleMode; readonly why: string };
 
 /** Decides which layout of rules the node gets. */
 export function decideRuleMode(wanted: RuleMode | 'auto', evidence: RuleModeEvidence): RuleModeChoice {

@@ -15,7 +15,7 @@ import { forgetIntent, recordInstalled, recordIntent } from './install/install-r
 import { tryOnHost } from './install/try-on-host.ts';
 
 /** What to install, and where. */
-export type InstallationSettings = ConflistOptions & {
+type InstallationSettings = ConflistOptions & {
   /** '' installs nothing. */
   readonly pluginDir: string;
   /** '' copies none. */
@@ -27,7 +27,7 @@ export type InstallationSettings = ConflistOptions & {
 };
 
 /** Receives whether this node can run the executables. */
-export type InstallationListener = {
+type InstallationListener = {
   /** Called when that has changed; `why` undefined: they run now. */
   obstacleChanged(why: string | undefined): void;
 };

@@ -51,7 +51,7 @@ export async function keepsAddress(
 }
 
 /** What is known of a Pod that needs an address. */
-export type KeptFacts = {
+type KeptFacts = {
   /** '' when the runtime gives none. */
   readonly uid: string;
   /** The uids in the claim marks of its name in the supply; undefined: there is no mark of its name. */
@@ -68,7 +68,7 @@ export type KeptFacts = {
  * otherwise a mark of its name, which a Pod without a static IP does not have. On a node without static IPs no question
  * is needed.
  */
-export function decideKeepsAddress({ uid, markUids, word, isEnabled }: KeptFacts): boolean | undefined {
+function decideKeepsAddress({ uid, markUids, word, isEnabled }: KeptFacts): boolean | undefined {
   if (uid !== '' && markUids?.has(uid) === true) return true;
   if (word !== undefined) return word;
   if (markUids !== undefined) return true;

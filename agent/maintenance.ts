@@ -9,7 +9,7 @@ import type { PoolSample } from './observability/metrics.ts';
 import type { AgentParts } from './parts.ts';
 
 /** Dependencies of the timers. */
-export type MaintenanceDeps = {
+type MaintenanceDeps = {
   readonly parts: AgentParts;
   readonly config: AgentConfig;
   readonly installation: Installation;

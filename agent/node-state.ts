@@ -14,7 +14,7 @@ import { NO_POD_WORD, type PodWord } from './pods/pod-word.ts';
 import { IpPool } from './pool/ip-pool.ts';
 
 /** Why an ENI of the supply serves no Pod now. */
-export type EniProblem = { readonly eniId: string; readonly kind: 'missing' | 'conflict'; readonly text: string };
+type EniProblem = { readonly eniId: string; readonly kind: 'missing' | 'conflict'; readonly text: string };
 
 /**
  * The agent's state, in memory: the journal's content, and what was observed since. This process is the only writer, so

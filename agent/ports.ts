@@ -64,7 +64,7 @@ export type Conntrack = {
 export type RandomBytes = (byteCount: number) => Uint8Array;
 
 /** Settings of the use cases; times in milliseconds. */
-export type UseCaseSettings = {
+type UseCaseSettings = {
   /** How long a released address cools. */
   readonly ipCooldownMs: number;
   /** How long an ADD waits for an address. */

@@ -10,7 +10,7 @@ import {
 import type { NodeState } from './node-state.ts';
 
 /** Dependencies of finding the primary interface. */
-export type PrimaryFinderDeps = {
+type PrimaryFinderDeps = {
   readonly state: NodeState;
   readonly log: Logger;
   readonly readHostView: () => HostView;

@@ -5,7 +5,7 @@ import { ensureFolder } from '../runtime/folder.ts';
 import type { Logger } from '../runtime/log.ts';
 
 /** A DEL that an executable could not deliver to the agent. */
-export type SpooledDel = {
+type SpooledDel = {
   readonly containerId: string;
   readonly ifName: string;
   readonly netns: string;

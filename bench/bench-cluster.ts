@@ -13,7 +13,7 @@ import type { NetnsView } from '../test/support/netns.ts';
 import { openDoor } from '../test/system/door.ts';
 
 /** An API server that a node reaches, with the node's NodeENIConfig in it. */
-export type BenchCluster = {
+type BenchCluster = {
   /** What makes an agent use it. */
   readonly flags: Readonly<Record<string, string>>;
   /** Makes a Pod that is bound to the node, as large as Pods usually are. */

@@ -17,7 +17,7 @@ export type BenchRow = {
 };
 
 /** Units of a benchmark, and with them the direction of better. */
-export type BenchUnit = 'ops/s' | 'packets/s' | 'ms' | 's' | 'MiB' | 'calls' | 'writes' | '%';
+type BenchUnit = 'ops/s' | 'packets/s' | 'ms' | 's' | 'MiB' | 'calls' | 'writes' | '%';
 
 /** Makes a row; derives the ratio, so that its direction follows the unit. */
 export function benchRow(row: Omit<BenchRow, 'ratio'>): BenchRow {

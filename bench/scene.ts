@@ -9,7 +9,7 @@ import { createTestVpc } from '../test/vpc/vpc.ts';
 import { openBenchCluster } from './bench-cluster.ts';
 
 /** A sandbox to measure with. */
-export type BenchPod = {
+type BenchPod = {
   readonly containerId: string;
   readonly netnsPath: string;
   /** Removes its namespace. */
@@ -40,7 +40,7 @@ const METRICS_PORT = 61_680;
 const MOST_IPS_PER_ENI = 60;
 
 /** What a scene is to be. */
-export type BenchSceneOptions = {
+type BenchSceneOptions = {
   /** Addresses in all. */
   readonly ips: number;
   /** Where the agent has its supply from; default a file. */

@@ -25,7 +25,7 @@ export const CATALOGUE = {
 export type FindingId = keyof typeof CATALOGUE;
 
 /** The facts of one finding. Optional fields override the catalogue entry of its kind. */
-export type FindingParts = {
+type FindingParts = {
   /** What was found here, with names and numbers. One line. */
   readonly what: string;
   /** Commands or steps that fix this case, in order; [] where nothing has to be done. */

@@ -47,7 +47,7 @@ export type OptionSpec = {
 };
 
 /** Positional arguments in their order, by name. */
-export type PositionalTable = Readonly<Record<string, PositionalSpec>>;
+type PositionalTable = Readonly<Record<string, PositionalSpec>>;
 
 /** One positional argument; only the last ones may be optional. */
 export type PositionalSpec = {
@@ -58,7 +58,7 @@ export type PositionalSpec = {
 };
 
 /** Kind of words that a shell offers as completion. */
-export type Completes = 'file' | 'folder' | 'pod' | 'eni' | 'table' | 'netns' | 'command';
+type Completes = 'file' | 'folder' | 'pod' | 'eni' | 'table' | 'netns' | 'command';
 
 type OptionValue<S extends OptionSpec> = S extends { readonly type: 'strings' }
   ? readonly string[]

@@ -4,7 +4,7 @@ import { release } from '../runtime/release.ts';
 import type { CommandContext } from './command.ts';
 
 /** Timeout of a call in milliseconds, and the rate limit in calls per second with its burst. */
-export type ClusterPace = { readonly callMs: number; readonly qps: number; readonly burst: number };
+type ClusterPace = { readonly callMs: number; readonly qps: number; readonly burst: number };
 
 /**
  * Opens a client of the API server from the kubeconfig, or from the Pod's own environment where there is no kubeconfig.

@@ -4,9 +4,6 @@ export const IPS_PER_CALL = 10;
 /** Most ids in one describe call, and most objects on one page. */
 export const IDS_PER_CALL = 100;
 
-/** Most EIPs in one release call. */
-export const EIPS_PER_CALL = 20;
-
 /** Splits a list into batches of at most `size`, in order; an empty list yields none. */
 export function batchesOf<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
   const batches: T[][] = [];

@@ -2,7 +2,7 @@ import { CloudError } from './cloud-error.ts';
 import { findErrorRule } from './error-table.ts';
 
 /** The facts of a failed call, not yet classified. */
-export type RawFailure = {
+type RawFailure = {
   readonly code: string;
   readonly action: string;
   readonly text: string;

@@ -15,7 +15,7 @@ export type Retry = 'never' | 'backoff' | 'throttled' | 'busy' | 'resolve' | 'qu
 export type QuotaScope = 'subnet' | 'vpc-enis' | 'instance-enis' | 'eni-ips' | 'eips' | 'instance-eips' | 'account';
 
 /** The facts of a failed call. */
-export type CloudFailure = {
+type CloudFailure = {
   /**
    * The provider's code (`ResourceInsufficient.Subnet`), or one of this adapter: TIMEOUT, NETWORK, HTTP_503,
    * BAD_ANSWER, ...

@@ -193,7 +193,7 @@ export type EipSpec = {
 };
 
 /** Selects the EIPs to describe. */
-export type EipQuery =
+type EipQuery =
   | { readonly eipIds: readonly string[] }
   | { readonly eniId: string }
   | { readonly name: string }

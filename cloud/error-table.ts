@@ -260,7 +260,7 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
 ];
 
 /** The rule for a code that is not in the table. */
-export const UNKNOWN_CODE: ErrorRule = { code: '*', retry: 'never', afterMs: 0, means: 'not in the table' };
+const UNKNOWN_CODE: ErrorRule = { code: '*', retry: 'never', afterMs: 0, means: 'not in the table' };
 
 /** Finds the rule for a code that `action` answered with. */
 export function findErrorRule(code: string, action: string): ErrorRule {

@@ -26,7 +26,7 @@ export type LoadBalancerSpec = {
 };
 
 /** Work on a load balancer that the cloud accepted; every change is such a task. Plain data. */
-export type LoadBalancerTask = {
+type LoadBalancerTask = {
   /** The RequestId of the call. */
   readonly taskId: string;
   readonly action: string;

@@ -37,7 +37,7 @@ export function exitWith(error: unknown, stdin = ''): Exit {
 }
 
 /** The inputs of the process. */
-export type Invocation = {
+type Invocation = {
   /** Last part of the path by which the executable was called. */
   readonly name: string;
   readonly args: readonly string[];

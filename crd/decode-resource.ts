@@ -23,7 +23,7 @@ const METADATA = {
 };
 
 /** The metadata fields that are used of every resource. */
-export type ResourceMetadata = RecordOf<typeof METADATA>;
+type ResourceMetadata = RecordOf<typeof METADATA>;
 
 /** A decoded resource: its known fields, and the whole object as it was read, to be written back. */
 export type Resource<F extends FieldTable> = RecordOf<F> & {

@@ -36,7 +36,7 @@ export function ownedBy(owner: Owner): FieldMaker {
 export const part: FieldMaker = fieldMaker({});
 
 /** Makes a required or an optional field of a kind of value, with a sentence that describes it. */
-export type FieldMaker = {
+type FieldMaker = {
   readonly required: <T>(value: Value<T>, about: string) => ResourceField<T> & { readonly optional: false };
   readonly optional: <T>(value: Value<T>, about: string) => ResourceField<T> & { readonly optional: true };
 };

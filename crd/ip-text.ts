@@ -2,7 +2,7 @@ import { isIP, SocketAddress } from 'node:net';
 import type { Decoder } from '../runtime/decode.ts';
 
 /** A network in CIDR notation. */
-export type Cidr = { readonly address: string; readonly prefixLength: number; readonly family: 4 | 6 };
+type Cidr = { readonly address: string; readonly prefixLength: number; readonly family: 4 | 6 };
 
 /** Decodes an IP address of one family into its shortest form, so that equal addresses are equal texts. */
 export function ipAddress(family: 4 | 6): Decoder<string> {

@@ -2,7 +2,7 @@ import { type Fault, Faults } from '../runtime/decode.ts';
 import { NODE_ENI_CONFIG_ANNOTATION } from './names.ts';
 
 /** The range of spare addresses or ENIs that a node holds ready. */
-export type WarmRange = { readonly min: number; readonly max: number };
+type WarmRange = { readonly min: number; readonly max: number };
 
 /** The accepted settings of one node from the annotations of its NodeENIConfig. */
 export type NodeSettings = {

@@ -47,9 +47,7 @@ export function unknownFields(config: NodeEniConfig): readonly string[] {
 }
 
 /** The fields of the spec that the agent owns. It always writes them together. */
-export type AgentOwnedSpec = Required<
-  Pick<NodeEniConfigSpec, 'desiredRouteENIIP' | 'releasableIPs' | 'observedSupplyEpoch'>
->;
+type AgentOwnedSpec = Required<Pick<NodeEniConfigSpec, 'desiredRouteENIIP' | 'releasableIPs' | 'observedSupplyEpoch'>>;
 
 /** Returns the whole object with the agent's fields changed and everything else unchanged. */
 export function withAgentSpec(config: NodeEniConfig, own: AgentOwnedSpec): Readonly<Record<string, unknown>> {
@@ -60,7 +58,7 @@ export function withAgentSpec(config: NodeEniConfig, own: AgentOwnedSpec): Reado
 const HEAD = ['apiVersion', 'kind', 'metadata'];
 
 /** Lists the fields of a resource that are not in its table, as paths. */
-export function unknownFieldsOf(object: Readonly<Record<string, unknown>>, fields: FieldTable): readonly string[] {
+function unknownFieldsOf(object: Readonly<Record<string, unknown>>, fields: FieldTable): readonly string[] {
   return walk(object, fields, '', HEAD);
 }
 

@@ -55,7 +55,7 @@ export function isStaticPod(annotations: Annotations = {}): boolean {
 }
 
 /** Least time for which a static address is retained, milliseconds. The value of Tencent's product. */
-export const LEAST_CLAIM_EXPIRY_MS = 300_000;
+const LEAST_CLAIM_EXPIRY_MS = 300_000;
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 

@@ -2,7 +2,7 @@ import type { FieldTable } from './field.ts';
 import type { CelRule } from './schema.ts';
 
 /** A column of `kubectl get`. `wide` columns appear only with `-o wide`. */
-export type PrinterColumn = {
+type PrinterColumn = {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'boolean' | 'date';
   readonly jsonPath: string;

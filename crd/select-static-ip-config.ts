@@ -4,7 +4,7 @@ import type { StaticIpConfig } from './static-ip-config.ts';
 export type StaticIpRule = Pick<StaticIpConfig, 'metadata' | 'spec'>;
 
 /** The part of a Pod that a StaticIPConfig matches. */
-export type SelectedPod = { readonly namespace: string; readonly labels: Readonly<Record<string, string>> };
+type SelectedPod = { readonly namespace: string; readonly labels: Readonly<Record<string, string>> };
 
 /**
  * Selects the StaticIPConfig that applies to a Pod. One in the Pod's own namespace takes precedence over one for the

@@ -1,5 +1,5 @@
 import { CONDITIONS, condition, id, objectName, podReference } from './common-values.ts';
-import { type Resource, resourceOf } from './decode-resource.ts';
+import { resourceOf } from './decode-resource.ts';
 import { ownedBy, part } from './field.ts';
 import { AGE_COLUMN, resourceKind } from './resource-kind.ts';
 import { anyIp, choice, listOf, macAddress, objectOf, wholeNumber } from './value.ts';
@@ -49,7 +49,5 @@ export const UNDERLAY_IP_KIND = resourceKind({
   ],
 });
 
-/** A decoded UnderlayIP. */
-export type UnderlayIp = Resource<(typeof UNDERLAY_IP_KIND)['fields']>;
 /** Decodes an UnderlayIP. */
 export const underlayIp = resourceOf(UNDERLAY_IP_KIND);

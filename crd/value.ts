@@ -116,7 +116,7 @@ export function objectOf<const F extends FieldTable>(fields: F, rules: readonly 
 }
 
 /** Bounds of a list. `keys` are the fields that identify an item: the API server refuses two equal ones. */
-export type ListBounds = { readonly maxItems: number; readonly keys?: readonly string[] };
+type ListBounds = { readonly maxItems: number; readonly keys?: readonly string[] };
 
 /** A list of values. */
 export function listOf<T>(item: Value<T>, bounds: ListBounds): Value<readonly T[]> {

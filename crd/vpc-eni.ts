@@ -1,5 +1,5 @@
 import { CONDITIONS, condition, duration, eniMode, id, objectName, podReference } from './common-values.ts';
-import { type Resource, resourceOf } from './decode-resource.ts';
+import { resourceOf } from './decode-resource.ts';
 import { ownedBy, part } from './field.ts';
 import { INTENTS, intent } from './intent.ts';
 import { AGE_COLUMN, resourceKind } from './resource-kind.ts';
@@ -64,7 +64,5 @@ export const VPC_ENI_KIND = resourceKind({
   ],
 });
 
-/** A decoded VpcENI. */
-export type VpcEni = Resource<(typeof VPC_ENI_KIND)['fields']>;
 /** Decodes a VpcENI. */
 export const vpcEni = resourceOf(VPC_ENI_KIND);

@@ -7,10 +7,10 @@ import { toRequest } from './to-request.ts';
  * The result of applying operations. `skipped`: the kernel was in the wanted state already, because it changed since it
  * was observed.
  */
-export type ApplyResult = { readonly done: readonly Operation[]; readonly skipped: readonly Operation[] };
+type ApplyResult = { readonly done: readonly Operation[]; readonly skipped: readonly Operation[] };
 
 /** Called for each change of the kernel, also for each that is undone. `line` is the change as a shell command. */
-export type OnOperation = (operation: Operation, line: string) => void;
+type OnOperation = (operation: Operation, line: string) => void;
 
 /**
  * The failure of an operation, with the operations done before, the rest, and those that were undone. `code` is that of

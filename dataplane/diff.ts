@@ -25,7 +25,7 @@ import type { ObservedHost, ObservedLink } from './observed.ts';
 import type { LinkProperties, Operation } from './operation.ts';
 
 /** The operations, in an order that never leaves packets without a route, and the conflicts with foreign objects. */
-export type Diff = { readonly operations: readonly Operation[]; readonly conflicts: readonly Conflict[] };
+type Diff = { readonly operations: readonly Operation[]; readonly conflicts: readonly Conflict[] };
 
 /**
  * Compares the wanted state with the observed one.

@@ -9,7 +9,7 @@ import { WireError } from './wire-error.ts';
 export type OwnedNic = { readonly key: PodNetwork['key']; readonly nic: DirectNic };
 
 /** A link, with the fields that identify an ENI's interface. */
-export type NicLink = {
+type NicLink = {
   readonly ifindex: number;
   readonly address?: string | undefined;
   readonly ifalias?: string | undefined;

@@ -9,7 +9,7 @@ const HASH_DIGITS = 11;
 /**
  * The sandbox that a host veth is named after. The Pod's name is missing when the runtime passes no K8S_* arguments.
  */
-export type HostVethOwner = {
+type HostVethOwner = {
   readonly containerId: string;
   readonly ifName: string;
   readonly podNamespace?: string;
@@ -68,7 +68,7 @@ export function parseNicAlias(
 }
 
 /** The link that has the wanted name in the host's namespace. */
-export type FoundLink = { readonly ifalias?: string; readonly mac?: string; readonly kind?: string };
+type FoundLink = { readonly ifalias?: string; readonly mac?: string; readonly kind?: string };
 
 /**
  * Decides what to do about a name that is in use. Only a leftover of the same attachment may be replaced: it has our

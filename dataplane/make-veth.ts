@@ -5,10 +5,10 @@ import type { PodNetwork } from './network.ts';
 import { WireError } from './wire-error.ts';
 
 /** The host end of a new veth pair. */
-export type HostVeth = { readonly ifindex: number; readonly name: string };
+type HostVeth = { readonly ifindex: number; readonly name: string };
 
 /** What one veth pair needs; `fallbackName` is used when another sandbox has the wanted host name. */
-export type VethPlan = { readonly pod: PodNetwork; readonly fallbackName: string };
+type VethPlan = { readonly pod: PodNetwork; readonly fallbackName: string };
 
 /** First a leftover is deleted, then the fallback name is used; a third failure cannot be corrected by a retry. */
 const MAX_ATTEMPTS = 3;

@@ -1,5 +1,5 @@
 /** The kind of a failure of nft(8): not installed, commands refused, or anything else. */
-export type NftErrorCode = 'NFT_MISSING' | 'NFT_REFUSED' | 'NFT_FAILED';
+type NftErrorCode = 'NFT_MISSING' | 'NFT_REFUSED' | 'NFT_FAILED';
 
 /** Reports that nftables could not be read or changed. */
 export class NftError extends Error {

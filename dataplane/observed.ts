@@ -1,7 +1,7 @@
 import type { AddressState, NeighState, RouteState, RuleState } from './desired.ts';
 
 /** What the kernel reports besides the fields that are compared. */
-export type Ownership = {
+type Ownership = {
   /** rtm_protocol or FRA_PROTOCOL; 0 when the kernel does not report it. */
   readonly protocol: number;
   /** The object as ip(8) would show it, for messages. */

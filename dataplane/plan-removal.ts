@@ -4,7 +4,7 @@ import type { NodeNetwork, PodNetwork } from './network.ts';
 import { planPod } from './plan-pod.ts';
 
 /** The kernel objects of one Pod, besides its links. */
-export type PodRemoval = { readonly rules: readonly RuleState[]; readonly routes: readonly RouteState[] };
+type PodRemoval = { readonly rules: readonly RuleState[]; readonly routes: readonly RouteState[] };
 
 const RULE_MODES = ['compact', 'per-pod'] as const;
 

@@ -13,7 +13,7 @@ import { doPhases, type PodWiring, toWireError, type WiredPod } from './wire-pod
 import { wiringPhases } from './wiring-steps.ts';
 
 /** As `WiredPod`, with the indexes of both interfaces in the Pod. */
-export type WiredDirectPod = WiredPod & { readonly ends: DirectEnds };
+type WiredDirectPod = WiredPod & { readonly ends: DirectEnds };
 
 /**
  * Wires a Pod with an exclusive ENI: its interface, then the side link, settings, the Pod's side, the host's side. On
@@ -53,7 +53,7 @@ export function wireDirectPod(
 }
 
 /** As `UnwiredPod`; `nic` tells whether the interface is back and released in the host's namespace. */
-export type UnwiredDirectPod = UnwiredPod & { readonly nic: 'back' | 'missing' };
+type UnwiredDirectPod = UnwiredPod & { readonly nic: 'back' | 'missing' };
 
 /**
  * Unwires a Pod with an exclusive ENI: rules and routes, then the interface, by its MAC, from whichever of the two

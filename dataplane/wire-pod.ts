@@ -78,7 +78,7 @@ function wireLinks(
 }
 
 /** The two sides of the Pod that is wired. */
-export type WiringSides = {
+type WiringSides = {
   readonly host: Pick<Kernel, 'rtnetlink' | 'sysctl'>;
   readonly pod: { readonly rtnetlink: Rtnetlink; readonly sysctl: Sysctl };
   readonly containerId: string;

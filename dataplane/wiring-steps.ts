@@ -19,7 +19,7 @@ export type NetlinkStep =
   | { readonly kind: 'add-rule'; readonly rule: RuleState };
 
 /** The IFLA_IFALIAS that a link gets. The kernel ignores an alias on a new link, so it is set afterwards. */
-export type LinkAlias = { readonly ifindex: number; readonly ifname: string; readonly ifalias: string };
+type LinkAlias = { readonly ifindex: number; readonly ifname: string; readonly ifalias: string };
 
 /** Steps on one side of a Pod's link. Settings are written one by one, netlink requests in one exchange. */
 export type WiringPhase = { readonly side: 'host' | 'pod'; readonly steps: readonly WiringStep[] };

@@ -28,7 +28,7 @@ import {
 import { createRefusalTeller, createRightsTeller } from './tell-rights.ts';
 
 /** Runtime of ipamd; each member is a port, so that ipamd also runs on a virtual clock and without a connection. */
-export type IpamdRuntime = {
+type IpamdRuntime = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;

@@ -9,7 +9,7 @@ import type { IpamdConfig } from './config/options.ts';
 import { IpamdError } from './ipamd-error.ts';
 
 /** Dependencies of opening the cloud. */
-export type OpenCloudDeps = {
+type OpenCloudDeps = {
   readonly clock: Clock;
   readonly random: Random;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -18,7 +18,7 @@ export type OpenCloudDeps = {
 };
 
 /** The cloud, and the credentials that its calls are signed with. */
-export type OpenCloud = { readonly cloud: TencentCloud; readonly credentials: CredentialSource };
+type OpenCloud = { readonly cloud: TencentCloud; readonly credentials: CredentialSource };
 
 /** Opens the cloud according to the settings. Makes no call and reads no credentials before the first call. */
 export function openCloud(config: IpamdConfig, region: string, deps: OpenCloudDeps): OpenCloud {

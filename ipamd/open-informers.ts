@@ -82,7 +82,7 @@ export function openInformers(deps: InformerDeps, config: IpamdConfig): Informer
 }
 
 /** Opens the informer of Machines, which contain the instances of native nodes; only if the cluster has Machines. */
-export function openMachines(deps: InformerDeps): Informer<MachineEntry> {
+function openMachines(deps: InformerDeps): Informer<MachineEntry> {
   return open<MachineEntry>(deps, MACHINES, { decode: decodeMachine, indexes: MACHINE_INDEXES });
 }
 
@@ -98,7 +98,7 @@ export function openRecordInformers(deps: InformerDeps): RecordInformers {
 }
 
 /** Further informers for static addresses; for the leader only. */
-export type StaticInformers = {
+type StaticInformers = {
   readonly configs: Informer<Kept<StaticIpConfig>>;
   /** Only with --enable-ownerref. */
   readonly deployments: Informer<DeploymentFacts> | undefined;

@@ -6,7 +6,7 @@ import type { CloudRefusalListener } from './observability/cloud-rights.ts';
 import type { ProblemBook } from './observability/problem-book.ts';
 
 /** Where missing rights are reported. */
-export type RightsDeps = {
+type RightsDeps = {
   readonly log: Logger;
   readonly problems: ProblemBook;
   /** The object on which people look for problems of ipamd's setup. */

@@ -9,7 +9,7 @@ import { ConfigError } from '../runtime/decode.ts';
 import type { AccessTarget } from './access-target.ts';
 
 /** What one request needs to be authenticated. */
-export type Credentials = { readonly agent: HttpAgent; readonly headers: Readonly<Record<string, string>> };
+type Credentials = { readonly agent: HttpAgent; readonly headers: Readonly<Record<string, string>> };
 
 /** Access to one API server: connections and credentials. Credentials are read again as they rotate. */
 export type Access = {

@@ -2,7 +2,7 @@ import { isRecord } from '../runtime/decode.ts';
 import { KubeError, type KubeErrorCode } from './kube-error.ts';
 
 /** An answer with an error status. */
-export type Refusal = {
+type Refusal = {
   readonly request: string;
   readonly status: number;
   /** The body, parsed when it was JSON, else its text. */

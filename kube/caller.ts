@@ -7,7 +7,7 @@ import type { KubeObserver, KubeRequestSign } from './kube-observer.ts';
 import type { TokenBucket } from './token-bucket.ts';
 
 /** A call of one verb on a resource. */
-export type ObjectCall = {
+type ObjectCall = {
   readonly verb: Exclude<KubeRequestSign['verb'], 'watch'>;
   readonly type: ResourceType;
   readonly path: string;
@@ -20,7 +20,7 @@ export type ObjectCall = {
 export type Send = (call: ObjectCall, signal?: AbortSignal) => Promise<HttpAnswer>;
 
 /** Dependencies of a caller. */
-export type CallerDeps = {
+type CallerDeps = {
   readonly http: HttpDeps;
   readonly turn: TokenBucket;
   readonly log: Logger;

@@ -11,7 +11,7 @@ export type Condition = {
 };
 
 /** The desired condition, without its time. */
-export type WantedCondition = Omit<Condition, 'lastTransitionTime'>;
+type WantedCondition = Omit<Condition, 'lastTransitionTime'>;
 
 /**
  * Sets one condition in a list, at its place or at the end. Its time moves only when its status changes. When nothing

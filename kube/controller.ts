@@ -15,7 +15,7 @@ export type ControllerObserver = {
 };
 
 /** A controller: its reconcile function, and how many keys it works on at once. */
-export type ControllerOptions = {
+type ControllerOptions = {
   /** Name in logs and metrics. */
   readonly name: string;
   readonly queue: WorkQueue;

@@ -8,12 +8,12 @@ import { isKubeError } from './kube-error.ts';
 import { EVENTS } from './resource-types.ts';
 
 /** Receives the outcome of each event, for metrics. */
-export type EventObserver = {
+type EventObserver = {
   readonly onEvent?: (outcome: 'written' | 'counted' | 'spam' | 'dropped') => void;
 };
 
 /** Options of an event recorder: the component that reports, and the client to write with. */
-export type EventRecorderOptions = {
+type EventRecorderOptions = {
   readonly client: KubeClient;
   readonly component: string;
   readonly host?: string;

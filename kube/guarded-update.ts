@@ -2,7 +2,7 @@ import type { KubeClient, KubeObject, ObjectRef, ResourceType } from './kube-cli
 import { isKubeError } from './kube-error.ts';
 
 /** Options of a guarded update. */
-export type GuardedUpdateOptions = {
+type GuardedUpdateOptions = {
   /** Most writes; default 5. */
   readonly attempts?: number;
   readonly signal?: AbortSignal;

@@ -82,7 +82,7 @@ export type ObjectPatch = {
 };
 
 /** Conditions without which a deletion fails. */
-export type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: string };
+type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: string };
 
 /**
  * The API server, as far as this project uses it.

@@ -25,7 +25,7 @@ export type KubeErrorCode =
   | 'BAD_ANSWER';
 
 /** The facts about a failed call. */
-export type KubeFailure = {
+type KubeFailure = {
   readonly code: KubeErrorCode;
   /** Method and object: `PUT nodeeniconfigs/n1`. */
   readonly request: string;

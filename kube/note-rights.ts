@@ -5,7 +5,7 @@ import { isKubeError, type KubeError } from './kube-error.ts';
  * A right of the API in the form people grant it: `list pods`, `patch nodes/status`; or `token`, when no token was
  * accepted.
  */
-export type RightName = string;
+type RightName = string;
 
 /**
  * Called when a right is found missing, and when it is present again (`error` is undefined then); not with each call.

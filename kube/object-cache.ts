@@ -6,13 +6,13 @@ export type ObjectChange<T> = { readonly key: string; readonly before?: T; reado
 type Indexers<T> = Readonly<Record<string, (value: T, key: string) => readonly string[]>>;
 
 /** Receives the errors of a cache. */
-export type CacheReports = {
+type CacheReports = {
   readonly onUndecodable: (key: string, error: unknown) => void;
   readonly onListenerError: (key: string, error: unknown) => void;
 };
 
 /** Returns the key of an object: `namespace/name`, or `name`. */
-export function keyOf({ metadata }: Pick<KubeObject, 'metadata'>): string {
+function keyOf({ metadata }: Pick<KubeObject, 'metadata'>): string {
   return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
 }
 

@@ -10,7 +10,7 @@ import type { TokenBucket } from './token-bucket.ts';
 import { decodeWatchLine, splitLines } from './watch-stream.ts';
 
 /** Dependencies of a watch. */
-export type WatchDeps = {
+type WatchDeps = {
   readonly http: HttpDeps;
   readonly turn: TokenBucket;
   readonly random: () => number;

@@ -2,7 +2,7 @@ import { type BackoffSettings, backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
 
 /** Dependencies and settings of a work queue. */
-export type WorkQueueOptions = {
+type WorkQueueOptions = {
   readonly clock: Clock;
   readonly random: () => number;
   /** The delays of `addRateLimited`; default 50 ms, doubled each time, at most 5 minutes. */

@@ -6,7 +6,7 @@ import { AF_UNSPEC } from './uapi/netlink.ts';
 import { RTM_GETADDR, RTM_NEWADDR } from './uapi/rtnetlink.ts';
 
 /** Narrows a list of addresses. */
-export type AddressFilter = { readonly ifindex?: number; readonly family?: number };
+type AddressFilter = { readonly ifindex?: number; readonly family?: number };
 
 /** Addresses of the interfaces of one namespace. @see ip-address(8) */
 export type AddressService = {

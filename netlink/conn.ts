@@ -32,7 +32,7 @@ export type Question<M, B = M> = Asker & {
 };
 
 /** Answer of a dump. */
-export type Dump<M> = {
+type Dump<M> = {
   readonly messages: readonly M[];
   /** Number of datagrams that carried messages: with more than one, the table may have changed in between. */
   readonly datagrams: number;

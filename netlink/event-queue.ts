@@ -1,5 +1,5 @@
 /** Queue between a producer in the event loop and `for await`; bounded, because a consumer may be slow. */
-export type EventQueue<T> = AsyncIterable<T> & {
+type EventQueue<T> = AsyncIterable<T> & {
   /** Adds an event; when the queue is full, all of it is replaced by one overrun event. Ignored after `close`. */
   push(event: T): void;
   /** Ends all iterations once the queue is empty. */
@@ -7,7 +7,7 @@ export type EventQueue<T> = AsyncIterable<T> & {
 };
 
 /** What an `EventQueue` needs. */
-export type EventQueueOptions<T> = {
+type EventQueueOptions<T> = {
   readonly capacity: number;
   /** The event that replaces dropped events. */
   readonly overrun: T;

@@ -16,7 +16,7 @@ import {
 } from './uapi/netlink.ts';
 
 /** The refused request, in which the attribute at an offset is looked up. */
-export type SentMessage = { readonly bytes: ByteView; readonly headerBytes: number; readonly names: AttributeNames };
+type SentMessage = { readonly bytes: ByteView; readonly headerBytes: number; readonly names: AttributeNames };
 
 type RawExtack = { message?: string; offset?: number; missType?: number; missNest?: number };
 

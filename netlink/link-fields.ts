@@ -1,6 +1,6 @@
 import { type Codec, i32, ifName, ipAddress, linkAddress, text, u8, u32, unterminatedText } from './codec.ts';
 import { attribute, headerU8, headerU16, headerU32 } from './field.ts';
-import { type Fields, type MessageOf, messageCodec, type NestedOf, nested } from './message-codec.ts';
+import { type Fields, messageCodec, nested } from './message-codec.ts';
 import { walkAttributes } from './rtattr.ts';
 import {
   IFLA_ADDRESS,
@@ -59,9 +59,6 @@ const INET6 = messageCodec('link.afSpec.inet6', 0, {
   addrGenMode: attribute(IFLA_INET6_ADDR_GEN_MODE, u8),
 });
 const AF_SPEC = messageCodec('link.afSpec', 0, { inet6: attribute(AF_INET6, nested(INET6)) });
-
-/** What each address family stores of a link. */
-export type LinkAfSpec = NestedOf<MessageOf<typeof AF_SPEC>>;
 
 /** Alternative names: one attribute each. */
 const altNames: Codec<readonly string[]> = {

@@ -23,7 +23,7 @@ const KIND_BYTES = 64;
 /** Other end of a veth in a request: a whole link message without a kind of its own. */
 const VETH_PEER = messageCodec('link.peer', 16, LINK_FIELDS);
 /** Other end of a veth in a request. */
-export type VethPeer = MessageOf<typeof VETH_PEER>;
+type VethPeer = MessageOf<typeof VETH_PEER>;
 
 /** The content of IFLA_LINKINFO. */
 export type LinkInfo = {

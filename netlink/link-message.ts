@@ -91,17 +91,17 @@ type NewLink = LinkProperties & {
 };
 
 /** Virtual Ethernet pair: both ends in one request, each in its namespace. @see veth(4) */
-export type VethSpec = NewLink & {
+type VethSpec = NewLink & {
   readonly kind: 'veth';
   /** Other end. Its alias and bridge can only be set after it exists: the kernel would ignore them here. */
   readonly peer: Omit<NewLink, 'ifalias' | 'master'>;
 };
 
 /** Bridge to make. */
-export type BridgeSpec = NewLink & { readonly kind: 'bridge'; readonly bridge?: NestedOf<BridgeInfo> };
+type BridgeSpec = NewLink & { readonly kind: 'bridge'; readonly bridge?: NestedOf<BridgeInfo> };
 
 /** Link of a kind without parameters: 'ifb', 'dummy', 'vrf'… if the kernel supports it. */
-export type PlainLinkSpec = NewLink & { readonly kind: 'dummy' | 'ifb' };
+type PlainLinkSpec = NewLink & { readonly kind: 'dummy' | 'ifb' };
 
 /** Link to make. */
 export type LinkSpec = VethSpec | BridgeSpec | PlainLinkSpec;

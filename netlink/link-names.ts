@@ -12,7 +12,7 @@ const IFREQ_BYTES = 40;
 const IFR_IFINDEX = 16;
 
 /** Looks up names of interfaces one by one: for callers that need few of them. */
-export type LinkNames = Disposable & {
+type LinkNames = Disposable & {
   /** Returns undefined when there is no such interface. @throws LibcError */
   nameOf(ifindex: number): string | undefined;
 };

@@ -7,7 +7,7 @@ import { RTEXT_FILTER_SKIP_STATS } from './uapi/if-link.ts';
 import { RTM_GETLINK, RTM_NEWLINK } from './uapi/rtnetlink.ts';
 
 /** Narrows a list of links; `kind` and `master` are filtered by the kernel where it can. */
-export type LinkFilter = { readonly kind?: string; readonly master?: number; readonly group?: number };
+type LinkFilter = { readonly kind?: string; readonly master?: number; readonly group?: number };
 
 /** Network interfaces of one namespace. @see ip-link(8) */
 export type LinkService = {

@@ -41,7 +41,7 @@ type ValueOf<F> = F extends Field<infer T, boolean> ? T : never;
 type RequiredName<F extends Fields> = { [K in keyof F]: F[K] extends Field<unknown, true> ? K : never }[keyof F];
 
 /** Derives the message type of a field table. */
-export type MessageOfFields<F extends Fields> = {
+type MessageOfFields<F extends Fields> = {
   readonly [K in RequiredName<F>]: ValueOf<F[K]>;
 } & {
   readonly [K in Exclude<keyof F, RequiredName<F>>]?: ValueOf<F[K]>;

@@ -48,7 +48,7 @@ const ROUTE_GROUPS = {
 export type MonitorGroup = keyof typeof ROUTE_GROUPS | 'nftables';
 
 /** What to watch. */
-export type MonitorOptions = {
+type MonitorOptions = {
   readonly groups: readonly MonitorGroup[];
   /** Receive buffer of each socket, bytes; default 8 MiB, which holds 10,000 changed routes. */
   readonly rcvbufBytes?: number;

@@ -6,7 +6,7 @@ import { AF_UNSPEC } from './uapi/netlink.ts';
 import { RTM_GETNEIGH, RTM_NEWNEIGH } from './uapi/rtnetlink.ts';
 
 /** Narrows a list of neighbours. */
-export type NeighFilter = { readonly ifindex?: number; readonly family?: number };
+type NeighFilter = { readonly ifindex?: number; readonly family?: number };
 
 /** Neighbour table (ARP, NDP) of one namespace. @see ip-neighbour(8) */
 export type NeighService = {

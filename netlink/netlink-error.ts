@@ -13,7 +13,7 @@ export type Extack = {
 };
 
 /** The fields of a NetlinkError. */
-export type NetlinkErrorInit = {
+type NetlinkErrorInit = {
   readonly errno: number;
   /** 'RTM_NEWROUTE'. */
   readonly op: string;

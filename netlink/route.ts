@@ -9,7 +9,7 @@ import { AF_INET6 } from './uapi/netlink.ts';
 import { RTM_F_CLONED, RTM_F_FIB_MATCH, RTM_F_LOOKUP_TABLE, RTM_GETROUTE, RTM_NEWROUTE } from './uapi/rtnetlink.ts';
 
 /** Narrows a list of routes; the kernel filters where it can, and all is checked again here. */
-export type RouteFilter = {
+type RouteFilter = {
   /** AF_INET or AF_INET6. */
   readonly family: number;
   readonly table?: number;

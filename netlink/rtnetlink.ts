@@ -16,7 +16,7 @@ import type { NetlinkCapabilities, NetlinkSocket } from './socket.ts';
 import { NETLINK_ROUTE } from './uapi/netlink.ts';
 
 /** The outcome of one request of a batch. */
-export type Outcome =
+type Outcome =
   /** `ifindex`: of a link that was added in this namespace. */
   | { readonly kind: 'ok'; readonly ifindex?: number }
   | { readonly kind: 'error'; readonly error: NetlinkError }
@@ -51,7 +51,7 @@ export type Rtnetlink = {
 };
 
 /** Options of a connection. */
-export type RtnetlinkOptions = {
+type RtnetlinkOptions = {
   /** Longest wait for an answer of the kernel, milliseconds; default 5000. */
   readonly receiveTimeoutMs?: number;
 };

@@ -6,7 +6,7 @@ import { RULE, type RuleMessage, type RuleSpec } from './rule-message.ts';
 import { RTM_GETRULE, RTM_NEWRULE } from './uapi/rtnetlink.ts';
 
 /** Narrows a list of rules; filtered here, because the kernel cannot. */
-export type RuleFilter = {
+type RuleFilter = {
   /** AF_INET or AF_INET6. */
   readonly family: number;
   readonly priority?: number;
@@ -15,7 +15,7 @@ export type RuleFilter = {
 };
 
 /** How reliable a list of rules must be. */
-export type RuleListOptions = {
+type RuleListOptions = {
   /**
    * 'auto' (default): a list that came in several pieces is read until two readings agree; 'always': every list is;
    * 'never': one reading. The kernel continues a dump by position and does not report that earlier rules were deleted

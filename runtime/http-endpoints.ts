@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { ConfigError } from './decode.ts';
 
 /** Sources of the endpoints; each is called again for each request. */
-export type EndpointSources = {
+type EndpointSources = {
   /** Returns undefined when the process works, else what is stuck. */
   readonly liveness: () => string | undefined;
   /** Returns undefined when the process can serve, else the reason why not. */

@@ -1,7 +1,7 @@
 /**
  * An error for a state that the code of this project must never reach. Do not catch it: the process must not continue.
  */
-export class InvariantError extends Error {
+class InvariantError extends Error {
   readonly code = 'INVARIANT';
   readonly values: Readonly<Record<string, unknown>>;
 

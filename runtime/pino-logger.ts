@@ -4,7 +4,7 @@ import type { LogFields, Logger } from './log.ts';
 /** Values of `--log-level`, from the most lines to the fewest. */
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 /** One of those levels. */
-export type LogLevel = (typeof LOG_LEVELS)[number];
+type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
  * Opens a logger that writes JSON lines to a descriptor. It writes synchronously, because the last line before a crash

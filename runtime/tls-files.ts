@@ -61,7 +61,7 @@ export type TlsFollower = {
 };
 
 /** Dependencies of the watcher. `server` is any server that was created with `pair`, such as one of `node:https`. */
-export type TlsFollowerDeps = {
+type TlsFollowerDeps = {
   readonly server: { setSecureContext(pair: TlsPair): void };
   readonly files: TlsFiles;
   readonly pair: TlsPair;

@@ -1,5 +1,5 @@
 /** An undo step that failed, and the reason. */
-export type UndoFailure = { readonly what: string; readonly error: unknown };
+type UndoFailure = { readonly what: string; readonly error: unknown };
 
 type Step = { readonly what: string; readonly undo: () => void };
 

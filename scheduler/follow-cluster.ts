@@ -36,7 +36,7 @@ export type Followed = {
 };
 
 /** What the informers need. */
-export type FollowDeps = {
+type FollowDeps = {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;

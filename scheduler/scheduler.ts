@@ -19,7 +19,7 @@ import { prioritize } from './verbs/prioritize.ts';
 import { RecentPods } from './verbs/recent-pods.ts';
 
 /** The dependencies of the scheduler extender; each is a port. */
-export type SchedulerRuntime = {
+type SchedulerRuntime = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;

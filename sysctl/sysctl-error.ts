@@ -1,5 +1,5 @@
 /** The kind of failure, for callers to branch on. Kernel errors keep their errno name. */
-export type SysctlErrorCode = 'INVALID_NAME' | 'NO_SUCH_KEY' | 'READ_ONLY' | 'REFUSED' | 'NOT_TAKEN' | 'IO';
+type SysctlErrorCode = 'INVALID_NAME' | 'NO_SUCH_KEY' | 'READ_ONLY' | 'REFUSED' | 'NOT_TAKEN' | 'IO';
 
 /** A kernel setting that could not be read or written. `path` is the file under /proc/sys. */
 export class SysctlError extends Error {

@@ -5,7 +5,7 @@ import { isSysctlError, SysctlError } from './sysctl-error.ts';
 import { type SysctlKey, sysctlName } from './sysctl-key.ts';
 
 /** What `set` did. */
-export type SysctlOutcome = 'changed' | 'unchanged';
+type SysctlOutcome = 'changed' | 'unchanged';
 
 /**
  * Reads and writes kernel settings of one network namespace. Synchronous: /proc/sys/net shows the namespace of the
@@ -30,7 +30,7 @@ export type Sysctl = {
 };
 
 /** A setting and the value it should have. An optional one is skipped when the kernel lacks it. */
-export type SysctlPair = { readonly key: SysctlKey; readonly value: string; readonly isOptional?: boolean };
+type SysctlPair = { readonly key: SysctlKey; readonly value: string; readonly isOptional?: boolean };
 
 /**
  * The same settings through the mounts of the host's first process. Container runtimes mount their own /proc/sys

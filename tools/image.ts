@@ -16,7 +16,7 @@ import { contentsOf, type ImageName } from './image/contents.ts';
 import { fingerprintOf, writeTree } from './image/tree.ts';
 
 /** Tells of one image that is there. */
-export type BuiltImage = {
+type BuiltImage = {
   readonly name: ImageName;
   /** `tke-eni-agent:0.1.0`: what a manifest asks for. */
   readonly reference: string;
@@ -25,7 +25,7 @@ export type BuiltImage = {
 };
 
 /** Options of `buildImages`. */
-export type ImageOptions = {
+type ImageOptions = {
   /** Which; default all. */
   readonly names?: readonly ImageName[];
   /** Stands before the names: `registry.example.com/team/`. */

@@ -6,7 +6,7 @@ import { createSchedulerMetrics } from '../scheduler/observability/metrics.ts';
 import { createWebhookMetrics } from '../webhook/metrics.ts';
 
 /** One metric of an executable. */
-export type MetricRow = {
+type MetricRow = {
   readonly name: string;
   readonly type: string;
   readonly labels: readonly string[];

@@ -60,6 +60,7 @@ const SUITES: readonly Suite[] = [
       ['tsc', '--noEmit', '-p', 'cli/graph/page'],
       ['node', 'tools/check-layers.ts'],
       ['node', 'tools/check-docstrings.ts'],
+      ['node', 'tools/check-exports.ts'],
       ['node', 'tools/check-seeds.ts'],
       ['node', 'tools/gen-docs.ts', '--check'],
     ],

@@ -2,7 +2,7 @@
 export type TapTotals = { readonly passed: number; readonly failed: number; readonly skipped: number };
 
 /** How one test ended. */
-export type TapOutcome = { readonly kind: keyof TapTotals; readonly title: string };
+type TapOutcome = { readonly kind: keyof TapTotals; readonly title: string };
 
 const TEST_LINE = /^(not )?ok \d+ - (.*?)(?:\s+# (SKIP|TODO)\b.*)?$/;
 

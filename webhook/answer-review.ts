@@ -3,13 +3,13 @@ import { admittedPod } from './admitted-pod.ts';
 import { type Admission, type AdmissionScene, decideAdmission } from './decide-admission.ts';
 
 /** The context of an admission decision, without what the request contains. */
-export type ReviewScene = Omit<AdmissionScene, 'namespace'>;
+type ReviewScene = Omit<AdmissionScene, 'namespace'>;
 
 /** The outcome of one review, for metrics. */
 export type ReviewOutcome = 'patched' | 'unchanged' | 'not-understood';
 
 /** The answer to a review: its body, and what logs and metrics report about it. */
-export type ReviewAnswer = {
+type ReviewAnswer = {
   readonly kind: 'answer';
   readonly body: Readonly<Record<string, unknown>>;
   readonly outcome: ReviewOutcome;

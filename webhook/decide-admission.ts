@@ -6,7 +6,7 @@ import type { Fault } from '../runtime/decode.ts';
 import type { AdmittedContainer, AdmittedPod } from './admitted-pod.ts';
 
 /** One step of a JSON patch. This webhook only adds: it never replaces or removes. @see RFC 6902 */
-export type AddOperation = { readonly op: 'add'; readonly path: string; readonly value: unknown };
+type AddOperation = { readonly op: 'add'; readonly path: string; readonly value: unknown };
 
 /** What is added to a new Pod, and the warnings for its creator. */
 export type Admission = { readonly patch: readonly AddOperation[]; readonly warnings: readonly string[] };

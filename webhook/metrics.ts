@@ -5,7 +5,7 @@ import type { ReviewOutcome } from './answer-review.ts';
 export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
 
 /** State that is read at each scrape. */
-export type WebhookState = {
+type WebhookState = {
   readonly expiresMs: number;
   readonly reloads: number;
   readonly hasCertificateProblem: boolean;

@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
  * All settings of the webhook, and the only place that names them; in the order of the help text. Times are in
  * milliseconds.
  */
-export const WEBHOOK_OPTIONS = {
+const WEBHOOK_OPTIONS = {
   defaultNetwork: option(
     'Pods',
     'default-network',

@@ -21,7 +21,7 @@ export const MOST_BODY_BYTES = 3 * 1024 * 1024;
 const MOST_GREAT_BODIES = 4;
 
 /** Dependencies of the server. */
-export type ReviewServerDeps = {
+type ReviewServerDeps = {
   /** Answers the parsed body of a request. */
   readonly answer: (sent: unknown) => ReviewReply;
   readonly metrics: Pick<WebhookMetrics, 'onRequest' | 'onWarnings'>;

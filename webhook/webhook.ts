@@ -16,7 +16,7 @@ import type { WebhookConfig } from './options.ts';
 import { createReviewServer, listenOn } from './serve-reviews.ts';
 
 /** The dependencies of the webhook. */
-export type WebhookRuntime = {
+type WebhookRuntime = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;

@@ -15,7 +15,7 @@ import { readEvidence } from './read-evidence.ts';
 const SUPPLY_POLL_MS = 200;
 
 /** The sources that adoption at the start reads. */
-export type AdoptionSources = {
+type AdoptionSources = {
   readonly journal: Journal;
   readonly kernel: Kernel;
   readonly supply: SupplySource;

@@ -18,7 +18,7 @@ export type AdoptSources = {
 };
 
 /** The records to write into the new journal before serving. */
-export type Adoption = {
+type Adoption = {
   readonly enis: readonly EniRecord[];
   readonly leases: readonly Lease[];
   readonly ruleMode: RuleMode | undefined;

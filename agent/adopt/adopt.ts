@@ -8,7 +8,7 @@ import { planAdoption } from './adopt-plan.ts';
 import type { KernelEvidence, PeerEvidence } from './kernel-evidence.ts';
 
 /** Dependencies of adoption. */
-export type AdoptDeps = {
+type AdoptDeps = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly state: NodeState;

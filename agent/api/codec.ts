@@ -71,12 +71,12 @@ export type Field =
     };
 
 /** A scalar type that is packed when repeated, as in proto3: one tag, then all values in one run of bytes. */
-export type PackedType = 'uint32' | 'uint64' | 'enum';
+type PackedType = 'uint32' | 'uint64' | 'enum';
 
 /**
  * The proto3 scalar types and what holds them here. uint64 is a number: exact up to 2^53 - 1, enough for milliseconds.
  */
-export type ScalarTypes = {
+type ScalarTypes = {
   readonly string: string;
   readonly bytes: Uint8Array;
   readonly bool: boolean;

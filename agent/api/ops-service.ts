@@ -47,7 +47,7 @@ export const OPS_SERVICE = {
 } as const;
 
 /** One entry of OPS_SERVICE. With `S` true the server replies with a stream. */
-export type OpsDefinition<M extends OpsMethod, S extends boolean = boolean> = {
+type OpsDefinition<M extends OpsMethod, S extends boolean = boolean> = {
   readonly path: string;
   readonly requestStream: false;
   readonly responseStream: S;

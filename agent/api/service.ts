@@ -49,7 +49,7 @@ export const AGENT_SERVICE = {
 } as const;
 
 /** One entry of AGENT_SERVICE. */
-export type UnaryDefinition<M extends AgentMethod> = {
+type UnaryDefinition<M extends AgentMethod> = {
   readonly path: string;
   readonly requestStream: false;
   readonly responseStream: false;

@@ -21,7 +21,7 @@ import { type NecSource, openNecSource } from '../supply/nec-source.ts';
 import { NO_EVENTS, type NodeEvents } from './node-events.ts';
 
 /** Dependencies of the cluster connection. */
-export type ClusterDeps = {
+type ClusterDeps = {
   readonly config: AgentConfig;
   readonly runtime: AgentRuntime;
   readonly kube: KubeClient;
@@ -198,7 +198,7 @@ function textOf(faults: readonly Fault[]): string {
 }
 
 /** Decides which extended resources the node reports as served. */
-export type ReadyResources = {
+type ReadyResources = {
   /**
    * Returns the resources to report.
    * @param seen The object, with what it reports now.
@@ -212,13 +212,13 @@ export type ReadyResources = {
  * How long a node that is not ready goes on reporting its resources. A repair pass that fails once, and a restart, take
  * less; a taint that comes and goes would move Pods elsewhere.
  */
-export const UNREADY_GRACE_MS = 30_000;
+const UNREADY_GRACE_MS = 30_000;
 
 /**
  * Tracks whether the node serves. A ready node reports its resources at once. One that is not ready leaves what the
  * object says for `UNREADY_GRACE_MS`, unless an agent with another journal wrote that. Times are monotonic.
  */
-export function createReadyResources(startedMs: number): ReadyResources {
+function createReadyResources(startedMs: number): ReadyResources {
   let unreadySinceMs: number | undefined = startedMs;
   return {
     of: (isReady, seen, life, nowMs, served = [ENI_IP_RESOURCE]) => {

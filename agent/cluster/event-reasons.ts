@@ -2,7 +2,7 @@
  * Type, cause and cure of one event reason. The table below stands beside the code that records the events, so that
  * every event is documented.
  */
-export type EventReason = {
+type EventReason = {
   readonly type: 'Normal' | 'Warning';
   /** When the event is recorded. */
   readonly cause: string;

@@ -24,7 +24,7 @@ export type PublicationInput = {
 };
 
 /** The product's pace of release, milliseconds: one address, or all surplus, every two minutes. */
-export const RELEASE_EVERY_MS = 120_000;
+const RELEASE_EVERY_MS = 120_000;
 
 /**
  * Decides what the agent writes into its NodeENIConfig, and which offers are journaled, withdrawn and restored with it.

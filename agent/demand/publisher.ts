@@ -13,7 +13,7 @@ import { decidePublication, isInForce } from './decide-publication.ts';
 import type { AgentSpec, Publication, SeenNec } from './publication.ts';
 
 /** Dependencies of publishing demand and offers. */
-export type PublisherDeps = {
+type PublisherDeps = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
@@ -48,7 +48,7 @@ export type DirectPublishing = {
 };
 
 /** Receives the results of publishing, for metrics. */
-export type PublisherObserver = {
+type PublisherObserver = {
   published(outcome: 'changed' | 'unchanged' | 'failed'): void;
   offers(count: number): void;
   journalError(): void;
@@ -90,7 +90,7 @@ async function pause({ clock }: PublisherDeps, ms: number, signal: AbortSignal):
 }
 
 /** Carries out a decision, in an order that survives a crash at any point. */
-export class Publisher {
+class Publisher {
   readonly #deps: PublisherDeps;
   #lastPacedMs: number;
   #nextReleaseMs: number | undefined;

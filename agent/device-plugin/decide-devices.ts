@@ -33,7 +33,7 @@ export function countDevices({ quota, allocatable, assigned, inUse, stranded }: 
 }
 
 /** Inputs of the selection of devices. */
-export type DeviceChoice = {
+type DeviceChoice = {
   /** Prefix of ids: `eni-ip` gives `eni-ip-0`, `eni-ip-1` … */
   readonly prefix: string;
   readonly count: DeviceCount;

@@ -13,7 +13,7 @@ import { openPluginEndpoint, type PluginEndpoint } from './plugin-endpoint.ts';
 import { createSteadyHealth } from './steady-health.ts';
 
 /** An extended resource that the plugin registers with kubelet. */
-export type DeviceResource = {
+type DeviceResource = {
   /** `tke.cloud.tencent.com/eni-ip` */
   readonly name: string;
   /** Prefix of the devices' ids. */

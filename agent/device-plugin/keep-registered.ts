@@ -10,7 +10,7 @@ import type { PluginEndpoint } from './plugin-endpoint.ts';
 import { watchFolder } from './watch-folder.ts';
 
 /** Dependencies of staying registered. */
-export type RegistrationDeps = {
+type RegistrationDeps = {
   /** Folder of kubelet's socket and of ours. */
   readonly directory: string;
   readonly registration: Registration;

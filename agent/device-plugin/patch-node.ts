@@ -2,7 +2,7 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
 
 /** The amount of one resource in a Node's status. */
-export type NodeResource = {
+type NodeResource = {
   readonly resource: string;
   /** Number of devices. */
   readonly capacity: number;

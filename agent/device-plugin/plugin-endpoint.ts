@@ -164,7 +164,7 @@ function implementationOf(watch: (stream: WatchStream) => void): UntypedServiceI
 }
 
 /** `service DevicePlugin` in the shape that the gRPC library requires. */
-export const DEVICE_PLUGIN_SERVICE: ServiceDefinition = {
+const DEVICE_PLUGIN_SERVICE: ServiceDefinition = {
   getDevicePluginOptions: call('GetDevicePluginOptions', EMPTY, DEVICE_PLUGIN_OPTIONS),
   listAndWatch: { ...call('ListAndWatch', EMPTY, LIST_AND_WATCH_RESPONSE), responseStream: true },
   allocate: call('Allocate', ALLOCATE_REQUEST, ALLOCATE_RESPONSE),

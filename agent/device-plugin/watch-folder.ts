@@ -2,7 +2,7 @@ import { type FSWatcher, watch } from 'node:fs';
 import { fileIdentity } from './file-identity.ts';
 
 /** A watch on a folder. */
-export type FolderWatch = {
+type FolderWatch = {
   /** Watches the folder that has the name now, if that is not the one watched already. Idempotent. */
   renew(): void;
   close(): void;

@@ -8,7 +8,7 @@ import type { ChosenNetwork } from './choose-network.ts';
 import type { DirectEni, DirectLeaseResult } from './direct-pool.ts';
 
 /** The result of an allocation: an ENI that is leased to the key, and its interface in the host's namespace. */
-export type DirectAllocation = { readonly eni: DirectEni; readonly link: HostLink };
+type DirectAllocation = { readonly eni: DirectEni; readonly link: HostLink };
 
 /** Part of the caller's deadline that is left for wiring and the reply. */
 const ANSWER_MARGIN_MS = 1_000;

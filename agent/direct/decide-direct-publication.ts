@@ -4,7 +4,7 @@ import { directDemand } from './direct-demand.ts';
 import { type DirectEni, type DirectPoolState, isUsable } from './direct-pool.ts';
 
 /** One attachment of an ENI. */
-export type AttachedEniId = { readonly eniId: string; readonly assignmentId: string };
+type AttachedEniId = { readonly eniId: string; readonly assignmentId: string };
 
 /** The agent's fields about whole ENIs. */
 export type DirectSpec = { readonly desired: number; readonly releasable: readonly AttachedEniId[] };
@@ -35,7 +35,7 @@ export type DirectPublicationInput = {
 };
 
 /** The part of a `Publication` that is about whole ENIs. */
-export type DirectPublication = {
+type DirectPublication = {
   /** Absent: the fields stay as they are. */
   readonly spec?: DirectSpec;
   readonly isDue: boolean;

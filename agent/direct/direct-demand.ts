@@ -2,7 +2,7 @@ import type { DirectWarmTargets } from '../journal/supply.ts';
 import { type DirectEni, type DirectPoolState, isUsable } from './direct-pool.ts';
 
 /** How many whole ENIs the pool of the node should have, and which it could release. */
-export type DirectDemand = {
+type DirectDemand = {
   /** In use + cooling + waiting + warm, within the limit. ENIs with a claim, and who waits for one, do not count. */
   readonly desired: number;
   /** Number that is here now, without those offered. */

@@ -3,7 +3,7 @@ import type { Operation } from '../../dataplane/operation.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
 
 /** An interface of a whole ENI in the host's namespace, with the addresses that are on it. */
-export type IdleNic = { readonly link: HostLink; readonly prefixes: readonly string[] };
+type IdleNic = { readonly link: HostLink; readonly prefixes: readonly string[] };
 
 /**
  * Plans the operations that reset idle interfaces: link down, no addresses. A DHCP client or a person may have set one

@@ -2,7 +2,7 @@ import type { Lease } from '../journal/lease.ts';
 import type { PodRecord } from '../pods/pod-record.ts';
 
 /** Inputs of `findEgressExempt`. */
-export type EgressFacts = {
+type EgressFacts = {
   readonly leases: Iterable<Pick<Lease, 'podNamespace' | 'podName' | 'podUid' | 'addresses' | 'state'>>;
   /** The Pod as the API server has it; undefined when it is not known. */
   readonly podOf: (namespace: string, name: string) => PodRecord | undefined;

@@ -9,7 +9,7 @@ import type { RepairLoop } from '../repair/repair-loop.ts';
 import { findEgressExempt } from './find-egress-exempt.ts';
 
 /** Dependencies of following the Pods with EIPs. */
-export type EgressExemptDeps = {
+type EgressExemptDeps = {
   readonly state: NodeState;
   readonly pods: Pick<PodView, 'find'>;
   readonly conntrack: Conntrack;

@@ -17,7 +17,7 @@ export type HostLink = {
 };
 
 /** Where the ENIs of a supply are on this node. */
-export type EniLocations = {
+type EniLocations = {
   /** ENIs whose link is on this node, in the order of the supply. */
   readonly present: readonly EniNetwork[];
   /** ENIs of the supply without a link. */

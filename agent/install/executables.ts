@@ -22,7 +22,7 @@ export const REFERENCE_PLUGIN_NAMES = ['portmap', 'bandwidth', 'host-local', 'br
 export const NEW_SUFFIX = '.tke-eni-new';
 
 /** The files that an installation wrote, and those that it left as they were. */
-export type InstallReport = { readonly installed: readonly string[]; readonly kept: readonly string[] };
+type InstallReport = { readonly installed: readonly string[]; readonly kept: readonly string[] };
 
 /**
  * Installs our executables in `binDir`. A file is copied beside its target, synced and renamed, so that a runtime that

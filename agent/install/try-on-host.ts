@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 
 /** Whether an executable runs on the host. `unknown`: it could not be tried; that does not count as a failure. */
-export type Trial =
+type Trial =
   | { readonly kind: 'runs' }
   | { readonly kind: 'fails'; readonly why: string }
   | { readonly kind: 'unknown'; readonly why: string };

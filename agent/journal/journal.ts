@@ -30,7 +30,7 @@ import { isAddressTaken, isDamage, isEniConflict, isFull, isLocked } from './sql
 import type { Supply } from './supply.ts';
 
 /** Options of a journal. */
-export type JournalOptions = {
+type JournalOptions = {
   /** Clock of the deadlines of cooldowns. */
   readonly clock: Pick<Clock, 'bootMs'>;
   readonly log?: Logger;

@@ -38,7 +38,7 @@ export type LeasedAddress = {
  * pending: the intent is recorded; the kernel may hold all, part or nothing of it. active: wired and verified.
  * releasing: the teardown runs; the address has its owner until rules, routes and veth are deleted.
  */
-export type LeaseState = 'pending' | 'active' | 'releasing';
+type LeaseState = 'pending' | 'active' | 'releasing';
 
 /**
  * Who wires the link: the agent (`route-eni`; `direct-eni` gives the Pod a whole ENI), or another main plugin that
@@ -47,7 +47,7 @@ export type LeaseState = 'pending' | 'active' | 'releasing';
 export type LeasePlugin = 'route-eni' | 'ipam' | 'direct-eni';
 
 /** The host end of a Pod's veth pair. */
-export type HostVeth = {
+type HostVeth = {
   readonly name: string;
   readonly mac: string;
   /** Known once the link exists; DEL uses it and never the name. */

@@ -3,7 +3,7 @@ import type { Logger } from '../../runtime/log.ts';
 import type { Conntrack } from '../ports.ts';
 
 /** Options of `openConntrack`. */
-export type ConntrackOptions = {
+type ConntrackOptions = {
   /** Path of the network namespace to work in; absent: that of the process. */
   readonly netnsPath?: string;
 };

@@ -29,7 +29,7 @@ export type FoundState = {
 };
 
 /** Records settings that operations replace. */
-export type FoundStateKeeper = {
+type FoundStateKeeper = {
   /**
    * Records, before it is done, what an operation will replace. Only the first value of a setting counts. Never throws.
    */

@@ -2,7 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { madvise, trimMalloc } from '../../netlink/libc.ts';
 
 /** A range of this process's memory. */
-export type Mapping = { readonly address: number; readonly bytes: number };
+type Mapping = { readonly address: number; readonly bytes: number };
 
 const MADV_DONTNEED = 4;
 

@@ -9,7 +9,7 @@ import { NODE_RECORD_FILE, type NodeRecord } from '../journal/node-record.ts';
 export type PlannedListener = (node: NodeNetwork, enis: readonly EniNetwork[]) => void;
 
 /** Dependencies of the writer besides the plan. */
-export type NodeRecordKeeperDeps = Pick<NodeRecord, 'bootId' | 'agentRelease' | 'nodeName'> & {
+type NodeRecordKeeperDeps = Pick<NodeRecord, 'bootId' | 'agentRelease' | 'nodeName'> & {
   /** Folder of the journal; it exists before the first pass. */
   readonly stateDir: string;
   readonly log: Logger;

@@ -12,7 +12,7 @@ import { type LeaseKey, leaseKey } from '../journal/lease.ts';
 const NETNS_FOLDER = '/run/netns';
 
 /** Dependencies of reading the Pod ends. */
-export type LookDeps = {
+type LookDeps = {
   readonly hostRoot: string;
   readonly openRtnetlinkIn: (netns: Netns) => Rtnetlink;
 };

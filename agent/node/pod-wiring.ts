@@ -21,7 +21,7 @@ import type { PodWiring, Sandboxes, WiredLink } from '../ports.ts';
 import { renderDirectWiring, renderUnwiring, renderWiring } from './render-wiring.ts';
 
 /** Dependencies of wiring a Pod. */
-export type PodWiringDeps = {
+type PodWiringDeps = {
   readonly kernel: Kernel;
   /** The node as planned now, in the rule mode in force; undefined while it has no primary interface. */
   readonly nodeNetwork: () => NodeNetwork | undefined;

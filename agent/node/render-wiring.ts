@@ -6,7 +6,7 @@ import { type PodPlan, planSharedEniPod } from '../../dataplane/plan-shared-eni-
 import { renderWiringStep, wiringPhases } from '../../dataplane/wiring-steps.ts';
 
 /** The Pod's end of the veth pair, once it exists. */
-export type PodEnd = { readonly netns: string; readonly ifindex: number };
+type PodEnd = { readonly netns: string; readonly ifindex: number };
 
 /**
  * Renders the wiring of a Pod as the command lines that a person would type, in the order in which they were done: the steps

@@ -19,7 +19,7 @@ export type Subscription = {
 };
 
 /** Maximum number of events that wait for a slow watcher. */
-export const EVENTS_WAITING = 1_000;
+const EVENTS_WAITING = 1_000;
 
 type Place = { readonly watcher: Watcher; readonly waiting: EventMessage[]; dropped: number; isReady: boolean };
 

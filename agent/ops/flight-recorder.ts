@@ -34,7 +34,7 @@ export type RecorderLimits = {
 };
 
 /** Enough for the ADD and the DEL of each; an operation takes about two kilobytes. */
-export const DEFAULT_RECORDER_LIMITS: RecorderLimits = { pods: 512, operationsPerPod: 16, operations: 1_024 };
+const DEFAULT_RECORDER_LIMITS: RecorderLimits = { pods: 512, operationsPerPod: 16, operations: 1_024 };
 
 /**
  * Records the last operations of each Pod. A failure that repeats in the same way is stored once, with a count. A Pod

@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { KubeUse } from './summary-reply.ts';
 
 /** Counts the requests to the API server. */
-export type KubeTally = { readonly observer: KubeObserver; use(): KubeUse };
+type KubeTally = { readonly observer: KubeObserver; use(): KubeUse };
 
 const MS_PER_S = 1_000;
 /** Shortest wait that counts as one, milliseconds: without a wait a request takes a fraction of this. */

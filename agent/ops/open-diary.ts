@@ -9,7 +9,7 @@ import { findTouchedPods } from './find-touched-pods.ts';
 import type { FlightRecorder, RecordedEntry, RecordedStepEntry } from './flight-recorder.ts';
 
 /** Dependencies of the operation log. */
-export type DiaryDeps = {
+type DiaryDeps = {
   readonly clock: Pick<Clock, 'nowMs' | 'monotonicMs'>;
   readonly recorder: FlightRecorder;
   readonly hub: EventHub;

@@ -18,7 +18,7 @@ import { migrationReply, repairReply } from './repair-reply.ts';
 import { summaryReply } from './summary-reply.ts';
 
 /** Dependencies of the ops service. */
-export type OpsDeps = {
+type OpsDeps = {
   readonly config: AgentConfig;
   readonly runtime: AgentRuntime;
   readonly parts: AgentParts;

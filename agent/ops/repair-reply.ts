@@ -4,7 +4,7 @@ import { type Operation, renderOperation } from '../../dataplane/operation.ts';
 import type { RepairReplyInit } from '../api/ops-messages.ts';
 
 /** The result of a pass, or of a preview. */
-export type RepairFindings = {
+type RepairFindings = {
   readonly operations: readonly Operation[];
   readonly failed: readonly { readonly operation: Operation; readonly error: unknown }[];
   readonly held: readonly Operation[];

@@ -9,7 +9,7 @@ import type { PodView } from './pod-view.ts';
 export type UnsaidWord = { readonly why: string };
 
 /** The result of reading a Pod from the API server. */
-export type PodAnswer = { readonly pod: KubeObject } | UnsaidWord;
+type PodAnswer = { readonly pod: KubeObject } | UnsaidWord;
 
 /** Timeout of the request: an ADD has not much time left, and kubelet tries again. */
 const ASK_MS = 4_000;

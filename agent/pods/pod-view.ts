@@ -6,7 +6,7 @@ import type { Logger } from '../../runtime/log.ts';
 import { type PodRecord, podRecordOf } from './pod-record.ts';
 
 /** Dependencies of following the node's Pods. */
-export type PodViewOptions = {
+type PodViewOptions = {
   readonly client: KubeClient;
   readonly nodeName: string;
   readonly clock: Clock;

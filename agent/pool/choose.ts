@@ -2,7 +2,7 @@ import type { Family } from '../journal/lease.ts';
 import type { LeaseRequest, PoolAddress, PoolState } from './pool-state.ts';
 
 /** Addresses for a lease: one per family of the request, all on one ENI. */
-export type Choice = {
+type Choice = {
   readonly addresses: readonly PoolAddress[];
   /** IPs that are still cooling. */
   readonly forced: readonly string[];

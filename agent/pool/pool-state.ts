@@ -6,7 +6,7 @@ import type { ClaimMark } from '../journal/supply.ts';
  * State of an address in the supply. `assigned`: it serves; `releasing`: ipamd is taking it back; `missing`: the supply
  * no longer lists it (on that ENI), and only a lease or a cooldown holds it.
  */
-export type SupplyStanding = 'assigned' | 'releasing' | 'missing';
+type SupplyStanding = 'assigned' | 'releasing' | 'missing';
 
 /**
  * ```
@@ -21,7 +21,7 @@ export type SupplyStanding = 'assigned' | 'releasing' | 'missing';
  * and only the Pod that the mark names gets it, by `leaseKept`. When a mark appears or disappears, `free` becomes
  * `kept` and back.
  */
-export type PoolAddressState = 'free' | 'kept' | 'leased' | 'cooling' | 'withdrawn';
+type PoolAddressState = 'free' | 'kept' | 'leased' | 'cooling' | 'withdrawn';
 
 /** The supply's entry for an address. */
 export type AddressHome = {

@@ -1,5 +1,5 @@
 /** How many repairs of one object within how long count as a fight, and how long repair then pauses for that object. */
-export type FightLimits = {
+type FightLimits = {
   readonly repairCount: number;
   readonly windowMs: number;
   readonly holdOffMs: number;
@@ -9,7 +9,7 @@ export type FightLimits = {
 export const DEFAULT_FIGHT_LIMITS: FightLimits = { repairCount: 6, windowMs: 60_000, holdOffMs: 60_000 };
 
 /** What to do about an object that differs from the plan. `alarm` is the first `hold` of a fight. */
-export type FightVerdict = 'repair' | 'alarm' | 'hold';
+type FightVerdict = 'repair' | 'alarm' | 'hold';
 
 type Record = { readonly repairedAtMs: readonly number[]; readonly holdUntilMs: number };
 

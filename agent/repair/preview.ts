@@ -12,7 +12,7 @@ import { desiredState } from './desired-state.ts';
 import { leftOut, type ReconcileDeps, withoutReliant } from './reconcile.ts';
 
 /** What a repair pass would do now. */
-export type RepairPreview = {
+type RepairPreview = {
   readonly operations: readonly Operation[];
   /** What it would leave out: another program keeps undoing it, or it relies on what is left out. */
   readonly held: readonly Operation[];
@@ -20,7 +20,7 @@ export type RepairPreview = {
 };
 
 /** Dependencies of a preview. */
-export type PreviewDeps = Pick<ReconcileDeps, 'clock' | 'kernel' | 'fights' | 'nodeNetwork' | 'state'>;
+type PreviewDeps = Pick<ReconcileDeps, 'clock' | 'kernel' | 'fights' | 'nodeNetwork' | 'state'>;
 
 /**
  * Plans, observes and compares as a repair pass does, and changes nothing: neither kernel nor journal, nor the agent's

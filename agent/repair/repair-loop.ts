@@ -3,7 +3,7 @@ import type { Logger } from '../../runtime/log.ts';
 import type { ReconcileReport } from './reconcile.ts';
 
 /** Dependencies of the loop. */
-export type RepairLoopDeps = {
+type RepairLoopDeps = {
   readonly reconcile: (cause: string) => Promise<ReconcileReport>;
   readonly isRelevant: (event: MonitorEvent) => boolean;
   readonly overrun: () => void;

@@ -132,7 +132,7 @@ const CONTAINER_ID = /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,199}$/;
  * and because these texts become names in the kernel.
  * @throws CniFailureError 4 naming every fault.
  */
-export function readSandbox(sandbox: Sandbox | undefined, { needsNetns }: { readonly needsNetns: boolean }): Sandbox {
+function readSandbox(sandbox: Sandbox | undefined, { needsNetns }: { readonly needsNetns: boolean }): Sandbox {
   const { containerId = '', ifName = '', netns = '', podNamespace = '', podName = '', podUid = '' } = sandbox ?? {};
   const faults: string[] = [];
   if (!CONTAINER_ID.test(containerId)) faults.push(`container id "${containerId}": expected letters, digits, "_.-"`);

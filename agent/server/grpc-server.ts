@@ -12,7 +12,7 @@ import { createHealth, type Health } from './health.ts';
 import { publishSocket } from './unix-socket.ts';
 
 /** A server that accepts calls. */
-export type RunningServer = {
+type RunningServer = {
   readonly health: Health;
   /**
    * Stops accepting, lets calls in flight finish, ends what still runs after `graceMs`, removes the socket. Idempotent.
@@ -112,7 +112,7 @@ async function shutdown(server: Server, graceMs: number, idle: Promise<void>): P
 }
 
 /** Counts unary calls that have begun and are not answered. */
-export type InFlight = {
+type InFlight = {
   /** The same handlers, counted. */
   readonly implementation: UntypedServiceImplementation;
   /** Resolves when no call is in flight. */
@@ -122,7 +122,7 @@ export type InFlight = {
 type UnaryHandler = (call: unknown, reply: sendUnaryData<unknown>) => void;
 
 /** Wraps the handlers of a service whose methods are all unary, to count its calls. */
-export function countInFlight(implementation: UntypedServiceImplementation): InFlight {
+function countInFlight(implementation: UntypedServiceImplementation): InFlight {
   let count = 0;
   let waiting: (() => void)[] = [];
   const ended = (): void => {

@@ -18,7 +18,7 @@ import { supplyOfConfig } from './supply-of-config.ts';
 import type { SupplyEvent, SupplySource } from './supply-source.ts';
 
 /** Options of following the node's NodeENIConfig. */
-export type NecSourceOptions = {
+type NecSourceOptions = {
   readonly client: KubeClient;
   readonly nodeName: string;
   readonly clock: Clock;
@@ -31,7 +31,7 @@ export type NecSourceOptions = {
 };
 
 /** The result of a publication. */
-export type PublishOutcome =
+type PublishOutcome =
   /** There is no object, or nothing was due. */
   | 'nothing'
   /** The write made a new version: no older write can succeed any more. */

@@ -4,7 +4,7 @@ import { decideCollect } from '../decide-collect.ts';
 import { type Lease, leaseKey } from '../journal/lease.ts';
 
 /** An attachment that may be in use. */
-export type LivingAttachment = {
+type LivingAttachment = {
   readonly containerId: string;
   readonly ifName: string;
   /** `namespace/name`, or '' when not known. */

@@ -12,7 +12,7 @@ import {
 import type { Sweep } from './sweep.ts';
 
 /** The folders to which executables were installed, and from which. */
-export type ExecutablePlaces = {
+type ExecutablePlaces = {
   readonly cniBinDir: string;
   readonly cniConfDir: string;
   /** '' when not known: then the record alone shows what is ours. */

@@ -27,7 +27,7 @@ export async function removeDevicePluginSockets(kubeletDir: string, sweep: Sweep
 const DEVICE_SOCKET = /^tke-(eni-ip|direct-eni)\.sock(\..*)?$/;
 
 /** Paths of the agent's own files. */
-export type StatePlaces = { readonly socket: string; readonly stateDir: string; readonly hostRoot: string };
+type StatePlaces = { readonly socket: string; readonly stateDir: string; readonly hostRoot: string };
 
 /**
  * Removes the agent's files: spooled DELs, the journal and those that were moved aside, the plan, then the recorded

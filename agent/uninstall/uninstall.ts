@@ -26,7 +26,7 @@ import { Sweep } from './sweep.ts';
 import type { UninstallConfig } from './uninstall-config.ts';
 
 /** What an uninstallation gets from its process. */
-export type UninstallRuntime = { readonly clock: Clock; readonly log: Logger };
+type UninstallRuntime = { readonly clock: Clock; readonly log: Logger };
 
 /** Timeout of the one question to the runtime; on a node under load it takes long to answer. */
 const ASK_RUNTIME_MS = 10_000;

@@ -3,7 +3,7 @@ import type { RealCluster } from '../../test/cluster/real-cluster.ts';
 import { sumSamples } from './prometheus-text.ts';
 
 /** What a node's kubelet and containerd have counted since they started; seconds and numbers. */
-export type SandboxTotals = {
+type SandboxTotals = {
   readonly run: Total;
   readonly stop: Total;
   readonly setup: Total;

@@ -2,7 +2,7 @@ import type { ClusterNode } from '../../test/cluster/cluster-node.ts';
 import { median } from '../row.ts';
 
 /** What starting a plugin and nothing else takes: it answers VERSION. */
-export type PluginStart = { readonly wallMs: number; readonly cpuMs: number };
+type PluginStart = { readonly wallMs: number; readonly cpuMs: number };
 
 const ROUNDS = 20;
 

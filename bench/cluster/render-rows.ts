@@ -3,7 +3,7 @@ import type { CpuTimes } from './cpu-times.ts';
 import { PODS_AT_ONCE, type Round } from './fifty.ts';
 
 /** The rounds of one run that count. */
-export type Rounds = { readonly ours: readonly Round[]; readonly peer: readonly Round[] };
+type Rounds = { readonly ours: readonly Round[]; readonly peer: readonly Round[] };
 
 /** What is wanted of the peer's time divided by ours: starting Node for each call costs the rest. */
 const TARGET = 0.83;

@@ -3,7 +3,7 @@ import { findLeaks } from './find-leaks.ts';
 import { createWorld, joinNodes, until } from './world.ts';
 
 /** What an hour of coming and going took. */
-export type ChurnReport = {
+type ChurnReport = {
   readonly nodes: number;
   readonly podsStarted: number;
   /** Calls to the cloud in the hour, of any kind, and those that change something. */

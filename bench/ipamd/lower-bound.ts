@@ -9,7 +9,7 @@ export type Join = {
 };
 
 /** Calls a second that are allowed. */
-export type AllowedRates = {
+type AllowedRates = {
   /** Of all APIs of the product together: what the product's components hold to. */
   readonly product: number;
   readonly create: number;
@@ -18,10 +18,10 @@ export type AllowedRates = {
 };
 
 /** Calls that one node cannot do without. */
-export type FewestCalls = { readonly create: number; readonly attach: number; readonly assign: number };
+type FewestCalls = { readonly create: number; readonly attach: number; readonly assign: number };
 
 /** Documented: 100 a second for each of the three APIs; 50 a second and product is what TKE's components hold to. */
-export const DOCUMENTED_RATES: AllowedRates = { product: 50, create: 100, attach: 100, assign: 100 };
+const DOCUMENTED_RATES: AllowedRates = { product: 50, create: 100, attach: 100, assign: 100 };
 
 /** Addresses that one CreateNetworkInterface or one AssignPrivateIpAddresses may bring. */
 const IPS_PER_CALL = 10;

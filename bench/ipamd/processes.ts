@@ -12,7 +12,7 @@ import { createTempDir } from '../../test/support/temp-dir.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 
 /** What one real ipamd takes for a cluster of real size. */
-export type ProcessReport = {
+type ProcessReport = {
   readonly nodes: number;
   readonly joinSeconds: number;
   readonly rssMib: number;

@@ -11,7 +11,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { NODE_ENI_CONFIGS, readNec } from './seen-nec.ts';
 
 /** What a simulated agent is. */
-export type SimulatedAgentOptions = {
+type SimulatedAgentOptions = {
   readonly nodeName: string;
   readonly kube: KubeClient;
   readonly clock: Clock;

@@ -15,7 +15,7 @@ import { NODE_ENI_CONFIGS } from './seen-nec.ts';
 import { SimulatedAgent } from './simulated-agent.ts';
 
 /** What a simulated cluster is. */
-export type WorldSpec = {
+type WorldSpec = {
   readonly nodes: number;
   /** Cores of each instance: its limits follow. */
   readonly cores: number;

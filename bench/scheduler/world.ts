@@ -24,12 +24,12 @@ export function nodeName(index: number): string {
 }
 
 /** Names the zone of a node. */
-export function zoneOf(index: number): string {
+function zoneOf(index: number): string {
   return `ap-guangzhou-${(index % WORLD.zones) + 1}`;
 }
 
 /** The object of a node's supply; `generation` changes what is on it a little. */
-export function necAt(index: number, generation = 0): KubeObject {
+function necAt(index: number, generation = 0): KubeObject {
   const perEni = WORLD.addressesPerNode / WORLD.enisPerNode;
   const subnetID = `subnet-z${index % WORLD.zones}s${Math.floor(index / WORLD.zones) % WORLD.subnetsPerZone}`;
   const enis = Array.from({ length: WORLD.enisPerNode }, (_, eni) => {
@@ -66,7 +66,7 @@ function keptAddress(claim: number): string {
 }
 
 /** A Pod that is bound. */
-export function boundPodAt(serial: number): KubeObject {
+function boundPodAt(serial: number): KubeObject {
   const node = Math.floor(serial / WORLD.podsPerNode);
   const at = serial % WORLD.podsPerNode;
   const ip = addressOf(node * WORLD.addressesPerNode + 3 + at);

@@ -24,7 +24,7 @@ export type LedgerEni = {
 };
 
 /** A secondary address, for a Pod. */
-export type LedgerAddress = {
+type LedgerAddress = {
   readonly ip: string;
   /** Undefined where the source has no such id. */
   readonly assignmentId?: string;

@@ -8,7 +8,7 @@ import type { CommandContext } from '../command.ts';
 export type CloudPlace = { readonly region: string | undefined; readonly endpoint: string | undefined };
 
 /** The read-only calls of the cloud's API that the CLI uses. */
-export type ReadableCloud = {
+type ReadableCloud = {
   readonly enis: Pick<Cloud['enis'], 'describe' | 'sweep'>;
   readonly subnets: Pick<Cloud['subnets'], 'describe'>;
 };

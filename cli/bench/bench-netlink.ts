@@ -5,7 +5,7 @@ import { AF_INET } from '../../netlink/uapi/netlink.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
 /** Durations of netlink requests, milliseconds. */
-export type NetlinkTimes = {
+type NetlinkTimes = {
   readonly routes: number;
   /** Adding all routes in one batch. */
   readonly addMs: number;

@@ -14,7 +14,7 @@ const CALL_MS = 30_000;
 const IF_NAME = 'eth0';
 
 /** Durations of ADD and DEL of each sandbox, milliseconds. */
-export type PodTimes = { readonly addMs: readonly number[]; readonly delMs: readonly number[] };
+type PodTimes = { readonly addMs: readonly number[]; readonly delMs: readonly number[] };
 
 /** What the benchmark of sandboxes needs. */
 export type PodBench = {

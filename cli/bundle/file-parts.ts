@@ -117,7 +117,7 @@ function findLogs(folder: string): readonly string[] {
  * and does not block: the path may be a pipe, a device or a link to another place.
  * @throws Error when it is no regular file; the file system's own error
  */
-export function readEnd(path: string, bytes: number): string {
+function readEnd(path: string, bytes: number): string {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
     const stat = fstatSync(fd);

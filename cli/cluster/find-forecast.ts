@@ -10,7 +10,7 @@ export type Growth =
   | { readonly kind: 'sample'; readonly spanMs: number; readonly came: number; readonly went: number };
 
 /** Number of records created in a window that ends now. */
-export type BirthWindow = { readonly windowMs: number; readonly count: number };
+type BirthWindow = { readonly windowMs: number; readonly count: number };
 
 /** When the free addresses of a subnet are used up. A forecast with a time also says what it was computed from. */
 export type Forecast =
@@ -28,11 +28,11 @@ export type Forecast =
     };
 
 /** How long the free addresses last when as many records are created as in the window, and none is deleted. */
-export type WindowForecast = BirthWindow & { readonly soonestMs: number };
+type WindowForecast = BirthWindow & { readonly soonestMs: number };
 
 const HOUR_MS = 3_600_000;
 /** Windows in which created records are counted: the last hour, day and week. */
-export const BIRTH_WINDOWS_MS: readonly number[] = [HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS];
+const BIRTH_WINDOWS_MS: readonly number[] = [HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS];
 /** Width of the range on each side, in standard deviations of a random count: about 95 of 100 cases. */
 const SPREAD = 2;
 

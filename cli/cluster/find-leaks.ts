@@ -16,7 +16,7 @@ export type Leaks = {
 };
 
 /** A resource that could not be read, so that the findings do not cover it. */
-export type Unseen = { readonly what: string; readonly why: string; readonly next: string };
+type Unseen = { readonly what: string; readonly why: string; readonly next: string };
 
 /**
  * Returns the findings of one read. Objects younger than `graceMs` are skipped, since an operation on them may be in

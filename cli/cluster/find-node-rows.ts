@@ -25,7 +25,7 @@ export type NodeRow = {
 };
 
 /** Number of ENIs by state; exclusive ENIs are counted separately. */
-export type EniCounts = {
+type EniCounts = {
   readonly attached: number;
   readonly attaching: number;
   readonly detaching: number;
@@ -36,7 +36,7 @@ export type EniCounts = {
 };
 
 /** Number of addresses for Pods; those of exclusive ENIs are left out. */
-export type AddressCounts = {
+type AddressCounts = {
   readonly assigned: number;
   readonly releasing: number;
   /** Undefined when permission to list Pods is missing. */

@@ -45,7 +45,7 @@ async function askCloud(
 }
 
 /** Tag with the cluster's id, which ipamd sets on each ENI that it creates. */
-export const CLUSTER_TAG = 'tke-clusterId';
+const CLUSTER_TAG = 'tke-clusterId';
 
 /** Number of ENIs that are read to find the cluster id; an ENI that was created by hand may lack the tag. */
 const SAMPLES = 20;
@@ -54,7 +54,7 @@ const SAMPLES = 20;
  * Reads the ENIs of the cluster, by their tag and by the ids in its objects, and their subnets. Changes nothing in the
  * cloud. @throws CliError NO_CLOUD
  */
-export async function readCloudFacts(
+async function readCloudFacts(
   context: Pick<CommandContext, 'env' | 'clock' | 'signal'>,
   place: CloudPlace,
   { necs, venis }: Pick<ClusterFacts, 'necs' | 'venis'>,

@@ -7,7 +7,7 @@ import type { ClusterLayout } from './render-nodes.ts';
 import { spanText } from './render-span.ts';
 
 /** Scope of the check: the findings are valid for it. */
-export type LookTerms = {
+type LookTerms = {
   /** Milliseconds between the two reads; undefined for a single read. */
   readonly apartMs: number | undefined;
   readonly graceMs: number;

@@ -36,7 +36,7 @@ export function renderSubnets(rows: readonly SubnetRow[], layout: ClusterLayout)
  * Writes a forecast in short form. '>5h (pace of 1h), >9d (7d)' means: not before these times, at the growth of the
  * last hour and of the last 7 days.
  */
-export function forecastText(forecast: Forecast): string {
+function forecastText(forecast: Forecast): string {
   switch (forecast.kind) {
     case 'unknown':
       return `not known: ${forecast.why}`;

@@ -62,7 +62,7 @@ function connected(eni: DesiredNode['enis'][number], host: NodeFacts['host'], na
 }
 
 /** Input for the comparison of links and leases. */
-export type LinkSight = {
+type LinkSight = {
   readonly desired: DesiredNode;
   readonly facts: NodeFacts;
   readonly agent: AgentFacts;

@@ -2,7 +2,7 @@ import { basename, matchesGlob } from 'node:path';
 import type { ConfFile } from './read-conf-files.ts';
 
 /** A line of a file that sets a kernel setting at boot. */
-export type BootSetting = { readonly path: string; readonly key: string; readonly value: string };
+type BootSetting = { readonly path: string; readonly key: string; readonly value: string };
 
 /**
  * Finds the line that decides a kernel setting at boot: the last line with its name, else the last line with a matching

@@ -20,7 +20,7 @@ export type RuleVerdict =
 export type Step = { readonly fits: Answer; readonly verdict: RuleVerdict };
 
 /** Result of a chain for a packet; 'through': no rule of the chain decides. */
-export type Fate = 'accepted' | 'dropped' | 'maybe' | 'through';
+type Fate = 'accepted' | 'dropped' | 'maybe' | 'through';
 
 /** Limit of nested jumps, as in the kernel. @see net/netfilter NFT_JUMP_STACK_SIZE */
 const MAX_JUMPS = 16;

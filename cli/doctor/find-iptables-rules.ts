@@ -12,7 +12,7 @@ export type IptablesRule = {
 };
 
 /** A chain as iptables-save prints it. */
-export type IptablesChain = {
+type IptablesChain = {
   readonly backend: 'legacy' | 'nft';
   readonly family: 4 | 6;
   readonly table: string;

@@ -3,7 +3,7 @@ import { findIniEntries, type IniEntry } from './find-ini-entries.ts';
 import type { ConfFile } from './read-conf-files.ts';
 
 /** Properties by which systemd's files match links. */
-export type MatchedLink = {
+type MatchedLink = {
   readonly ifname: string;
   readonly mac: string | undefined;
   /** 'veth', 'bridge'; undefined for hardware. */

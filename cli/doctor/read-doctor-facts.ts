@@ -23,7 +23,7 @@ import { readStateDir } from './read-state-dir.ts';
 import { readSysctlFiles } from './read-sysctl-files.ts';
 
 /** Folders of CNI configuration and executables on the host. */
-export type CniFolders = { readonly confDir: string; readonly binDir: string };
+type CniFolders = { readonly confDir: string; readonly binDir: string };
 
 /**
  * Reads the input of all checks; changes nothing. A fact that cannot be read is unknown, with the reason.
@@ -72,7 +72,7 @@ async function iptablesOf(proc: Known<ProcFacts>, netnsPath: string | undefined)
 }
 
 /** Result of reading the agent's status: the status, why it is not available, or a problem of the agent. */
-export type StatusAnswer =
+type StatusAnswer =
   | { readonly status: Known<AgentStatus>; readonly problem?: undefined }
   | { readonly problem: string };
 
@@ -80,7 +80,7 @@ export type StatusAnswer =
  * Reads the status from the agent. Never rejects with CliError. An agent that accepts connections and does not answer
  * has a problem.
  */
-export async function askStatus(socket: string): Promise<StatusAnswer> {
+async function askStatus(socket: string): Promise<StatusAnswer> {
   try {
     using client = await openOpsClient(socket);
     const { status, held, lastPassError } = await client.summary();
@@ -103,7 +103,7 @@ function withoutPreface(message: string, socket: string): string {
 const TIMEOUT_MS = 2_000;
 
 /** Checks whether a process accepts connections on the agent's socket. Never rejects. */
-export function readSocket(path: string): Promise<Known<SocketFacts>> {
+function readSocket(path: string): Promise<Known<SocketFacts>> {
   return new Promise((resolve) => {
     const socket = connect(path);
     const end = (problem: string | undefined) => {
@@ -129,7 +129,7 @@ function problemOf({ code, message }: NodeJS.ErrnoException): string {
 /**
  * Compares the node with its agent's records, as `tke-eni diff` does. Where they cannot be read, the result is unknown.
  */
-export async function readDifferences(global: GlobalArgs): Promise<Known<readonly Finding[]>> {
+async function readDifferences(global: GlobalArgs): Promise<Known<readonly Finding[]>> {
   try {
     const { differences } = diffNode(await lookAtNode({ global }));
     return known(differences.filter(isDifferent).map(findingOf));
@@ -143,7 +143,7 @@ export async function readDifferences(global: GlobalArgs): Promise<Known<readonl
 const CONF = /\.(conf|conflist|json)$/;
 
 /** Reads the CNI files that a container runtime reads. @throws Error when permission is missing */
-export function readCni(tree: HostTree, confDir: string, binDir: string): CniFacts {
+function readCni(tree: HostTree, confDir: string, binDir: string): CniFacts {
   const names = tree.names(confDir).filter((name) => CONF.test(name));
   return {
     confDir,

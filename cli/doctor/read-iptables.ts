@@ -8,7 +8,7 @@ const TIMEOUT_MS = 20_000;
 const MAX_BYTES = 128 * 1024 * 1024;
 
 /** Parameters of the read. */
-export type IptablesReading = {
+type IptablesReading = {
   /** Path of the network namespace; undefined for the process's own. */
   readonly netnsPath: string | undefined;
   /** Tables of the legacy backend, from /proc/net/ip_tables_names and ip6_tables_names. */

@@ -5,7 +5,7 @@ import { type Column, renderTable } from '../output/render-table.ts';
 import { countFindings, type Diagnosis, type Judged } from './find-diagnosis.ts';
 
 /** Layout of the output. */
-export type DoctorLayout = {
+type DoctorLayout = {
   readonly width: number;
   readonly isColored: boolean;
   /** True to print each check with its notes too. */

@@ -8,7 +8,7 @@ import { findTable } from '../node/find-table-names.ts';
 import type { NetnsFacts, NodeFacts } from '../node/node-facts.ts';
 
 /** Filters of the list commands; undefined: no filter. */
-export type DumpFilter = {
+type DumpFilter = {
   readonly table?: string | undefined;
   readonly pod?: string | undefined;
   readonly eni?: string | undefined;
@@ -25,7 +25,7 @@ export type DumpPart = {
 };
 
 /** The selected objects, and what could not be read. */
-export type FoundDump = {
+type FoundDump = {
   readonly parts: readonly DumpPart[];
   readonly problems: readonly { readonly what: string; readonly why: string; readonly next: string }[];
 };
@@ -53,7 +53,7 @@ export function findDump(facts: NodeFacts, owners: OwnerIndex, filter: DumpFilte
 }
 
 /** Finds an ENI by id, interface, table, MAC or primary address. @throws CliError NOT_FOUND */
-export function findEni(enis: readonly EniFacts[], word: string, agent: NodeFacts['agent']): EniFacts {
+function findEni(enis: readonly EniFacts[], word: string, agent: NodeFacts['agent']): EniFacts {
   const name = word.toLowerCase();
   const eni = enis.find(
     ({ eniId, ifname, table, mac, addresses }) =>

@@ -63,7 +63,7 @@ function isMulticastOfLink({ type, protocol, dst }: RouteMessage): boolean {
 export const DEFAULT_PRIORITIES: Readonly<Record<4 | 6, readonly number[]>> = { 4: [0, 32766, 32767], 6: [0, 32766] };
 
 /** Tells whether a rule is one of the default rules that each new namespace has. */
-export function isDefaultRule({ protocol, priority, family }: RuleMessage): boolean {
+function isDefaultRule({ protocol, priority, family }: RuleMessage): boolean {
   return protocol === RTPROT_KERNEL && DEFAULT_PRIORITIES[family === 2 ? 4 : 6].includes(priority);
 }
 

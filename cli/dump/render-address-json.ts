@@ -68,7 +68,7 @@ const FLAGS: readonly (readonly [number, string])[] = [
  * Names the flags of an address as `ip` does. The kernel has one bit for "secondary" (IPv4) and "temporary" (IPv6); it
  * reports "permanent", where `ip` prints "dynamic" for the opposite.
  */
-export function addressFlags(flags: number, family: number): IpObject {
+function addressFlags(flags: number, family: number): IpObject {
   const words = [
     ...((flags & IFA_F_SECONDARY) === 0 ? [] : [family === AF_INET6 ? 'temporary' : 'secondary']),
     ...FLAGS.flatMap(([bit, name]) => ((flags & bit) === 0 ? [] : [name])),

@@ -13,7 +13,7 @@ import { renderRuleJson } from './render-rule-json.ts';
 export type Topic = 'routes' | 'rules' | 'links' | 'addrs' | 'neigh';
 
 /** How objects are rendered. */
-export type JsonView = {
+type JsonView = {
   readonly isDetailed: boolean;
   readonly isOneTable: boolean;
   /** Adds "owner" and "family" to each object; undefined leaves objects as `ip` prints them. */

@@ -14,7 +14,7 @@ import { renderRouteJson } from './render-route-json.ts';
 import { renderRuleJson } from './render-rule-json.ts';
 
 /** How a list is laid out. */
-export type TableView = {
+type TableView = {
   /** Also shows what the kernel creates by itself. */
   readonly isAll: boolean;
   readonly isColored: boolean;

@@ -9,7 +9,7 @@ import { renderRouteLines } from './render-route-line.ts';
 import { renderDefaultRules, renderRuleLine } from './render-rule-line.ts';
 
 /** Options of a script. */
-export type ScriptParts = {
+type ScriptParts = {
   /**
    * What to create. The script has its own order, in which the kernel accepts them: links, addresses, routes,
    * neighbours, rules.

@@ -24,7 +24,7 @@ import type { IpNames, IpObject } from './ip-names.ts';
 import { renderLinkInfoJson } from './render-link-info-json.ts';
 
 /** How links are rendered. */
-export type LinkView = {
+type LinkView = {
   /** Adds what `ip -d` adds. */
   readonly isDetailed: boolean;
   /** Returns the flags of a link of the same namespace: a link above a lower link that is down gets M-DOWN. */
@@ -164,7 +164,7 @@ const FLAGS: readonly (readonly [number, string])[] = [
 ];
 
 /** Names the flags of a link as `ip` does, NO-CARRIER and M-DOWN included. */
-export function linkFlags({ flags, link, linkNetnsid }: LinkMessage, { flagsOf }: LinkView): readonly string[] {
+function linkFlags({ flags, link, linkNetnsid }: LinkMessage, { flagsOf }: LinkView): readonly string[] {
   const hasNoCarrier = (flags & IFF_UP) !== 0 && (flags & IFF_RUNNING) === 0;
   const isLowerDown = link !== undefined && link !== 0 && linkNetnsid === undefined && (flagsOf(link) & IFF_UP) === 0;
   return [

@@ -34,7 +34,7 @@ export function renderNeighJson(neigh: NeighMessage, names: IpNames): IpObject {
 }
 
 /** Names the states of a neighbour, usually one. */
-export function neighStates(state: number): readonly string[] {
+function neighStates(state: number): readonly string[] {
   return state === 0 ? ['NONE'] : STATES.flatMap(([bit, name]) => ((state & bit) === 0 ? [] : [name]));
 }
 

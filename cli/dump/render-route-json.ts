@@ -161,7 +161,7 @@ function renderFeatures(features: number): IpObject {
 }
 
 /** Removes the length of a host prefix, as `ip` does. */
-export function withoutHostLength(prefix: string): string {
+function withoutHostLength(prefix: string): string {
   const isHost = prefix.includes(':') ? prefix.endsWith('/128') : prefix.endsWith('/32');
   return isHost ? prefix.slice(0, prefix.lastIndexOf('/')) : prefix;
 }

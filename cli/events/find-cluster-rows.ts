@@ -1,7 +1,7 @@
 import type { EventRow } from './event-row.ts';
 
 /** The node and the Pods whose events are selected. */
-export type ClusterScope = {
+type ClusterScope = {
   readonly nodeName: string;
   /** 'namespace/name' of the Pods of this node. */
   readonly pods: ReadonlySet<string>;

@@ -3,7 +3,7 @@ import type { ElementId } from '../node/element-id.ts';
 import type { Hop } from './explanation.ts';
 
 /** The fields that every hop has. */
-export type HopParts = {
+type HopParts = {
   readonly kind: Hop['kind'];
   readonly element: ElementId;
   readonly title: string;

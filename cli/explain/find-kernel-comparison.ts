@@ -10,7 +10,7 @@ import type { Flow } from './flow.ts';
 import type { Ask, KernelAnswer } from './kernel-answer.ts';
 
 /** The routing query for the kernel. */
-export type Question = {
+type Question = {
   readonly ask: Ask;
   /** Lease key of the Pod in whose namespace to ask; undefined: the node's namespace. */
   readonly place: string | undefined;

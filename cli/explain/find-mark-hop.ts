@@ -17,7 +17,7 @@ const ELEMENT = `nft:${NFT_TABLE}`;
 const REPAIR = 'tke-eni repair';
 
 /** A packet that arrives on a link of the node, before it is routed. */
-export type Incoming = {
+type Incoming = {
   readonly family: 4 | 6;
   readonly src: string;
   readonly dst: string;
@@ -33,7 +33,7 @@ export type Incoming = {
 };
 
 /** The mark that a packet gets, and the hop that shows it. */
-export type Marked = { readonly hop: Hop; readonly mark: number; readonly isDropped: boolean };
+type Marked = { readonly hop: Hop; readonly mark: number; readonly isDropped: boolean };
 
 /** Evaluates what the nftables table of tke-eni does with a packet that opens a connection. */
 export function findMark(situation: Situation, packet: Incoming): Marked {

@@ -53,7 +53,7 @@ export function endText(end: End): string {
 }
 
 /** The destination of a packet that a Pod sends. */
-export type Target = {
+type Target = {
   readonly to: End;
   /**
    * The Service that the Pod names as its destination. `isWalked`: the path continues with `to`, the backend behind it.

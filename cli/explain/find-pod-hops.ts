@@ -21,7 +21,7 @@ const DELETE_POD = ['delete the Pod: what was changed inside of it is not mended
 const REPAIR = 'tke-eni repair';
 
 /** The hops inside the Pod for a packet that it sends. */
-export type Sending = {
+type Sending = {
   readonly hops: readonly Hop[];
   /** Whether the destination is an address inside the Pod: such a packet never leaves the Pod. */
   readonly staysInside: boolean;

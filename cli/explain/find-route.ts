@@ -15,7 +15,7 @@ import { isRuleMatch } from './find-rule-match.ts';
 import { addressFamily, type Flow } from './flow.ts';
 
 /** What a route is looked up in. */
-export type Fib = Pick<NetnsFacts, 'rules' | 'routes' | 'links'>;
+type Fib = Pick<NetnsFacts, 'rules' | 'routes' | 'links'>;
 
 /** A rule that matched the packet and did not decide. */
 export type PassedRule = {

@@ -39,7 +39,7 @@ export type Leads = {
 };
 
 /** Input of the check. */
-export type Judged = {
+type Judged = {
   readonly family: 4 | 6;
   readonly reading: Reading;
   /** The route that counts: the simulated one, or the kernel's where they differ. */
@@ -64,7 +64,7 @@ export function findRoutingFault(judged: Judged): RoutingFault | undefined {
 }
 
 /** A fault of the routing, and the hop that shows it. */
-export type RoutingFault = { readonly place: 'rule' | 'route'; readonly finding: Finding };
+type RoutingFault = { readonly place: 'rule' | 'route'; readonly finding: Finding };
 
 function faultOf(judged: Judged): RoutingFault | undefined {
   const { leads, route, reading } = judged;

@@ -11,7 +11,7 @@ import { effective, findSourceCheck, type SourceCheck } from './find-source-chec
 import { refusalText, routeText, ruleText } from './find-text.ts';
 
 /** A packet that the node has to forward. */
-export type Passing = Pick<Forwarded, 'family' | 'src' | 'dst' | 'isFirst'> & {
+type Passing = Pick<Forwarded, 'family' | 'src' | 'dst' | 'isFirst'> & {
   readonly iif: number;
   readonly oif: number | undefined;
 };
@@ -52,7 +52,7 @@ export function findForwarding(
 }
 
 /** An IPv4 packet whose source is checked. */
-export type Checked = {
+type Checked = {
   readonly src: string;
   readonly dst: string;
   readonly iif: number;

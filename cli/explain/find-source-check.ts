@@ -5,7 +5,7 @@ import { findRoute, type Reading } from './find-route.ts';
 import type { Flow } from './flow.ts';
 
 /** The packet whose source is checked. */
-export type CheckedPacket = Pick<Flow, 'dst' | 'mark' | 'tos' | 'ipProto' | 'sport' | 'dport'> & {
+type CheckedPacket = Pick<Flow, 'dst' | 'mark' | 'tos' | 'ipProto' | 'sport' | 'dport'> & {
   readonly src: string;
   readonly iif: number;
 };
@@ -32,7 +32,7 @@ export type SourceCheck = {
 };
 
 /** What the check needs of a namespace. */
-export type CheckedNetns = Pick<NetnsFacts, 'rules' | 'routes' | 'links' | 'sysctls' | 'addresses'>;
+type CheckedNetns = Pick<NetnsFacts, 'rules' | 'routes' | 'links' | 'sysctls' | 'addresses'>;
 
 /**
  * Checks the source of an incoming IPv4 packet as the kernel does. IPv6 has no such check.

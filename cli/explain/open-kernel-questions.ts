@@ -11,7 +11,7 @@ import { queryOf } from './flow.ts';
 import type { Ask, KernelAnswer } from './kernel-answer.ts';
 
 /** Connections for route lookups in the kernel. */
-export type KernelQuestions = { readonly ask: Ask; close(): void; [Symbol.dispose](): void };
+type KernelQuestions = { readonly ask: Ask; close(): void; [Symbol.dispose](): void };
 
 /**
  * Opens the kernel's route lookup in the node's namespace and in those of Pods. Each connection opens at its first use.

@@ -4,7 +4,7 @@ import { wrapText } from '../output/render-text.ts';
 import type { Explanation, Hop, Path } from './explanation.ts';
 
 /** How an explanation is laid out. */
-export type ExplanationOptions = { readonly width: number; readonly isColored: boolean };
+type ExplanationOptions = { readonly width: number; readonly isColored: boolean };
 
 /** Widths of the columns: state, kind, text. */
 const STATE_WIDTH = 8;

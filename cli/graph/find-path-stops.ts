@@ -1,7 +1,7 @@
 import type { Graph, GraphPath } from './graph.ts';
 
 /** A box on the line of a path. */
-export type PathStopRef = {
+type PathStopRef = {
   readonly node: string;
   /** How the line to this box is drawn. after: behind a broken hop, where packets do not arrive. */
   readonly line: 'ok' | 'broken' | 'after';

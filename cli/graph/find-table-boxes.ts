@@ -13,7 +13,7 @@ const SHOWN_ROUTES = 4;
 const LISTED_ROUTES = 300;
 
 /** Input for the boxes of tables. */
-export type TableScene = {
+type TableScene = {
   readonly routes: readonly RouteMessage[];
   readonly tableNames: ReadonlyMap<number, string>;
   readonly nameOf: (ifindex: number) => string;

@@ -18,7 +18,7 @@ import { findTableBoxes } from './find-table-boxes.ts';
 import { type Graph, type GraphEdge, type GraphGroup, type GraphNode, groupEnd, NODE_GROUP } from './graph.ts';
 
 /** What is drawn in addition to the node itself. */
-export type GraphExtras = {
+type GraphExtras = {
   /** Explanations, each about one Pod. */
   readonly explanations: readonly Explanation[];
   /** Findings about the whole node: those of doctor and diff. */

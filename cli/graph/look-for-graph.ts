@@ -13,10 +13,10 @@ import type { NodeFacts } from '../node/node-facts.ts';
 import { type NodeContext, readNodeFacts } from '../node/read-node-facts.ts';
 
 /** What the user asks to draw; without a subject the whole node. */
-export type GraphQuestion = { readonly subject: string | undefined; readonly to: string | undefined };
+type GraphQuestion = { readonly subject: string | undefined; readonly to: string | undefined };
 
 /** Everything that a drawing is built from. */
-export type GraphSight = {
+type GraphSight = {
   readonly facts: NodeFacts;
   readonly explanations: readonly Explanation[];
   readonly findings: readonly Finding[];

@@ -15,7 +15,7 @@ export type Layout = {
 };
 
 /** A column with at least one box. */
-export type LanePlace = { readonly lane: GraphLane; readonly title: string; readonly x: number; readonly w: number };
+type LanePlace = { readonly lane: GraphLane; readonly title: string; readonly x: number; readonly w: number };
 
 /** The strip of one group, over the whole width. */
 export type Band = {
@@ -102,7 +102,7 @@ export function planLayout(graph: Graph): Layout {
  * Returns the number of Pod columns in each band, so that the drawing is not much higher than wide. `pods` has the
  * number of Pods of each band.
  */
-export function podColumns(pods: readonly number[]): number {
+function podColumns(pods: readonly number[]): number {
   const ratio = (columns: number): number => {
     const width = REST_WIDTH + columns * CELL_WIDTH;
     const height = pods.reduce(
@@ -130,7 +130,7 @@ const CELL_HEIGHT = 60;
 const BAND_HEIGHT = 100;
 
 /** Returns the height of a box, by its lines. */
-export function cardHeight({ lines }: Pick<GraphNode, 'lines'>): number {
+function cardHeight({ lines }: Pick<GraphNode, 'lines'>): number {
   return 2 * SIZES.cardPad - 4 + SIZES.titleLine + lines.length * SIZES.textLine;
 }
 

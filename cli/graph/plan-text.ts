@@ -3,7 +3,7 @@
  * those of DejaVu Sans and DejaVu Sans Mono, the widest fonts that browsers commonly use for `sans-serif` and
  * `monospace`.
  */
-export function textWidth(text: string, font: TextFont): number {
+function textWidth(text: string, font: TextFont): number {
   const em = [...text].reduce((sum, character) => sum + emOf(character, font.kind), 0);
   return em * font.px * (font.isBold && font.kind === 'sans' ? 1.13 : 1);
 }

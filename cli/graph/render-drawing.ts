@@ -7,7 +7,7 @@ import { element, escapeXml } from './render-xml.ts';
 const TIPS = ['from-pod', 'to-pod', 'broken', 'after'] as const;
 
 /** Options of a drawing: boxes can be selected on the page, but not in a picture. */
-export type DrawingUse = { readonly isInteractive: boolean };
+type DrawingUse = { readonly isInteractive: boolean };
 
 /** Renders columns, bands, boxes and edges as SVG markup, without the lines of paths. */
 export function renderDrawing(graph: Graph, layout: Layout, use: DrawingUse): string {

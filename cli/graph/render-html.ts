@@ -9,7 +9,7 @@ import { renderThemed } from './render-theme.ts';
 import { element, escapeXml } from './render-xml.ts';
 
 /** Sources of the page, as read from its folder. */
-export type PageSources = { readonly script: string; readonly pageSheet: string; readonly drawingSheet: string };
+type PageSources = { readonly script: string; readonly pageSheet: string; readonly drawingSheet: string };
 
 /** From this number of Pods on, their groups are folded when the page opens. */
 const FOLDED_FROM = 60;

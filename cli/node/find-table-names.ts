@@ -9,7 +9,7 @@ const KERNEL_TABLES: readonly (readonly [number, string])[] = [
 ];
 
 /** Name of the table with all Pod host routes. */
-export const POD_TABLE_NAME = 'tke-pods';
+const POD_TABLE_NAME = 'tke-pods';
 
 /**
  * Adds the table names of tke-eni to the host's: 'tke-pods', and for an ENI's table the ENI's id, or 'eni-<interface>'

@@ -12,7 +12,7 @@ import { type NetnsReading, readNetnsFacts } from './read-netns-facts.ts';
 const NETNS_FOLDER = '/run/netns';
 
 /** Options for reading the namespaces of Pods. */
-export type InsideReading = NetnsReading & { readonly hostRoot: string };
+type InsideReading = NetnsReading & { readonly hostRoot: string };
 
 /**
  * Returns the function that reads a Pod's namespace: by the path in its lease, or, without a lease, the namespace in

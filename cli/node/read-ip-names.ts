@@ -23,7 +23,7 @@ export function readIpNames(hostRoot: string, list: string): NumberNames {
 }
 
 /** Parses lines of a number (decimal or 0x…) and a name. Comments and all other lines are skipped, as iproute2 does. */
-export function parseNames(text: string): NumberNames {
+function parseNames(text: string): NumberNames {
   const names = new Map<number, string>();
   for (const line of text.split('\n')) {
     const [, digits, name] = /^\s*(0x[0-9a-fA-F]+|\d+)\s+([^\s#]+)/.exec(line) ?? [];

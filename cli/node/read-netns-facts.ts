@@ -73,7 +73,7 @@ const PER_INTERFACE = {
 } as const;
 
 /** Reads the relevant settings of the current namespace, by dotted name; a setting that does not exist is left out. */
-export function readSysctls(ifnames: readonly string[]): ReadonlyMap<string, string> {
+function readSysctls(ifnames: readonly string[]): ReadonlyMap<string, string> {
   const sysctl = openSysctl();
   const found = new Map<string, string>();
   for (const key of [...GLOBAL.map((path) => sysctlKey(...path)), ...interfaceKeys(ifnames)]) {

@@ -13,7 +13,7 @@ import { readNftFacts } from './read-nft-facts.ts';
 import { netnsPathOf, withNodeNetns } from './with-node-netns.ts';
 
 /** What to read; the rest is returned as unknown and takes no time. */
-export type NodeReading = {
+type NodeReading = {
   /** Pods whose namespaces are read, by key; default all. */
   readonly insides?: 'all' | 'none' | ((key: string) => boolean);
   /** Whether to run nft; default true. */

@@ -5,7 +5,7 @@ import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { type ElementId, ruleId } from './element-id.ts';
 
 /** A rule as the kernel reports it, as a request contains it, or as a plan has it. */
-export type AnyRule = RuleMessage | RuleSpec | RuleState;
+type AnyRule = RuleMessage | RuleSpec | RuleState;
 
 /**
  * Returns the element id of a rule, for findings, explain and graph: equal for a rule that was read and one that was

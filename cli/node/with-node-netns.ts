@@ -6,7 +6,7 @@ import { CliError } from '../cli-error.ts';
 import type { GlobalArgs } from '../command.ts';
 
 /** The options that select the network namespace of the node. */
-export type NetnsChoice = Pick<GlobalArgs, 'netns' | 'hostRoot'>;
+type NetnsChoice = Pick<GlobalArgs, 'netns' | 'hostRoot'>;
 
 /** Calls `read` with the namespace that stands for the node's; undefined: the process's own. @throws CliError */
 export function withNodeNetns<T>(global: NetnsChoice, read: (netns: Netns | undefined) => T): T {

@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs';
 import type { Stream } from '../command.ts';
 
 /** What a stream needs. */
-export type StreamParts = {
+type StreamParts = {
   readonly fd: number;
   readonly isTerminal: boolean;
   readonly isColored: boolean;

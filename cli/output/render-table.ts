@@ -43,7 +43,7 @@ export type Column<T> = {
 };
 
 /** How a table is laid out. */
-export type TableOptions = {
+type TableOptions = {
   /** Columns of the terminal; Infinity (the default) for `-o wide`: nothing is dropped or cut. */
   readonly width?: number;
   readonly isColored: boolean;

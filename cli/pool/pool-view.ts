@@ -6,9 +6,6 @@ import type { Family } from '../../agent/journal/lease.ts';
  */
 export type AddressUse = 'free' | 'in-use' | 'kept' | 'cooling' | 'offered' | 'releasing' | 'unready';
 
-/** Order in which states are shown. */
-export const ADDRESS_USES = ['in-use', 'free', 'kept', 'cooling', 'unready', 'offered', 'releasing'] as const;
-
 /** One Pod address of the node. */
 export type AddressView = {
   readonly ip: string;

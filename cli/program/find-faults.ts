@@ -2,7 +2,7 @@ import type { Command, OptionSpec, OptionTable, PositionalSpec } from '../comman
 import { findSuggestion } from './find-suggestion.ts';
 
 /** Arguments by their declared names, or all faults of the command line. */
-export type Arguments =
+type Arguments =
   | { readonly kind: 'good'; readonly values: Readonly<Record<string, unknown>> }
   | { readonly kind: 'faulty'; readonly faults: readonly string[] };
 

@@ -16,7 +16,7 @@ export function findSuggestion(typed: string, known: readonly string[]): string 
  * Returns the smallest number of letters to insert, remove, replace or swap with the next one.
  * @see https://en.wikipedia.org/wiki/Damerau-Levenshtein_distance (optimal string alignment)
  */
-export function editDistance(from: string, to: string): number {
+function editDistance(from: string, to: string): number {
   let beforeLast: readonly number[] = [];
   let last: readonly number[] = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i++) {

@@ -5,7 +5,7 @@ import { paragraphsOf, renderTerms, type Term, wrapText } from '../output/render
 import { GLOBAL_OPTIONS } from './global-options.ts';
 
 /** How help is laid out. */
-export type HelpOptions = { readonly width: number; readonly isColored: boolean };
+type HelpOptions = { readonly width: number; readonly isColored: boolean };
 
 /** Renders the output of `tke-eni help`: commands in their order, global options, exit codes. */
 export function renderHelp(commands: readonly Command[], { width, isColored }: HelpOptions): string {

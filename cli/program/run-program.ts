@@ -81,11 +81,7 @@ function contextOf(values: GlobalValues, ports: ProgramPorts): CommandContext {
  * Decides which error the user gets. A missing permission, wherever the kernel reported it, becomes FORBIDDEN with the
  * command's requirements. An unknown error becomes undefined: it is a bug of this program.
  */
-export function decideError(
-  error: unknown,
-  command: Pick<Command, 'name' | 'needs'>,
-  isRoot: boolean,
-): CliError | undefined {
+function decideError(error: unknown, command: Pick<Command, 'name' | 'needs'>, isRoot: boolean): CliError | undefined {
   if (error instanceof CliError) return error;
   if (error instanceof Error && 'code' in error && FULL.has(error.code)) {
     return new CliError('KERNEL', `${command.name}: ${error.message}`, 'make room there, or print elsewhere', {

@@ -3,7 +3,7 @@ import type { Command, OptionTable } from '../command.ts';
 import { GLOBAL_OPTIONS } from './global-options.ts';
 
 /** The command line as yargs parsed it; only its form is checked. */
-export type Words = {
+type Words = {
   /** The command that the first words name; undefined when they name no command. */
   readonly command: Command | undefined;
   /** Words that are neither options nor the command's name, in their order. */

@@ -136,7 +136,7 @@ function apiLines({
 const API_SILENCE_MS = 10 * 60_000;
 
 /** Renders addresses, one line each. */
-export function renderAddresses(addresses: readonly AddressView[], options: RenderOptions): string {
+function renderAddresses(addresses: readonly AddressView[], options: RenderOptions): string {
   return renderTable(addresses, COLUMNS, options);
 }
 

@@ -23,9 +23,7 @@ export type CallView = {
 };
 
 /** Counters of repairs, with their increase in the window. */
-export type TroubleView = Readonly<
-  Record<'drift' | 'repaired' | 'fights' | 'overruns', { total: number; rise: number }>
->;
+type TroubleView = Readonly<Record<'drift' | 'repaired' | 'fights' | 'overruns', { total: number; rise: number }>>;
 
 /** What one frame shows. */
 export type TopView = {

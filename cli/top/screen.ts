@@ -1,7 +1,7 @@
 import type { Stream } from '../command.ts';
 
 /** A whole terminal that is redrawn in place. */
-export type Screen = {
+type Screen = {
   /** Shows lines from the top; each must fit the width. */
   draw(lines: readonly string[]): void;
   /** Restores the previous screen. Idempotent. */

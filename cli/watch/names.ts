@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { WatchOwner } from './watch-event.ts';
 
 /** The part of the agent's journal that names need. */
-export type NameSource = { readonly leases: readonly Lease[]; readonly enis: readonly EniRecord[] };
+type NameSource = { readonly leases: readonly Lease[]; readonly enis: readonly EniRecord[] };
 
 /** Look-up of the owner of a kernel object, by what the kernel reports about it. */
 export type Names = {

@@ -14,7 +14,7 @@ import type { Names } from './names.ts';
 import type { WatchEvent, WatchKind, WatchOwner } from './watch-event.ts';
 
 /** Describes kernel notifications. */
-export type Narrator = {
+type Narrator = {
   /** Records a link that exists at the start. */
   seeLink(link: LinkMessage): void;
   /** Describes a notification; undefined when it has no visible change. */

@@ -35,7 +35,7 @@ export function renderWatchEvent(event: WatchEvent, isColored: boolean): string 
 const CHANGE_TEXT = { '+': '+', '-': '-', '~': '~', ok: ' ', failed: '!' } as const;
 
 /** Formats an owner for people; '-' when the object belongs to no Pod or ENI. */
-export function ownerText(owner: WatchOwner | undefined): string {
+function ownerText(owner: WatchOwner | undefined): string {
   switch (owner?.kind) {
     case 'pod':
       return owner.name;

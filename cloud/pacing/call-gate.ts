@@ -12,7 +12,7 @@ export type Ticket = {
 };
 
 /** The outcome of a call, as far as rates depend on it. */
-export type CallReport = {
+type CallReport = {
   readonly product: string;
   readonly action: string;
   readonly isThrottled: boolean;
@@ -46,7 +46,7 @@ export type GateSettings = {
  * Calls that may start now, and when to check again; without a time only the end of a call or a new call changes
  * anything.
  */
-export type Grants<T> = { readonly items: readonly T[]; readonly askAgainMs?: number };
+type Grants<T> = { readonly items: readonly T[]; readonly askAgainMs?: number };
 
 type Api<T> = {
   readonly settings: RateSettings;
@@ -72,7 +72,7 @@ const GROWTH_SHARE_PER_SECOND = 0.08;
 const LONGEST_UNSERVED_EACH = 16;
 
 /** A queued call; `CallGate.leave` removes it. */
-export type TicketPlace<T> = { readonly ticket: Ticket; readonly place: Place<Waiting<T>> };
+type TicketPlace<T> = { readonly ticket: Ticket; readonly place: Place<Waiting<T>> };
 
 /**
  * Decides which calls may start.

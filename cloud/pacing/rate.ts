@@ -55,7 +55,7 @@ export function createRate(settings: RateSettings, nowMs: number): Rate {
 }
 
 /** Updates the tokens to the present time. */
-export function refillRate(rate: Rate, nowMs: number): Rate {
+function refillRate(rate: Rate, nowMs: number): Rate {
   const elapsedMs = Math.max(0, nowMs - Math.max(rate.updatedMs, rate.pausedUntilMs));
   const most = Math.max(1, rate.perSecond * BURST_SECONDS);
   return { ...rate, tokens: Math.min(most, rate.tokens + (elapsedMs * rate.perSecond) / 1000), updatedMs: nowMs };

@@ -38,7 +38,7 @@ export type CallObserver = {
 };
 
 /** Dependencies of calls. */
-export type CallerDeps = {
+type CallerDeps = {
   readonly api: TencentApi;
   readonly clock: Clock;
   readonly random: Random;

@@ -2,7 +2,7 @@ import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { CloudError } from '../cloud-error.ts';
 
 /** The properties of a call that decide whether it may be repeated. */
-export type CallNature = {
+type CallNature = {
   /** It changes nothing: a repetition is harmless. */
   readonly isRead: boolean;
   /** It has a ClientToken: a repetition has no second effect. */

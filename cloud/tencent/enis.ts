@@ -8,7 +8,7 @@ import { readPages } from './paged.ts';
 import type { SharedSweep } from './shared-sweep.ts';
 
 /** Dependencies of the ENI part. */
-export type EniDeps = {
+type EniDeps = {
   readonly call: Caller;
   readonly eniBatcher: IdBatcher<Eni>;
   readonly eniSweeps: SharedSweep<EniSweep>;

@@ -7,7 +7,7 @@ import { SharedRun } from './shared-run.ts';
 import { withTimeout } from './with-timeout.ts';
 
 /** Describes objects by id in one call. */
-export type DescribeIds<T> = (ids: readonly string[], context: CallContext) => Promise<readonly T[]>;
+type DescribeIds<T> = (ids: readonly string[], context: CallContext) => Promise<readonly T[]>;
 
 /** The objects that were found, and the ids whose description failed. */
 type Found<T> = { readonly objects: readonly T[]; readonly failures: ReadonlyMap<string, CloudError> };

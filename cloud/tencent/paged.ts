@@ -1,10 +1,10 @@
 import { IDS_PER_CALL } from '../batches.ts';
 
 /** One page: its objects, and how many there are on all pages. */
-export type Page<T> = { readonly objects: readonly T[]; readonly total: number };
+type Page<T> = { readonly objects: readonly T[]; readonly total: number };
 
 /** All pages; `isConsistent` is false when the number of objects changed between them. */
-export type Paged<T> = { readonly objects: readonly T[]; readonly isConsistent: boolean };
+type Paged<T> = { readonly objects: readonly T[]; readonly isConsistent: boolean };
 
 /** Most pages of one sweep: 200,000 objects, twenty times those of the largest VPC. */
 const MOST_PAGES = 2_000;

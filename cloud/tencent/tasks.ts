@@ -7,7 +7,7 @@ import { decodeEipTask, decodeVpcTask } from './decode/others.ts';
 import type { IdBatcher } from './id-batcher.ts';
 
 /** Dependencies of the task part. */
-export type TaskDeps = {
+type TaskDeps = {
   readonly clock: Clock;
   readonly call: Caller;
   readonly eniBatcher: IdBatcher<Eni>;

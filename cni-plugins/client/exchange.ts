@@ -211,7 +211,7 @@ export type Call = {
 };
 
 /** The outcome of a call: the encoded reply, or the kind of failure and its reason. */
-export type Outcome =
+type Outcome =
   | { readonly kind: 'message'; readonly message: Buffer }
   | { readonly kind: 'failure'; readonly failure: FailureKind; readonly reason: string };
 

@@ -47,7 +47,7 @@ export type CniEnv = {
 };
 
 /** The known keys of CNI_ARGS. Empty when the runtime is not that of Kubernetes. */
-export type CniArgs = { readonly podNamespace: string; readonly podName: string; readonly podUid: string };
+type CniArgs = { readonly podNamespace: string; readonly podName: string; readonly podUid: string };
 
 /** An environment: `process.env` or that of a test. */
 export type Environment = { readonly [name: string]: string | undefined };

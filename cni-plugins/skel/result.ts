@@ -33,7 +33,7 @@ export function makeResult(conf: ResultConf, attachment: Attachment, shape: 'mai
 }
 
 /** A result as it is printed; the fields of its items depend on the version. */
-export type CniResult = {
+type CniResult = {
   readonly cniVersion: CniVersion;
   readonly interfaces?: readonly JsonObject[];
   readonly ips: readonly JsonObject[];

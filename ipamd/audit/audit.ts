@@ -33,7 +33,7 @@ export type AuditEvents = {
 };
 
 /** Why an audit had no result. */
-export type AuditSkip = 'NotSynced' | 'SweepFailed' | 'SweepInconsistent';
+type AuditSkip = 'NotSynced' | 'SweepFailed' | 'SweepInconsistent';
 
 /** Findings and actions of one audit. */
 export type AuditReport =

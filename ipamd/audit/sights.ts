@@ -2,7 +2,7 @@ import type { Eni } from '../../cloud/cloud.ts';
 import { ENI_TAG } from './find-orphans.ts';
 
 /** A node with the fields that assign ENIs to it. */
-export type SightOwner = {
+type SightOwner = {
   readonly name: string;
   /** Of the NodeENIConfig. */
   readonly uid?: string | undefined;

@@ -49,7 +49,7 @@ export const securityGroupIdsValue = listOf(
 );
 
 /** Hosts of the cloud's API. */
-export type Endpoints = {
+type Endpoints = {
   /** Each product is `<product>.<domain>`. */
   readonly domain: string | undefined;
   /** One host, optionally with a port, for all products. */

@@ -14,7 +14,7 @@ export const SCHEMA_ANNOTATION = `${API_GROUP}/schema`;
 export const SCHEMA_NUMBER = 2;
 
 /** What to do about one definition. */
-export type DefinitionStep =
+type DefinitionStep =
   | { readonly kind: 'create'; readonly object: KubeObject }
   | { readonly kind: 'update'; readonly object: KubeObject }
   | { readonly kind: 'keep' }

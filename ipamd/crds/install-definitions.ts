@@ -12,7 +12,7 @@ import { IpamdError } from '../ipamd-error.ts';
 import { decideDefinition } from './decide-definition.ts';
 
 /** Dependencies of the installation. */
-export type InstallDeps = {
+type InstallDeps = {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
@@ -21,7 +21,7 @@ export type InstallDeps = {
 };
 
 /** Result for one definition. */
-export type InstallOutcome = {
+type InstallOutcome = {
   readonly name: string;
   readonly outcome: 'created' | 'updated' | 'unchanged' | 'newer' | 'forbidden';
 };

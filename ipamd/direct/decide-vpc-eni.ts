@@ -10,7 +10,7 @@ export type EniPlace = {
 };
 
 /** State of an ENI in the cloud. `unasked`: it was not described. */
-export type CloudWord = 'unasked' | 'absent' | 'free' | 'bound' | 'moving';
+type CloudWord = 'unasked' | 'absent' | 'free' | 'bound' | 'moving';
 
 /** What a decision about one VpcENI depends on. */
 export type VpcEniFacts = {

@@ -23,7 +23,7 @@ const FAMILIES: Readonly<Record<string, FamilyLimits>> = {
 };
 
 /** An instance, with the fields that its limit of exclusive ENIs depends on. */
-export type DirectLimitFacts = {
+type DirectLimitFacts = {
   /** For example S5.MEDIUM2. */
   readonly instanceType: string;
   readonly cores: number;

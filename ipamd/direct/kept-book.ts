@@ -9,7 +9,7 @@ import { directEniIdsOf } from './run-vpc-enis.ts';
 import { VPC_ENIS_BY, type VpcEniEntry } from './vpc-eni-entry.ts';
 
 /** Caches that contain static ENIs. */
-export type KeptBookDeps = {
+type KeptBookDeps = {
   /** With an index by the claims whose marks an object contains; `byClaim` is its name. */
   readonly necs: Pick<Informer<NecEntry>, 'get' | 'byIndex'>;
   readonly byClaim: string;

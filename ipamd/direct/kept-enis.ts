@@ -56,17 +56,3 @@ function keptEniOf(entry: VpcEniEntry): KeptEni {
     ...(nodeName === '' ? {} : { nodeName }),
   };
 }
-
-/**
- * Tells whether an ENI belongs to another node or to none, whatever its tags: it is static, and its VpcENI does not
- * name this node. So the node that created it, whose tags it has for ever, does not treat it as its own.
- */
-export function isKeptElsewhere(kept: ReadonlyMap<string, KeptEni>, eniId: string, nodeName: string): boolean {
-  const one = kept.get(eniId);
-  return one !== undefined && one.nodeName !== nodeName;
-}
-
-/** Tells whether an ENI belongs to this node according to its VpcENI, whatever its tags. */
-export function isKeptHere(kept: ReadonlyMap<string, KeptEni>, eniId: string, nodeName: string): boolean {
-  return kept.get(eniId)?.nodeName === nodeName;
-}

@@ -11,7 +11,7 @@ type Raw = Readonly<Record<string, unknown>>;
  * Returns the name of an ENI's VpcENI: the ENI's name in the cloud, or its id where Kubernetes does not accept the
  * name.
  */
-export function vpcEniNameOf({ name = '', eniID }: EniPlace['eni']): string {
+function vpcEniNameOf({ name = '', eniID }: EniPlace['eni']): string {
   const faults = new Faults();
   objectName.decoder(name, '', faults);
   return faults.list.length === 0 ? name : eniID;

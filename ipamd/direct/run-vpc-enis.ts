@@ -11,7 +11,7 @@ import { VPC_ENIS_BY, type VpcEniEntry } from './vpc-eni-entry.ts';
 export const BY_DIRECT_ENI = 'directEni';
 
 /** Dependencies of the VpcENI controller, once informers exist. */
-export type RunVpcEnisDeps = Omit<VpcEniDeps, 'find' | 'placesOf'> & {
+type RunVpcEnisDeps = Omit<VpcEniDeps, 'find' | 'placesOf'> & {
   /** With {@link BY_DIRECT_ENI} as an index. */
   readonly necs: Informer<NecEntry>;
   readonly vpcEnis: Informer<VpcEniEntry>;

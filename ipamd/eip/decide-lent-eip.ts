@@ -2,7 +2,7 @@ import type { Eip } from '../../cloud/cloud.ts';
 import type { EipSight, EipTarget } from './eip-view.ts';
 
 /** The EIP of a Pod's list that its claim may have. */
-export type LentChoice =
+type LentChoice =
   | { readonly kind: 'chosen'; readonly eip: Eip }
   /** `isFinal`: waiting alone does not help. */
   | { readonly kind: 'none'; readonly message: string; readonly isFinal: boolean };

@@ -4,7 +4,7 @@ import { isRecord } from '../../runtime/decode.ts';
 const FIELD = 'NonMasqueradeSrcCIDRs';
 
 /** What is to be written of ip-masq-agent's configuration. */
-export type MasqStep =
+type MasqStep =
   | { readonly kind: 'same' }
   /** `ours`: the entries that ipamd added, for the record. */
   | { readonly kind: 'write'; readonly text: string; readonly ours: readonly string[] }

@@ -349,7 +349,7 @@ function decodeClaim(object: KubeObject): EipClaim | undefined {
 }
 
 /** Splits a key into namespace and name. */
-export function refOf(key: string): { readonly namespace: string; readonly name: string } {
+function refOf(key: string): { readonly namespace: string; readonly name: string } {
   const slash = key.indexOf('/');
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }

@@ -2,7 +2,7 @@ import { type Condition, withCondition } from '../../kube/conditions.ts';
 import type { EipPhase, EipStatus } from './eip-view.ts';
 
 /** Why a claim is in its phase, for people. */
-export type EipReason = {
+type EipReason = {
   /** The reason of the condition, in CamelCase. */
   readonly reason: string;
   readonly message?: string;

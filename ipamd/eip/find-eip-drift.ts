@@ -4,7 +4,7 @@ import { claimTag, EIP_TAG, isMadeHere } from './eip-identity.ts';
 import { IS_GOING, IS_MOVING } from './eip-view.ts';
 
 /** Result of comparing all EIPs of the cluster with the claims. */
-export type EipDrift = {
+type EipDrift = {
   /** Claims whose EIP differs from their status. */
   readonly suspects: readonly string[];
   /** EIPs that were allocated for this cluster and that no claim has. */

@@ -6,7 +6,7 @@ import { type EipIntent, type EipSight, type EipStatus, IS_GOING, IS_MOVING } fr
  * What a description shows about a call. `repeat`: not done, and the same ClientToken makes it safe to send it again.
  * `undone`: not done, and no request in flight could still do it.
  */
-export type EipOutcome =
+type EipOutcome =
   | { readonly kind: 'done'; readonly status: EipStatus }
   | { readonly kind: 'undone' }
   | { readonly kind: 'repeat' }

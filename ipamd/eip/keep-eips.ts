@@ -11,7 +11,7 @@ import type { EipDeps } from './eip-deps.ts';
 import { findEipPod, isAskingForEip } from './find-eip-pod.ts';
 
 /** Dependencies of the EIP controller and its audit. */
-export type KeepEipsDeps = Omit<EipDeps, 'podOf' | 'limitOf' | 'book'> & {
+type KeepEipsDeps = Omit<EipDeps, 'podOf' | 'limitOf' | 'book'> & {
   readonly pods: Informer<PodFacts>;
   readonly necs: Informer<NecEntry>;
   readonly claims: Informer<EipClaimEntry>;

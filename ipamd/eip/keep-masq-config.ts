@@ -19,7 +19,7 @@ const KEY = 'config';
 const OURS = EIP_SRC_CIDRS_ANNOTATION;
 
 /** Dependencies of the sync of ip-masq-agent's configuration. */
-export type KeepMasqDeps = {
+type KeepMasqDeps = {
   readonly kube: KubeClient;
   /** Of the one ConfigMap. */
   readonly configMaps: Informer<KubeObject>;

@@ -10,7 +10,7 @@ import { lookAtEips } from './look-at-eips.ts';
 import { eipTaskOf, sendEipCall } from './make-eip-call.ts';
 
 /** A claim with a recorded intent. */
-export type EipCase = { readonly key: string; readonly claim: EipClaim };
+type EipCase = { readonly key: string; readonly claim: EipClaim };
 
 /** Result of a call; every kind but `wait` is written with the status. */
 export type RunOutcome =

@@ -11,7 +11,7 @@ import type { Subnets } from '../subnets/open-subnets.ts';
 import type { Queues } from './queues.ts';
 
 /** Sources of changes. */
-export type WakeSources = Informers & {
+type WakeSources = Informers & {
   readonly machines: Informer<MachineEntry> | undefined;
   readonly instances: InstanceBook;
   readonly subnets: Subnets;

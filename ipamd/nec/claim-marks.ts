@@ -2,7 +2,7 @@ import type { NodeEniAddress, NodeEniConfigStatus } from '../../crd/node-eni-con
 import type { Intent } from './decision.ts';
 
 /** Claim mark of an address: the claim that the address belongs to, and the Pod that may use it now. */
-export type ClaimMark = NonNullable<NodeEniAddress['claim']>;
+type ClaimMark = NonNullable<NodeEniAddress['claim']>;
 
 /** Returns the key of a mark's claim: `namespace/name`. */
 export function claimKeyOf({ namespace, name }: Pick<ClaimMark, 'namespace' | 'name'>): string {

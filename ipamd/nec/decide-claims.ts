@@ -12,7 +12,7 @@ import { takenIps } from './seen-eni.ts';
 import { isUsable } from './supply.ts';
 
 /** The next call for static addresses, and why the others wait: by key of the claim. */
-export type ClaimSteps = { readonly step: Step; readonly waits: ReadonlyMap<string, string> };
+type ClaimSteps = { readonly step: Step; readonly waits: ReadonlyMap<string, string> };
 
 /**
  * Decides how a static address comes to a Pod on this node: assigned by this address, or as any address, on a suitable

@@ -24,10 +24,10 @@ import {
 export type DirectHold = Hold & { readonly claim?: string };
 
 /** The next call for exclusive ENIs, and why the rest waits. */
-export type DirectPlan = { readonly call?: DirectCall; readonly holds: readonly DirectHold[] };
+type DirectPlan = { readonly call?: DirectCall; readonly holds: readonly DirectHold[] };
 
 /** A call that has no ids yet. */
-export type DirectCall = {
+type DirectCall = {
   readonly action: Mutation;
   readonly fields: Partial<Intent>;
   readonly priority: CallPriority;

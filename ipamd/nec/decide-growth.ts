@@ -156,10 +156,10 @@ function exhausted({ view }: Scene, subnetIds: readonly string[]): Hold {
 }
 
 /** An ENI that new addresses can be assigned to, and how many more it can have. */
-export type EniRoom = { readonly eni: NodeEniInfo; readonly room: number };
+type EniRoom = { readonly eni: NodeEniInfo; readonly room: number };
 
 /** Selects the ENI for new addresses: the fullest one that has free capacity and no call in flight. */
-export function chooseEni(scene: Scene): EniRoom | undefined {
+function chooseEni(scene: Scene): EniRoom | undefined {
   const free = roomsOf(scene).filter(({ eni }) => eni.state === 'Attached' && !scene.busy.has(eni.eniID));
   return free.reduce<EniRoom | undefined>(
     (best, one) => (best !== undefined && ipv4CountOf(best.eni) >= ipv4CountOf(one.eni) ? best : one),
@@ -168,7 +168,7 @@ export function chooseEni(scene: Scene): EniRoom | undefined {
 }
 
 /** Counts the free capacity on ENIs that cannot get addresses now but can soon. */
-export function roomLater(scene: Scene): number {
+function roomLater(scene: Scene): number {
   const isSoon = ({ eni }: EniRoom) =>
     (eni.state === 'Attaching' || scene.busy.has(eni.eniID)) && !scene.view.stuck.has(eni.eniID);
   return roomsOf(scene)

@@ -2,10 +2,10 @@ import { MUTATIONS } from '../../crd/intent.ts';
 import type { Intent } from './decision.ts';
 
 /** Whether a recorded intent may be resolved now. */
-export type IntentTurn = { readonly kind: 'wait'; readonly ms: number } | { readonly kind: 'resolve' };
+type IntentTurn = { readonly kind: 'wait'; readonly ms: number } | { readonly kind: 'resolve' };
 
 /** The leader and the time at which an intent is checked. */
-export type TurnContext = {
+type TurnContext = {
   readonly ownEpoch: number;
   /** When this leader first read the intent; for its own intents, when it made the call. Monotonic milliseconds. */
   readonly firstSeenMs: number;

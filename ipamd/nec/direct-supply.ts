@@ -61,7 +61,7 @@ export function directEnisOf({ eniInfos = [] }: NodeEniConfigStatus): readonly N
 }
 
 /** Lists the creations of exclusive ENIs that are not in the status yet. */
-export function directCreationsOf(status: NodeEniConfigStatus): readonly Intent[] {
+function directCreationsOf(status: NodeEniConfigStatus): readonly Intent[] {
   return unseenCreations(status).filter(isDirectCreation);
 }
 

@@ -7,7 +7,7 @@ import { isUsable, type Supply, unseenCreations } from './supply.ts';
 const MOST_ENTRIES = 64;
 
 /** ENI slots of a node, as far as its shared ENIs use them. */
-export type EniPlaces = {
+type EniPlaces = {
   /** ENIs that serve or will serve, those that are being created included. */
   readonly serving: number;
   /** Used ENI slots of the instance, those of ENIs that are being detached included; and the total. */

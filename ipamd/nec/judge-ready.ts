@@ -84,7 +84,7 @@ function withProblems(status: NodeEniConfigStatus, problems: readonly NodeProble
 }
 
 /** Type of the condition of a node's exclusive ENIs. */
-export const DIRECT_READY = 'DirectENIReady';
+const DIRECT_READY = 'DirectENIReady';
 
 /**
  * Returns the status with the condition of its exclusive ENIs, with numbers. A node that serves none, and never did,

@@ -28,7 +28,7 @@ export function takenBy(
 }
 
 /** A status, and its addresses that were marked for removal although Pods use them. */
-export type KeptInUse = { readonly status: NodeEniConfigStatus; readonly ips: readonly string[] };
+type KeptInUse = { readonly status: NodeEniConfigStatus; readonly ips: readonly string[] };
 
 /**
  * Reverts marks of other clients as long as no call has acted on them: an address of a live Pod that is Releasing

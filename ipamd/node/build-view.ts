@@ -7,7 +7,7 @@ import type { NodeDeps, NodeFactParts } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 
 /** Input of a view. */
-export type ViewParts = {
+type ViewParts = {
   readonly name: string;
   readonly uid: string;
   readonly spec: NodeEniConfigSpec;
@@ -109,7 +109,7 @@ function refusalsOf({ breakers }: NodeDeps, name: string, keys: readonly ViewKey
 const FORBIDDEN = /^(?:UnauthorizedOperation|AuthFailure|UnsupportedRegion|CREDENTIALS)\b/;
 
 /** A call that the cloud forbids, and how long it is not tried again. */
-export type ForbiddenCall = { readonly problem: NodeProblem; readonly afterMs: number };
+type ForbiddenCall = { readonly problem: NodeProblem; readonly afterMs: number };
 
 /** Lists the calls for a node that the cloud forbade a moment ago, whether they are still needed or not. */
 export function forbiddenCalls(

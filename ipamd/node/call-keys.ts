@@ -3,7 +3,7 @@ import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent } from '../nec/decision.ts';
 
 /** The breakers of one call: of the quotas that it uses, by the name that the cloud's error gives, and its own. */
-export type CallKeys = {
+type CallKeys = {
   /** Key in `NodeView.blocked` -> key of the process-wide breaker, which nodes share as they share the quota. */
   readonly shared: ReadonlyMap<string, string>;
   /** Keys that a refusal without a quota blocks, for this node alone; the call itself first. */

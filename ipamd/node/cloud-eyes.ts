@@ -146,7 +146,7 @@ function isOf(eni: Eni, { uid, instanceId }: EniOwner): boolean {
 }
 
 /** The node that an ENI may belong to. */
-export type EniOwner = {
+type EniOwner = {
   readonly clusterId: string;
   readonly uid: string;
   readonly instanceId: string | undefined;
@@ -159,7 +159,7 @@ export type EniOwner = {
  * and either the object's uid or is on the node's instance; other ENIs there are foreign. So is an ENI that another
  * object owns by its tag: for a while an instance whose node was renamed has two objects.
  */
-export function seeEni(eni: Eni, subnetCidr: string, owner: EniOwner): SeenEni {
+function seeEni(eni: Eni, subnetCidr: string, owner: EniOwner): SeenEni {
   const secondary = eni.ips.filter((ip) => !ip.isPrimary);
   const there = secondary.filter((ip) => ip.state === 'AVAILABLE');
   const { attachment } = eni;
@@ -188,7 +188,7 @@ function isOwn({ tags, attachment }: Eni, { clusterId, uid, instanceId }: EniOwn
 }
 
 /** Returns the gateway of a subnet: in this cloud its first address. '' for anything but an IPv4 network. */
-export function gatewayOf(cidr: string): string {
+function gatewayOf(cidr: string): string {
   const parsed = parseCidr(cidr);
   if (parsed === undefined || parsed.family !== 4) return '';
   const bytes = parsed.address.split('.').map(Number);

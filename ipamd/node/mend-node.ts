@@ -40,7 +40,7 @@ export type ReadStatus = {
 };
 
 /** Returns why the status is too old: the agent has seen a later epoch. Undefined when it has not. */
-export function restoredWhy(spec: NodeEniConfigSpec, status: NodeEniConfigStatus): string | undefined {
+function restoredWhy(spec: NodeEniConfigSpec, status: NodeEniConfigStatus): string | undefined {
   const seen = spec.observedSupplyEpoch ?? 0;
   const has = status.supplyEpoch ?? 0;
   return seen > has ? `the agent has seen supply epoch ${seen}, the object has ${has}` : undefined;
@@ -115,7 +115,7 @@ export async function lookForDrift(
 }
 
 /** Result of a rebuild. `wait`: the cloud, or a call of a former leader, is not finished. */
-export type Rebuilt =
+type Rebuilt =
   | { readonly kind: 'mended'; readonly status: NodeEniConfigStatus }
   | { readonly kind: 'wait'; readonly ms: number };
 
@@ -147,7 +147,7 @@ export async function mendRestored(
 }
 
 /** Result of the last description before the object is released. */
-export type LastLook =
+type LastLook =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'found'; readonly status: NodeEniConfigStatus }
   | { readonly kind: 'wait'; readonly ms: number };

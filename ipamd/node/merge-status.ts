@@ -38,7 +38,7 @@ function withCloudFinalizer(object: KubeObject, status: NodeEniConfigStatus): Ku
 }
 
 /** Merges the decided status into the status as it was read. */
-export function mergeStatus(raw: unknown, status: NodeEniConfigStatus): Raw {
+function mergeStatus(raw: unknown, status: NodeEniConfigStatus): Raw {
   const before = isRecord(raw) ? raw : {};
   return {
     ...mergeFields(before, status, STATUS),

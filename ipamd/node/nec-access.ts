@@ -43,7 +43,7 @@ export async function readNec(
 }
 
 /** Result of a write. `conflict`: another client wrote first; read and decide again. */
-export type WriteResult = 'written' | 'conflict' | 'gone';
+type WriteResult = 'written' | 'conflict' | 'gone';
 
 /**
  * Replaces a node's object, guarded by the resourceVersion that it was read with.

@@ -60,7 +60,7 @@ export type NodeFacts = {
 };
 
 /** The NodeENIConfigs as a watch has them: may be behind, never ahead. */
-export type NecStore = {
+type NecStore = {
   get(name: string): NecEntry | undefined;
   /** Number of complete lists so far; 0 for a store that never lists again. */
   readonly listings?: number;

@@ -97,7 +97,7 @@ export class NodeMemoryBook {
  * late. These are the decisions of this process, so that two nodes never have a call for one claim in flight at the
  * same time.
  */
-export class ClaimCalls {
+class ClaimCalls {
   /** Claims by node. */
   readonly #claims = new Map<string, ReadonlySet<string>>();
 

@@ -31,7 +31,7 @@ export type TurnInput = {
 };
 
 /** A call, or the resolution of one, that is started for an intent. */
-export type Start = {
+type Start = {
   readonly kind: CallKind;
   readonly intent: Intent;
   readonly priority: CallPriority;

@@ -15,7 +15,7 @@ import { type AllocatableTelling, type AllocatableTold, tellAllocatable } from '
 import { tellMended, tellProblems } from './tell-problems.ts';
 
 /** What happens to a key next; the same shape as the type of the controllers' runtime. */
-export type NodeReconcileResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
+type NodeReconcileResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
 
 /** A call that takes longer goes on by itself; the node is enqueued when it ends. */
 const LONGEST_TURN_MS = 20_000;

@@ -85,7 +85,7 @@ export async function followIntent(deps: NodeDeps, one: IntentCase, signal: Abor
  * Resolves an intent without an answer by describing the cloud. `repeat`: it is not done and may be sent again. @throws
  * CloudError when the cloud cannot be described
  */
-export async function resolveIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<Judgement> {
+async function resolveIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<Judgement> {
   const { intent, status } = one;
   const sight = await look(deps, one, signal);
   const judgement = judgeIntent(intent, sight, status);

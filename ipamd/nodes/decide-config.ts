@@ -16,7 +16,7 @@ export type ConfigFacts = {
 };
 
 /** What is known of a NodeENIConfig. */
-export type KnownConfig = {
+type KnownConfig = {
   readonly instanceId: string | undefined;
   readonly isLeaving: boolean;
   /** The object contains ENIs or calls in flight, or is unreadable. */

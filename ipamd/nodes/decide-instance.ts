@@ -1,5 +1,5 @@
 /** The sources for a node's instance. */
-export type InstanceFacts = {
+type InstanceFacts = {
   /** Instance in the NodeENIConfig: `status.instanceID`. */
   readonly held: string | undefined;
   /** Instance according to the Node, or to a Machine. */

@@ -2,7 +2,7 @@ import { ENI_IP_CONDITION } from '../../crd/names.ts';
 import type { EniIpCondition } from './node-entry.ts';
 
 /** The body of a strategic patch of `nodes/status`; conditions merge by type, so others stay. */
-export type NodeConditionPatch = {
+type NodeConditionPatch = {
   readonly status: { readonly conditions: readonly Readonly<Record<string, string>>[] };
 };
 

@@ -5,7 +5,7 @@ import { isRecord } from '../../runtime/decode.ts';
 import type { NodeEntry } from './node-entry.ts';
 
 /** The fields of the spec that policy writes and that people may write. */
-export type PolicyFields = Pick<
+type PolicyFields = Pick<
   NodeEniConfigSpec,
   'maxRouteENI' | 'maxIPPerENI' | 'maxDirectENI' | 'desiredRouteENIPodNum' | 'enableStaticIP'
 >;

@@ -20,7 +20,7 @@ export function decideTaints(
 }
 
 /** One step of a JSON patch. @see RFC 6902 */
-export type JsonPatchStep = { readonly op: 'test' | 'add' | 'replace'; readonly path: string; readonly value: unknown };
+type JsonPatchStep = { readonly op: 'test' | 'add' | 'replace'; readonly path: string; readonly value: unknown };
 
 /**
  * Builds the patch from the taints that were read to the required ones. It fails when another client changed a taint in

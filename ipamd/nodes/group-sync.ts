@@ -12,7 +12,7 @@ import type { KnownNodeFacts } from './node-facts.ts';
 import { GROUP_SYNC_MARK, withAnnotation } from './render-config.ts';
 
 /** A node whose security groups may have to be set anew. */
-export type SyncedNode = {
+type SyncedNode = {
   readonly name: string;
   readonly node: NodeEntry;
   readonly entry: NecEntry;

@@ -19,7 +19,7 @@ export type InstanceBook = {
 };
 
 /** Dependencies of the instance cache. */
-export type InstanceBookDeps = {
+type InstanceBookDeps = {
   readonly cloud: Pick<Cloud, 'instances'>;
   readonly clock: Clock;
   readonly log: Logger;

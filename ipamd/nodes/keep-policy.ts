@@ -8,7 +8,7 @@ import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import { isIdentityInForce, withPolicy } from './render-config.ts';
 
 /** A NodeENIConfig as the cache contains it. */
-export type KeptConfig = { readonly name: string; readonly object: KubeObject; readonly config: NodeEniConfig };
+type KeptConfig = { readonly name: string; readonly object: KubeObject; readonly config: NodeEniConfig };
 
 /**
  * Brings the policy fields of a NodeENIConfig up to date, and the instance in its status. Idempotent; writes nothing

@@ -8,7 +8,7 @@ import { instanceIdOf } from './provider-id.ts';
 export type MachineEntry = { readonly instanceId: string; readonly nodeNames: readonly string[] };
 
 /** Name of the index of Machines by the possible names of their nodes. */
-export const MACHINES_BY_NODE = 'node';
+const MACHINES_BY_NODE = 'node';
 /** Indexes of the informer of Machines. */
 export const MACHINE_INDEXES = { [MACHINES_BY_NODE]: (machine: MachineEntry): readonly string[] => machine.nodeNames };
 

@@ -36,7 +36,7 @@ export type NodesObserver = {
 };
 
 /** Dependencies of the node controller. */
-export type NodeControllerDeps = {
+type NodeControllerDeps = {
   readonly kube: KubeClient;
   readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced'>;
   readonly necs: { get(name: string): NecEntry | undefined };
@@ -54,7 +54,7 @@ export type NodeControllerDeps = {
 };
 
 /** Keeps NodeENIConfigs in step with Nodes, and taints and conditions of Nodes in step with their agents. */
-export type NodeController = {
+type NodeController = {
   /** Reconciles one node, by its name. Idempotent. */
   reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult>;
 };

@@ -8,7 +8,7 @@ import { findMaxEips } from '../eip/find-max-eips.ts';
 import { type Policy, renderApplied } from './decide-policy.ts';
 
 /** Warm targets of a new node. */
-export type NewNodeTargets = {
+type NewNodeTargets = {
   readonly ipMinWarmTarget: number;
   readonly ipMaxWarmTarget: number;
   readonly eniMinWarmTarget: number;
@@ -51,7 +51,7 @@ export function newConfig(name: string, instance: Instance, policy: Policy, targ
 }
 
 /** Builds the part of the status that names the instance, and the fields that depend on the instance alone. */
-export function identityOf(instance: Instance): NodeEniConfigStatus {
+function identityOf(instance: Instance): NodeEniConfigStatus {
   return {
     instanceID: instance.instanceId,
     ...(instance.instanceType === '' ? {} : { instanceType: instance.instanceType }),

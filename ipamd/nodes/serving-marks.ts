@@ -7,7 +7,7 @@ import { decideTaints, taintPatch } from './decide-taint.ts';
 import { decodeNode, type NodeEntry, type NodeTaint } from './node-entry.ts';
 
 /** The required marks of a Node: taints and condition. */
-export type WantedMarks = {
+type WantedMarks = {
   /** The agent serves addresses. */
   readonly isServing: boolean;
   /** Whether the node is to serve exclusive ENIs, and whether its agent serves them. Default: it is not to. */

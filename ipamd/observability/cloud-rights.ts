@@ -3,7 +3,7 @@ import type { IpamdEventReason } from '../event-reasons.ts';
 import type { ProblemBook } from './problem-book.ts';
 
 /** A refusal of the cloud that concerns all callers: its kind, its name in the metric, and what to do about it. */
-export type CloudRefusal = { readonly kind: IpamdEventReason; readonly name: string; readonly message: string };
+type CloudRefusal = { readonly kind: IpamdEventReason; readonly name: string; readonly message: string };
 
 /** Called when the cloud begins to refuse something for good, not with each call. */
 export type CloudRefusalListener = (refusal: CloudRefusal) => void;

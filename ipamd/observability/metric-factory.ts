@@ -20,7 +20,7 @@ export type MetricFactory = {
 };
 
 /** Prefix of every metric of ipamd. */
-export const METRIC_PREFIX = 'tke_eni_ipamd_';
+const METRIC_PREFIX = 'tke_eni_ipamd_';
 
 /** Milliseconds in a second: metrics are in seconds, everything else is in milliseconds. */
 export const MS_PER_S = 1000;

@@ -1,8 +1,8 @@
 /** One problem: its kind, and its subject. */
-export type Problem = { readonly kind: string; readonly name: string };
+type Problem = { readonly kind: string; readonly name: string };
 
 /** A series of the metric; `count` is 1 unless several were combined. */
-export type ProblemSample = Problem & { readonly count: number };
+type ProblemSample = Problem & { readonly count: number };
 
 /** Limit of series in one scrape: an exhausted subnet is a problem of a thousand nodes. */
 const MOST_SERIES = 200;

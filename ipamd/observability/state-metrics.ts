@@ -119,7 +119,7 @@ function kindOfBreaker(key: string): string {
 }
 
 /** Counts of all NodeENIConfigs together; keys are label values joined by a tab. */
-export type NecCounts = {
+type NecCounts = {
   /** Subnet and state of the address. */
   readonly addresses: ReadonlyMap<string, number>;
   /** Subnet and state of the ENI; `Draining` takes precedence over the state. */
@@ -133,12 +133,12 @@ export type NecCounts = {
 };
 
 /** The part of an object that is counted. */
-export type CountedNec = { readonly decoded: { readonly status?: NodeEniConfigStatus } | undefined };
+type CountedNec = { readonly decoded: { readonly status?: NodeEniConfigStatus } | undefined };
 
 const UNREADABLE = 'ObjectInvalid';
 
 /** Counts addresses, ENIs, conditions and intents of nodes; `nowMs` is the wall clock, as the times of intents are. */
-export function countNecs(necs: Iterable<CountedNec>, nowMs: number): NecCounts {
+function countNecs(necs: Iterable<CountedNec>, nowMs: number): NecCounts {
   const addresses = new Map<string, number>();
   const enis = new Map<string, number>();
   const nodes = new Map<string, number>();

@@ -47,7 +47,7 @@ export type RecordWrite =
   | { readonly kind: 'delete-vip'; readonly vip: VipFacts };
 
 /** The writes, and the claims that wait for the garbage collector. */
-export type RecordsDecision = { readonly writes: readonly RecordWrite[]; readonly waiting: readonly string[] };
+type RecordsDecision = { readonly writes: readonly RecordWrite[]; readonly waiting: readonly string[] };
 
 /**
  * Compares the records of a node's Pods with the Pods: a claim and its addresses for each Pod that has an address of

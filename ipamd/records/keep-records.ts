@@ -13,14 +13,14 @@ import { renderClaim, renderPatch, renderVip } from './render-record.ts';
 import { SentWrites } from './sent-writes.ts';
 
 /** A cache of objects, such as an informer. */
-export type Lookup<T> = {
+type Lookup<T> = {
   get(key: string): T | undefined;
   values(): Iterable<T>;
   byIndex(name: string, value: string): readonly T[];
 };
 
 /** Result of a write. `behind`: the object had a newer state than the cache. */
-export type RecordResult = 'written' | 'behind' | 'failed';
+type RecordResult = 'written' | 'behind' | 'failed';
 
 /** Dependencies of the records reconciler. */
 export type RecordsDeps = {
@@ -37,7 +37,7 @@ export type RecordsDeps = {
 };
 
 /** When a node's records are to be reconciled again; the same shape as the controllers' own type. */
-export type RecordsResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
+type RecordsResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
 
 /**
  * The garbage collector takes seconds; it will not delete claims that are left after this (their Pod is finished, not

@@ -25,7 +25,7 @@ export type PodFacts = {
 };
 
 /** What is cached only of the few Pods that have a claim of their own. */
-export type LastingFacts = {
+type LastingFacts = {
   readonly labels: Readonly<Record<string, string>>;
   /** Its controller, for example a StatefulSet or a ReplicaSet. */
   readonly owner?: PodOwner;
@@ -47,7 +47,7 @@ export type PodOwner = {
 };
 
 /** Phases in which a Pod may have an address; a finished Pod has none. */
-export type PodPhase = 'Pending' | 'Running' | 'Unknown';
+type PodPhase = 'Pending' | 'Running' | 'Unknown';
 
 /** Name of the index of Pods by node: it finds the live Pods of a node. */
 export const PODS_BY_NODE = 'node';

@@ -8,7 +8,7 @@ import type { PodFacts } from './pod-facts.ts';
 import type { ClaimFacts, VipFacts } from './record-facts.ts';
 
 /** Dependencies of the records controller, once informers exist. */
-export type RunRecordsDeps = Omit<RecordsDeps, 'turn' | 'pods' | 'vips' | 'claims' | 'necs'> & {
+type RunRecordsDeps = Omit<RecordsDeps, 'turn' | 'pods' | 'vips' | 'claims' | 'necs'> & {
   readonly pods: Informer<PodFacts>;
   readonly vips: Informer<VipFacts>;
   readonly claims: Informer<ClaimFacts>;

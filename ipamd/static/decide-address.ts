@@ -33,7 +33,7 @@ export function findAddress(view: ClaimView): KnownAddress | undefined {
 }
 
 /** The address for a claim without one. */
-export type Choice =
+type Choice =
   /** Any address that the cloud assigns. */
   | { readonly kind: 'any' }
   | { readonly kind: 'this'; readonly ip: string; readonly subnetId: string | undefined }

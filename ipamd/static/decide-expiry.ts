@@ -3,7 +3,7 @@ import type { ClaimView } from './claim-view.ts';
 import { readDurationMs } from './find-rule.ts';
 
 /** When a static address expires. */
-export type Expiry =
+type Expiry =
   | { readonly kind: 'never' }
   /** Expired once the wall clock has reached `atMs`. */
   | { readonly kind: 'at'; readonly atMs: number };

@@ -72,7 +72,7 @@ export type VipWrite =
   | { readonly kind: 'end'; readonly vip: VpcIp };
 
 /** Something that is reported to people when it begins. */
-export type ClaimNews = { readonly reason: IpamdEventReason; readonly message: string };
+type ClaimNews = { readonly reason: IpamdEventReason; readonly message: string };
 
 /**
  * What is to be done for one claim. The writes are made in order: the claim first, except that a VpcIP that reserves an

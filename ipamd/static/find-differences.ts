@@ -79,7 +79,7 @@ export function findDifferences(cluster: AuditedCluster): readonly ClaimDifferen
 }
 
 /** Objects for static addresses beside claims; claims report their faults themselves. */
-export type ReadObjects = {
+type ReadObjects = {
   readonly vips: Iterable<Pick<VipFacts, 'name' | 'podKey' | 'kept'>>;
   /** By `namespace/name`. */
   readonly configs: Iterable<readonly [key: string, config: Kept<StaticIpConfig>]>;

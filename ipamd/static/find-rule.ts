@@ -1,4 +1,4 @@
-import { LEAST_CLAIM_EXPIRY_MS, readClaimExpiry } from '../../crd/pod-wishes.ts';
+import { readClaimExpiry } from '../../crd/pod-wishes.ts';
 import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
 import { Faults } from '../../runtime/decode.ts';
 import { type PodFacts, type PodOwner, runtimeUidOf, wishesOf } from '../records/pod-facts.ts';
@@ -62,6 +62,3 @@ export function renderDurationMs(ms: number): string {
 }
 
 const SECOND_MS = 1_000;
-
-/** Shortest retention time by flag, unless it is unlimited. */
-export const LEAST_EXPIRY_MS = LEAST_CLAIM_EXPIRY_MS;

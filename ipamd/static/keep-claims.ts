@@ -43,7 +43,7 @@ export type ClaimsObserver = {
 };
 
 /** When a claim is to be reconciled again; the same shape as the controllers' own type. */
-export type ClaimResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
+type ClaimResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
 
 /** Time for the caches to receive what conflicted with a write. */
 const BEHIND_MS = 500;

@@ -14,7 +14,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const NO_FIELDS: Fields = Object.freeze({});
 
 /** Name and owner of a claim. */
-export type ClaimHead = {
+type ClaimHead = {
   readonly namespace: string;
   readonly name: string;
   /** Undefined leaves the owners unchanged. */

@@ -11,7 +11,7 @@ import { followRules, type RulesDeps } from './follow-rules.ts';
 import { ClaimKeeper, type ClaimKeeperDeps } from './keep-claims.ts';
 
 /** Dependencies of the claims controller, once informers exist. */
-export type RunClaimsDeps = Omit<ClaimKeeperDeps, 'claims' | 'vips'> &
+type RunClaimsDeps = Omit<ClaimKeeperDeps, 'claims' | 'vips'> &
   Omit<RulesDeps, 'pods'> & {
     readonly queue: WorkQueue;
     readonly pods: Informer<PodFacts>;

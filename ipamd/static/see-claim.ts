@@ -27,7 +27,7 @@ export const CONFIGS_BY_NAMESPACE = 'namespace';
 type Cache<T> = Pick<Informer<T>, 'get' | 'values' | 'byIndex' | 'keys'>;
 
 /** Dependencies of the view builder. */
-export type ClaimEyesDeps = {
+type ClaimEyesDeps = {
   readonly pods: Cache<PodFacts>;
   readonly nodes: Pick<Cache<NodeEntry>, 'get'>;
   /** With {@link NECS_BY_CLAIM} and {@link NECS_BY_MARKED_IP} as indexes. */

@@ -5,7 +5,7 @@ import type { NecEntry } from '../nec-cache.ts';
 import type { TakenIp } from './claim-view.ts';
 
 /** Asks the cloud which resource has an address, as text for people; undefined when the cloud does not answer it. */
-export type AskHolder = (ips: readonly string[], signal: AbortSignal) => Promise<string | undefined>;
+type AskHolder = (ips: readonly string[], signal: AbortSignal) => Promise<string | undefined>;
 
 type Entry = {
   readonly ips: readonly string[];
@@ -70,7 +70,7 @@ export class TakenBook {
 }
 
 /** Dependencies of the look-up of an address's holder. */
-export type AskHolderDeps = {
+type AskHolderDeps = {
   readonly cloud: Pick<Cloud, 'subnets'>;
   readonly necs: { values(): Iterable<NecEntry> };
 };

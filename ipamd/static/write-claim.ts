@@ -19,7 +19,7 @@ export const VIPS = resourceTypeOf(VPC_IP_KIND);
 export type ClaimWriteKind = 'create-claim' | 'update-claim' | 'delete-claim' | 'put-vip' | 'end-vip';
 
 /** Dependencies of the writes. */
-export type ClaimWriterDeps = {
+type ClaimWriterDeps = {
   readonly kube: KubeClient;
   readonly onWrite?: (kind: ClaimWriteKind) => void;
 };

@@ -1,7 +1,7 @@
 import type { SubnetConfig } from './decide-subnet-config.ts';
 
 /** Whether a configuration comes into force. */
-export type Adoption =
+type Adoption =
   | { readonly kind: 'adopt'; readonly config: SubnetConfig; readonly unknown: readonly string[] }
   /** The last good one stays in force. */
   | { readonly kind: 'keep'; readonly unknown: readonly string[] };

@@ -8,7 +8,7 @@ export type SubnetConfig = {
 };
 
 /** Result of reading a ConfigMap. */
-export type ReadSubnetConfig = {
+type ReadSubnetConfig = {
   readonly config: SubnetConfig;
   /** Faults; `config` has the valid rest. */
   readonly faults: readonly Fault[];

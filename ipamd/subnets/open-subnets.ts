@@ -39,7 +39,7 @@ export type Subnets = {
 };
 
 /** Which nodes a change concerns. */
-export type SubnetsChange = {
+type SubnetsChange = {
   /** Nodes that wait for addresses may be able to continue. */
   readonly mayGoOn: boolean;
   /** The problems of the configuration have changed; every node reports them. */
@@ -59,7 +59,7 @@ export type SubnetsObserver = {
 };
 
 /** Dependencies of the subnets. */
-export type SubnetsDeps = {
+type SubnetsDeps = {
   readonly cloud: Pick<Cloud, 'subnets'>;
   /** Where the ConfigMap is, or should be. */
   readonly configMap: { readonly namespace: string; readonly name: string };

@@ -9,7 +9,7 @@ import type { Logger } from '../../runtime/log.ts';
 import { decidePublished, type PublishedFacts } from './decide-published.ts';
 
 /** Dependencies of publishing. */
-export type PublishDeps = {
+type PublishDeps = {
   readonly kube: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;

@@ -7,7 +7,7 @@ import type { KnownSubnet } from './decide-choices.ts';
 export type SubnetState = KnownSubnet & { readonly totalIps: number };
 
 /** What is to be described: whole VPCs where they are known, else subnets by id. */
-export type SubnetScope = { readonly vpcIds: readonly string[]; readonly subnetIds: readonly string[] };
+type SubnetScope = { readonly vpcIds: readonly string[]; readonly subnetIds: readonly string[] };
 
 /** A subnet that was found full is tried again after this, unless a description shows free addresses before. */
 const FULL_MS = 60_000;

@@ -38,7 +38,7 @@ export function lookAgain(
 }
 
 /** Times at which a read began and at which it was answered. */
-export type LookTimes = { readonly lookedMs: number; readonly nowMs: number };
+type LookTimes = { readonly lookedMs: number; readonly nowMs: number };
 
 /** The observation after a term of this process. Observations made as the leader do not count. */
 export const BLIND: Sight = {

@@ -3,7 +3,7 @@ import type { ElectionSettings } from './election-settings.ts';
 import type { Term } from './term.ts';
 
 /** The other options of the election: what the process provides. */
-export type ElectionParts = Omit<LeaderElectionOptions, 'lock' | 'leaseMs' | 'renewMs' | 'retryMs'>;
+type ElectionParts = Omit<LeaderElectionOptions, 'lock' | 'leaseMs' | 'renewMs' | 'retryMs'>;
 
 /**
  * Leads whenever elected, until `drain` aborts. A leader may then need time to finish its work: it keeps the lock until

@@ -20,7 +20,7 @@ export type Lock = {
 };
 
 /** Dependencies of a lock. */
-export type LockDeps = { readonly client: KubeClient; readonly clock: Clock; readonly attemptMs: number };
+type LockDeps = { readonly client: KubeClient; readonly clock: Clock; readonly attemptMs: number };
 
 /** Opens a lock. An attempt that takes longer than `attemptMs` is aborted, so that it does not delay the next one. */
 export function openLock({ client, clock, attemptMs }: LockDeps, ref: LockRef): Lock {

@@ -25,7 +25,7 @@ export type LeaderObserver = {
 export type WonLock = { readonly stored: StoredLock; readonly sentMs: number };
 
 /** Dependencies of a term. */
-export type TermDeps = {
+type TermDeps = {
   readonly lock: Lock;
   readonly holder: string;
   readonly leaseMs: number;

@@ -1,7 +1,7 @@
 import type { EventInput } from './event-object.ts';
 
 /** An event to write; equal events have an equal `key`. */
-export type CorrelatedEvent = { readonly key: string; readonly event: EventInput };
+type CorrelatedEvent = { readonly key: string; readonly event: EventInput };
 
 /** Most events of one object at once; after that one every five minutes. The same numbers as in client-go. */
 const BURST = 25;

@@ -19,10 +19,10 @@ export type EventInput = {
 };
 
 /** The component that reports the event. */
-export type EventSource = { readonly component: string; readonly host?: string };
+type EventSource = { readonly component: string; readonly host?: string };
 
 /** How many times it happened, and when first and last; RFC 3339. */
-export type EventTimes = { readonly count: number; readonly firstTime: string; readonly lastTime: string };
+type EventTimes = { readonly count: number; readonly firstTime: string; readonly lastTime: string };
 
 /** Longest message; the API server refuses longer ones. */
 const MOST_MESSAGE_CHARS = 1024;

@@ -23,7 +23,7 @@ export type SettingsOutcome<S> =
   | { readonly kind: 'version' };
 
 /** Adds faults of settings that are valid alone but not in combination. Called only when each setting is valid. */
-export type TogetherCheck<S> = (settings: S, faults: Faults) => void;
+type TogetherCheck<S> = (settings: S, faults: Faults) => void;
 
 /**
  * Reads the settings. Flags take precedence over variables, variables over the file, the file over defaults. The only

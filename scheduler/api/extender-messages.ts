@@ -24,7 +24,7 @@ export type BindQuestion = {
 };
 
 /** The arguments of preempt. @see extender/v1 ExtenderPreemptionArgs */
-export type PreemptQuestion = { readonly pod: Shape; readonly victims: ReadonlyMap<string, Victims> };
+type PreemptQuestion = { readonly pod: Shape; readonly victims: ReadonlyMap<string, Victims> };
 
 /** Decodes ExtenderArgs. @throws RequestError BAD_SHAPE with every fault */
 export function decodeNodesQuestion(value: unknown): NodesQuestion {

@@ -166,7 +166,7 @@ const PROCESS_OPTIONS = {
 } as const;
 
 /** All settings of the scheduler extender: the only place that names them. Times are in milliseconds. */
-export const SCHEDULER_OPTIONS = { ...EXTENDER_OPTIONS, ...KUBERNETES_OPTIONS, ...PROCESS_OPTIONS } as const;
+const SCHEDULER_OPTIONS = { ...EXTENDER_OPTIONS, ...KUBERNETES_OPTIONS, ...PROCESS_OPTIONS } as const;
 
 /** The settings that the scheduler extender runs with. The object is frozen. */
 export type SchedulerConfig = SettingsOf<typeof SCHEDULER_OPTIONS>;

@@ -2,7 +2,7 @@ import type { NodeView } from '../index/scheduler-index.ts';
 import { type FitQuestion, isHolding } from './fit-question.ts';
 
 /** The highest score that an extender may give. @see extender/v1 MaxExtenderPriority */
-export const MOST_SCORE = 10;
+const MOST_SCORE = 10;
 
 /**
  * Score of a node that has an ENI in the subnet of the static address. Its free capacity adds up to SPREAD_IN_SUBNET

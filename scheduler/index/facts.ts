@@ -45,7 +45,7 @@ export type EniFacts = {
 };
 
 /** A shared ENI whose creation is requested, with the number of its first addresses. */
-export type ComingEni = { readonly subnetId: string; readonly ips: number };
+type ComingEni = { readonly subnetId: string; readonly ips: number };
 
 /** The fields of a NodeENIConfig that the index keeps. A limit that is absent is not known. */
 export type NecFacts = {

@@ -27,7 +27,7 @@ export type NodeRoom = {
 };
 
 /** The Pods on a node and the reservations on it. */
-export type Tenants = {
+type Tenants = {
   readonly pods: Iterable<PodDemand>;
   /** Valid reservations: not expired, and not of a Pod that is already bound. */
   readonly reservations: Iterable<Reservation>;

@@ -2,7 +2,7 @@ import { isInCidr, parseCidr } from '../../crd/ip-text.ts';
 import type { NecFacts } from './facts.ts';
 
 /** Zone and network of a subnet, as the ENIs of nodes report them; `cidr` is '' when no node reports a network. */
-export type SubnetFacts = { readonly subnetId: string; readonly zone: string; readonly cidr: string };
+type SubnetFacts = { readonly subnetId: string; readonly zone: string; readonly cidr: string };
 
 /** A set of names, for membership tests only. */
 export type Names = { has(name: string): boolean };

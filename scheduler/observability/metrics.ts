@@ -7,7 +7,7 @@ import type { RequestOutcome } from '../http/serve-extender.ts';
 export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
 
 /** State that is read at each scrape. */
-export type StateSources = {
+type StateSources = {
   readonly sizes: () => Readonly<Record<string, number>>;
   readonly isLeading: () => boolean;
   /** Undefined while the server runs without a certificate. */

@@ -12,14 +12,14 @@ import { type ClaimReservation, reserveClaim, unreserveClaim } from './reserve-c
 import { beginTurn, type VerbDeps } from './verb-deps.ts';
 
 /** Dependencies of bind. */
-export type BindDeps = VerbDeps & {
+type BindDeps = VerbDeps & {
   readonly client: KubeClient;
   readonly recent: RecentPods;
   readonly log: Logger;
 };
 
 /** The answer of bind; empty when the Pod is bound. @see k8s.io/kube-scheduler extender/v1 ExtenderBindingResult */
-export type BindResult = { readonly Error: string };
+type BindResult = { readonly Error: string };
 
 /** The outcome of a binding. `unclear`: it may be done already, or be done later. */
 type Binding = { readonly kind: 'bound' } | { readonly kind: 'failed' | 'unclear'; readonly why: string };

@@ -9,7 +9,7 @@ import type { RecentPods } from './recent-pods.ts';
 import { beginTurn, type VerbDeps } from './verb-deps.ts';
 
 /** Dependencies of filter. */
-export type FilterDeps = VerbDeps & {
+type FilterDeps = VerbDeps & {
   /** Notified whenever the index changes. */
   readonly changes: ChangeSignal;
   readonly recent: RecentPods;

@@ -5,7 +5,7 @@ import { readPodDemand } from '../index/pod-demand.ts';
 import { beginTurn, type VerbDeps } from './verb-deps.ts';
 
 /** The answer of preempt. @see k8s.io/kube-scheduler extender/v1 ExtenderPreemptionResult */
-export type PreemptResult = {
+type PreemptResult = {
   readonly NodeNameToMetaVictims: Readonly<
     Record<string, { readonly Pods: readonly { readonly UID: string }[]; readonly NumPDBViolations: number }>
   >;

@@ -12,7 +12,7 @@ import { findNodeViolations, type SeenSandbox, sandboxesOf } from './node-facts.
 import type { RealCluster } from './real-cluster.ts';
 
 /** What may differ from one audit to the next. */
-export type ClusterAuditOptions = {
+type ClusterAuditOptions = {
   /** Milliseconds until what is found is taken for real; default 60,000. */
   readonly withinMs?: number;
   /** Nodes that are not looked at: switched off, or their agent is gone on purpose. */
@@ -48,10 +48,7 @@ export async function auditCluster(
 }
 
 /** Compares once, quiet or not. @throws Error when the API server or a runtime does not answer */
-export async function auditClusterOnce(
-  cluster: RealCluster,
-  without: readonly string[] = [],
-): Promise<readonly string[]> {
+async function auditClusterOnce(cluster: RealCluster, without: readonly string[] = []): Promise<readonly string[]> {
   const types = [PODS, NODES, NECS, resourceTypeOf(VPC_IP_KIND), resourceTypeOf(VPC_IP_CLAIM_KIND)];
   const lists = new Map(
     await Promise.all(types.map(async (type) => [type.plural, await listAll(cluster, type)] as const)),

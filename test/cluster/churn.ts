@@ -11,7 +11,7 @@ import type { RealCluster } from './real-cluster.ts';
 import { awaitSettled } from './settle.ts';
 
 /** How long and how wild. */
-export type ChurnOptions = {
+type ChurnOptions = {
   readonly minutes: number;
   /** The same seed makes the same choices; what is in time with what is the machine's. */
   readonly seed: number;
@@ -19,7 +19,7 @@ export type ChurnOptions = {
 };
 
 /** What came of it. */
-export type ChurnTally = {
+type ChurnTally = {
   readonly seed: number;
   /** Disturbances by their kind. */
   readonly disturbances: Readonly<Record<string, number>>;

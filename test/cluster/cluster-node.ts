@@ -15,7 +15,7 @@ import { bootLines, diskLines, NODE_KUBE_DIR } from './node-mounts.ts';
 import { PAUSE_IMAGE } from './small-images.ts';
 
 /** What a node of a real cluster is made of. */
-export type ClusterNodeParts = {
+type ClusterNodeParts = {
   readonly netns: NetnsView;
   /** Empty folder for its disk, its configuration and its logs. */
   readonly dir: string;

@@ -17,7 +17,7 @@ export type ControlPlaneFacts = {
 };
 
 /** Addresses of Services. */
-export const SERVICE_CIDR = '10.96.0.0/16';
+const SERVICE_CIDR = '10.96.0.0/16';
 /** Address of the Service `kubernetes`: the first of them. */
 export const KUBERNETES_SERVICE_IP = '10.96.0.1';
 /** Port of the API server. */

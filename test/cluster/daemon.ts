@@ -6,7 +6,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { childrenOf, DAEMON_ENV, type Machine } from './machine.ts';
 
 /** How a daemon is started. */
-export type DaemonSpec = {
+type DaemonSpec = {
   readonly name: string;
   /** Where it runs. */
   readonly machine: Machine;

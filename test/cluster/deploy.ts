@@ -29,7 +29,7 @@ export type Deployed = {
 };
 
 /** What of a cluster is needed to deploy into it. */
-export type DeployTarget = {
+type DeployTarget = {
   readonly dir: string;
   readonly cloud: VpcCloud;
   readonly nodes: readonly ClusterNode[];

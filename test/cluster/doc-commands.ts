@@ -1,5 +1,5 @@
 /** The commands of one block of a page, and the heading that it stands under. */
-export type DocCommands = { readonly heading: string; readonly lines: readonly string[] };
+type DocCommands = { readonly heading: string; readonly lines: readonly string[] };
 
 /** Finds what a page tells people to run: its `sh` blocks, a command each line, without comments. */
 export function shellCommandsOf(markdown: string): readonly DocCommands[] {

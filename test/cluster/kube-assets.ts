@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Where a release's server archive is unpacked unless KUBE_ASSETS says otherwise. */
-export const DEFAULT_KUBE_ASSETS = '/usr/local/kubernetes/server/bin';
+const DEFAULT_KUBE_ASSETS = '/usr/local/kubernetes/server/bin';
 
 /** Executables of Kubernetes that a cluster is made of. */
-export const KUBE_EXECUTABLES = [
+const KUBE_EXECUTABLES = [
   'kube-apiserver',
   'kube-controller-manager',
   'kube-scheduler',
@@ -15,7 +15,7 @@ export const KUBE_EXECUTABLES = [
 ] as const;
 
 /** A folder with the executables of Kubernetes, and those that are not in it. */
-export type KubeAssets = { readonly dir: string; readonly missing: readonly string[] };
+type KubeAssets = { readonly dir: string; readonly missing: readonly string[] };
 
 /** Looks for the executables of Kubernetes in `dir`, or where KUBE_ASSETS says, or in the usual place. */
 export function findKubeAssets(dir = process.env['KUBE_ASSETS'] || DEFAULT_KUBE_ASSETS): KubeAssets {

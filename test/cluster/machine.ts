@@ -12,7 +12,7 @@ export const DAEMON_ENV = {
 } as const;
 
 /** What a machine is made of. */
-export type MachineSpec = {
+type MachineSpec = {
   readonly name: string;
   readonly netns: NetnsView;
   /** Lines for sh that make the machine's mounts; run at each boot, in its namespaces, as its process 1. */

@@ -29,7 +29,7 @@ import { writeSmallImages } from './small-images.ts';
 import { CLUSTER_STEM, clusterDir, removeStaleClusters } from './stale-clusters.ts';
 
 /** A node of a real cluster. */
-export type RealNodeSpec = {
+type RealNodeSpec = {
   readonly name: string;
   /** Cores of its instance in the cloud, which set how many ENIs and addresses it may have; default 4. */
   readonly cores?: number;
@@ -46,7 +46,7 @@ export type RealNodeSpec = {
 };
 
 /** What a real cluster consists of. */
-export type RealClusterSpec = {
+type RealClusterSpec = {
   /** Default: `node1` and `node2`. */
   readonly nodes?: readonly RealNodeSpec[];
   /** Subnets for Pods; default one of 253 addresses. */
@@ -64,7 +64,7 @@ export type RealClusterSpec = {
 };
 
 /** All addresses of the test VPC. */
-export const VPC_CIDR = '10.0.0.0/16';
+const VPC_CIDR = '10.0.0.0/16';
 
 const CLOUD_PORT = 8_443;
 /** Name of the control plane in the VPC. */

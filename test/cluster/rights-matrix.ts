@@ -3,7 +3,7 @@ import type { Answer, ContractClient } from '../kube-api/contract/client.ts';
 import { isObject, type JsonObject } from '../support/netns.ts';
 
 /** One thing that a user may be allowed to do. */
-export type Wish = {
+type Wish = {
   readonly verb: Verb;
   readonly group: string;
   /** With its subresource: `pods/exec`. */
@@ -13,7 +13,7 @@ export type Wish = {
 };
 
 /** Verbs that a request can have. */
-export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
+type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
 
 type Resource = {
   readonly group: string;

@@ -6,7 +6,7 @@ import { createSchedulerMetrics } from '../../scheduler/observability/metrics.ts
 import { createWebhookMetrics } from '../../webhook/metrics.ts';
 
 /** Each series name that a scrape of one of our processes may have, with its labels. */
-export type MetricTable = ReadonlyMap<string, ReadonlySet<string>>;
+type MetricTable = ReadonlyMap<string, ReadonlySet<string>>;
 
 type Known = { readonly name: string; readonly labelNames: readonly string[] };
 

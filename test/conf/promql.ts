@@ -1,10 +1,10 @@
 import { parser } from '@prometheus-io/lezer-promql';
 
 /** A metric that an expression reads, with the labels that it matches. */
-export type Selector = { readonly metric: string; readonly labels: readonly string[] };
+type Selector = { readonly metric: string; readonly labels: readonly string[] };
 
 /** What a PromQL expression is made of. */
-export type PromqlFacts = {
+type PromqlFacts = {
   /** Where the text is no PromQL. */
   readonly faults: readonly string[];
   readonly selectors: readonly Selector[];

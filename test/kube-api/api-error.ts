@@ -2,7 +2,7 @@ import type { ApiResource } from './resources/api-resource.ts';
 import type { Cause } from './resources/causes.ts';
 
 /** What a failed request is about. */
-export type ErrorDetails = {
+type ErrorDetails = {
   readonly name?: string;
   readonly group?: string;
   readonly kind?: string;
@@ -43,7 +43,7 @@ export class ApiError extends Error {
 type Named = Pick<ApiResource, 'group' | 'plural' | 'kind'>;
 
 /** Names a resource as errors do: `pods`, `deployments.apps`. */
-export function qualified({ group, plural }: Pick<ApiResource, 'group' | 'plural'>): string {
+function qualified({ group, plural }: Pick<ApiResource, 'group' | 'plural'>): string {
   return group === '' ? plural : `${plural}.${group}`;
 }
 

@@ -1,5 +1,5 @@
 /** What a request looks like to a fault rule. */
-export type RequestSign = {
+type RequestSign = {
   readonly verb: string;
   readonly resource: string;
   readonly name: string;

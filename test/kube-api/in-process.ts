@@ -11,7 +11,7 @@ import { storageKey } from './resources/api-resource.ts';
 import type { Snapshot } from './store.ts';
 
 /** How an API server without a connection is to be. */
-export type InProcessOptions = ApiOptions & {
+type InProcessOptions = ApiOptions & {
   /** Everything that waits, waits on it: bookmarks, latency, delays and hangs of faults. */
   readonly clock: Clock;
   /**
@@ -28,7 +28,7 @@ export type InProcessOptions = ApiOptions & {
 };
 
 /** Who a client is. */
-export type InProcessClientOptions = {
+type InProcessClientOptions = {
   /** Default: the administrator. */
   readonly user?: User;
   /** What fault rules know a client by; default `in-process`. */

@@ -14,7 +14,7 @@ export type KeyPair = {
 const run = promisify(execFile);
 
 /** What a certificate says besides. */
-export type KeyPairOptions = {
+type KeyPairOptions = {
   /** Default: `/CN=<name>`. */
   readonly subject?: string;
   readonly ips?: readonly string[];

@@ -13,7 +13,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { configMap, textOf } from './kube-scene.ts';
 
 /** One thing that the client and what is built on it do with any API server, in a namespace of its own. */
-export type ClientCase = {
+type ClientCase = {
   readonly title: string;
   readonly run: (t: ExecutionContext, client: KubeClient, namespace: string) => Promise<void>;
 };

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
 import type { KubeRequestSign } from '../../kube/kube-observer.ts';
 import { type OpenKubeClient, openKubeClient } from '../../kube/open-client.ts';
 import { systemClock } from '../../runtime/clock.ts';
@@ -75,9 +75,4 @@ export function configMap(name: string, text = '', namespace = 'default'): KubeO
 export function textOf(object: KubeObject | undefined): string | undefined {
   const found: unknown = object?.['data'];
   return typeof found === 'object' && found !== null && 'text' in found ? String(found.text) : undefined;
-}
-
-/** A client whose calls of one verb first go through `before`. */
-export function intercepted(client: KubeClient, before: Partial<Pick<KubeClient, 'get' | 'update'>>): KubeClient {
-  return { ...client, ...before };
 }

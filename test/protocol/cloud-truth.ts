@@ -29,7 +29,7 @@ export type CloudAnswer =
   | { readonly kind: 'refused'; readonly code: string };
 
 /** One of the ways in which a call may go: the cloud chooses addresses as it likes. */
-export type CloudEffect = { readonly cloud: CloudTruth; readonly answer: CloudAnswer; readonly words: string };
+type CloudEffect = { readonly cloud: CloudTruth; readonly answer: CloudAnswer; readonly words: string };
 
 /** Limits of the small world. */
 export const CLOUD_LIMITS = { enis: 2, ipsPerEni: 2 } as const;

@@ -35,7 +35,7 @@ export type Model<S> = {
 };
 
 /** How a fault comes about: with the least spent, and then in the fewest steps. */
-export type Trace = { readonly why: string; readonly steps: readonly string[] };
+type Trace = { readonly why: string; readonly steps: readonly string[] };
 
 /** What an exploration saw. */
 export type Exploration = {

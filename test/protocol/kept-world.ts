@@ -37,14 +37,10 @@ export type KeptClaim = {
 };
 
 /** A Pod by the API server's word; its sandbox is a lease of an agent, and may outlive it. */
-export type KeptPod = { readonly uid: string; readonly node: number; readonly isRunning: boolean };
+type KeptPod = { readonly uid: string; readonly node: number; readonly isRunning: boolean };
 
 /** What is left out on purpose, to see that the check finds it. */
-export type KeptFault =
-  | 'takes-what-is-in-use'
-  | 'two-calls-for-one-claim'
-  | 'serves-what-was-let-go'
-  | 'forgets-reserved';
+type KeptFault = 'takes-what-is-in-use' | 'two-calls-for-one-claim' | 'serves-what-was-let-go' | 'forgets-reserved';
 
 /** How large a world of kept addresses is, and what may go wrong in it. */
 export type KeptSetting = {
@@ -188,7 +184,7 @@ export function eniIdOf(node: number): string {
 }
 
 /** The instance of a node. */
-export function instanceOf(node: number): string {
+function instanceOf(node: number): string {
   return `ins-${node + 1}`;
 }
 

@@ -2,7 +2,7 @@
  * What a text consists of: pairs of a kind and a value. Written so: ids as 16 hex digits, addresses as `10.0.0.n`, ENIs as
  * `eni-n`, epochs as `@en`, times as `@tn`, epochs of leaders as `@ln`; the rest is taken as it is.
  */
-export type Tokens = readonly number[];
+type Tokens = readonly number[];
 
 const KIND = { word: 0, id: 1, ip: 2, eni: 3, epoch: 4, time: 5, leader: 6 } as const;
 const VOLATILE = /([0-9a-f]{16})|10\.0\.0\.(\d+)|eni-(\d+)|@e(-?\d+)|@t([\d.]+)|@l(\d+)/g;

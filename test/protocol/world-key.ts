@@ -23,7 +23,7 @@ export function keyOfWorld(world: World): Int32Array {
 }
 
 /** Adds what tells a world from another. */
-export function addWorld(namer: Namer, world: World): void {
+function addWorld(namer: Namer, world: World): void {
   const { agent, ipamd, nec, backup } = world;
   namer.add(tokensOfTruth(world.cloud));
   namer.add(tokensOf(keyOfAnswers(world)));

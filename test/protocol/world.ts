@@ -39,7 +39,7 @@ export type Nec = {
 };
 
 /** absent: not there. waiting: in the API, without an address. running: has one. */
-export type PodStage = 'absent' | 'waiting' | 'running';
+type PodStage = 'absent' | 'waiting' | 'running';
 
 /** What may still happen of each kind. */
 export type Budget = {

@@ -59,7 +59,7 @@ export class Replica {
 }
 
 /** An address that leads to whichever replica is ready, as a Service does. */
-export type ReadyDoor = { readonly port: number; close(): void };
+type ReadyDoor = { readonly port: number; close(): void };
 
 /** Opens a door to replicas: a connection goes to the one that is ready when it is made. */
 export async function openReadyDoor(replicas: readonly Replica[]): Promise<ReadyDoor> {

@@ -12,7 +12,7 @@ export const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 export const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
 /** What a NodeENIConfig says; two ENIs of nine addresses by default, in one subnet. */
-export type NecWords = {
+type NecWords = {
   readonly name: string;
   readonly zone?: string;
   readonly isStatic?: boolean;
@@ -107,7 +107,7 @@ export function podOf({ name, uid = `uid-${name}`, nodeName, isStatic = false, .
 }
 
 /** What a claim says. */
-export type ClaimWords = {
+type ClaimWords = {
   readonly name: string;
   readonly ip?: string;
   readonly nodeName?: string;

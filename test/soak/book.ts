@@ -1,5 +1,5 @@
 /** Who has an address: a sandbox on a node. */
-export type Holder = { readonly node: string; readonly containerId: string };
+type Holder = { readonly node: string; readonly containerId: string };
 
 /**
  * The book of addresses that the harness keeps for itself, over all nodes, from the answers alone. An address is held

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** What a process has at one moment. */
-export type ProcessSample = {
+type ProcessSample = {
   readonly atMs: number;
   /** Resident memory, pages of files included. */
   readonly rssMiB: number;
@@ -14,7 +14,7 @@ export type ProcessSample = {
 export type ProcessLife = { readonly name: string; readonly pid: number; readonly samples: readonly ProcessSample[] };
 
 /** What one life is judged by. */
-export type GrowthBounds = {
+type GrowthBounds = {
   /** Most resident memory at any time, MiB. */
   readonly rssMiB: number;
   /** Most that the floor of its anonymous memory may rise, MiB; see `floorsOf`. */
@@ -65,10 +65,10 @@ export class ProcessWatch {
 }
 
 /** What of a process is measured. */
-export type Measure = 'anonMiB' | 'fds';
+type Measure = 'anonMiB' | 'fds';
 
 /** The least that a process had in two times of its life. */
-export type Floors = { readonly early: number; readonly late: number };
+type Floors = { readonly early: number; readonly late: number };
 
 /**
  * The least that a process had in each half of its life, its first quarter left out: what remained when garbage was

@@ -45,7 +45,7 @@ const AUDIT_MS = 60_000;
 const AUDIT_STEP_MS = 10_000;
 
 /** Prints a line. */
-export type Print = (line: string) => void;
+type Print = (line: string) => void;
 
 /** What a run owns and whoever interrupts it must be able to close. */
 export type RunningSoak = { soak: Soak | undefined; system: System<SoakNode> | undefined };

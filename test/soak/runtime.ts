@@ -25,7 +25,7 @@ export type AddOutcome =
   | { readonly kind: 'failed'; readonly error: CniError; readonly isUnanswered: boolean };
 
 /** What came of a DEL; `spooled` names the file that the agent will find. */
-export type DelOutcome =
+type DelOutcome =
   | { readonly kind: 'deleted'; readonly spooled: string | undefined }
   | { readonly kind: 'failed'; readonly error: CniError };
 

@@ -1,7 +1,7 @@
 import type { PodNetns } from '../support/pod-netns.ts';
 
 /** What a place for a Pod holds. */
-export type SlotState =
+type SlotState =
   | { readonly kind: 'free' }
   /** An ADD is under way, or one that failed is being cleared up. */
   | { readonly kind: 'adding' }

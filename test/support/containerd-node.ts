@@ -29,7 +29,7 @@ const MADE_FOLDERS = 'made-folders';
 const ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' } as const;
 
 /** How to make a node. */
-export type ContainerdNodeSpec = {
+type ContainerdNodeSpec = {
   readonly name: string;
   readonly netns: NetnsView;
   /** Empty folder for this node's files; it must not be on a read-only or noexec file system. */
@@ -64,7 +64,7 @@ export type RunningPod = {
 };
 
 /** What a command in a container answered. */
-export type ExecAnswer = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
+type ExecAnswer = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
 
 /**
  * Starts a node: a mount namespace with folders of its own, in the given network namespace, and containerd in both. The

@@ -2,7 +2,7 @@ import { type handleUnaryCall, Server, ServerCredentials, type ServiceDefinition
 import { type CriMessage, criPath, decodeCri, encodeCri } from './cri-proto.ts';
 
 /** A Pod sandbox that the stand-in runtime claims to have. */
-export type StandInSandbox = {
+type StandInSandbox = {
   readonly id: string;
   readonly podName: string;
   readonly podNamespace: string;

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type NetnsView } from './netns.ts';
 const OURS = '84';
 
 /** A link as `ip -j -d link` tells it. */
-export type LinkFacts = {
+type LinkFacts = {
   readonly ifindex: number;
   readonly ifname: string;
   readonly mac: string;

@@ -10,7 +10,7 @@ export type ToldDevice = { readonly ID: string; readonly health: string };
 export type RegisterMode = 'accept' | 'refuse' | 'hang' | 'drop' | 'ignore';
 
 /** What kind of kubelet it is. */
-export type KubeletOptions = {
+type KubeletOptions = {
   /** Default 'accept'. */
   readonly mode?: RegisterMode | undefined;
   /** True for one before 1.26, which puts the socket's path where HTTP/2 wants a host. */
@@ -18,7 +18,7 @@ export type KubeletOptions = {
 };
 
 /** A registration that arrived. */
-export type SeenRegistration = { readonly atMs: number; readonly request: KubeletMessage };
+type SeenRegistration = { readonly atMs: number; readonly request: KubeletMessage };
 
 /** Kubelet's device manager and nothing else of it. */
 export type KubeletDeviceManager = {

@@ -7,7 +7,7 @@ import { repeatCommand } from './with-seed.ts';
 type PropertyOf<Ts> = (t: ExecutionContext) => fc.IRawProperty<Ts>;
 
 /** What a law may be asserted with. */
-export type LawOptions = {
+type LawOptions = {
   /** How many inputs are tried, before RUNS multiplies it. */
   readonly numRuns?: number;
   /** Reports the first input that fails instead of a smaller one: where one run is dear. */

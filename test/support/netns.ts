@@ -5,7 +5,7 @@ import { type RunOptions, type RunResult, run, tryRun } from './run.ts';
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** How `ping` tries. */
-export type PingOptions = {
+type PingOptions = {
   /** Source address or interface (`ping -I`). */
   readonly from?: string;
   /** Echo requests; default 1. One answer is success. */

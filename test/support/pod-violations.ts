@@ -2,7 +2,7 @@ import type { JournalFacts, LeaseFacts } from './journal-facts.ts';
 import { type PodFacts, readPodFacts } from './pod-facts.ts';
 
 /** What a Pod is judged by, apart from its namespace. */
-export type PodScope = {
+type PodScope = {
   readonly sandboxes?: readonly { readonly id: string; readonly netns?: string }[];
   readonly resolveNetns?: (path: string) => string;
 };

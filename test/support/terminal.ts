@@ -5,7 +5,7 @@ import { run } from './run.ts';
 import { waitUntil } from './wait-until.ts';
 
 /** How a command is run in a terminal of its own. */
-export type TerminalOptions = {
+type TerminalOptions = {
   /** Size; 80 × 24 by default. */
   readonly columns?: number;
   readonly rows?: number;
@@ -15,7 +15,7 @@ export type TerminalOptions = {
 };
 
 /** A command that runs in a real pseudo-terminal, and the screen that a person would see. */
-export type OpenTerminal = {
+type OpenTerminal = {
   /** Visible lines from top to bottom, blanks at their ends left out. */
   screen(): readonly string[];
   /** Every line that was not overwritten, those that scrolled out of sight included; empty ones at the end left out. */
@@ -38,7 +38,7 @@ export type OpenTerminal = {
 };
 
 /** What a command showed. */
-export type TerminalOutcome = {
+type TerminalOutcome = {
   /** When `until` held, else when the command had ended. */
   readonly screen: readonly string[];
   /** Those that scrolled out of sight included, when the command had ended. */

@@ -8,7 +8,7 @@ import { waitUntil } from './wait-until.ts';
 export type TrafficEnd = { readonly netns: NetnsView; readonly ip: string };
 
 /** What a stream is like. */
-export type TrafficOptions = {
+type TrafficOptions = {
   /** UDP port on both ends; default 7000. */
   readonly port?: number;
   /** Packets per second in each direction; default 10,000. */
@@ -18,7 +18,7 @@ export type TrafficOptions = {
 };
 
 /** What became of one direction of a stream. */
-export type DirectionReport = LedgerReport & {
+type DirectionReport = LedgerReport & {
   /** Numbers sent. */
   readonly sent: number;
   /** Sends that the sender's own kernel refused: no route, ENETUNREACH, EPERM. */

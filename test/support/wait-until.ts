@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Bounds of one wait. */
-export type WaitOptions = {
+type WaitOptions = {
   /** What is awaited, for the error: «agent socket». */
   readonly what: string;
   /** Milliseconds until the wait fails; default 10,000. */

@@ -3,7 +3,7 @@ import type { TestNode } from '../vpc/vpc.ts';
 import type { NetnsView } from './netns.ts';
 
 /** One Pod to be wired by hand. */
-export type HandWiredPod = { readonly netns: NetnsView; readonly ip: string; readonly hostVeth: string };
+type HandWiredPod = { readonly netns: NetnsView; readonly ip: string; readonly hostVeth: string };
 
 /** Number of the by-hand ENI's table; any that nothing else uses. */
 const tableOf = (eni: AttachedEni): string => `${100 + Number(eni.ifname.slice(3))}`;

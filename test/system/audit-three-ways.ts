@@ -13,14 +13,14 @@ import type { SystemMember } from './system-member.ts';
 import type { VpcCloud } from './vpc-cloud.ts';
 
 /** What is audited: a system, whatever its nodes run Pods by and whoever keeps its objects. */
-export type Audited = {
+type Audited = {
   readonly cloud: VpcCloud;
   readonly cluster: { readonly server: { objects(plural: string, group?: string): readonly KubeObject[] } };
   readonly nodes: readonly Pick<SystemMember, 'name' | 'pods' | 'violations'>[];
 };
 
 /** What may differ from one audit to the next. */
-export type AuditOptions = {
+type AuditOptions = {
   /** Milliseconds until what is found is taken for real; default 60,000. */
   readonly withinMs?: number;
   /** Nodes whose agent is down on purpose: their kernel is not compared. */

@@ -12,7 +12,7 @@ export type HeldCall = { readonly action: string; readonly node: string };
 export type HoldAt = 'before-lost' | 'before-late' | 'after';
 
 /** Requests that the cloud holds. */
-export type Hold = {
+type Hold = {
   /** Calls that are held now, as `action node`. */
   readonly held: ReadonlySet<string>;
   /** Resolves once each call was caught. @throws Error naming those that never came */

@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 export const IPAMD_PORT = 61_681;
 
 /** How one replica of ipamd is started. */
-export type IpamdOptions = {
+type IpamdOptions = {
   readonly name: string;
   /** A namespace of its own, with nothing but a loopback. */
   readonly room: NetnsView;

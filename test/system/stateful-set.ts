@@ -12,7 +12,7 @@ import type { RunPodOptions, SystemPod } from './system-node.ts';
 const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
 /** What a set is made of. */
-export type StatefulSetSpec = {
+type StatefulSetSpec = {
   readonly name: string;
   /** Further annotations of its Pods. */
   readonly annotations?: Readonly<Record<string, string>>;
@@ -23,7 +23,7 @@ export type StatefulSetSpec = {
 };
 
 /** What a claim is, as tests read it. */
-export type SeenClaim = {
+type SeenClaim = {
   readonly phase: string;
   readonly ips: readonly string[];
   readonly nodeName: string;

@@ -7,7 +7,7 @@ import { StatefulSet } from './stateful-set.ts';
 import type { System } from './system.ts';
 
 /** How lives are led. */
-export type StaticLivesSpec = {
+type StaticLivesSpec = {
   readonly seed: number;
   /** How many things happen. */
   readonly steps: number;
@@ -21,7 +21,7 @@ export type StaticLivesSpec = {
 };
 
 /** What came of it: how often each thing happened, and what was wrong. */
-export type StaticLivesResult = {
+type StaticLivesResult = {
   readonly counts: ReadonlyMap<string, number>;
   readonly violations: readonly string[];
   /** Milliseconds of the longest start under a leader that has led for a while. */

@@ -12,7 +12,7 @@ import type { SystemMember, SystemMemberParts } from './system-member.ts';
 import type { VpcCloud } from './vpc-cloud.ts';
 
 /** What a node is made of: with a stand-in for the runtime. */
-export type SystemNodeParts = SystemMemberParts & { readonly cri: CriServer };
+type SystemNodeParts = SystemMemberParts & { readonly cri: CriServer };
 
 /** A Pod as Kubernetes and the runtime have it. */
 export type SystemPod = {

@@ -19,7 +19,7 @@ import { makeSystemNode, type SystemNode } from './system-node.ts';
 import { createVpcCloud, POD_SUBNET, type PodSubnet, type VpcCloud, ZONE } from './vpc-cloud.ts';
 
 /** What a whole system consists of. */
-export type SystemSpec = {
+type SystemSpec = {
   readonly nodes: readonly { readonly name: string; readonly cores?: number; readonly zone?: string }[];
   /** Default: one of 253 addresses. */
   readonly subnets?: readonly PodSubnet[];
@@ -56,7 +56,7 @@ export function createSystem(spec: SystemSpec): Promise<System> {
 }
 
 /** How the nodes of a system come about. */
-export type MemberSpec<N extends SystemMember> = {
+type MemberSpec<N extends SystemMember> = {
   readonly makeNode: (parts: SystemMemberParts) => Promise<N>;
   /** Told of the system before it is up: whoever is interrupted meanwhile can close it. */
   readonly onMade?: (system: System<N>) => void;
@@ -103,7 +103,7 @@ export function filesOf(name: string): string {
 }
 
 /** What a Node carries from the start. */
-export type NodeMarks = Pick<NodeFacts, 'annotations' | 'labels'>;
+type NodeMarks = Pick<NodeFacts, 'annotations' | 'labels'>;
 
 type Parts<N extends SystemMember> = Pick<MemberSpec<N>, 'makeNode'> & {
   readonly cloud: VpcCloud;

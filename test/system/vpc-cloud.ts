@@ -10,7 +10,7 @@ import { createTestVpc, type TestVpc } from '../vpc/vpc.ts';
 /** The zone that everything is in unless told otherwise. */
 export const ZONE = 'ap-guangzhou-3';
 /** The subnet of the nodes' primary NICs. */
-export const NODE_SUBNET = 'subnet-nodes000';
+const NODE_SUBNET = 'subnet-nodes000';
 
 /** A subnet for Pods. */
 export type PodSubnet = { readonly subnetId: string; readonly cidr: string; readonly zone?: string };
@@ -19,7 +19,7 @@ export type PodSubnet = { readonly subnetId: string; readonly cidr: string; read
 export const POD_SUBNET: PodSubnet = { subnetId: 'subnet-pods000a', cidr: '10.0.1.0/24' };
 
 /** What the cloud of a system consists of. */
-export type VpcCloudSpec = {
+type VpcCloudSpec = {
   readonly nodes: readonly { readonly name: string; readonly cores: number; readonly zone?: string }[];
   readonly subnets: readonly PodSubnet[];
   /** Start of every name on this machine; default 'tke-test-'. */

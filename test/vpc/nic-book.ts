@@ -2,7 +2,7 @@ import { type AssignedIp, type AttachedEni, type Nic, nicMac } from './nic.ts';
 import { type Family, Subnet, type SubnetSpec } from './subnet.ts';
 
 /** What a new NIC is to be. */
-export type NicOrder = {
+type NicOrder = {
   readonly eniId: string;
   readonly subnetId: string;
   readonly node: string;

@@ -3,7 +3,7 @@ import { type Nic, portMac, routedIps } from './nic.ts';
 import { hostPrefix } from './subnet.ts';
 
 /** Every port of a subnet answers for this link-local gateway too, as a cloud's router advertisement would name it. */
-export const LINK_LOCAL_GATEWAY = 'fe80::1';
+const LINK_LOCAL_GATEWAY = 'fe80::1';
 
 /**
  * The router's packet filter. It drops, and counts by port, what a cloud's switch drops: a source MAC that is not the

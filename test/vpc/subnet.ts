@@ -74,7 +74,7 @@ export class Subnet {
 }
 
 /** Tells the family of an address or prefix by its notation. */
-export function familyOf(address: string): Family {
+function familyOf(address: string): Family {
   return address.includes(':') ? 6 : 4;
 }
 

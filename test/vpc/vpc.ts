@@ -20,7 +20,7 @@ import type { Family, SubnetSpec } from './subnet.ts';
 import { nodeEniConfigYaml } from './supply.ts';
 
 /** A node of the small VPC. */
-export type NodeSpec = {
+type NodeSpec = {
   readonly name: string;
   readonly primarySubnet: string;
   /** Sysctls that the node's image would have set; slashes part the names. */
@@ -39,7 +39,7 @@ export type TestVpcSpec = {
 };
 
 /** What may differ from one ENI to the next. */
-export type AttachOptions = {
+type AttachOptions = {
   readonly eniId: string;
   readonly subnetId: string;
   readonly mtu?: number;

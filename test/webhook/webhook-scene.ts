@@ -45,10 +45,10 @@ function presets(): WebhookConfig {
 }
 
 /** An answer by HTTPS. */
-export type Got = { readonly status: number; readonly text: string };
+type Got = { readonly status: number; readonly text: string };
 
 /** How a request differs from a good one. */
-export type PostOptions = { readonly path?: string; readonly method?: string; readonly type?: string };
+type PostOptions = { readonly path?: string; readonly method?: string; readonly type?: string };
 
 /** Posts a body as the API server does, checking the certificate. */
 export function post(

@@ -7,7 +7,7 @@ import { leanYargs } from './lean-yargs.ts';
 import { packagesOnDemand } from './packages-on-demand.ts';
 
 /** Is one CommonJS file with everything in it, and what it needs beside it. */
-export type Bundle = {
+type Bundle = {
   readonly code: string;
   /** Source files in it, relative to the root, packages of others left out. */
   readonly sources: readonly string[];

@@ -8,7 +8,7 @@ import { setRunPath } from './run-path.ts';
 import { GENERATOR_FLAGS, seaOptions } from './sea-options.ts';
 
 /** Describes what to make of a bundle. */
-export type ExecutableSpec = {
+type ExecutableSpec = {
   readonly name: string;
   /** Other names of the same file, as hard links: one copy on disk and in the page cache. */
   readonly links: readonly string[];

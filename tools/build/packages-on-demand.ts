@@ -1,7 +1,7 @@
 import { build, type Plugin } from 'esbuild';
 
 /** Packages that are kept out of a bundle, and what became of them. */
-export type PackagesOnDemand = {
+type PackagesOnDemand = {
   readonly plugin: Plugin;
   /** Bundles each package that the bundle imports, by the name that it is imported by. Call it after the bundle is made. */
   bundlePackages(root: string): Promise<Readonly<Record<string, string>>>;

@@ -1,13 +1,13 @@
 import { parseDocument } from 'yaml';
 
 /** A part of another manifest: the map at `path` of a file. */
-export type Part = { readonly file: string; readonly path: readonly (string | number)[] };
+type Part = { readonly file: string; readonly path: readonly (string | number)[] };
 
 /** One change that makes a manifest a template: a text that stands in it, and what comes instead; PART in that is the part, as it is indented there. */
-export type Change = readonly [text: string, instead: string, part?: Part];
+type Change = readonly [text: string, instead: string, part?: Part];
 
 /** A template of the chart, made of a manifest. */
-export type Template = {
+type Template = {
   readonly from: string;
   readonly to: string;
   readonly changes: readonly Change[];

@@ -1,7 +1,7 @@
 import { isMap, isPair, type Pair, parseDocument, type YAMLMap } from 'yaml';
 
 /** One value of the chart: `agent.resources`. */
-export type ChartValue = {
+type ChartValue = {
   readonly path: string;
   /** As values.yaml has it. */
   readonly preset: unknown;

@@ -1,5 +1,5 @@
 /** What is drawn: a line over time, one number now, or a table of what is true now. */
-export type PanelKind = 'lines' | 'number' | 'table';
+type PanelKind = 'lines' | 'number' | 'table';
 
 /** One panel: PromQL expressions with the name of each line. */
 export type Panel = {

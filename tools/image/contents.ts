@@ -12,7 +12,7 @@ export type ImageName = 'tke-eni-agent' | 'tke-eni-ipamd' | ServerName;
 type ServerName = 'tke-eni-ip-scheduler' | 'tke-eni-ip-webhook';
 
 /** Where the files of the images come from. */
-export type Sources = {
+type Sources = {
   /** Folder with our executables. */
   readonly binDir: string;
   /** Root of the Debian system that the rest is taken from; default '/'. */
@@ -20,7 +20,7 @@ export type Sources = {
 };
 
 /** What an image is, but for its version. */
-export type Contents = {
+type Contents = {
   readonly title: string;
   readonly entrypoint: readonly string[];
   readonly env: readonly string[];
@@ -29,7 +29,7 @@ export type Contents = {
 };
 
 /** User and group of programs that need no rights. */
-export const NONROOT = '65532:65532';
+const NONROOT = '65532:65532';
 
 /**
  * Lists all that is in an image: our executables, and by name what they need of a Debian system, with the libraries that

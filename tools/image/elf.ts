@@ -12,7 +12,7 @@ import {
 } from '../build/elf-file.ts';
 
 /** What the dynamic loader is told by an executable or library. */
-export type ElfFacts = {
+type ElfFacts = {
   /** Instruction set, `e_machine`: 62 x86-64, 183 AArch64. */
   readonly machine: number;
   /** Path of the loader; absent in libraries and static executables. */

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { readElf } from './elf.ts';
 
 /** A file of this system that programs need in order to run. */
-export type Library = {
+type Library = {
   /** Absolute path in the image: real folders, the name that programs ask for. */
   readonly path: string;
   /** Regular file on this machine. */

@@ -3,7 +3,7 @@ import { classifyError } from '../../classify-error.ts';
 import type { Credential, CredentialSource, FetchCredential, FetchedCredential } from './credential.ts';
 
 /** When a credential is fetched again. */
-export type RotationSettings = {
+type RotationSettings = {
   /** A temporary one is renewed this long before it expires; milliseconds, default five minutes. */
   readonly renewBeforeMs?: number;
   /**

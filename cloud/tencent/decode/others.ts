@@ -172,7 +172,7 @@ export function decodeTaskId(value: unknown, action: string): string {
 }
 
 /** The state of a task, as both task APIs report it. */
-export type TaskStatus = 'SUCCESS' | 'FAILED' | 'RUNNING';
+type TaskStatus = 'SUCCESS' | 'FAILED' | 'RUNNING';
 
 const STATUSES: readonly TaskStatus[] = ['SUCCESS', 'FAILED', 'RUNNING'];
 const VPC_TASK = record({ Status: required(oneOf(STATUSES)), Output: optional(TEXT) }, 'ignore');

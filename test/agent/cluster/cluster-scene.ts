@@ -19,7 +19,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 import { sampleLease } from '../pool/supply-sample.ts';
 
 /** What `kubectl get nec n1 -o json` would show, as far as tests look. */
-export type NecObject = KubeObject & { readonly spec?: NodeEniConfigSpec; readonly status?: NodeEniConfigStatus };
+type NecObject = KubeObject & { readonly spec?: NodeEniConfigSpec; readonly status?: NodeEniConfigStatus };
 
 /** One life of the agent's cluster side. */
 export type AgentLife = {

@@ -26,7 +26,7 @@ export const ENI_IP = 'tke.cloud.tencent.com/eni-ip';
 const NINE: DeviceSupply = { quota: 9, allocatable: undefined, assigned: 3, inUse: 0, stranded: 0 };
 
 /** A plugin and the kubelets that come and go around it, in a folder of its own. */
-export type PluginScene = {
+type PluginScene = {
   readonly dir: TempDir;
   kubelet(mode?: RegisterMode, isOld?: boolean): Promise<KubeletDeviceManager>;
   plugin(more?: Partial<DevicePluginDeps>): DevicePlugin;

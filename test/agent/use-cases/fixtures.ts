@@ -44,7 +44,7 @@ export class TestClock implements Clock {
 }
 
 /** A kernel that keeps which Pods are wired, and can be told to refuse. */
-export class TestWiring implements PodWiring {
+class TestWiring implements PodWiring {
   /** Wired Pods by alias. */
   readonly pods = new Map<string, PodNetwork>();
   refusal: Error | undefined;

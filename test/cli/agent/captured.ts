@@ -9,7 +9,7 @@ import { systemClock } from '../../../runtime/clock.ts';
 export type Captured = { readonly code: ExitCode; readonly stdout: string; readonly stderr: string };
 
 /** How the process around the program is. */
-export type Surroundings = {
+type Surroundings = {
   readonly columns?: number;
   readonly isColored?: boolean;
   readonly isTerminal?: boolean;
@@ -45,7 +45,7 @@ export async function runCaptured(argv: readonly string[], around: Surroundings 
 }
 
 /** Makes a stream that is no terminal unless asked. */
-export function memoryStream(
+function memoryStream(
   { columns = 80, isColored = false, isTerminal = false }: Pick<Surroundings, 'columns' | 'isColored' | 'isTerminal'>,
   write: (text: string) => void,
 ): Stream {

@@ -10,7 +10,7 @@ import type {
 import { OPS_SERVICE } from '../../../agent/api/ops-service.ts';
 
 /** What a stand-in of the agent answers; it may be changed while it serves. */
-export type FakeAnswers = {
+type FakeAnswers = {
   pool?: PoolReplyInit;
   summary?: SummaryReplyInit;
   repair?: RepairReplyInit;

@@ -6,7 +6,7 @@ import { createTempDir } from '../../support/temp-dir.ts';
 const MAIN = join(import.meta.dirname, '../../../cli/main.ts');
 
 /** A folder with a `tke-eni` that runs the sources, and the completion script of a shell beside it. */
-export type ShellScene = {
+type ShellScene = {
   readonly dir: string;
   /** Path of the script. */
   readonly script: string;

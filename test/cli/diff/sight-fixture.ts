@@ -38,7 +38,7 @@ export function leaseOf(n: number, last: number, more: Partial<Lease> = {}): Lea
 }
 
 /** What an agent recorded of two ENIs and these Pods. */
-export function agentOf(leases: readonly Lease[]): AgentFacts {
+function agentOf(leases: readonly Lease[]): AgentFacts {
   const enis = ENIS.map(({ eniId, mac, table, slot }) => ({ eniId, mac, table, slot }));
   const journal = { leases, cooldowns: [], enis, ruleMode: 'compact' as const };
   return {

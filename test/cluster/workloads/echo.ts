@@ -28,7 +28,7 @@ export const ECHO_SERVER: PodOptions = {
 };
 
 /** What the echo server says. */
-export type Echo = {
+type Echo = {
   /** Address that the server saw. */
   readonly client: string;
   /** Name of the Pod that answered. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 
 /** Is how an executable ended. */
-export type Called = {
+type Called = {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;

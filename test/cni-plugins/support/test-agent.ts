@@ -11,7 +11,7 @@ import {
 import { AGENT_SERVICE, type AgentMethod, type ReplyInitOf, type RequestOf } from '../../../agent/api/service.ts';
 
 /** Answers one call of the agent's contract. */
-export type Answer<M extends AgentMethod> = (request: RequestOf<M>) => ReplyInitOf<M> | Promise<ReplyInitOf<M>>;
+type Answer<M extends AgentMethod> = (request: RequestOf<M>) => ReplyInitOf<M> | Promise<ReplyInitOf<M>>;
 
 /** Is what a test agent answers, call by call; a missing one is UNIMPLEMENTED, as in an agent of another release. */
 export type Answers = { readonly [M in AgentMethod]?: Answer<M> };
@@ -47,10 +47,10 @@ export function makeFolder(): { readonly path: string; readonly socket: string; 
 }
 
 /** Is an agent that keeps leases and wires nothing. */
-export type FakeAgent = { readonly answers: Required<Answers>; readonly leases: Map<string, Lease> };
+type FakeAgent = { readonly answers: Required<Answers>; readonly leases: Map<string, Lease> };
 
 /** Is what the fake agent holds for one attachment. */
-export type Lease = { readonly address: string; readonly plugin: number; readonly netns: string };
+type Lease = { readonly address: string; readonly plugin: number; readonly netns: string };
 
 /** Makes a fake agent; `addressOf` names the n-th address, with prefix length, and its gateway. */
 export function createFakeAgent(

@@ -54,7 +54,7 @@ export async function openKubectl(server: KubeApi, dir: string): Promise<Kubectl
 }
 
 /** Takes apart what kubectl printed: columns begin where their headings begin, and cells may be empty. */
-export function columnsOf(text: string): Rows {
+function columnsOf(text: string): Rows {
   const lines = text.split('\n').filter((line) => line !== '');
   const starts = [...(lines[0] ?? '').matchAll(/(?<=^|\s{2,})\S+(?: \S+)*/g)].map(({ index }) => index);
   return lines.map((line) => starts.map((start, column) => line.slice(start, starts[column + 1]).trim()));

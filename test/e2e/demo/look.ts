@@ -4,7 +4,7 @@ import { quote, remark, table } from './format.ts';
 import { HOST_PORT } from './pods.ts';
 
 /** One cell of the ping matrix that did not answer. */
-export type Unanswered = string;
+type Unanswered = string;
 
 /** Says which Pod has which address of which ENI, and by which link it hangs on its node. */
 export async function podTable(vpc: TestVpc, pods: readonly DemoPod[]): Promise<string> {

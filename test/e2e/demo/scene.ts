@@ -11,7 +11,7 @@ import { type DemoNode, type DemoPod, startDemoNode } from './demo-node.ts';
 import { IMAGE, podObject, SLEEP } from './pods.ts';
 
 /** Start of every name that the demo gives on this machine. */
-export const PREFIX = 'tke-demo-';
+const PREFIX = 'tke-demo-';
 
 /** The whole: cloud, API server, two replicas of ipamd, two nodes with containerd and agent. */
 export type DemoSystem = System<DemoNode>;
@@ -26,7 +26,7 @@ export const NODES = ['n1', 'n2'] as const;
 const CORES = 8;
 
 /** Pod addresses of one ENI: two only, so that there is more than one ENI to look at. */
-export const IPS_PER_ENI = 2;
+const IPS_PER_ENI = 2;
 
 /** Seconds instead of tens of seconds, so that a takeover can be watched. */
 const IPAMD_FLAGS = {

@@ -19,10 +19,10 @@ export type Stage = {
 };
 
 /** Something that Kubernetes was told. */
-export type SeenEvent = { readonly about: string; readonly reason: string; readonly message: string };
+type SeenEvent = { readonly about: string; readonly reason: string; readonly message: string };
 
 /** Events of the cluster, by reason. */
-export function eventsOf(system: DemoSystem, reason: string): readonly SeenEvent[] {
+function eventsOf(system: DemoSystem, reason: string): readonly SeenEvent[] {
   return system.cluster.server.objects('events').flatMap((event) => {
     const about: unknown = event['involvedObject'];
     if (event['reason'] !== reason || !isObject(about)) return [];

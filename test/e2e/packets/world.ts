@@ -25,7 +25,7 @@ import { createTestVpc, type TestVpc } from '../../vpc/vpc.ts';
 export const WHO_PORT = 8080;
 
 /** A Pod with one address of each family. */
-export type WorldPod = {
+type WorldPod = {
   readonly name: string;
   readonly eniId: string;
   readonly node: WorldNode;
@@ -42,7 +42,7 @@ export type WorldSpec = {
 };
 
 /** CIDR of the bridge Pods of node n1, which the VPC leads to its primary NIC. */
-export const BRIDGE_CIDR = '172.31.0.0/24';
+const BRIDGE_CIDR = '172.31.0.0/24';
 
 const VPC_CIDRS = ['10.0.0.0/16', 'fd00:10::/32'];
 
@@ -164,7 +164,7 @@ export class World {
 }
 
 /** One node of a world and the data plane's hold on it. */
-export class WorldNode {
+class WorldNode {
   readonly name: string;
   readonly netns: NetnsView;
   readonly primary: Readonly<Record<4 | 6, string>>;
@@ -249,7 +249,7 @@ export class WorldNode {
 }
 
 /** A Pod of these addresses that nobody has wired yet. */
-export function unwiredPod(eni: EniNetwork, ips: readonly string[]): PodNetwork {
+function unwiredPod(eni: EniNetwork, ips: readonly string[]): PodNetwork {
   const key = { containerId: randomBytes(8).toString('hex'), ifName: 'eth0' };
   return {
     key,

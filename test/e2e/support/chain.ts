@@ -6,7 +6,7 @@ import type { JsonObject } from '../../support/netns.ts';
 import { OUR_PLUGINS, type ScenePod } from './scene-node.ts';
 
 /** Where Debian puts the reference plugins. */
-export const REFERENCE_BIN_DIR = '/usr/lib/cni';
+const REFERENCE_BIN_DIR = '/usr/lib/cni';
 
 /** A network configuration list as a file in /etc/cni/net.d holds it. */
 export type Conflist = {
@@ -17,7 +17,7 @@ export type Conflist = {
 };
 
 /** What the runtime has for those plugins that ask for it by `capabilities`. */
-export type RuntimeConfig = Readonly<Record<string, unknown>>;
+type RuntimeConfig = Readonly<Record<string, unknown>>;
 
 /**
  * Runs ADD, CHECK or DEL of a list as libcni does: each plugin in the node's namespace, with the list's name and

@@ -4,7 +4,7 @@ import { findLibraries } from '../../../tools/image/libraries.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 
 /** The root file system of a host that has only what it needs to run one kind of program. */
-export type HostRoot = {
+type HostRoot = {
   readonly path: string;
   /** Put before the agent's command line: it then sees the host's root there. */
   readonly wrapAgent: readonly string[];

@@ -70,7 +70,7 @@ export type CallOptions = {
 };
 
 /** The namespace of a sandbox. */
-export class SandboxNetns extends PodNetns {
+class SandboxNetns extends PodNetns {
   /** Names of all links in it, sorted. */
   async linkNames(): Promise<readonly string[]> {
     return (await this.ipJson('link')).map((link) => String(link['ifname'])).sort();

@@ -14,7 +14,7 @@ export type { ScenePod } from './scene-node.ts';
 export const RULE_MODES = ['compact', 'per-pod'] as const satisfies readonly RuleMode[];
 
 /** What one scene consists of: a VPC, nodes, an agent on each. */
-export type SceneSpec = {
+type SceneSpec = {
   readonly ruleMode: RuleMode;
   /** By what tests ask for it; default the rule mode. */
   readonly key?: string;
@@ -35,7 +35,7 @@ export type Scene = {
 };
 
 /** Scenes of one test file, up before its first test and gone after its last, come what may. */
-export type Scenes = {
+type Scenes = {
   /** @throws Error when there is none of that key */
   get(key: string): Scene;
   /** Asserts that journal, kernel and runtime of every node of a scene agree. */

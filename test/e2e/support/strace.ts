@@ -5,7 +5,7 @@ import type { TempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 /** One system call of a recording. */
-export type RecordedCall = {
+type RecordedCall = {
   readonly threadId: number;
   readonly name: string;
   /** What the first argument's descriptor leads to: a path, `NETLINK:[ROUTE:1234]`, `UNIX-STREAM:[…]`; empty without one. */
@@ -22,7 +22,7 @@ export type KillPoint = {
 };
 
 /** A process that will be killed at a point, if it comes there. */
-export type ArmedKill = {
+type ArmedKill = {
   /** Ends the watch. Returns true when the point was reached and the process killed. */
   end(): Promise<boolean>;
 };

@@ -15,7 +15,7 @@ export type Sighting = {
 };
 
 /** A watch that is under way; `end` stops it and tells. */
-export type Watch = { end(): Promise<Sighting> };
+type Watch = { end(): Promise<Sighting> };
 
 /** A route of the watch itself, by which it sees that it sees; of a documentation prefix (RFC 5737). */
 const BEACON = '198.51.100.77';

@@ -8,7 +8,7 @@ import { readContracts } from './protos.ts';
 const PACKAGE = 'tke.eni.v1';
 
 /** A message as it is recorded: values by the names of the contract, and the bytes that the product made of them. */
-export type RecordedMessage = { readonly value: JsonObject; readonly bytes: string };
+type RecordedMessage = { readonly value: JsonObject; readonly bytes: string };
 
 /** Makes a value of each message with every field set, and encodes it; of fields that exclude each other one after the other. */
 export function recordMessages(): Readonly<Record<string, RecordedMessage>> {

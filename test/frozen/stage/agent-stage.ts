@@ -19,7 +19,7 @@ export type AgentStage = {
 };
 
 /** How tke-eni is run. */
-export type CliOptions = {
+type CliOptions = {
   /** Default: the agent's. */
   readonly socketPath?: string;
   readonly env?: Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 export type Turn = { readonly from: 'client' | 'server'; readonly bytes: Buffer };
 
 /** A unix socket that passes bytes on to another and remembers them. */
-export type ByteProxy = {
+type ByteProxy = {
   /** The connections so far, in their order, each with its turns. */
   readonly connections: readonly (readonly Turn[])[];
   close(): void;

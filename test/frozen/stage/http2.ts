@@ -1,5 +1,5 @@
 /** One HTTP/2 frame. @see RFC 9113 section 4.1 */
-export type Http2Frame = {
+type Http2Frame = {
   readonly type: number;
   readonly flags: number;
   readonly streamId: number;

@@ -13,7 +13,7 @@ import {
 export type RelayedCall = { readonly path: string; readonly request: Buffer; readonly replies: readonly Buffer[] };
 
 /** A unix socket that answers calls of the service, and remembers them. */
-export type OpsRelay = { readonly calls: readonly RelayedCall[]; close(): void };
+type OpsRelay = { readonly calls: readonly RelayedCall[]; close(): void };
 
 /** Answers a call: writes its replies and ends. */
 type Answer = (path: string, request: Buffer, write: (reply: Buffer) => void, signal: AbortSignal) => Promise<void>;

@@ -10,7 +10,7 @@ import { type AgentStage, fileOf } from './agent-stage.ts';
 import { confOf, envOf } from './cni-steps.ts';
 
 /** What a stage's agent left on the node. */
-export type LeftFiles = {
+type LeftFiles = {
   /** Names of all files below the folders that the agent was given. */
   readonly names: Readonly<Record<string, readonly string[]>>;
   readonly node: RecordedFile;

@@ -6,7 +6,7 @@ import { type AgentStage, fileOf } from './agent-stage.ts';
 import { openOpsRelay, type RelayedCall } from './ops-relay.ts';
 
 /** What one command asked the agent, what it was answered, and what it printed. */
-export type RecordedOps = {
+type RecordedOps = {
   readonly calls: readonly RelayedCall[];
   /** Of commands that print what they were answered and nothing else. */
   readonly document?: unknown;

@@ -43,7 +43,7 @@ function withDeadline(sent: Buffer, at: number, bytes: number): Buffer {
 }
 
 /** A unix socket that answers each connection as a recorded agent did, and remembers what it was sent. */
-export type ReplayedAgent = { readonly received: readonly Buffer[]; close(): void };
+type ReplayedAgent = { readonly received: readonly Buffer[]; close(): void };
 
 /** Opens such a socket: the n-th connection is answered as the n-th call was. The caller closes it. */
 export async function openReplayedAgent(calls: readonly RecordedCall[], socketPath: string): Promise<ReplayedAgent> {

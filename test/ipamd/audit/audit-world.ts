@@ -18,7 +18,7 @@ const SUBNET = 'subnet-a0000000';
 const MINUTE_MS = 60_000;
 
 /** How an ENI of the world is made. */
-export type EniOrder = {
+type EniOrder = {
   readonly name?: string;
   readonly tags?: Readonly<Record<string, string>>;
   /** The instance that it is on. */

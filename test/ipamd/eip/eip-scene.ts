@@ -24,11 +24,11 @@ import { createInProcessApi } from '../../vpc/api/in-process.ts';
 import type { CloudSpec } from '../../vpc/api/model/state.ts';
 import type { ModelEip } from '../../vpc/api/model/types.ts';
 
-export const CLUSTER = 'cls-eiptest1';
+const CLUSTER = 'cls-eiptest1';
 export const ATTRIBUTES = 'tke.cloud.tencent.com/eip-attributes';
 export const ID_LIST = 'tke.cloud.tencent.com/eip-id-list';
 export const POLICY = 'tke.cloud.tencent.com/eip-claim-delete-policy';
-export const PUBLIC_IP = 'tke.cloud.tencent.com/eip-public-ip';
+const PUBLIC_IP = 'tke.cloud.tencent.com/eip-public-ip';
 const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 const LEASE_MS = 15_000;
 const REQUEST_TIMEOUT_SECONDS = 30;

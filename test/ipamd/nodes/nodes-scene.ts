@@ -53,7 +53,7 @@ export const FLAGS: NodeSettingsFlags = {
 const STOPPED_GRACE_MS = 600_000;
 
 /** What was told to people, as `reason Kind/name: message`. */
-export type ToldEvents = string[];
+type ToldEvents = string[];
 
 /** Nodes and subnets of ipamd, whole, on a virtual clock, an API server and a cloud of this process; nobody attaches ENIs. */
 export class NodesScene {
@@ -224,4 +224,4 @@ export class NodesScene {
 }
 
 /** A NodeENIConfig as the server has it. */
-export type Nec = KubeObject & { readonly spec: NodeEniConfigSpec; readonly status: NodeEniConfigStatus };
+type Nec = KubeObject & { readonly spec: NodeEniConfigSpec; readonly status: NodeEniConfigStatus };

@@ -17,7 +17,7 @@ type WorldPod = { readonly uid: string; nodeName: string };
 type Sandbox = { readonly key: string; readonly uid: string; readonly node: string; readonly ip: string };
 
 /** Half a minute to look at a node twice, five minutes until an address expires. */
-export const TAKE_OVER_MS = 60_000;
+const TAKE_OVER_MS = 60_000;
 /** How long addresses are kept here. */
 export const EXPIRED_MS = 300_000;
 

@@ -23,7 +23,7 @@ const CLOUD = {
 } as const;
 
 /** A sandbox: what really has an address on a node, whatever the API server says. */
-export type Sandbox = { readonly pod: string; readonly uid: string; readonly node: string; readonly ip: string };
+type Sandbox = { readonly pod: string; readonly uid: string; readonly node: string; readonly ip: string };
 
 /** On the mirror of a Pod from a kubelet's manifest: the uid of that Pod. */
 export const MIRROR = 'kubernetes.io/config.mirror';

@@ -20,7 +20,7 @@ import { Faults } from '../../../runtime/decode.ts';
 import type { CallFate } from './nec-world.ts';
 
 /** Three places on each instance: for shared and exclusive ENIs together. */
-export const PLACES = 3;
+const PLACES = 3;
 export const NODES = ['n1', 'n2'] as const;
 export const CLAIMS = ['ns/web-0', 'ns/web-1'] as const;
 export type NodeName = (typeof NODES)[number];

@@ -21,12 +21,12 @@ import { createInProcessApi } from '../../vpc/api/in-process.ts';
 import { CLOUD, CLUSTER, LEASE_MS, type StoredNec } from './node-scene.ts';
 
 /** The two nodes of the scene. */
-export const NODES = ['node-a', 'node-b'] as const;
+const NODES = ['node-a', 'node-b'] as const;
 /** One of them. */
-export type KeptNodeName = (typeof NODES)[number];
+type KeptNodeName = (typeof NODES)[number];
 
 /** The claim of a Pod: where it is, and with which address. */
-export type KeptClaim = {
+type KeptClaim = {
   readonly uid?: string;
   readonly node?: KeptNodeName;
   readonly ip?: string;

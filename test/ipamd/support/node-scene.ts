@@ -44,7 +44,7 @@ export type CrashPoint = 'before-call' | 'after-call' | 'before-result' | 'after
 export type StoredNec = KubeObject & { readonly spec?: NodeEniConfigSpec; readonly status?: NodeEniConfigStatus };
 
 /** A time in office, until it is ended. */
-export type Life = {
+type Life = {
   readonly epoch: number;
   readonly memory: NodeMemoryBook;
   readonly events: string[];

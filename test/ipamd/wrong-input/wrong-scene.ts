@@ -36,7 +36,7 @@ export type StoredNec = KubeObject & { readonly spec?: NodeEniConfigSpec; readon
 export const GOOD = { TKE_ENI_IPAMD_SUBNET_ID: PODS_SUBNET, TKE_ENI_IPAMD_VPC_ID: VPC } as const;
 
 /** How a Node of the scene differs from an ordinary one. */
-export type JoinOptions = {
+type JoinOptions = {
   /** Default: one of its own, which exists. Empty: none is named. */
   readonly instanceId?: string;
   readonly providerId?: string;
@@ -46,7 +46,7 @@ export type JoinOptions = {
 };
 
 /** What names a problem; each of the three is looked for. */
-export type Naming = {
+type Naming = {
   /** Reason of condition and event, and kind of the metric. */
   readonly reason: string;
   /** What the message says, in all of them. */

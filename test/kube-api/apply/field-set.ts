@@ -2,7 +2,7 @@ import { isEqual, isObject, type JsonObject, type Tree } from '../object.ts';
 import type { MergeKeys } from '../patch/merge-keys.ts';
 
 /** A step to a field: `f:name`, `k:{"name":"a"}` for an item of a list by its keys, `v:"a"` for an item of a set. */
-export type FieldPath = readonly string[];
+type FieldPath = readonly string[];
 
 /** The fields of an object with their values, by path; a path is kept as its JSON text. */
 export type Leaves = ReadonlyMap<string, unknown>;
@@ -65,7 +65,7 @@ function itemKey(item: unknown, keys: readonly string[]): string {
 }
 
 /** Writes a path as one text. */
-export function text(path: FieldPath): string {
+function text(path: FieldPath): string {
   return JSON.stringify(path);
 }
 

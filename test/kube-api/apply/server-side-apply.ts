@@ -6,7 +6,7 @@ import { type Leaves, leavesOf, pathOf, removePath, showPath } from './field-set
 import { entryOf, isWriters, type Managers, managersOf, toManagedFields, type Writer } from './managed-fields.ts';
 
 /** What server-side apply needs beside the object. */
-export type ApplyOptions = { readonly writer: Writer; readonly force: boolean; readonly mergeKeys: MergeKeys };
+type ApplyOptions = { readonly writer: Writer; readonly force: boolean; readonly mergeKeys: MergeKeys };
 
 /**
  * Applies a configuration to an object: sets what it says, takes away what the same manager said before and nobody else

@@ -3,7 +3,7 @@ import { CelError } from './lex.ts';
 import type { Expression } from './parse.ts';
 
 /** The names that a rule may use. */
-export type Scope = Readonly<Record<string, unknown>>;
+type Scope = Readonly<Record<string, unknown>>;
 
 /** Evaluates a CEL expression. @throws CelError where CEL has no such value, such as an absent field */
 export function evaluate(expression: Expression, scope: Scope): unknown {

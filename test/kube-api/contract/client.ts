@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../object.ts';
 export type Answer = { readonly status: number; readonly body: JsonObject; readonly headers: IncomingHttpHeaders };
 
 /** What a request may carry beside its body. */
-export type CallOptions = {
+type CallOptions = {
   readonly contentType?: string;
   readonly accept?: string;
   readonly token?: string;
@@ -14,7 +14,7 @@ export type CallOptions = {
 };
 
 /** One line of a watch. */
-export type Line = { readonly type: string; readonly object: JsonObject };
+type Line = { readonly type: string; readonly object: JsonObject };
 
 /** A watch that is open; `next` waits for a line, `undefined` is its end. */
 export type OpenWatch = {

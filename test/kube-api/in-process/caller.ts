@@ -35,7 +35,7 @@ export type Call = {
 };
 
 /** How calls are made. */
-export type CallerOptions = {
+type CallerOptions = {
   readonly clock: Clock;
   readonly isLight?: boolean;
   readonly latencyMs?: number;

@@ -10,7 +10,7 @@ import { asKubeError, type Call, type Caller, dropped, textOf, type Who } from '
 import type { Focus, WatchHub } from './watch-hub.ts';
 
 /** What a watch is made of. */
-export type WatchDeps = { readonly api: Api; readonly caller: Caller; readonly hub: WatchHub; readonly who: Who };
+type WatchDeps = { readonly api: Api; readonly caller: Caller; readonly hub: WatchHub; readonly who: Who };
 
 /** Changes that wait for a reader before the server gives it up, as the real one gives up slow readers. */
 const MOST_WAITING = 100_000;

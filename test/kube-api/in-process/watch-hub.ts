@@ -4,7 +4,7 @@ import { isObject, type KubeObject } from '../object.ts';
 import type { StoreEvent } from '../store.ts';
 
 /** Who follows a resource. */
-export type Follower = {
+type Follower = {
   readonly userAgent: string;
   readonly deliver: (event: StoreEvent) => void;
   readonly bookmark: () => void;

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../schema/json-schema.ts';
 
 /** How the items of a list are told apart when two versions of it merge. Undefined: the list is one value. */
-export type ListMerge = { readonly keys: readonly string[] } | 'set' | undefined;
+type ListMerge = { readonly keys: readonly string[] } | 'set' | undefined;
 
 /** Tells how the list at a path merges; the path has field names only, `[]` for items of lists, `{}` for keys of maps. */
 export type MergeKeys = (path: readonly string[]) => ListMerge;

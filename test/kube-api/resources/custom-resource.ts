@@ -6,7 +6,7 @@ import { validate } from '../schema/validate.ts';
 import type { Cause } from './causes.ts';
 
 /** A custom resource as its schema lets it be. */
-export type Shaped = { readonly object: KubeObject; readonly unknown: readonly string[] };
+type Shaped = { readonly object: KubeObject; readonly unknown: readonly string[] };
 
 /** Prunes a custom resource and fills in its defaults. */
 export function shape(object: KubeObject, schema: JsonSchema): Shaped {

@@ -2,7 +2,7 @@ import { isObject } from '../object.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 /** A value as the schema lets it be, and the paths of the fields that it does not have. */
-export type Pruned = { readonly value: unknown; readonly unknown: readonly string[] };
+type Pruned = { readonly value: unknown; readonly unknown: readonly string[] };
 
 /** Takes away the fields that a schema does not have. */
 export function prune(value: unknown, schema: JsonSchema, path = ''): Pruned {

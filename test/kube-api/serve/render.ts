@@ -4,7 +4,7 @@ import type { ApiResource } from '../resources/api-resource.ts';
 import { type IncludeObject, partialMetadata, tableOf } from '../table/table.ts';
 
 /** How a client wants objects: whole, as a table, or their metadata alone. */
-export type Form = 'object' | 'table' | 'metadata';
+type Form = 'object' | 'table' | 'metadata';
 
 /** Reads the form that an Accept header wants: the first of its kinds that this server has. */
 export function formOf(accept: string): Form {
@@ -17,7 +17,7 @@ export function formOf(accept: string): Form {
 }
 
 /** What shapes an answer beside the form. */
-export type RenderOptions = { readonly include: IncludeObject; readonly withHeader: boolean; readonly nowMs: number };
+type RenderOptions = { readonly include: IncludeObject; readonly withHeader: boolean; readonly nowMs: number };
 
 /** Turns an object or a list into the form that a client wants; a Status stays what it is. */
 export function render(resource: ApiResource, body: unknown, form: Form, options: RenderOptions): unknown {

@@ -13,7 +13,7 @@ export type WatchEvent =
   | { readonly type: 'ERROR'; readonly object: ReturnType<ApiError['toStatus']> };
 
 /** A watch that is under way. */
-export type Watch = { readonly close: () => void };
+type Watch = { readonly close: () => void };
 
 /**
  * Follows a collection: what is there, when no revision is given; then each change, as the selector sees it.

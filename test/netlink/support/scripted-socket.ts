@@ -3,7 +3,7 @@ import { LibcError } from '../../../netlink/errno.ts';
 import type { NetlinkSocket } from '../../../netlink/socket.ts';
 
 /** Port of every scripted socket. */
-export const PORTID = 4242;
+const PORTID = 4242;
 const NLMSG_HDRLEN = 16;
 
 /** One message that the script sends; `seq` is that of the latest request unless given. */
@@ -77,7 +77,7 @@ export class ScriptedSocket implements NetlinkSocket {
 }
 
 /** Builds a message; the length is filled in. */
-export function encodeMessage(message: ScriptedMessage, seq: number): Buffer {
+function encodeMessage(message: ScriptedMessage, seq: number): Buffer {
   const payload = message.payload ?? new Uint8Array(0);
   const bytes = Buffer.alloc((NLMSG_HDRLEN + payload.length + 3) & ~3);
   bytes.writeUInt32LE(NLMSG_HDRLEN + payload.length, 0);

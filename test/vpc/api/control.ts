@@ -5,7 +5,7 @@ import type { CloudServer } from './http-server.ts';
 import type { InstanceSpec } from './model/state.ts';
 
 /** Where a cloud that runs as a program takes orders. */
-export type CloudControl = { readonly url: string; close(): Promise<void> };
+type CloudControl = { readonly url: string; close(): Promise<void> };
 
 type Order = (body: Readonly<Record<string, unknown>>) => unknown;
 

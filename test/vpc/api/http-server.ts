@@ -7,7 +7,7 @@ import { ApiError } from './model/api-error.ts';
 import { parseAuthorization, verifyTc3 } from './tc3.ts';
 
 /** How the HTTP side behaves. */
-export type ServerSettings = Partial<MetadataSettings> & {
+type ServerSettings = Partial<MetadataSettings> & {
   /** 0 picks a free one. */
   readonly port?: number;
   /** Default 127.0.0.1. */

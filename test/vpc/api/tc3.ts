@@ -2,14 +2,14 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { ApiError } from './model/api-error.ts';
 
 /** A request as it came in. Header names in lower case. */
-export type SignedRequest = {
+type SignedRequest = {
   readonly method: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: string;
 };
 
 /** What the Authorization header says. */
-export type Authorization = {
+type Authorization = {
   readonly secretId: string;
   readonly date: string;
   readonly service: string;

@@ -12,7 +12,7 @@ import { type CloudSpec, CloudState } from './state.ts';
 import type { ModelTask, TaskEffect } from './types.ts';
 
 /** One request: what is asked, when, and how the work that it begins will go. */
-export type ModelRequest = {
+type ModelRequest = {
   readonly product: string;
   readonly action: string;
   readonly params: Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@ import { ApiError } from './api-error.ts';
 import type { Params } from './params.ts';
 
 /** Values of an object by filter name; the API matches when any of a filter's values is among them. */
-export type FilterFields<T> = Readonly<Record<string, (object: T) => readonly (string | undefined)[]>>;
+type FilterFields<T> = Readonly<Record<string, (object: T) => readonly (string | undefined)[]>>;
 
 /** What one describing API documents. */
 export type DescribeRules<T> = {

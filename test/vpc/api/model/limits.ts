@@ -1,7 +1,7 @@
 import type { ModelEni, ModelIp } from './types.ts';
 
 /** What an instance may hold, as the limits API counts: primary ENI and primary addresses included. */
-export type InstanceLimits = { readonly enis: number; readonly ipsPerEni: number };
+type InstanceLimits = { readonly enis: number; readonly ipsPerEni: number };
 
 /** The product's table by cores. An independent copy: it judges the one in the source. */
 export function instanceLimits(cores: number): InstanceLimits {
@@ -17,7 +17,7 @@ export function instanceEips(cores: number): number {
 }
 
 /** Wire form of a moment: China's time, without saying so. */
-export function writtenTime(ms: number): string {
+function writtenTime(ms: number): string {
   return new Date(ms + 8 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
