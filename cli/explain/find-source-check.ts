@@ -43,7 +43,8 @@ export function findSourceCheck(netns: CheckedNetns, packet: CheckedPacket, oif:
   const ifname = netns.links.find(({ ifindex }) => ifindex === packet.iif)?.ifname ?? '';
   const mode = effective(netns, ifname, 'rp_filter');
   const usesMark = effective(netns, ifname, 'src_valid_mark') > 0;
-  const { tos, ipProto, sport, dport } = packet;
+  const { tos } = packet;
+  const { ipProto, sport, dport } = readsTransport(netns) ? packet : {};
   const back: Flow = {
     family: 4,
     dst: packet.src,
@@ -57,6 +58,18 @@ export function findSourceCheck(netns: CheckedNetns, packet: CheckedPacket, oif:
   };
   const reverse = findRoute(netns, back);
   return { mode, reverse, ...judge(netns, { packet, mode, reverse, acceptsLocal: acceptsLocal(netns, ifname) }) };
+}
+
+/**
+ * Tells whether source validation reads the protocol and the ports of a packet. The kernel does so only where a rule has
+ * them that is not for `iif lo`; other rules with them then never match.
+ * @see include/net/fib_rules.h fib_rule_requires_fldissect
+ */
+function readsTransport({ rules }: CheckedNetns): boolean {
+  return rules.some(
+    ({ family, iifname, ipProto = 0, sportRange, dportRange }) =>
+      family === AF_INET && iifname !== 'lo' && (ipProto !== 0 || sportRange !== undefined || dportRange !== undefined),
+  );
 }
 
 /** Returns the value of a setting that is in force: the larger one of `all` and the interface. */

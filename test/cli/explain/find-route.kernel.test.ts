@@ -155,6 +155,24 @@ test('findSourceCheck: drops what the kernel drops', async (t) => {
   t.true(drops.includes(true) && drops.includes(false));
 });
 
+const OFF: Settings = { all: 0, own: 0, usesMark: 0, acceptsLocal: 0 };
+
+for (const [rules, isDropped] of [
+  [['rule add iif lo ipproto udp pref 11 lookup 100'], false],
+  [['rule add iif lo ipproto udp pref 11 lookup 100', 'rule add iif v1 dport 80 pref 12 lookup 3999'], true],
+  [['rule add ipproto udp pref 11 lookup 100'], true],
+] as const) {
+  test(`findSourceCheck: reads the protocol where the kernel does, with ${rules.join(', ')}`, (t) => {
+    using netns = new TestNetns();
+    buildLinks(netns.name);
+    // Of the sender's address: by v2 in the main table, by v0 where the rule leads.
+    const routes = ['route add 10.0.0.0/7 table 254 dev v2', 'route add 0.0.0.0/0 table 100 dev v0'];
+    const packet = { family: 4, dst: '10.1.1.1', src: '10.2.2.2', iif: 'v2', mark: 0 } as const;
+    const flows = [{ ...packet, ipProto: 17, sport: 443, dport: 80 }];
+    t.deepEqual(dropsAlike(netns, { family: 4, rules, routes, flows }, { ...OFF, all: 1 }), [isDropped]);
+  });
+}
+
 async function check(t: ExecutionContext, family: 4 | 6, linkdown: string): Promise<void> {
   using netns = new TestNetns();
   buildLinks(netns.name);
