@@ -42,7 +42,7 @@ const CNI: Readonly<Record<keyof typeof CNI_CODE, Explained>> = {
   },
   poolExhausted: {
     means: 'no address of the wanted family is free, or the one that is kept for the Pod is not there yet',
-    cure: 'look at the numbers in the message; add addresses to the supply or wait for the cooldown. Of a kept address the message says what it waits for: [agent.md](agent.md#kept-addresses)',
+    cure: 'look at the numbers in the message; add addresses to the supply or wait for the cooldown. Of a kept address the message says what it waits for: [agent.md](../agent.md#kept-addresses)',
   },
   eniGone: { means: 'the ENI of the address is not on this node', cure: 'look whether it was detached in the cloud' },
   conflict: {
@@ -171,7 +171,7 @@ export const ERROR_CODES = {
   scheduler: Object.keys(SCHEDULER),
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
-/** Renders `docs/errors.md`. */
+/** Renders `docs/reference/errors.md`. */
 export function renderErrorDocs(): string {
   const cni = Object.entries(CNI)
     .map(([name, explained]) => ({ number: CNI_CODE[name as keyof typeof CNI_CODE], name, explained }))
@@ -204,7 +204,7 @@ export function renderErrorDocs(): string {
     '',
     '## Errors of tke-eni',
     '',
-    'Each is printed with what to do next, and ends it with exit code 2 (64: USAGE): [reference/cli.md](reference/cli.md).',
+    'Each is printed with what to do next, and ends it with exit code 2 (64: USAGE): [cli.md](cli.md).',
     '',
     '| code | means | do |',
     '|---|---|---|',

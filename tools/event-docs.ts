@@ -18,7 +18,7 @@ export function renderEventDocs(): string {
     '`kubectl get events -n default --field-selector involvedObject.kind=NodeENIConfig`.',
     '',
     'Errors of a Pod that gets no address are in its own events, by kubelet (`FailedCreatePodSandBox`):',
-    '[errors.md](../errors.md).',
+    '[errors.md](errors.md).',
     '',
     '## tke-eni-agent',
     '',

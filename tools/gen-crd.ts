@@ -8,7 +8,7 @@ import type { OpenApiSchema } from '../crd/schema.ts';
 
 /** The files that are made from the field tables in `crd/`: path and how to render it. */
 export const CRD_FILES: Readonly<Record<string, () => string>> = {
-  'docs/crd.md': renderCrdDocs,
+  'docs/reference/crd.md': renderCrdDocs,
   ...Object.fromEntries(RESOURCE_KINDS.map((kind) => [`conf/crd/${kind.plural}.yaml`, () => renderCrdYaml(kind)])),
 };
 
@@ -58,7 +58,7 @@ guarded by the resourceVersion on which it decided. The intent goes in the very 
 same call. Addresses that are being given back are \`Releasing\` in the same write that records the intent.
 `;
 
-/** Renders docs/crd.md. */
+/** Renders docs/reference/crd.md. */
 function renderCrdDocs(): string {
   return [INTRODUCTION, ...RESOURCE_KINDS.map(renderKind)].join('\n');
 }

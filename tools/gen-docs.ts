@@ -19,11 +19,11 @@ import { renderMetricDocs } from './metric-docs.ts';
 import { renderNameDocs } from './name-docs.ts';
 
 const DOCS: Readonly<Record<string, () => string>> = {
-  'docs/agent-config.md': () => renderConfigDoc(AGENT_PROGRAM),
-  'docs/ipamd-config.md': () => renderConfigDoc(IPAMD_PROGRAM),
-  'docs/ip-scheduler-config.md': () => renderConfigDoc(SCHEDULER_PROGRAM),
-  'docs/ip-webhook-config.md': () => renderConfigDoc(WEBHOOK_PROGRAM),
-  'docs/errors.md': renderErrorDocs,
+  'docs/reference/agent-config.md': () => renderConfigDoc(AGENT_PROGRAM),
+  'docs/reference/ipamd-config.md': () => renderConfigDoc(IPAMD_PROGRAM),
+  'docs/reference/ip-scheduler-config.md': () => renderConfigDoc(SCHEDULER_PROGRAM),
+  'docs/reference/ip-webhook-config.md': () => renderConfigDoc(WEBHOOK_PROGRAM),
+  'docs/reference/errors.md': renderErrorDocs,
   'docs/reference/annotations.md': renderNameDocs,
   'docs/reference/cli.md': () => renderCliDocs(),
   'docs/reference/events.md': renderEventDocs,

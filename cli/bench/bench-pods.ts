@@ -78,7 +78,7 @@ async function remove(client: OpsClient, containerId: string, netns: string): Pr
 
 function refused(verb: string, { code, msg, details }: { code: number; msg: string; details: string }): CliError {
   const message = `the agent refused ${verb}: ${msg} (code ${code})${details === '' ? '' : `: ${details}`}`;
-  return new CliError('REFUSED', message, 'look at tke-eni status; docs/errors.md has the codes');
+  return new CliError('REFUSED', message, 'look at tke-eni status; docs/reference/errors.md has the codes');
 }
 
 /**

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import test from 'ava';
 import { parseAllDocuments } from 'yaml';
 import { OPTIONS } from '../../agent/config/options.ts';
@@ -10,12 +10,34 @@ import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';
 import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const PAGES = ['README.md', ...pagesBelow('docs')];
+const PAGES = [
+  ...['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md'],
+  ...['docs', 'conf', 'test', 'bench', 'examples'].flatMap(pagesBelow),
+];
 
 function pagesBelow(folder: string): readonly string[] {
   return readdirSync(join(ROOT, folder), { recursive: true })
     .map((name) => join(folder, String(name)))
     .filter((path) => path.endsWith('.md'));
+}
+
+/** Returns the anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(page: string): ReadonlySet<string> {
+  const seen = new Map<string, number>();
+  const headings = read(page)
+    .replaceAll(/```[\s\S]*?```/g, '')
+    .matchAll(/^#+ (.+)$/gm);
+  return new Set(
+    [...headings].map(([, heading = '']) => {
+      const slug = heading
+        .toLowerCase()
+        .replaceAll(/[^\p{Letter}\p{Number}_ -]/gu, '')
+        .replaceAll(' ', '-');
+      const times = seen.get(slug) ?? 0;
+      seen.set(slug, times + 1);
+      return times === 0 ? slug : `${slug}-${times}`;
+    }),
+  );
 }
 
 function read(path: string): string {
@@ -26,22 +48,31 @@ function withoutCode(text: string): string {
   return text.replaceAll(/```[\s\S]*?```|`[^`\n]*`/g, '');
 }
 
-test('docs: every link to a file of the repository leads to one', (t) => {
+test('docs: every link to a file of the repository leads to one, and to a heading of it', (t) => {
   const dangling = PAGES.flatMap((page) => {
-    const targets = [...withoutCode(read(page)).matchAll(/\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)/g)].map(
-      ([, target = '']) => target,
-    );
-    return targets
-      .filter((target) => !existsSync(join(ROOT, dirname(page), target)))
-      .map((target) => `${page}: ${target}`);
+    const links = withoutCode(read(page)).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)/g);
+    return [...links].flatMap(([link, target = '', anchor]) => {
+      const path = target === '' ? page : join(dirname(page), target);
+      if (!existsSync(join(ROOT, path))) return [`${page}: ${link}`];
+      const isHeading = anchor === undefined || !path.endsWith('.md') || anchorsOf(path).has(anchor);
+      return isHeading ? [] : [`${page}: ${link}: no such heading`];
+    });
   });
   t.deepEqual(dangling, []);
 });
 
+test('docs/reference: holds the pages that are made from the source, and no others', (t) => {
+  const isMade = (page: string) => read(page).split('\n').slice(0, 4).join('\n').includes('make gen');
+  t.deepEqual(pagesBelow('docs').filter(isMade).toSorted(), pagesBelow('docs/reference').toSorted());
+});
+
 test('docs/README.md: leads to every page', (t) => {
   const index = read('docs/README.md');
-  const missing = readdirSync(join(ROOT, 'docs'))
-    .filter((name) => name !== 'README.md')
+  const missing = [
+    ...readdirSync(join(ROOT, 'docs')),
+    ...pagesBelow('docs/reference').map((page) => relative('docs', page)),
+  ]
+    .filter((name) => name !== 'README.md' && name !== 'reference')
     .filter((name) => !index.includes(`](${name}`));
   t.deepEqual(missing, []);
 });

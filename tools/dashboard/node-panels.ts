@@ -10,7 +10,7 @@ export const NODE_ROWS: readonly PanelRow[] = [
         kind: 'lines',
         unit: 'ops',
         width: 8,
-        help: 'Code 0 is success; others: docs/errors.md.',
+        help: 'Code 0 is success; others: docs/reference/errors.md.',
         lines: [
           [
             'sum by (verb, code) (rate(tke_eni_request_seconds_count{node=~"$node"}[$__rate_interval]))',
