@@ -89,6 +89,7 @@ test('docs: every flag that the pages for users name is there', (t) => {
     'docs/install.md',
     'docs/uninstall.md',
     'docs/static-ip.md',
+    'docs/not-given-back.md',
   ].flatMap((page) =>
     [...read(page).matchAll(/`--([a-z-]+)/g)].map(([, flag = '']) => flag).filter((flag) => !flags.has(flag)),
   );
