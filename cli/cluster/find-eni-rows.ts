@@ -1,7 +1,9 @@
 import type { Eni } from '../../cloud/cloud.ts';
 import { ifKnown } from '../node/known.ts';
+import type { Stay } from '../pool/why-eni-stays.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import { holdingsOf } from './find-addresses.ts';
+import { findEniStays } from './find-eni-stays.ts';
 
 /** One ENI, from the NodeENIConfig or the cloud. */
 export type EniRow = {
@@ -19,12 +21,14 @@ export type EniRow = {
   readonly primaryIp: string;
   readonly assigned: number;
   readonly used: number | undefined;
+  /** Why it is not returned to the cloud. */
+  readonly stays: readonly Stay[];
 };
 
 /** Returns a row for every ENI of a NodeENIConfig, after rows for ENIs of this cluster that only the cloud has. */
 export function findEniRows(facts: ClusterFacts): readonly EniRow[] {
   const pods = ifKnown(facts.pods);
-  const podIps = pods === undefined ? undefined : new Set(pods.flatMap(({ ips }) => ips));
+  const podOf = new Map((pods ?? []).flatMap(({ key, ips }) => ips.map((ip) => [ip, key] as const)));
   const cloud = facts.cloud === undefined ? undefined : ifKnown(facts.cloud);
   const inCloud = cloud === undefined ? undefined : new Map(cloud.enis.map((eni) => [eni.eniId, eni]));
   const rows = facts.necs.flatMap((nec): readonly EniRow[] => {
@@ -32,6 +36,7 @@ export function findEniRows(facts: ClusterFacts): readonly EniRow[] {
       holdingsOf(nec).filter(({ role }) => role !== 'own'),
       ({ eniId }) => eniId,
     );
+    const stays = findEniStays(nec, podOf, facts.takenAtMs);
     return (nec.status.eniInfos ?? []).map((eni): EniRow => {
       const held = byEni.get(eni.eniID) ?? [];
       return {
@@ -45,7 +50,8 @@ export function findEniRows(facts: ClusterFacts): readonly EniRow[] {
         mac: eni.mac,
         primaryIp: eni.primaryIP ?? eni.primaryIPv6 ?? '',
         assigned: held.length,
-        used: podIps === undefined ? undefined : held.filter(({ ip }) => podIps.has(ip)).length,
+        used: pods === undefined ? undefined : held.filter(({ ip }) => podOf.has(ip)).length,
+        stays: stays.get(eni.eniID) ?? [],
       };
     });
   });
@@ -53,6 +59,10 @@ export function findEniRows(facts: ClusterFacts): readonly EniRow[] {
   const unlisted = (cloud?.enis ?? []).filter((eni) => !eni.isPrimary && !listed.has(eni.eniId)).map(unlistedRow);
   return [...unlisted, ...rows.toSorted((a, b) => compare(a.node, b.node) || compare(a.eniId, b.eniId))];
 }
+
+const UNLISTED: readonly Stay[] = [
+  { reason: 'unlisted', text: 'no NodeENIConfig lists it: only the audit of ipamd can delete it, as an orphan' },
+];
 
 function unlistedRow(eni: Eni): EniRow {
   return {
@@ -67,6 +77,7 @@ function unlistedRow(eni: Eni): EniRow {
     primaryIp: eni.ips.find(({ isPrimary }) => isPrimary)?.ip ?? '',
     assigned: eni.ips.filter(({ isPrimary }) => !isPrimary).length,
     used: undefined,
+    stays: UNLISTED,
   };
 }
 

@@ -20,9 +20,11 @@ const COLUMNS: readonly Column<EniRow>[] = [
   },
   { title: 'IPS', text: ({ assigned }) => `${assigned}`, align: 'right' },
   { title: 'USED', text: ({ used }) => countText(used), align: 'right' },
+  { title: 'STAYS', text: ({ stays }) => stays.map(({ reason }) => reason).join(', '), priority: 7 },
   { title: 'SUBNET', text: ({ subnetId }) => subnetId, priority: 5 },
   { title: 'PRIMARY', text: ({ primaryIp }) => primaryIp, priority: 4 },
   { title: 'MAC', text: ({ mac }) => mac, priority: 2 },
+  { title: 'WHY', text: ({ stays }) => stays.map(({ text }) => text).join('; '), priority: 1 },
 ];
 
 /** Renders a table row for each ENI. */

@@ -70,6 +70,9 @@ export type PoolView = {
   readonly supplyProblem: string;
 };
 
+/** A pool view, and where the supply comes from: `file`, `cluster`, or empty when that is not known. */
+export type PoolReading = { readonly view: PoolView; readonly supplySource: string };
+
 /** Numbers of addresses by state, and their total. */
 export type UseCounts = Readonly<Record<AddressUse, number>> & { readonly total: number };
 

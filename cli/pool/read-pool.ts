@@ -5,7 +5,7 @@ import { ifKnown } from '../node/known.ts';
 import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { findAgentPool } from './find-agent-pool.ts';
 import { findJournalPool } from './find-journal-pool.ts';
-import type { PoolView } from './pool-view.ts';
+import type { PoolReading } from './pool-view.ts';
 
 /** Beginning of an error that the notice about the source repeats anyway. */
 const SILENT = /^the agent does not answer: /;
@@ -14,11 +14,11 @@ const SILENT = /^the agent does not answer: /;
  * Reads the node's addresses and ENIs from the agent, or, when it does not answer, from its journal.
  * @throws CliError NO_AGENT when there is neither; FORBIDDEN
  */
-export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>): Promise<PoolView> {
+export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>): Promise<PoolReading> {
   try {
     using client = await openOpsClient(context.global.socket);
-    const [pool, { nodeName }] = await Promise.all([client.pool(), client.summary()]);
-    return findAgentPool(pool, nodeName);
+    const [pool, { nodeName, supplySource }] = await Promise.all([client.pool(), client.summary()]);
+    return { view: findAgentPool(pool, nodeName), supplySource };
   } catch (error) {
     if (!isNoAgent(error)) throw error;
     const facts = readAgentFacts(context.global.stateDir);
@@ -28,11 +28,12 @@ export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>
     const { journal, node } = facts.value;
     const placed = ifKnown(node)?.enis ?? [];
     const view = findJournalPool(journal, placed, context.clock.bootMs());
-    return {
+    const reading = {
       ...view,
       nodeName: view.nodeName || (ifKnown(node)?.nodeName ?? ''),
       whyNoAgent: error.message.replace(SILENT, ''),
       isAgentOld: isTooOld(error),
     };
+    return { view: reading, supplySource: '' };
   }
 }

@@ -7,7 +7,7 @@ import { renderPool } from './render-pool.ts';
 
 /** Shows the pool. @throws CliError NO_AGENT, FORBIDDEN */
 export async function run({ output }: ViewArgs, context: CommandContext): Promise<ExitCode> {
-  const view = await readPool(context);
+  const { view } = await readPool(context);
   await printView(output, context, view, (options) => renderPool(view, options));
   return EXIT.ok;
 }

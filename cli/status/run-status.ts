@@ -17,7 +17,7 @@ export async function run({ output, 'all-addresses': isFull }: StatusArgs, conte
 
 /** Reads the state from the agent, or from its journal. @throws CliError FORBIDDEN, NO_AGENT */
 export async function readStatus(context: Pick<CommandContext, 'global' | 'clock'>): Promise<NodeStatus> {
-  const pool = await readPool(context);
+  const { view: pool } = await readPool(context);
   if (pool.source === 'journal') return findStatus(pool, undefined);
   try {
     using client = await openOpsClient(context.global.socket);
