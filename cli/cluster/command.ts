@@ -15,7 +15,8 @@ subnets: how many addresses are taken, who draws on them, and when they run out.
 measured: from when living records of addresses were made, which tells the soonest (what ended meanwhile is not seen), or
 with --sample from two looks, which tells a range.
 
-enis: every ENI with its node, state and addresses.
+enis: every ENI with its node, state and addresses, and why it is not given back to the cloud, as far as the objects show it;
+-o wide has sentences.
 
 kept: what belongs to a Pod's name: claims and EIPs by phase, those that wait or failed with the reason, addresses without a
 Pod by node and subnet, whole ENIs in use, spare and kept.

@@ -28,12 +28,18 @@ Asks the agent; when none answers, tells what its journal alone says, and says s
 /** `tke-eni enis` */
 export const ENIS = defineCommand({
   name: 'enis',
-  summary: 'show the ENIs that Pods share',
+  summary: 'show the ENIs that Pods share, and why each is not given back',
   description: `Shows each ENI with its link, routing table, mark slot, MAC, own addresses and subnets, how many of its
-addresses are in use, and whether it serves new Pods; if not, why.`,
+addresses are in use, and whether it serves new Pods; if not, why.
+
+Below that, a line for each reason that an ENI is not given back to the cloud, as far as the node shows it. What the cluster's
+objects show is in tke-eni cluster enis.`,
   positionals: NO_ARGUMENTS,
   options: OUTPUT_OPTION,
-  examples: [{ line: 'tke-eni enis -o wide', does: 'shows all columns, whatever the width' }],
+  examples: [
+    { line: 'tke-eni enis -o wide', does: 'shows all columns, whatever the width' },
+    { line: "tke-eni enis -o json | jq '.[] | {eniId, stays}'", does: 'tells why each ENI is not given back' },
+  ],
   needs: NEEDS,
   load: () => import('./run-enis.ts'),
 });

@@ -4,7 +4,7 @@ import { ageText } from '../agent/duration-text.ts';
 export type Stay = { readonly reason: StayReason; readonly text: string };
 
 /** Code of a reason; docs/cli.md explains each. */
-export type StayReason =
+type StayReason =
   | 'in-use'
   | 'cooling'
   | 'static'

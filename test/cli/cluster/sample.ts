@@ -268,7 +268,8 @@ export const KEPT_SAMPLE: readonly KubeObject[] = [
   veniObject('eni-0000000e', 'big-2', 'Available'),
 ];
 
-function directEni(eniID: string, primaryIP: string, claim?: object): object {
+/** Makes an exclusive ENI of a NodeENIConfig. */
+export function directEni(eniID: string, primaryIP: string, claim?: object): object {
   const mac = `20:90:6f:00:01:${eniID.slice(-2)}`;
   const place = { subnetID: 'subnet-1', subnetCIDR: '10.0.1.0/24', gateway: '10.0.1.1', deviceIndex: 3 };
   return { eniID, mac, mode: 'direct-eni', primaryIP, ...place, state: 'Attached', ...(claim && { claim }) };
