@@ -7,7 +7,7 @@ import { failureOf } from '../failure-of.ts';
 import { type Gate, holdOf } from '../gate.ts';
 import type { WarmTargets } from '../journal/supply.ts';
 import type { AgentParts, AgentRuntime } from '../parts.ts';
-import { previewMigration, previewRepair } from '../repair/preview.ts';
+import { type PreviewDeps, previewMigration, previewRepair } from '../repair/preview.ts';
 import type { RepairLoop } from '../repair/repair-loop.ts';
 import type { OpsUseCases } from '../server/ops-service.ts';
 import { statusOf } from '../status.ts';
@@ -18,16 +18,23 @@ import { migrationReply, repairReply } from './repair-reply.ts';
 import { summaryReply } from './summary-reply.ts';
 
 /** Dependencies of the ops service. */
-type OpsDeps = {
-  readonly config: AgentConfig;
-  readonly runtime: AgentRuntime;
-  readonly parts: AgentParts;
+export type OpsDeps = {
+  readonly config: Pick<AgentConfig, 'ipCooldownMs' | 'nodeName' | 'supplySource'>;
+  readonly runtime: Pick<AgentRuntime, 'kubeUse'>;
+  readonly parts: OpsParts;
   readonly gate: Gate;
   readonly loop: Pick<RepairLoop, 'pass' | 'alone' | 'kick'>;
   /** Undefined without a cluster. */
-  readonly cluster: ClusterSide | undefined;
+  readonly cluster: Pick<ClusterSide, 'warm' | 'outside' | 'silenceMs'> | undefined;
   /** When the agent started, monotonic milliseconds. */
   readonly startedMs: number;
+};
+
+/** Those of the agent's components that the ops service uses. */
+type OpsParts = Pick<AgentParts, 'state' | 'recorder' | 'hub' | 'metrics'> & {
+  readonly useCases: Pick<AgentParts['useCases'], 'clock' | 'log' | 'journal'>;
+  readonly finder: Pick<AgentParts['finder'], 'primary'>;
+  readonly reconcile: PreviewDeps;
 };
 
 /** The cause of such a pass, in logs and metrics. */
@@ -42,7 +49,7 @@ export function openOps(deps: OpsDeps): OpsUseCases {
   return {
     pool: () =>
       poolReply(state, {
-        nowMs: useCases.clock.bootMs(),
+        bootMs: useCases.clock.bootMs(),
         cooldownMs: config.ipCooldownMs,
         warm: cluster?.warm() ?? state.supply?.warm ?? NO_WARM,
         outside: cluster?.outside() ?? { waiting: state.addsWaiting.size, floor: 0 },
@@ -59,15 +66,15 @@ export function openOps(deps: OpsDeps): OpsUseCases {
 async function summary({ config, runtime, parts, gate, cluster, startedMs }: OpsDeps) {
   const { state, useCases, metrics, hub } = parts;
   const kube = runtime.kubeUse?.();
-  const nowMs = useCases.clock.monotonicMs();
+  const monotonicMs = useCases.clock.monotonicMs();
   return summaryReply(state, {
-    ...{ nowMs, startedMs },
+    ...{ monotonicMs, startedMs },
     nodeName: config.nodeName === '' ? (state.supply?.nodeName ?? '') : config.nodeName,
     supplySource: config.supplySource,
     journalOrigin: useCases.journal.origin,
     status: statusOf(state, holdOf(gate)),
     counted: await metrics.registry.getMetricsAsJSON(),
-    held: parts.reconcile.fights.held(nowMs),
+    held: parts.reconcile.fights.held(monotonicMs),
     lastPass: gate.lastPass,
     kube: kube === undefined || cluster === undefined ? undefined : { ...kube, silenceMs: cluster.silenceMs() },
     watchers: hub.watchers,

@@ -5,9 +5,9 @@ import type { OutsideDemand } from '../pool/demand.ts';
 import type { PoolAddress } from '../pool/pool-state.ts';
 
 /** Inputs of the reply besides the agent's state. */
-type PoolView = {
-  /** Milliseconds since boot. */
-  readonly nowMs: number;
+export type PoolView = {
+  /** Now, by the clock of the cooldowns: milliseconds since boot. */
+  readonly bootMs: number;
   readonly cooldownMs: number;
   readonly warm: WarmTargets;
   readonly outside: OutsideDemand;
@@ -19,7 +19,7 @@ export function poolReply(state: NodeState, view: PoolView): PoolReplyInit {
   const byEni = Map.groupBy(addresses, ({ eniId }) => eniId);
   const { warm } = view;
   return {
-    addresses: addresses.map((address) => addressMessage(state, address, view.nowMs)),
+    addresses: addresses.map((address) => addressMessage(state, address, view.bootMs)),
     enis: (state.supply?.enis ?? []).map((eni) => eniMessage(state, eni, byEni.get(eni.eniId) ?? [])),
     ...{ warmMin: warm.min, warmMax: warm.max, limit: warm.limit ?? 0 },
     demand: state.pool.demand(warm, view.outside).desired,
@@ -38,7 +38,7 @@ export function poolReply(state: NodeState, view: PoolView): PoolReplyInit {
 
 type Item<T extends readonly unknown[] | undefined> = NonNullable<T>[number];
 
-function addressMessage(state: NodeState, address: PoolAddress, nowMs: number): Item<PoolReplyInit['addresses']> {
+function addressMessage(state: NodeState, address: PoolAddress, bootMs: number): Item<PoolReplyInit['addresses']> {
   const { ip, family, eniId, assignmentId, leaseKey, coolUntilMs } = address;
   const lease = leaseKey === undefined ? undefined : state.leases.get(leaseKey);
   return {
@@ -48,7 +48,7 @@ function addressMessage(state: NodeState, address: PoolAddress, nowMs: number): 
     ...(leaseKey === undefined ? {} : partsOf(leaseKey)),
     podNamespace: lease?.podNamespace ?? '',
     podName: lease?.podName ?? '',
-    coolRemainingMs: address.state === 'cooling' ? Math.max(0, (coolUntilMs ?? nowMs) - nowMs) : 0,
+    coolRemainingMs: address.state === 'cooling' ? Math.max(0, (coolUntilMs ?? bootMs) - bootMs) : 0,
     unlisted: address.standing === 'missing',
     pairedIp: address.pairedIp ?? '',
     keptFor: address.claim === undefined ? '' : claimKey(address.claim),

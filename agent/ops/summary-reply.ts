@@ -26,8 +26,9 @@ export type KubeUse = {
 
 /** Inputs of the reply besides the agent's state. */
 export type SummaryView = {
-  /** Monotonic milliseconds. */
-  readonly nowMs: number;
+  /** Now, monotonic milliseconds. */
+  readonly monotonicMs: number;
+  /** When the agent started, monotonic milliseconds. */
   readonly startedMs: number;
   readonly nodeName: string;
   readonly supplySource: string;
@@ -43,12 +44,12 @@ export type SummaryView = {
 
 /** Describes the state of the agent and what it has done. Changes nothing. */
 export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyInit {
-  const { nowMs, counted, lastPass } = view;
+  const { monotonicMs, counted, lastPass } = view;
   const leases = Map.groupBy(state.leases.values(), (lease) => lease.state);
   const total = (name: string): number => findTotal(counted, name);
   return {
     ...{ nodeName: view.nodeName, supplySource: view.supplySource, journalOrigin: view.journalOrigin },
-    uptimeMs: Math.max(0, Math.round(nowMs - view.startedMs)),
+    uptimeMs: Math.max(0, Math.round(monotonicMs - view.startedMs)),
     ruleMode: state.ruleMode,
     status: view.status ?? { code: 0 },
     leasesPending: leases.get('pending')?.length ?? 0,
@@ -62,7 +63,7 @@ export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyI
     held: view.held,
     conflicts: state.reportedConflicts,
     api: view.kube === undefined ? undefined : apiMessage(view.kube),
-    lastPassAgeMs: lastPass === undefined ? 0 : Math.max(0, Math.round(nowMs - lastPass.endedMs)),
+    lastPassAgeMs: lastPass === undefined ? 0 : Math.max(0, Math.round(monotonicMs - lastPass.endedMs)),
     lastPassError: lastPass?.error ?? '',
     lastPassCause: lastPass?.cause ?? '',
     overruns: total('tke_eni_notification_overruns_total'),

@@ -22,8 +22,8 @@ function nodeOf(t: ExecutionContext, ipCount: number): TestNode {
   return node;
 }
 
-const view = (nowMs: number) => ({
-  ...{ nowMs, cooldownMs: 120_000, warm: { min: 2, max: 5, limit: 30 } },
+const view = (bootMs: number) => ({
+  ...{ bootMs, cooldownMs: 120_000, warm: { min: 2, max: 5, limit: 30 } },
   outside: { waiting: 1, floor: 0 },
 });
 
@@ -131,7 +131,7 @@ test('findCalls, findTotal: read totals, failures and buckets from the registry'
 
 const SUMMARY: SummaryView = {
   ...{
-    nowMs: 5_000,
+    monotonicMs: 5_000,
     startedMs: 1_000,
     nodeName: 'n1',
     supplySource: 'file',
