@@ -5,7 +5,7 @@ import type { OutsideDemand } from '../pool/demand.ts';
 import type { PoolAddress } from '../pool/pool-state.ts';
 
 /** Inputs of the reply besides the agent's state. */
-export type PoolView = {
+type PoolView = {
   /** Now, by the clock of the cooldowns: milliseconds since boot. */
   readonly bootMs: number;
   readonly cooldownMs: number;

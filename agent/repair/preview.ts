@@ -20,7 +20,7 @@ type RepairPreview = {
 };
 
 /** Dependencies of a preview. */
-type PreviewDeps = Pick<ReconcileDeps, 'clock' | 'kernel' | 'fights' | 'nodeNetwork' | 'state'>;
+export type PreviewDeps = Pick<ReconcileDeps, 'clock' | 'kernel' | 'fights' | 'nodeNetwork' | 'state'>;
 
 /**
  * Plans, observes and compares as a repair pass does, and changes nothing: neither kernel nor journal, nor the agent's

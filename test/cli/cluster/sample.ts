@@ -22,7 +22,7 @@ export const OLD = '2026-02-01T00:00:00Z';
 export const FRESH = '2026-03-01T11:59:30Z';
 
 /** What a NodeENIConfig of a sample has beside its one ENI. */
-type NecParts = {
+export type NecParts = {
   readonly spec?: object;
   readonly status?: object;
   readonly metadata?: object;
