@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # npm brings the project's own Node 26; it must win over the machine's.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help demo test check unit kernel e2e e2e-cluster dev-cluster soak bench build image dev fmt packages packages-browser gen
+.PHONY: help demo test check unit kernel e2e long e2e-cluster dev-cluster soak bench build image dev fmt packages packages-browser gen
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,13 +27,16 @@ kernel: packages node_modules/.installed ## netlink, sysctl and data plane again
 e2e: packages node_modules/.installed ## packaged executables and agent in a small VPC of network namespaces
 	@node tools/run-tests.ts e2e
 
+long: packages node_modules/.installed ## what takes longest of unit and e2e: whole tables of cases, every crash point, all states of the protocol
+	@node tools/run-tests.ts long
+
 e2e-cluster: packages-cluster build ## a real cluster of kubelets, deployed into and broken; KUBE_ASSETS=<folder with Kubernetes' server binaries>
 	@node tools/run-tests.ts cluster
 
 dev-cluster: packages-cluster build ## the same cluster, kept until Ctrl-C, to look around in with kubectl
 	@node test/cluster/main.ts
 
-soak: packages build ## 20,000 Pods come and go amid faults and kills, then the audit, the longest tests, and all laws with ten times the runs on a new seed; SEED=1 or SOAK="--seed 1" repeats
+soak: packages build ## 20,000 Pods come and go amid faults and kills, then the audit, the suite long, and all laws with ten times the runs on a new seed; SEED=1 or SOAK="--seed 1" repeats
 	@node test/soak/main.ts $(SOAK)
 	@SEED=$${SEED:-random} node tools/run-tests.ts long laws
 
@@ -47,7 +50,7 @@ image: packages node_modules/.installed ## container images as tar files in dist
 	@node tools/image.ts $(IMAGE)
 
 dev: node_modules/.installed ## type-check and unit tests, again on each change
-	@tsc --noEmit --watch --preserveWatchOutput -p . & trap "kill $$!" EXIT; ava --watch 'test/**/*.test.ts' '!test/{kernel,e2e,vpc,demo}/**'
+	@tsc --noEmit --watch --preserveWatchOutput -p . & trap "kill $$!" EXIT; ava --watch 'test/**/*.test.ts' '!test/{kernel,e2e,vpc,demo}/**' '!test/**/*.long.test.ts'
 
 fmt: node_modules/.installed ## format and mend what the linter can
 	@biome check --write .

@@ -2,7 +2,7 @@
  * Checks that random tests take their seeds from one place, `test/support/seed.ts`, so that each failure can be repeated.
  * Prints every violation and exits 1; prints one line and exits 0 when there is none.
  */
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 
 /** The modules that are that place, and the words that this program is tried with. */
 const PLACE = ['support/seed.ts', 'support/law.ts', 'support/with-seed.ts', 'tools/check-seeds.test.ts'];
@@ -41,10 +41,14 @@ export function importsLaws(text: string): boolean {
   return /from '(?:\.\.?\/)+(?:support\/)?law\.ts'/.test(text) || /\bseedList\b[^;]*from '[^']*\/seed\.ts'/.test(text);
 }
 
-/** Lists the files of tests that have more runs when RUNS says so, outside the folders that need a VPC or a cluster. */
+/**
+ * Lists the files of tests that have more runs when RUNS says so, outside the folders that need a VPC or a cluster. In
+ * the place of one whose laws `X.long.test.ts` tries with more runs it has that.
+ */
 export function findLawFiles(): readonly string[] {
-  return globSync('test/**/*.test.ts', { exclude: ['test/{e2e,cluster}/**'] })
+  return globSync('test/**/*.test.ts', { exclude: ['test/{e2e,cluster}/**', 'test/**/*.long.test.ts'] })
     .filter((path) => importsLaws(readFileSync(path, 'utf8')))
+    .map((path) => [path.replace(/\.test\.ts$/, '.long.test.ts'), path].find(existsSync) ?? path)
     .sort();
 }
 

@@ -44,11 +44,11 @@ const REAL_API_TESTS = [
  * many moments of death as fit its time.
  */
 const ALONE = ['no-hole', 'migration', 'crash-add-del'].map((name) => `test/e2e/${name}.test.ts`);
+/** The same of the suite `long`. */
+const LONG_ALONE = ['no-hole', 'crash-add-del', 'crash-every-call'].map((name) => `test/e2e/${name}.long.test.ts`);
 
-/** Takes two minutes of a core by itself; smaller bounds of the same are explored with the unit tests. */
-const EXHAUSTIVE = ['test/protocol/protocol.test.ts'];
-/** What more time finds more in: the longest variants of tests that also run, shorter, with `make test`. */
-const LONGER = ['crash-add-del', 'static-lives'].map((name) => `test/e2e/${name}.test.ts`);
+/** Files of the suite `long`, which no other suite runs. */
+const LONG = 'test/**/*.long.test.ts';
 
 const SUITES: readonly Suite[] = [
   {
@@ -76,7 +76,7 @@ const SUITES: readonly Suite[] = [
         '--concurrency=3',
         'test/**/*.test.ts',
         ...['kernel', 'e2e', 'vpc', 'examples', 'cluster'].map((folder) => `!test/${folder}/**`),
-        ...EXHAUSTIVE.map((file) => `!${file}`),
+        `!${LONG}`,
       ],
     ],
   },
@@ -84,7 +84,12 @@ const SUITES: readonly Suite[] = [
     name: 'kernel',
     tap: true,
     commands: [
-      ['ava', '--tap', '--concurrency=2', 'test/kernel/**/*.test.ts', 'test/vpc/**/*.test.ts', 'test/examples/**'],
+      [
+        'ava',
+        '--tap',
+        '--concurrency=2',
+        ...['test/kernel/**/*.test.ts', 'test/vpc/**/*.test.ts', 'test/examples/**', `!${LONG}`],
+      ],
     ],
   },
   // Each file runs agents and a VPC of its own. Most wait half of their time, for pings that must be lost, leases and
@@ -94,16 +99,23 @@ const SUITES: readonly Suite[] = [
     tap: true,
     commands: [
       ['ava', '--tap', SERIAL, '--timeout=10m', ...ALONE],
-      ['ava', '--tap', '--concurrency=3', '--timeout=10m', 'test/e2e/**/*.test.ts', ...ALONE.map((file) => `!${file}`)],
+      [
+        ...['ava', '--tap', '--concurrency=3', '--timeout=10m', 'test/e2e/**/*.test.ts', `!${LONG}`],
+        ...ALONE.map((file) => `!${file}`),
+      ],
     ],
   },
+  // What takes long and finds little that the rest of its table, which the suites above run, does not find.
   {
     name: 'long',
     tap: true,
-    env: { TKE_ENI_CRASH_POINTS: '180', TKE_STATIC_STEPS: '400' },
     commands: [
-      ['ava', '--tap', ...EXHAUSTIVE],
-      ['ava', '--tap', SERIAL, '--timeout=30m', ...LONGER],
+      ['ava', '--tap', '--concurrency=2', '--timeout=30m', LONG, '!test/e2e/**'],
+      ['ava', '--tap', SERIAL, '--timeout=30m', ...LONG_ALONE],
+      [
+        ...['ava', '--tap', '--concurrency=3', '--timeout=30m', 'test/e2e/**/*.long.test.ts'],
+        ...LONG_ALONE.map((file) => `!${file}`),
+      ],
     ],
   },
   // Every law and every test with a list of seeds; one law may take minutes.

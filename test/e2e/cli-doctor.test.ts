@@ -5,13 +5,14 @@ import type { FindingId } from '../../cli/catalogue.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { DIST_BIN_DIR } from '../support/executables.ts';
 import type { JsonObject } from '../support/netns.ts';
+import { longTest, partOf, shortTest } from '../support/suite-part.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
 import { changesBetween, kernelImage } from './support/kernel-image.ts';
 import type { NodeFault } from './support/node-fault.ts';
-import { NODE_FAULTS } from './support/node-faults.ts';
+import { isShortFault, NODE_FAULTS } from './support/node-faults.ts';
 import { askCli, listOf, runCli } from './support/run-cli.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
@@ -54,24 +55,27 @@ function theNode(): { readonly trial: Trial; readonly pod: AttachedPod } {
   return { trial, pod };
 }
 
-test.serial('tke-eni doctor: says that nothing is wrong of a node whose agent runs, and changes nothing', async (t) => {
-  const { trial, pod } = theNode();
-  const views = [trial.node.netns, pod.netns];
-  let before: readonly string[] = [];
-  await waitUntil(
-    async () => {
-      before = await kernelImage(views);
-      return !before.some((line) => / tentative /.test(line));
-    },
-    { what: 'addresses that are not tentative', timeoutMs: 10_000, everyMs: 100 },
-  );
-  const { code, stdout, stderr } = await runCli(placeOf(trial), 'doctor', ...flagsOf(trial));
-  t.is(code, 0, stdout + stderr);
-  t.regex(stdout, /^\d+ checks, nothing wrong/m);
-  t.deepEqual(changesBetween(before, await kernelImage(views)), []);
-});
+shortTest.serial(
+  'tke-eni doctor: says that nothing is wrong of a node whose agent runs, and changes nothing',
+  async (t) => {
+    const { trial, pod } = theNode();
+    const views = [trial.node.netns, pod.netns];
+    let before: readonly string[] = [];
+    await waitUntil(
+      async () => {
+        before = await kernelImage(views);
+        return !before.some((line) => / tentative /.test(line));
+      },
+      { what: 'addresses that are not tentative', timeoutMs: 10_000, everyMs: 100 },
+    );
+    const { code, stdout, stderr } = await runCli(placeOf(trial), 'doctor', ...flagsOf(trial));
+    t.is(code, 0, stdout + stderr);
+    t.regex(stdout, /^\d+ checks, nothing wrong/m);
+    t.deepEqual(changesBetween(before, await kernelImage(views)), []);
+  },
+);
 
-test.serial('tke-eni doctor: tells somebody without rights what it could not look at', async (t) => {
+shortTest.serial('tke-eni doctor: tells somebody without rights what it could not look at', async (t) => {
   const { trial } = theNode();
   const { stateDir, socketPath } = placeOf(trial);
   const nobody = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups'];
@@ -85,7 +89,7 @@ test.serial('tke-eni doctor: tells somebody without rights what it could not loo
   t.regex(stderr, /without root/);
 });
 
-test.serial('tke-eni doctor: names a fight with a program that undoes repairs', async (t) => {
+longTest.serial('tke-eni doctor: names a fight with a program that undoes repairs', async (t) => {
   t.timeout(60_000);
   const { trial } = theNode();
   const hasRule = async () => (await trial.node.netns.ipJson('rule', 'show', 'pref', '512')).length > 0;
@@ -100,7 +104,7 @@ test.serial('tke-eni doctor: names a fight with a program that undoes repairs', 
   t.deepEqual(await idsOf(trial), []);
 });
 
-test.serial('tke-eni doctor: names an agent that hangs, whose socket takes connections still', async (t) => {
+longTest.serial('tke-eni doctor: names an agent that hangs, whose socket takes connections still', async (t) => {
   t.timeout(60_000);
   const { trial } = theNode();
   trial.agent.kill('SIGSTOP');
@@ -190,7 +194,7 @@ const DOCTOR_FAULTS: readonly DoctorFault[] = [
   },
 ];
 
-for (const fault of DOCTOR_FAULTS) {
+for (const fault of partOf(DOCTOR_FAULTS, ({ finds }) => finds === 'iptables-mix')) {
   test.serial(`tke-eni doctor: names the fault: ${fault.name}`, async (t) => {
     t.timeout(60_000);
     const { trial, pod } = theNode();
@@ -205,7 +209,7 @@ for (const fault of DOCTOR_FAULTS) {
   });
 }
 
-test.serial(
+shortTest.serial(
   'tke-eni doctor: names a configuration of another CNI that comes first, and an executable that is gone',
   async (t) => {
     const { trial } = theNode();
@@ -222,7 +226,7 @@ test.serial(
   },
 );
 
-for (const fault of NODE_FAULTS) {
+for (const fault of partOf(NODE_FAULTS, isShortFault)) {
   test.serial(`tke-eni doctor: names the fault: ${fault.name}`, async (t) => {
     t.timeout(60_000);
     const { trial, pod } = theNode();
@@ -253,7 +257,7 @@ async function findingsOf(trial: Trial): Promise<readonly JsonObject[]> {
   return listOf(document, 'findings');
 }
 
-test.serial('tke-eni doctor: is silent in the other layout, with both families', async (t) => {
+longTest.serial('tke-eni doctor: is silent in the other layout, with both families', async (t) => {
   t.timeout(120_000);
   const other = await openTrial({ ruleMode: 'per-pod', isDual: true, flags: INSTALLS });
   try {
@@ -272,7 +276,7 @@ const SERVICES: Readonly<Record<string, string>> = {
   '/etc/sysctl.d/60-hardening.conf': 'net.ipv4.conf.*.rp_filter=1\nnet.ipv4.ip_forward=0\n',
 };
 
-test.serial('tke-eni doctor: reads the services of the host below --host-root', async (t) => {
+shortTest.serial('tke-eni doctor: reads the services of the host below --host-root', async (t) => {
   const { trial } = theNode();
   const root = createTempDir('doctor-host');
   try {

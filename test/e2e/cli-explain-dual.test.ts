@@ -3,6 +3,7 @@ import type { FindingId } from '../../cli/catalogue.ts';
 import type { Explanation } from '../../cli/explain/explanation.ts';
 import { explain } from '../../cli/explain/run-explain.ts';
 import { buildExecutables } from '../../tools/build.ts';
+import { longTest, shortTest } from '../support/suite-part.ts';
 import { firstBroken, report } from './support/explanation-text.ts';
 import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
@@ -61,7 +62,7 @@ function outsideOf({ trial }: Stage, family: 4 | 6): string {
 }
 
 for (const ruleMode of ['compact', 'per-pod'] as const) {
-  test.serial(`explain: finds every hop of both families in order, ${ruleMode}`, async (t) => {
+  shortTest.serial(`explain: finds every hop of both families in order, ${ruleMode}`, async (t) => {
     const stage = stageOf(ruleMode);
     const explanation = await explained(stage, `default/${stage.pod.name}`);
     const notOk = explanation.paths.flatMap(({ hops }) => hops.filter(({ verdict }) => verdict !== 'ok'));
@@ -74,7 +75,7 @@ for (const ruleMode of ['compact', 'per-pod'] as const) {
   });
 
   for (const family of [4, 6] as const) {
-    test.serial(`explain: says where a forged IPv${family} source ends, ${ruleMode}`, async (t) => {
+    longTest.serial(`explain: says where a forged IPv${family} source ends, ${ruleMode}`, async (t) => {
       const stage = stageOf(ruleMode);
       const source = FORGED[family];
       const to = outsideOf(stage, family);
@@ -260,13 +261,13 @@ async function tryFault(t: ExecutionContext, fault: Fault, stage: Stage): Promis
 
 for (const fault of FAULTS) {
   for (const ruleMode of fault.modes) {
-    test.serial(`explain: judges as packets do: ${fault.name}, ${ruleMode}`, (t) =>
+    longTest.serial(`explain: judges as packets do: ${fault.name}, ${ruleMode}`, (t) =>
       tryFault(t, fault, stageOf(ruleMode)),
     );
   }
 }
 
-test.serial('explain: says what the node does with an address that is nobody’s here', async (t) => {
+shortTest.serial('explain: says what the node does with an address that is nobody’s here', async (t) => {
   const stage = stageOf('compact');
   const foreign = await explained(stage, '10.9.9.9');
   t.deepEqual(firstBroken(foreign), [], report(foreign));
@@ -298,7 +299,7 @@ test.serial('explain: says what the node does with an address that is nobody’s
   }
 });
 
-test.serial('explain: walks an ENI’s own address by its table', async (t) => {
+shortTest.serial('explain: walks an ENI’s own address by its table', async (t) => {
   const stage = stageOf('compact');
   const { eni, table } = await readFaultScene(stage.trial, stage.pod);
   const explanation = await explained(stage, eni.eniId);

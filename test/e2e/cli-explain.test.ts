@@ -4,11 +4,12 @@ import type { Explanation } from '../../cli/explain/explanation.ts';
 import { explain } from '../../cli/explain/run-explain.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { DIST_BIN_DIR } from '../support/executables.ts';
+import { partOf, shortTest } from '../support/suite-part.ts';
 import { firstBroken, report } from './support/explanation-text.ts';
 import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
 import type { NodeFault } from './support/node-fault.ts';
-import { NODE_FAULTS } from './support/node-faults.ts';
+import { isShortFault, NODE_FAULTS } from './support/node-faults.ts';
 import { askCli, listOf, runCli } from './support/run-cli.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
@@ -49,7 +50,7 @@ function faultsOf({ paths }: Explanation): readonly string[] {
   );
 }
 
-test.serial('explain: finds every hop in order on a node that is well, and packets arrive', async (t) => {
+shortTest.serial('explain: finds every hop in order on a node that is well, and packets arrive', async (t) => {
   const explanation = await explained(`default/${pod.name}`);
   t.deepEqual(faultsOf(explanation), [], report(explanation));
   t.is(explanation.paths.length, 4);
@@ -60,7 +61,7 @@ test.serial('explain: finds every hop in order on a node that is well, and packe
   t.deepEqual(faultsOf(there), [], report(there));
 });
 
-test.serial('tke-eni explain: exits with 0, 1, 2 and 64, and prints one document for programs', async (t) => {
+shortTest.serial('tke-eni explain: exits with 0, 1, 2 and 64, and prints one document for programs', async (t) => {
   const place = placeOf(trial);
   const well = await askCli(place, 'explain', pod.ip);
   t.is(well.code, 0);
@@ -89,7 +90,7 @@ test.serial('tke-eni explain: exits with 0, 1, 2 and 64, and prints one document
   );
 });
 
-test.serial('tke-eni explain: answers no question that was not asked', async (t) => {
+shortTest.serial('tke-eni explain: answers no question that was not asked', async (t) => {
   const place = placeOf(trial);
   const code = async (...words: readonly string[]) => (await runCli(place, 'explain', ...words)).code;
   const eni = await trial.vpc.eni('eni-1');
@@ -104,7 +105,7 @@ test.serial('tke-eni explain: answers no question that was not asked', async (t)
   }
 });
 
-test.serial('explain: ends inside the Pod what the Pod sends to itself', async (t) => {
+shortTest.serial('explain: ends inside the Pod what the Pod sends to itself', async (t) => {
   const own = await explained(pod.ip, { to: pod.ip });
   t.deepEqual(faultsOf(own), [], report(own));
   t.deepEqual(
@@ -143,7 +144,7 @@ const serviceTable = (backends: readonly string[]): string => `table ip kube-pro
 }
 `;
 
-test.serial('explain: walks what is sent to a Service to a backend, and says so', async (t) => {
+shortTest.serial('explain: walks what is sent to a Service to a backend, and says so', async (t) => {
   const { netns } = trial.node;
   await netns.nft(serviceTable([pod.ip, other.ip, '10.9.9.9']));
   try {
@@ -179,7 +180,10 @@ const FORWARD_CHAINS: readonly (readonly [name: string, policy: string, rules: s
   ['drops what others send', 'accept', 'iifname "eth9" drop', true],
 ];
 
-for (const [name, policy, rules, passes] of FORWARD_CHAINS) {
+const isShortChain = ([name]: (typeof FORWARD_CHAINS)[number]): boolean =>
+  name === 'drops by default and lets answers pass' || name === 'lets Pods out, and answers in';
+
+for (const [name, policy, rules, passes] of partOf(FORWARD_CHAINS, isShortChain)) {
   test.serial(`explain: reads a forward chain that ${name}`, async (t) => {
     const to = trial.vpc.outside.ip;
     const chain = `type filter hook forward priority 0; policy ${policy}; ${rules}`;
@@ -196,7 +200,7 @@ for (const [name, policy, rules, passes] of FORWARD_CHAINS) {
   });
 }
 
-test.serial(
+shortTest.serial(
   'explain: walks from the kernel alone where there is no journal, and says what it cannot see',
   async (t) => {
     const place = { ...placeOf(trial), stateDir: trial.dir.join('nothing') };
@@ -226,7 +230,7 @@ test.serial(
   },
 );
 
-test.serial('explain: tells who is not root what only root can see', async (t) => {
+shortTest.serial('explain: tells who is not root what only root can see', async (t) => {
   const { netns, stateDir, socketPath } = placeOf(trial);
   const argv = [
     'setpriv',
@@ -259,7 +263,7 @@ async function tryFault(t: ExecutionContext, fault: NodeFault, scene: FaultScene
   }
 }
 
-for (const fault of NODE_FAULTS) {
+for (const fault of partOf(NODE_FAULTS, isShortFault)) {
   test.serial(`explain: judges as packets do: ${fault.name}`, async (t) => {
     const scene = await readFaultScene(trial, pod);
     try {

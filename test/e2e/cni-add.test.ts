@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto';
 import test from 'ava';
 import { isObject, type JsonObject } from '../support/netns.ts';
+import { partOf, shortTest } from '../support/suite-part.ts';
 import { fail, ipsOf, succeed, succeedSilently } from './support/cni-answers.ts';
 import { openScenes, RULE_MODES } from './support/scene.ts';
 
+/** The other layout is tried in the suite `long`. */
+const MODES = partOf(RULE_MODES, (mode) => mode === 'compact');
+
 const scenes = openScenes(
   test,
-  RULE_MODES.map((ruleMode) => ({ ruleMode, nodes: [{ name: 'n1', enis: [{ eniId: 'eni-1', ips: 8 }] }] })),
+  MODES.map((ruleMode) => ({ ruleMode, nodes: [{ name: 'n1', enis: [{ eniId: 'eni-1', ips: 8 }] }] })),
 );
 
 /** The host side's name in a result. */
@@ -20,7 +24,7 @@ function named(text: string): string {
   return `eni${createHash('sha1').update(text).digest('hex').slice(0, 11)}`;
 }
 
-for (const ruleMode of RULE_MODES) {
+for (const ruleMode of MODES) {
   test.serial(`ADD: answers the same and changes nothing when it is repeated, ${ruleMode}`, async (t) => {
     const { node, vpc } = scenes.get(ruleMode);
     const pod = await node.addPod();
@@ -125,7 +129,7 @@ const NAMES: readonly {
 ];
 
 for (const { title, hostName, ...options } of NAMES) {
-  test.serial(`ADD, CHECK, DEL: work when ${title}`, async (t) => {
+  shortTest.serial(`ADD, CHECK, DEL: work when ${title}`, async (t) => {
     const { node, vpc } = scenes.get('compact');
     const pod = await node.addPod(options);
     t.is(hostVethOf(pod.result), hostName(pod.containerId));
@@ -138,7 +142,7 @@ for (const { title, hostName, ...options } of NAMES) {
   });
 }
 
-test.serial('ADD: puts its result behind that of the plugin before it in the chain', async (t) => {
+shortTest.serial('ADD: puts its result behind that of the plugin before it in the chain', async (t) => {
   const { node } = scenes.get('compact');
   const before = {
     cniVersion: '1.0.0',

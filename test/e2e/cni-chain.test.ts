@@ -4,14 +4,18 @@ import test, { type ExecutionContext } from 'ava';
 import type { CniAnswer } from '../support/exec-cni.ts';
 import { binDirOf } from '../support/executables.ts';
 import type { JsonObject, NetnsView } from '../support/netns.ts';
+import { partOf, shortTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Conflist, callChain } from './support/chain.ts';
 import { openScenes, RULE_MODES } from './support/scene.ts';
 import type { SceneNode } from './support/scene-node.ts';
 
+/** The other layout is tried in the suite `long`. */
+const MODES = partOf(RULE_MODES, (mode) => mode === 'compact');
+
 const scenes = openScenes(
   test,
-  RULE_MODES.map((ruleMode) => ({
+  MODES.map((ruleMode) => ({
     ruleMode,
     agentFlags: {
       'plugin-dir': binDirOf('tke-route-eni'),
@@ -59,7 +63,7 @@ async function leftovers(node: SceneNode): Promise<readonly string[]> {
   ];
 }
 
-test.serial('install: the executables are one file, and are there before the list is', async (t) => {
+shortTest.serial('install: the executables are one file, and are there before the list is', async (t) => {
   const { node } = scenes.get('compact');
   const { cniBinDir, cniConfDir, socketPath } = node.agent;
   // Which of them is newest depends on the reference plugins of this machine.
@@ -87,7 +91,7 @@ test.serial('install: the executables are one file, and are there before the lis
   });
 });
 
-for (const ruleMode of RULE_MODES) {
+for (const ruleMode of MODES) {
   for (const cniVersion of ['0.4.0', '1.0.0']) {
     test.serial(`portmap and bandwidth: work behind us, CNI ${cniVersion}, ${ruleMode}`, async (t) => {
       const { node, vpc } = scenes.get(ruleMode);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
+import { partOf, shortTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { fail, succeedSilently } from './support/cni-answers.ts';
 import { openScenes, RULE_MODES } from './support/scene.ts';
@@ -8,9 +9,12 @@ import type { AttachedPod } from './support/scene-node.ts';
 /** So long that an address which rests once rests for the whole test file. */
 const COOLDOWN = { 'ip-cooldown': '1h' } as const;
 
+/** The other layout is tried in the suite `long`. */
+const MODES = partOf(RULE_MODES, (mode) => mode === 'compact');
+
 const scenes = openScenes(
   test,
-  RULE_MODES.map((ruleMode) => ({
+  MODES.map((ruleMode) => ({
     ruleMode,
     nodes: [{ name: 'n1', enis: [{ eniId: 'eni-1', ips: 40 }] }],
     agentFlags: COOLDOWN,
@@ -24,7 +28,7 @@ async function leftOf(pod: AttachedPod): Promise<readonly string[]> {
   return [...ours.map((link) => String(link['ifname'])), ...(await pod.node.tracesOf(pod.ip))];
 }
 
-for (const ruleMode of RULE_MODES) {
+for (const ruleMode of MODES) {
   test.serial(`DEL: leaves nothing when CNI_NETNS is empty, ${ruleMode}`, async (t) => {
     const { node } = scenes.get(ruleMode);
     const pod = await node.addPod();
@@ -128,7 +132,7 @@ for (const ruleMode of RULE_MODES) {
   });
 }
 
-test.serial('ADD: answers code 11 when no agent runs', async (t) => {
+shortTest.serial('ADD: answers code 11 when no agent runs', async (t) => {
   const { node } = scenes.get('compact');
   await node.agent.stop();
   const pod = await node.newPod();

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { partOf, shortTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { fail } from './support/cni-answers.ts';
 import { openScenes, RULE_MODES } from './support/scene.ts';
@@ -6,8 +7,11 @@ import type { AttachedPod, SceneNode } from './support/scene-node.ts';
 
 const MANY = 30;
 
+/** The other layout is tried in the suite `long`. */
+const MODES = partOf(RULE_MODES, (mode) => mode === 'compact');
+
 const scenes = openScenes(test, [
-  ...RULE_MODES.map((ruleMode) => ({
+  ...MODES.map((ruleMode) => ({
     ruleMode,
     nodes: [
       {
@@ -31,7 +35,7 @@ function addMany(node: SceneNode, count: number): Promise<readonly AttachedPod[]
   return Promise.all(Array.from({ length: count }, () => node.addPod()));
 }
 
-for (const ruleMode of RULE_MODES) {
+for (const ruleMode of MODES) {
   test.serial(`ADD: serves ${MANY} at once, and DEL takes ${MANY} at once back, ${ruleMode}`, async (t) => {
     const { node, vpc } = scenes.get(ruleMode);
     const pods = await addMany(node, MANY);
@@ -70,7 +74,7 @@ for (const ruleMode of RULE_MODES) {
   });
 }
 
-test.serial(
+shortTest.serial(
   'cooldown: a freed address rests while there is another; then the one that rested longest comes',
   async (t) => {
     const { node } = scenes.get('three addresses');
@@ -90,7 +94,7 @@ test.serial(
   },
 );
 
-test.serial('cooldown: survives a restart of the agent', async (t) => {
+shortTest.serial('cooldown: survives a restart of the agent', async (t) => {
   const { node, vpc } = scenes.get('three addresses');
   const ip = await vpc.assignIp('eni-1');
   node.writeSupply();
@@ -115,7 +119,7 @@ test.serial('cooldown: survives a restart of the agent', async (t) => {
   await scenes.verify(t, 'three addresses');
 });
 
-test.serial('ADD: says how many addresses there are when none is left', async (t) => {
+shortTest.serial('ADD: says how many addresses there are when none is left', async (t) => {
   const { node } = scenes.get('compact');
   const pods = await addMany(node, 40);
   const pod = await node.newPod();
@@ -130,7 +134,7 @@ test.serial('ADD: says how many addresses there are when none is left', async (t
   await scenes.verify(t, 'compact');
 });
 
-test.serial('ADD: a caller that is killed while it waits holds no address', async (t) => {
+shortTest.serial('ADD: a caller that is killed while it waits holds no address', async (t) => {
   const { node } = scenes.get('three addresses');
   const pods = await addMany(node, poolSize(node));
   const doomed = await node.newPod();

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { seededRandom } from '../support/seeded-random.ts';
+import { longTest, shortTest } from '../support/suite-part.ts';
 import { withSeed } from '../support/with-seed.ts';
 import type { ScenePod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
@@ -77,5 +78,5 @@ async function crashAgain(t: ExecutionContext, { ruleMode, isDual }: Layout, dic
   }
 }
 
-test('agent: killed amid many ADDs and DELs, and amid its recovery, compact, dual-stack', storm, 'compact', true);
-test('agent: killed amid many ADDs and DELs, and amid its recovery, per-pod', storm, 'per-pod', false);
+shortTest('agent: killed amid many ADDs and DELs, and amid its recovery, compact, dual-stack', storm, 'compact', true);
+longTest('agent: killed amid many ADDs and DELs, and amid its recovery, per-pod', storm, 'per-pod', false);

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { partOf, shortTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openScenes, type Scene } from './support/scene.ts';
 import type { AttachedPod, CallOptions, PodOptions, SceneNode } from './support/scene-node.ts';
@@ -14,11 +15,14 @@ const NODES = [
 
 const SERVICES = '10.96.0.0/16';
 
-const SCENES = [
-  { key: 'compact', ruleMode: 'compact', isDual: false },
-  { key: 'per-pod', ruleMode: 'per-pod', isDual: false },
-  { key: 'dual stack', ruleMode: 'compact', isDual: true },
-] as const;
+const SCENES = partOf(
+  [
+    { key: 'compact', ruleMode: 'compact', isDual: false },
+    { key: 'per-pod', ruleMode: 'per-pod', isDual: false },
+    { key: 'dual stack', ruleMode: 'compact', isDual: true },
+  ] as const,
+  ({ key }) => key === 'compact',
+);
 
 const scenes = openScenes(
   test,
@@ -99,7 +103,7 @@ for (const { key, isDual } of SCENES) {
   });
 }
 
-for (const key of ['compact', 'per-pod']) {
+for (const { key } of SCENES.filter(({ isDual }) => !isDual)) {
   test.serial(`tke-direct-eni: a Pod reaches Services by its node, wherever the backend is, ${key}`, async (t) => {
     const scene = scenes.get(key);
     const { vpc } = scene;
@@ -138,48 +142,54 @@ for (const key of ['compact', 'per-pod']) {
   });
 }
 
-test.serial('tke-direct-eni: tells what it gave in the words of each CNI version, again and in CHECK', async (t) => {
-  const scene = scenes.get('compact');
-  const [node] = nodesOf(scene);
-  for (const cniVersion of ['0.3.1', '0.4.0', '1.0.0', '1.1.0']) {
-    const options = { ...callOf(node), conf: node.conf({ name: 'direct', type: 'tke-direct-eni', cniVersion }) };
-    const pod = await node.addPod(options);
-    const { interfaces, ips } = pod.result as Record<string, readonly Record<string, unknown>[]>;
-    const eniId = scene.vpc.eniOf(pod.ip);
-    const eni = node.directEnis.find((one) => one.eniId === eniId);
-    t.deepEqual(
-      interfaces?.map(({ name }) => name),
-      [(await node.hostVeths())[0], 'eth0', 'veth0'],
-    );
-    t.like(interfaces?.[1], { mac: eni?.mac, sandbox: pod.netns.path });
-    t.like(ips?.[0], { address: `${eni?.primaryIp}/24`, gateway: eni?.gateway, interface: 1 }, cniVersion);
-    const again = await node.call('ADD', pod, options);
-    t.deepEqual(again.result, pod.result);
-    if (cniVersion !== '0.3.1') {
-      const conf = { ...options.conf, prevResult: pod.result };
-      t.is((await node.call('CHECK', pod, { ...options, conf })).exitCode, 0);
-      await pod.netns.ip('link', 'set', 'veth0', 'down');
-      const found = await node.call('CHECK', pod, { ...options, conf });
-      t.regex(found.stdout, /link veth0: up is false/);
+shortTest.serial(
+  'tke-direct-eni: tells what it gave in the words of each CNI version, again and in CHECK',
+  async (t) => {
+    const scene = scenes.get('compact');
+    const [node] = nodesOf(scene);
+    for (const cniVersion of ['0.3.1', '0.4.0', '1.0.0', '1.1.0']) {
+      const options = { ...callOf(node), conf: node.conf({ name: 'direct', type: 'tke-direct-eni', cniVersion }) };
+      const pod = await node.addPod(options);
+      const { interfaces, ips } = pod.result as Record<string, readonly Record<string, unknown>[]>;
+      const eniId = scene.vpc.eniOf(pod.ip);
+      const eni = node.directEnis.find((one) => one.eniId === eniId);
+      t.deepEqual(
+        interfaces?.map(({ name }) => name),
+        [(await node.hostVeths())[0], 'eth0', 'veth0'],
+      );
+      t.like(interfaces?.[1], { mac: eni?.mac, sandbox: pod.netns.path });
+      t.like(ips?.[0], { address: `${eni?.primaryIp}/24`, gateway: eni?.gateway, interface: 1 }, cniVersion);
+      const again = await node.call('ADD', pod, options);
+      t.deepEqual(again.result, pod.result);
+      if (cniVersion !== '0.3.1') {
+        const conf = { ...options.conf, prevResult: pod.result };
+        t.is((await node.call('CHECK', pod, { ...options, conf })).exitCode, 0);
+        await pod.netns.ip('link', 'set', 'veth0', 'down');
+        const found = await node.call('CHECK', pod, { ...options, conf });
+        t.regex(found.stdout, /link veth0: up is false/);
+      }
+      await node.delete(pod);
     }
-    await node.delete(pod);
-  }
-  await scenes.verify(t, 'compact');
-});
+    await scenes.verify(t, 'compact');
+  },
+);
 
-test.serial('tke-direct-eni: no ENI goes to two Pods, and a third Pod is told that there is none left', async (t) => {
-  const scene = scenes.get('compact');
-  const [node] = nodesOf(scene);
-  const pods = await Promise.all([addDirect(node), addDirect(node)]);
-  t.is(new Set(pods.map(({ ip }) => ip)).size, 2);
-  const answer = await node.call('ADD', await node.newPod(), callOf(node));
-  t.is(answer.error?.code, 101);
-  t.regex(answer.stdout, /no exclusive ENI left: free 0, cooling 0, in use 2 of 2/);
-  await node.delete(...pods);
-  await scenes.verify(t, 'compact');
-});
+shortTest.serial(
+  'tke-direct-eni: no ENI goes to two Pods, and a third Pod is told that there is none left',
+  async (t) => {
+    const scene = scenes.get('compact');
+    const [node] = nodesOf(scene);
+    const pods = await Promise.all([addDirect(node), addDirect(node)]);
+    t.is(new Set(pods.map(({ ip }) => ip)).size, 2);
+    const answer = await node.call('ADD', await node.newPod(), callOf(node));
+    t.is(answer.error?.code, 101);
+    t.regex(answer.stdout, /no exclusive ENI left: free 0, cooling 0, in use 2 of 2/);
+    await node.delete(...pods);
+    await scenes.verify(t, 'compact');
+  },
+);
 
-test.serial('tke-direct-eni: an ENI that is marked goes to its own Pod alone', async (t) => {
+shortTest.serial('tke-direct-eni: an ENI that is marked goes to its own Pod alone', async (t) => {
   const scene = scenes.get('compact');
   const { vpc } = scene;
   const [node] = nodesOf(scene);
@@ -206,7 +216,7 @@ test.serial('tke-direct-eni: an ENI that is marked goes to its own Pod alone', a
   await scenes.verify(t, 'compact');
 });
 
-test.serial(
+shortTest.serial(
   'tke-direct-eni: an interface that somebody sets up while nobody has it is brought back to rest',
   async (t) => {
     const [node] = nodesOf(scenes.get('compact'));
@@ -218,7 +228,7 @@ test.serial(
   },
 );
 
-test.serial(
+shortTest.serial(
   'tke-direct-eni: a Pod whose namespace died gives its ENI back, plugged in again, and DEL succeeds',
   async (t) => {
     const scene = scenes.get('compact');

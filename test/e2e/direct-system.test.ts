@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { NODES } from '../../kube/resource-types.ts';
+import { longTest } from '../support/suite-part.ts';
 import { startTraffic } from '../support/traffic.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
@@ -93,7 +94,7 @@ test.serial('a spare ENI is there by itself, a Pod gets it whole, and packets fl
   t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
 });
 
-test.serial('the agent is killed and started anew: a Pod with a whole ENI loses no packet', async (t) => {
+longTest.serial('the agent is killed and started anew: a Pod with a whole ENI loses no packet', async (t) => {
   const node = system.node('n1');
   const pod = node.pods.find(({ name }) => name === 'whole') as SystemPod;
   const near = node.pods.find(({ name }) => name === 'near') as SystemPod;
@@ -117,7 +118,7 @@ test.serial('the agent is killed and started anew: a Pod with a whole ENI loses 
   }
 });
 
-test.serial('DEL gives the ENI back, and the next Pod gets one', async (t) => {
+longTest.serial('DEL gives the ENI back, and the next Pod gets one', async (t) => {
   const node = system.node('n1');
   await node.removePod('whole');
   const links = await node.scene.netns.ipJson('link');
@@ -142,24 +143,27 @@ test.serial('a StatefulSet moves to another node and keeps its address and its M
   t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
 });
 
-test.serial('ipamd and the agents are killed in the midst of a move: address and MAC come all the same', async (t) => {
-  const pod = system.node('n2').pods.find(({ name }) => name === 'db-0') as SystemPod;
-  const first = await faceOf(pod);
-  await db.stop(0);
-  const started = db.start(0, 'n1', 120_000);
-  const [ipamd] = system.ipamds;
-  for (const node of system.nodes) {
-    await ipamd?.kill();
-    await node.killAgent();
-    ipamd?.start();
-    await node.startAgent('started');
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-  }
-  t.deepEqual(await faceOf(await started), first);
-  t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
-});
+longTest.serial(
+  'ipamd and the agents are killed in the midst of a move: address and MAC come all the same',
+  async (t) => {
+    const pod = system.node('n2').pods.find(({ name }) => name === 'db-0') as SystemPod;
+    const first = await faceOf(pod);
+    await db.stop(0);
+    const started = db.start(0, 'n1', 120_000);
+    const [ipamd] = system.ipamds;
+    for (const node of system.nodes) {
+      await ipamd?.kill();
+      await node.killAgent();
+      ipamd?.start();
+      await node.startAgent('started');
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+    }
+    t.deepEqual(await faceOf(await started), first);
+    t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
+  },
+);
 
-test.serial('a Pod with security groups: they are in force in the cloud before it starts', async (t) => {
+longTest.serial('a Pod with security groups: they are in force in the cloud before it starts', async (t) => {
   const annotations = { [NETWORKS]: 'tke-direct-eni', [GROUPS]: 'sg-special1,sg-special2' };
   const pod = await runDirect('n2', 'guarded', { marks: { annotations, resources: [DIRECT] } });
   const eni = system.cloud.host.model.state.enis.get(system.cloud.vpc.eniOf(pod.ip) ?? '');
@@ -169,7 +173,7 @@ test.serial('a Pod with security groups: they are in force in the cloud before i
   t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
 });
 
-test.serial(
+longTest.serial(
   'more Pods than the node has places: it says why, with numbers, and the next fits once one goes',
   async (t) => {
     const { spec, status } = (await system.nec('n2')) as SeenNec;
@@ -192,27 +196,30 @@ test.serial(
   },
 );
 
-test.serial('a node goes: its ENIs are given back, and a kept one waits for the next Pod of its name', async (t) => {
-  const pod = system.node('n1').pods.find(({ name }) => name === 'db-0') as SystemPod;
-  const first = await faceOf(pod);
-  for (const { name } of system.node('n1').pods) {
-    if (name === 'db-0') await db.stop(0);
-    else await system.node('n1').removePod(name);
-  }
-  await system.cluster.admin.delete(NODES, { name: 'n1' });
-  await system.awaitGone('n1', 60_000);
-  const enis = [...system.cloud.host.model.state.enis.values()].filter(
-    ({ isPrimary, attachment }) => !isPrimary && attachment?.instanceId !== system.cloud.instanceOf('n2'),
-  );
-  t.deepEqual(
-    enis.map(({ mac }) => mac),
-    [String(first[1])],
-    'nothing is left of it but the kept one',
-  );
-  t.deepEqual(await faceOf(await db.start(0, 'n2', 90_000)), first);
-  await db.stop(0);
-  await db.giveUp(0);
-  const isGone = () => [...system.cloud.host.model.state.enis.values()].every(({ mac }) => mac !== first[1]);
-  await waitUntil(isGone, { what: 'the kept ENI is deleted in the cloud', timeoutMs: 30_000 });
-  t.deepEqual(await auditThreeWays(system, { withinMs: 30_000, withoutAgent: ['n1'] }), []);
-});
+longTest.serial(
+  'a node goes: its ENIs are given back, and a kept one waits for the next Pod of its name',
+  async (t) => {
+    const pod = system.node('n1').pods.find(({ name }) => name === 'db-0') as SystemPod;
+    const first = await faceOf(pod);
+    for (const { name } of system.node('n1').pods) {
+      if (name === 'db-0') await db.stop(0);
+      else await system.node('n1').removePod(name);
+    }
+    await system.cluster.admin.delete(NODES, { name: 'n1' });
+    await system.awaitGone('n1', 60_000);
+    const enis = [...system.cloud.host.model.state.enis.values()].filter(
+      ({ isPrimary, attachment }) => !isPrimary && attachment?.instanceId !== system.cloud.instanceOf('n2'),
+    );
+    t.deepEqual(
+      enis.map(({ mac }) => mac),
+      [String(first[1])],
+      'nothing is left of it but the kept one',
+    );
+    t.deepEqual(await faceOf(await db.start(0, 'n2', 90_000)), first);
+    await db.stop(0);
+    await db.giveUp(0);
+    const isGone = () => [...system.cloud.host.model.state.enis.values()].every(({ mac }) => mac !== first[1]);
+    await waitUntil(isGone, { what: 'the kept ENI is deleted in the cloud', timeoutMs: 30_000 });
+    t.deepEqual(await auditThreeWays(system, { withinMs: 30_000, withoutAgent: ['n1'] }), []);
+  },
+);

@@ -2,6 +2,7 @@ import { closeSync, openSync, readdirSync, rmSync, statSync, truncateSync, write
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { seededRandom } from '../support/seeded-random.ts';
+import { longTest, partOf, shortTest } from '../support/suite-part.ts';
 import { describeLoss, startTraffic } from '../support/traffic.ts';
 import { withSeed } from '../support/with-seed.ts';
 import type { AttachedPod } from './support/scene-node.ts';
@@ -131,7 +132,7 @@ async function damageAndGoOn(t: ExecutionContext, lives: Lives): Promise<void> {
   await lives.trial.settle('after all of it and a restart');
 }
 
-for (const ruleMode of ['compact', 'per-pod'] as const) {
+for (const ruleMode of partOf(['compact', 'per-pod'] as const, (mode) => mode === 'compact')) {
   test.serial(
     `agent: adopts living Pods when its journal was damaged while it was dead, ${ruleMode}`,
     withLives,
@@ -139,21 +140,21 @@ for (const ruleMode of ['compact', 'per-pod'] as const) {
     (t, lives) => damageAndRestart(t, lives, false),
   );
 }
-test.serial(
+longTest.serial(
   'agent: adopts living Pods when its journal was damaged under it before it was killed',
   withLives,
   { ruleMode: 'compact' },
   (t, lives) => damageAndRestart(t, lives, true),
 );
 for (const ruleMode of ['compact', 'per-pod'] as const) {
-  test.serial(
+  longTest.serial(
     `agent: adopts living Pods when its journal was damaged and there is no runtime to ask, ${ruleMode}`,
     withLives,
     { ruleMode, hasRuntime: false },
     (t, lives) => damageAndRestart(t, lives, false),
   );
 }
-test.serial(
+shortTest.serial(
   'agent: writes its journal anew when that is damaged under it',
   withLives,
   { ruleMode: 'compact' },
@@ -175,12 +176,14 @@ async function flushNetwork({ node }: Trial): Promise<void> {
   await node.netns.nft('delete table inet tke_eni\n');
 }
 
-for (const spec of [
+const LOST: readonly TrialSpec[] = [
   { ruleMode: 'compact', isDual: true },
   { ruleMode: 'per-pod' },
   { ruleMode: 'compact', hasRuntime: false },
-] as const satisfies readonly TrialSpec[]) {
-  const from = 'hasRuntime' in spec ? 'links alone' : 'links and runtime';
+];
+
+for (const spec of partOf(LOST, ({ isDual }) => isDual === true)) {
+  const from = spec.hasRuntime === false ? 'links alone' : 'links and runtime';
   test.serial(
     `agent: adopts Pods from ${from} when journal, routes, rules and nftables are all gone, ${spec.ruleMode}`,
     async (t) => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { DIST_BIN_DIR } from '../support/executables.ts';
+import { IS_LONG, longTest, shortTest } from '../support/suite-part.ts';
 import { describeLoss, startTraffic, type TrafficReport } from '../support/traffic.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
@@ -97,7 +98,8 @@ function otherExecutable({ trial }: Scene): string {
 }
 
 for (const ruleMode of ['compact', 'per-pod'] as const) {
-  test.serial(
+  const testHere = ruleMode === 'compact' ? shortTest : longTest;
+  testHere.serial(
     `agent: restart, kill, upgrade and timer lose no packet, ${ruleMode}`,
     inScene,
     ruleMode,
@@ -139,9 +141,12 @@ const OWN = {
   'per-pod': /^Deleted (512:.* to 10\.|1536:\s+from 10\.)|^Deleted 10\.\S+ dev eni\S+ (proto 84|table 254)/,
 } as const;
 
+/** There and back; in the suite `long` once more. */
+const MODE_CHANGES = IS_LONG ? (['per-pod', 'compact', 'per-pod'] as const) : (['per-pod', 'compact'] as const);
+
 test.serial('agent: a change of the rule mode and back loses no packet', inScene, 'compact', async (t, scene) => {
   const { trial, pods } = scene;
-  for (const to of ['per-pod', 'compact', 'per-pod'] as const) {
+  for (const to of MODE_CHANGES) {
     const what = `from ${trial.ruleMode} to ${to}`;
     const from = trial.ruleMode;
     const { sighting } = await underTraffic(t, scene, what, async () => {

@@ -1,11 +1,12 @@
 import test from 'ava';
+import { IS_LONG } from '../support/suite-part.ts';
 import { withSeed } from '../support/with-seed.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { leadStaticLives } from '../system/static-lives.ts';
 import { countAssigned, createSystem, type System } from '../system/system.ts';
 
 const NODES = ['n1', 'n2', 'n3'];
-const STEPS = Number(process.env['TKE_STATIC_STEPS'] ?? 60);
+const STEPS = Number(process.env['TKE_STATIC_STEPS'] ?? (IS_LONG ? 440 : 20));
 
 let system: System;
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { NODES } from '../../kube/resource-types.ts';
+import { longTest, shortTest } from '../support/suite-part.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { assignedIps, countAssigned, createSystem, type System } from '../system/system.ts';
 
@@ -16,7 +17,7 @@ test.before(async () => {
 });
 test.after.always(() => system?.close());
 
-test.serial(
+shortTest.serial(
   'etcd goes back to an older state: the cloud is described anew, no address is given twice or lost',
   async (t) => {
     const node = system.node('n1');
@@ -56,7 +57,7 @@ test.serial(
   },
 );
 
-test.serial(
+longTest.serial(
   'etcd goes back to a time when addresses were not yet given back: the agent does not use them',
   async (t) => {
     const snapshot = system.cluster.server.store.snapshot();

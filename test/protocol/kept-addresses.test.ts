@@ -2,6 +2,7 @@ import { setImmediate as yieldNow } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { assertLaw } from '../support/law.ts';
+import { IS_LONG, longTest, shortTest } from '../support/suite-part.ts';
 import { type Exploration, explore, renderTrace } from './explore.ts';
 import { keptModel } from './kept-model.ts';
 import type { KeptSetting } from './kept-world.ts';
@@ -26,15 +27,15 @@ const holds = test.macro(async (t, setting: KeptSetting) => {
   t.is(violation, undefined);
 });
 
-test('protocol: a kept address goes from node to node with its Pods when nothing goes wrong', holds, {
+longTest('protocol: a kept address goes from node to node with its Pods when nothing goes wrong', holds, {
   ...ONE,
   budget: { ...NOTHING, pods: 3 },
 });
-test('protocol: a kept address is neither lost nor doubled whatever a crash and a message fault do', holds, {
+longTest('protocol: a kept address is neither lost nor doubled whatever a crash and a message fault do', holds, {
   ...ONE,
   budget: { ...NOTHING, crashes: 1, faults: 1 },
 });
-test('protocol: an address that the cloud chose is kept from then on, whoever dies', holds, {
+shortTest('protocol: an address that the cloud chose is kept from then on, whoever dies', holds, {
   ...ONE,
   claims: [{ name: 'a' }],
   budget: { ...NOTHING, crashes: 1 },
@@ -46,20 +47,20 @@ const finds = test.macro(async (t, why: RegExp, setting: KeptSetting) => {
 });
 const MORE = { ...NOTHING, pods: 3 };
 
-test('protocol check: finds that an address is moved while a sandbox has it', finds, /does not route/, {
+shortTest('protocol check: finds that an address is moved while a sandbox has it', finds, /does not route/, {
   ...ONE,
   planted: 'takes-what-is-in-use',
 });
-test('protocol check: finds that an address that was let go of serves again at once', finds, /does not route/, {
+shortTest('protocol check: finds that an address that was let go of serves again at once', finds, /does not route/, {
   ...ONE,
   planted: 'serves-what-was-let-go',
   budget: MORE,
 });
-test('protocol check: finds that two nodes have a call for one claim', finds, /two nodes have a call/, {
+shortTest('protocol check: finds that two nodes have a call for one claim', finds, /two nodes have a call/, {
   ...ONE,
   planted: 'two-calls-for-one-claim',
 });
-test('protocol check: finds that the cloud gives away what is kept, and nobody minds', finds, /is marked for/, {
+shortTest('protocol check: finds that the cloud gives away what is kept, and nobody minds', finds, /is marked for/, {
   claims: [{ name: 'a', ip: '10.0.0.11' }, { name: 'b' }],
   planted: 'forgets-reserved',
   budget: { ...NOTHING, pods: 1 },
@@ -114,7 +115,7 @@ test('protocol: no history of two names loses an address, doubles one, or leaves
     fc.property(CHOICES, (choices) => {
       t.deepEqual(wander(TWO, choices), {});
     });
-  await assertLaw(t, propertyOf, { numRuns: 1_000 });
+  await assertLaw(t, propertyOf, { numRuns: IS_LONG ? 1_000 : 100 });
 });
 
 /** A call is sent twice; one is refused, and the other is done when nobody waits for it any more. */
@@ -123,7 +124,7 @@ const DOUBLED: readonly number[] = [
   ...[-229, 191, 674, 83, 2, 194, 474, 177, 0, 0],
 ];
 
-test('protocol: takes in what the late one of a doubled call brought, which a random history found', (t) => {
+shortTest('protocol: takes in what the late one of a doubled call brought, which a random history found', (t) => {
   const choices = DOUBLED.map((number): Choice => (number < 0 ? [1, -number] : [0, number]));
   t.deepEqual(wander(TWO, choices), {});
 });

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { longTest, shortTest } from '../support/suite-part.ts';
 import { exploreAndReport } from './explore-and-report.ts';
 import type { PlantedFault, Setting } from './world.ts';
 
@@ -19,25 +20,36 @@ const finds = test.macro(async (t, planted: PlantedFault, why: RegExp, more: Par
   t.regex(violation?.why ?? 'no violation', why);
 });
 
-test('protocol check: finds that calls are made without an intent', finds, 'no-intent', /neither object nor intent/);
-test(
+shortTest(
+  'protocol check: finds that calls are made without an intent',
+  finds,
+  'no-intent',
+  /neither object nor intent/,
+);
+shortTest(
   'protocol check: finds that writes are not guarded by the resourceVersion',
   finds,
   'no-guard',
   /neither object nor intent/,
 );
-test('protocol check: finds that a Pod loses its address when writes are not guarded', finds, 'no-guard', LOST, {
+shortTest('protocol check: finds that a Pod loses its address when writes are not guarded', finds, 'no-guard', LOST, {
   ips: SETTING.ips.slice(0, 1),
   pods: 1,
   budget: { ...SETTING.budget, crashes: 0, faults: 0 },
   isUseAllThatCounts: true,
 });
-test('protocol check: finds that an old supply is believed, as its epoch is not looked at', finds, 'no-epoch', LOST, {
-  ips: SETTING.ips.slice(0, 1),
-  pods: 1,
-  restoreFindsAgentInformed: true,
-  budget: { ...SETTING.budget, faults: 0, restores: 1 },
-  isUseAllThatCounts: true,
-});
-test('protocol check: finds that there is no cooldown', finds, 'no-cooldown', /before its cooldown was over/);
-test('protocol check: finds that withdrawn addresses are given to Pods', finds, 'withdrawn-not-honoured', LOST);
+longTest(
+  'protocol check: finds that an old supply is believed, as its epoch is not looked at',
+  finds,
+  'no-epoch',
+  LOST,
+  {
+    ips: SETTING.ips.slice(0, 1),
+    pods: 1,
+    restoreFindsAgentInformed: true,
+    budget: { ...SETTING.budget, faults: 0, restores: 1 },
+    isUseAllThatCounts: true,
+  },
+);
+shortTest('protocol check: finds that there is no cooldown', finds, 'no-cooldown', /before its cooldown was over/);
+shortTest('protocol check: finds that withdrawn addresses are given to Pods', finds, 'withdrawn-not-honoured', LOST);

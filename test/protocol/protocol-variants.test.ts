@@ -1,4 +1,5 @@
 import test from 'ava';
+import { longTest, shortTest } from '../support/suite-part.ts';
 import { exploreAndReport } from './explore-and-report.ts';
 import type { Setting } from './world.ts';
 
@@ -12,23 +13,27 @@ const holds = test.macro(async (t, setting: Setting) => {
   t.is(violation, undefined);
 });
 
-test('protocol: holds when nothing goes wrong', holds, NO_SPARE);
-test('protocol: holds when each address that is spare goes back, whatever two crashes and a message fault do', holds, {
-  ...NO_SPARE,
-  budget: { ...NOTHING, crashes: 2, faults: 1 },
-});
-test('protocol: holds when another node takes an address that was given back', holds, {
+shortTest('protocol: holds when nothing goes wrong', holds, NO_SPARE);
+longTest(
+  'protocol: holds when each address that is spare goes back, whatever two crashes and a message fault do',
+  holds,
+  {
+    ...NO_SPARE,
+    budget: { ...NOTHING, crashes: 2, faults: 1 },
+  },
+);
+longTest('protocol: holds when another node takes an address that was given back', holds, {
   ...NO_SPARE,
   budget: { ...NOTHING, crashes: 1, faults: 1, tenants: 1 },
 });
-test('protocol: holds when a third Pod follows two', holds, { ...NO_SPARE, budget: { ...NOTHING, pods: 3 } });
+longTest('protocol: holds when a third Pod follows two', holds, { ...NO_SPARE, budget: { ...NOTHING, pods: 3 } });
 const RESTORE: Setting = { ...NO_SPARE, pods: 1, restoreFindsAgentInformed: true };
-test('protocol: holds when etcd is restored, and something else goes wrong beside it', holds, {
+longTest('protocol: holds when etcd is restored, and something else goes wrong beside it', holds, {
   ...RESTORE,
   ips: IPS.slice(0, 2),
   budget: { ...NOTHING, pods: 1, crashes: 2, faults: 1, restores: 1 },
 });
-test('protocol: holds when etcd is restored while the only address goes from Pod to Pod', holds, {
+longTest('protocol: holds when etcd is restored while the only address goes from Pod to Pod', holds, {
   ...RESTORE,
   ips: IPS.slice(0, 1),
   budget: { ...NOTHING, crashes: 1, restores: 1 },

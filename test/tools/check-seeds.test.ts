@@ -44,6 +44,8 @@ test('findLawFiles: finds what uses a law, and nothing that needs a VPC', (t) =>
   t.true(files.includes('test/scheduler/laws.test.ts'));
   t.true(files.includes('test/ipamd/node/chaos.test.ts'));
   t.false(files.includes('test/kube/objects.test.ts'));
+  t.true(files.includes('test/ipamd/nec/kept-laws.long.test.ts'), 'the one with more runs');
+  t.false(files.includes('test/ipamd/nec/kept-laws.test.ts'));
   t.deepEqual(
     files.filter((path) => /^test\/(e2e|cluster)\//.test(path)),
     [],

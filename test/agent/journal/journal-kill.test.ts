@@ -2,8 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import test from 'ava';
 import type { JournalContent } from '../../../agent/journal/journal-content.ts';
+import { longTest, shortTest } from '../../support/suite-part.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { open } from './journal-fixture.ts';
 
@@ -44,7 +44,7 @@ function findHalves(content: JournalContent): readonly string[] {
   return halves;
 }
 
-test('journal: holds every transaction as a whole or not at all when its writer is killed', async (t) => {
+shortTest('journal: holds every transaction as a whole or not at all when its writer is killed', async (t) => {
   const folder = createTempDir('kill');
   t.teardown(() => folder.close());
   const path = folder.join('journal.db');
@@ -61,7 +61,7 @@ test('journal: holds every transaction as a whole or not at all when its writer 
   t.true(transactions > KILLS);
 });
 
-test('journal: keeps what it said was done when its writer is killed', async (t) => {
+shortTest('journal: keeps what it said was done when its writer is killed', async (t) => {
   const folder = createTempDir('kill');
   t.teardown(() => folder.close());
   for (let kill = 0; kill < 10; kill++) {
@@ -79,7 +79,8 @@ test('journal: keeps what it said was done when its writer is killed', async (t)
 });
 
 const hasStrace = spawnSync('strace', ['-V']).status === 0;
-const traced = hasStrace ? test : test.skip;
+const traced = hasStrace ? shortTest : shortTest.skip;
+const longTraced = hasStrace ? longTest : longTest.skip;
 
 /** Runs a writer that the kernel kills at its `nth` write to a database file. */
 async function killAtWrite(path: string, nth: number): Promise<void> {
@@ -89,7 +90,7 @@ async function killAtWrite(path: string, nth: number): Promise<void> {
   await once(child, 'close');
 }
 
-traced('journal: is whole when its writer is killed at any of its writes to the file', async (t) => {
+longTraced('journal: is whole when its writer is killed at any of its writes to the file', async (t) => {
   const folder = createTempDir('kill');
   t.teardown(() => folder.close());
   // One round takes about a hundred writes: intent, activation, supply, releasing, erasing.

@@ -180,6 +180,22 @@ export function buildLinks(netns: string): void {
   ];
   const script = conf.map((line) => `echo ${line.split(' ')[1]} > /proc/sys/net/${line.split(' ')[0]}`).join('\n');
   spawnSync('ip', ['netns', 'exec', netns, 'sh', '-e'], { input: script });
+  awaitCarrier(netns);
+}
+
+const MOST_LOOKS = 200;
+
+/** Waits until the kernel has told routes of the carriers: on a busy machine it does so long after the links came up. */
+function awaitCarrier(netns: string): void {
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (let look = 0; look < MOST_LOOKS; look++) {
+    const { stdout } = spawnSync('ip', ['-n', netns, '-j', 'link', 'show', 'type', 'veth'], { encoding: 'utf8' });
+    const links: readonly { readonly ifname: string; readonly operstate: string }[] = JSON.parse(stdout);
+    const up = new Set(links.filter(({ operstate }) => operstate === 'UP').map(({ ifname }) => ifname));
+    if (LINKS.slice(0, -1).every((link) => up.has(link))) return;
+    Atomics.wait(pause, 0, 0, 50);
+  }
+  throw new Error(`${netns}: links have no carrier`);
 }
 
 /** Puts a world's rules and routes in the place of those before; what the kernel refuses (doubles) is left out. */

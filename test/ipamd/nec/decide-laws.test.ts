@@ -4,6 +4,7 @@ import { decideAllocatable } from '../../../ipamd/nec/decide-allocatable.ts';
 import { findDrift } from '../../../ipamd/nec/find-drift.ts';
 import { rebuildStatus } from '../../../ipamd/nec/rebuild-status.ts';
 import { assertLaw } from '../../support/law.ts';
+import { IS_LONG } from '../../support/suite-part.ts';
 import { type CallFate, NecWorld } from '../support/nec-world.ts';
 
 type Move =
@@ -83,7 +84,7 @@ test('decideNode: never breaks a rule, whatever happens to calls, demand and lim
         for (const move of history) play(world, move);
         t.deepEqual(world.broken, []);
       }),
-    { numRuns: 1_000 },
+    { numRuns: IS_LONG ? 1_000 : 200 },
   );
 });
 
@@ -103,7 +104,7 @@ test('decideNode: comes to rest with what is wanted, whatever happened before', 
         t.true(['idle', 'hold'].includes(world.decide().kind));
         t.deepEqual(findDrift(world.status, world.sight()), []);
       }),
-    { numRuns: 1_000 },
+    { numRuns: IS_LONG ? 1_000 : 200 },
   );
 });
 
@@ -121,7 +122,7 @@ for (const leaving of ['drain', 'force'] as const) {
           t.is(world.cloud.size, 0);
           t.deepEqual(world.broken, []);
         }),
-      { numRuns: 1_000 },
+      { numRuns: IS_LONG ? 1_000 : 200 },
     );
   });
 }
@@ -158,7 +159,7 @@ test('rebuildStatus: knows all and nothing but what the cloud holds, under new i
         );
         t.deepEqual(findDrift(rebuilt, world.sight()), []);
       }),
-    { numRuns: 1_000 },
+    { numRuns: IS_LONG ? 1_000 : 200 },
   );
 });
 
@@ -181,6 +182,6 @@ test('decideAllocatable: tells what a node has in the end that asks for all it c
         t.deepEqual(world.broken, []);
         t.is(allocatable?.most, world.have());
       }),
-    { numRuns: 1_000 },
+    { numRuns: IS_LONG ? 1_000 : 200 },
   );
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { ClaimWish } from '../../../ipamd/nec/claim-wish.ts';
 import { findDrift } from '../../../ipamd/nec/find-drift.ts';
 import { assertLaw } from '../../support/law.ts';
+import { IS_LONG } from '../../support/suite-part.ts';
 import { type CallFate, MOST, NecWorld } from '../support/nec-world.ts';
 
 type Move =
@@ -133,7 +134,7 @@ test('decideNode: breaks no rule about kept addresses, whatever happens to calls
           t.deepEqual(judge(world), []);
         }
       }),
-    { numRuns: 1_000 },
+    { numRuns: IS_LONG ? 1_000 : 200 },
   );
 });
 
@@ -167,7 +168,7 @@ test('decideNode: has every kept address that fits in the end, gives back what e
         // The cloud may have given the pool one that is kept: it is marked.
         t.true(world.marks().size >= marks.size);
       }),
-    { numRuns: 1_000 },
+    { numRuns: IS_LONG ? 1_000 : 200 },
   );
 });
 
@@ -192,7 +193,7 @@ for (const leaving of ['drain', 'force'] as const) {
           t.is(world.cloud.size, 0);
           t.deepEqual(judge(world), []);
         }),
-      { numRuns: 500 },
+      { numRuns: IS_LONG ? 500 : 100 },
     );
   });
 }

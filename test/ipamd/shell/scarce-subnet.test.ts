@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import test from 'ava';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import { NECS } from '../../../ipamd/node/nec-access.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
+import { longTest, shortTest } from '../../support/suite-part.ts';
 import type { CloudSpec } from '../../vpc/api/model/state.ts';
 import { CLOUD, type ShellScene, shellScene } from './shell-scene.ts';
 
@@ -67,51 +67,60 @@ async function restedScene(names: readonly string[], cloud: CloudSpec) {
   return { scene, ipamd };
 }
 
-test('startIpamd: tells all nodes that there is nothing more to give, also those that want nothing, and that there is again', async (t) => {
-  // 61 addresses: two ENIs with five each leave 49.
-  const { scene, ipamd } = await restedScene(['a', 'b'], cloudOf('10.1.0.0/26'));
-  t.deepEqual([toldOf(scene, 'a'), toldOf(scene, 'b')], [5 + 47, 5 + 47]);
-  await want(scene, 'a', QUOTA);
-  await scene.until(() => readyOf(scene, 'a') === 'SubnetExhausted');
-  t.is(toldOf(scene, 'a'), hasOf(scene, 'a'));
-  t.true(hasOf(scene, 'a') >= 50);
-  await scene.clock.advance(31 * SECOND_MS);
-  t.deepEqual([toldOf(scene, 'b'), readyOf(scene, 'b')], [5, 'SupplyMet']);
-  await giveBack(scene, 'a', 7);
-  await scene.clock.advance(40 * SECOND_MS);
-  const free = scene.host.model.state.subnet('subnet-pods0001').pool.free;
-  t.true(free >= 7);
-  t.is(toldOf(scene, 'b'), 5 + free);
-  await useSubnets(scene, 'subnet-pods0001:subnet-pods0002');
-  await scene.clock.advance(35 * SECOND_MS);
-  // On the ENI that b has in the full subnet there is room for no more than before.
-  t.is(toldOf(scene, 'b'), 5 + free + 4 * 19);
-  await scene.clock.run(ipamd.close());
-});
+shortTest(
+  'startIpamd: tells all nodes that there is nothing more to give, also those that want nothing, and that there is again',
+  async (t) => {
+    // 61 addresses: two ENIs with five each leave 49.
+    const { scene, ipamd } = await restedScene(['a', 'b'], cloudOf('10.1.0.0/26'));
+    t.deepEqual([toldOf(scene, 'a'), toldOf(scene, 'b')], [5 + 47, 5 + 47]);
+    await want(scene, 'a', QUOTA);
+    await scene.until(() => readyOf(scene, 'a') === 'SubnetExhausted');
+    t.is(toldOf(scene, 'a'), hasOf(scene, 'a'));
+    t.true(hasOf(scene, 'a') >= 50);
+    await scene.clock.advance(31 * SECOND_MS);
+    t.deepEqual([toldOf(scene, 'b'), readyOf(scene, 'b')], [5, 'SupplyMet']);
+    await giveBack(scene, 'a', 7);
+    await scene.clock.advance(40 * SECOND_MS);
+    const free = scene.host.model.state.subnet('subnet-pods0001').pool.free;
+    t.true(free >= 7);
+    t.is(toldOf(scene, 'b'), 5 + free);
+    await useSubnets(scene, 'subnet-pods0001:subnet-pods0002');
+    await scene.clock.advance(35 * SECOND_MS);
+    // On the ENI that b has in the full subnet there is room for no more than before.
+    t.is(toldOf(scene, 'b'), 5 + free + 4 * 19);
+    await scene.clock.run(ipamd.close());
+  },
+);
 
-test('startIpamd: a node that joins an exhausted subnet is told that it can have nothing, and what there is once there is some', async (t) => {
-  const { scene, ipamd } = await restedScene(['a'], cloudOf('10.1.0.0/27'));
-  await want(scene, 'a', QUOTA);
-  await scene.until(() => readyOf(scene, 'a') === 'SubnetExhausted');
-  await scene.join('b');
-  await scene.until(() => readyOf(scene, 'b') === 'SubnetExhausted');
-  t.is(toldOf(scene, 'b'), 0);
-  await useSubnets(scene, 'subnet-pods0001:subnet-pods0002');
-  await scene.until(() => hasOf(scene, 'b') === 5);
-  t.is(toldOf(scene, 'b'), undefined);
-  await scene.clock.run(ipamd.close());
-});
+shortTest(
+  'startIpamd: a node that joins an exhausted subnet is told that it can have nothing, and what there is once there is some',
+  async (t) => {
+    const { scene, ipamd } = await restedScene(['a'], cloudOf('10.1.0.0/27'));
+    await want(scene, 'a', QUOTA);
+    await scene.until(() => readyOf(scene, 'a') === 'SubnetExhausted');
+    await scene.join('b');
+    await scene.until(() => readyOf(scene, 'b') === 'SubnetExhausted');
+    t.is(toldOf(scene, 'b'), 0);
+    await useSubnets(scene, 'subnet-pods0001:subnet-pods0002');
+    await scene.until(() => hasOf(scene, 'b') === 5);
+    t.is(toldOf(scene, 'b'), undefined);
+    await scene.clock.run(ipamd.close());
+  },
+);
 
-test('startIpamd: tells what the quota of ENIs of the VPC lets a node have, and takes it back once the quota grows', async (t) => {
-  const { scene, ipamd } = await restedScene(['a', 'b'], cloudOf('10.1.0.0/20', 2));
-  await want(scene, 'a', QUOTA);
-  await scene.until(() => readyOf(scene, 'a') === 'ENILimit' && hasOf(scene, 'a') === 19);
-  t.is(toldOf(scene, 'a'), 19);
-  scene.host.model.state.vpcEniQuota = 20;
-  await scene.until(() => hasOf(scene, 'a') === QUOTA);
-  t.is(toldOf(scene, 'a'), undefined);
-  await scene.clock.run(ipamd.close());
-});
+shortTest(
+  'startIpamd: tells what the quota of ENIs of the VPC lets a node have, and takes it back once the quota grows',
+  async (t) => {
+    const { scene, ipamd } = await restedScene(['a', 'b'], cloudOf('10.1.0.0/20', 2));
+    await want(scene, 'a', QUOTA);
+    await scene.until(() => readyOf(scene, 'a') === 'ENILimit' && hasOf(scene, 'a') === 19);
+    t.is(toldOf(scene, 'a'), 19);
+    scene.host.model.state.vpcEniQuota = 20;
+    await scene.until(() => hasOf(scene, 'a') === QUOTA);
+    t.is(toldOf(scene, 'a'), undefined);
+    await scene.clock.run(ipamd.close());
+  },
+);
 
 /** Shorter than the pause between two writes for the number alone. */
 const LOOK_MS = 5 * SECOND_MS;
@@ -153,7 +162,7 @@ class WriteLog {
   }
 }
 
-test('startIpamd: writes of 500 nodes stay few while their subnet is exhausted, and around that', async (t) => {
+longTest('startIpamd: writes of 500 nodes stay few while their subnet is exhausted, and around that', async (t) => {
   t.timeout(300_000);
   const names = Array.from({ length: 500 }, (_, index) => `m${index}`);
   // 4,093 addresses: 3,000 are taken at rest, and nobody is limited while more than 475 are free.

@@ -1,0 +1,4 @@
+import test from 'ava';
+import { testCrashes } from './support/crash-at-calls.ts';
+
+testCrashes(test, { isAll: false, budgetMs: 50_000 });
