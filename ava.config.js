@@ -10,7 +10,6 @@ const LONGEST = [
   'e2e/journal-damaged',
   'e2e/packets',
   'e2e/system-wrong-input',
-  'e2e/static-lives',
   'e2e/cli-explain',
   'e2e/cli-doctor',
   'cli/against/answers',

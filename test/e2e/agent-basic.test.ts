@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { CONFLIST_FILE } from '../../agent/install/conflist.ts';
+import { buildExecutables } from '../../tools/build.ts';
 import { openAgentCaller } from '../support/agent-call.ts';
 import { type AgentOptions, type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { createPodNetns } from '../support/pod-netns.ts';
@@ -12,8 +13,9 @@ import { createTestVpc } from '../vpc/vpc.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'agent', 'main.ts');
 
-/** A node with one ENI and two addresses, and the means to run agents from source on it. */
+/** A node with one ENI and two addresses, and the means to run agents on it. */
 async function openNode(t: ExecutionContext) {
+  await buildExecutables(['tke-eni-agent']);
   const vpc = await createTestVpc({
     vpcCidrs: ['10.0.0.0/16'],
     subnets: [{ id: 'subnet-a', cidr: '10.0.1.0/24' }],
@@ -29,7 +31,7 @@ async function openNode(t: ExecutionContext) {
   const { netns } = vpc.node('n1');
   await netns.ip('link', 'set', 'lo', 'up');
   const start = async (options: Partial<AgentOptions> = {}): Promise<AgentProcess> => {
-    const agent = await startAgent({ netns, dir: dir.path, program: 'sources', ...options });
+    const agent = await startAgent({ netns, dir: dir.path, ...options });
     agents.push(agent);
     return agent;
   };
@@ -105,7 +107,7 @@ test('agent: serves once an ENI is there, tells so on every door, and installs i
 test('agent: refuses to start beside another, which goes on', async (t) => {
   const { start, addEni, dir } = await openNode(t);
   await addEni();
-  const first = await start();
+  const first = await start({ program: 'sources' });
   const second = await start({ flags: { 'metrics-address': '' }, until: 'started' });
   t.regex(await lastWords(second), /another agent serves on .*agent\.sock/);
   // Another socket, the same state: the journal knows.

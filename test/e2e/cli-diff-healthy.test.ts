@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { buildExecutables } from '../../tools/build.ts';
-import { partOf, shortTest } from '../support/suite-part.ts';
+import { IS_LONG, partOf } from '../support/suite-part.ts';
 import { placeOf } from './support/fault-trial.ts';
 import { askCli, type CliPlace } from './support/run-cli.ts';
 import { openTrial, type Trial, type TrialSpec } from './support/trial.ts';
@@ -65,7 +65,7 @@ async function churn(trial: Trial, signal: AbortSignal): Promise<number> {
   return count;
 }
 
-shortTest.serial('tke-eni diff: finds nothing while Pods come and go', async (t) => {
+test.serial('tke-eni diff: finds nothing while Pods come and go', async (t) => {
   t.timeout(180_000);
   // Without a cooldown nothing is left of a Pod that came and went between two looks at the journal, as on a busy machine.
   const flags = { 'ip-cooldown': '60s', 'force-reuse-after': '10ms' };
@@ -76,7 +76,7 @@ shortTest.serial('tke-eni diff: finds nothing while Pods come and go', async (t)
     const churning = churn(trial, end.signal);
     const answers: string[] = [];
     try {
-      for (let look = 0; look < 12; look++) {
+      for (let look = 0; look < (IS_LONG ? 12 : 6); look++) {
         const { code, document } = await askCli(placeOf(trial), 'diff');
         if (code !== 0) answers.push(JSON.stringify(document));
       }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { seededRandom } from '../support/seeded-random.ts';
-import { longTest, shortTest } from '../support/suite-part.ts';
+import { IS_LONG, longTest } from '../support/suite-part.ts';
 import { withSeed } from '../support/with-seed.ts';
 import type { ScenePod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
@@ -10,7 +10,7 @@ import { openTrial, type Trial } from './support/trial.ts';
 // Whatever came of it: the invariants hold, every ADD and DEL can be repeated, and in the end nothing is left.
 // SEED repeats a run's choices (the machine's own timing it cannot repeat).
 
-const ROUNDS = 6;
+const ROUNDS = IS_LONG ? 6 : 3;
 const ADDS_A_ROUND = 6;
 /** About as long as that many calls take together; and as an agent takes to recover. */
 const LONGEST_FUSE_MS = 400;
@@ -78,5 +78,5 @@ async function crashAgain(t: ExecutionContext, { ruleMode, isDual }: Layout, dic
   }
 }
 
-shortTest('agent: killed amid many ADDs and DELs, and amid its recovery, compact, dual-stack', storm, 'compact', true);
+test('agent: killed amid many ADDs and DELs, and amid its recovery, compact, dual-stack', storm, 'compact', true);
 longTest('agent: killed amid many ADDs and DELs, and amid its recovery, per-pod', storm, 'per-pod', false);

@@ -8,6 +8,7 @@ import type { NetnsView } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { createSystem, type System } from '../system/system.ts';
+import { askWho } from './packets/ask.ts';
 
 // EIPs with all processes and real packets: a Pod is reached at its public address and goes out with it.
 
@@ -31,10 +32,8 @@ const publicIpOf = (system: System, name: string): Promise<string> =>
   });
 
 /** Says who answers at an address, and which address the question came from: `outside 198.51.100.2`; '' for nobody. */
-async function ask(from: NetnsView, protocol: 'tcp' | 'udp', host: string): Promise<string> {
-  const script = join(import.meta.dirname, 'packets', 'who-client.ts');
-  return (await from.tryRun([process.execPath, script, protocol, host, `${WHO_PORT}`])).stdout.trim();
-}
+const ask = (from: NetnsView, protocol: 'tcp' | 'udp', host: string): Promise<string> =>
+  askWho(from, protocol, host, WHO_PORT);
 
 async function serve(netns: NetnsView, name: string): Promise<Child> {
   const script = join(import.meta.dirname, 'packets', 'who-server.ts');

@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { CniAnswer } from '../support/exec-cni.ts';
 import type { JsonObject } from '../support/netns.ts';
+import { partOf, shortTest } from '../support/suite-part.ts';
 import { type Conflist, callChain } from './support/chain.ts';
 import { fail, ipsOf, succeed, succeedSilently, VERSIONS } from './support/cni-answers.ts';
 import { openScenes, RULE_MODES } from './support/scene.ts';
@@ -11,9 +12,12 @@ const NODES = [
   { name: 'n2', enis: [{ eniId: 'eni-2', ips: 8 }] },
 ] as const;
 
+/** The other layout is tried in the suite `long`. */
+const MODES = partOf(RULE_MODES, (mode) => mode === 'compact');
+
 const scenes = openScenes(
   test,
-  RULE_MODES.map((ruleMode) => ({ ruleMode, nodes: NODES })),
+  MODES.map((ruleMode) => ({ ruleMode, nodes: NODES })),
 );
 
 /** Confs of reference main plugins that ask us for the address. */
@@ -37,7 +41,7 @@ async function addThrough(t: ExecutionContext, node: SceneNode, type: 'ptp' | 'b
   return { ...pod, result, list, ip: ipsOf(result)[0] ?? '' };
 }
 
-for (const ruleMode of RULE_MODES) {
+for (const ruleMode of MODES) {
   for (const type of ['ptp', 'bridge'] as const) {
     test.serial(`tke-eni-ipamc: packets flow by the ENI under the reference ${type}, ${ruleMode}`, async (t) => {
       const { node, nodes, vpc } = scenes.get(ruleMode);
@@ -76,7 +80,7 @@ for (const ruleMode of RULE_MODES) {
 }
 
 for (const cniVersion of VERSIONS) {
-  test.serial(`tke-eni-ipamc: prints addresses and routes and no interface, CNI ${cniVersion}`, async (t) => {
+  shortTest.serial(`tke-eni-ipamc: prints addresses and routes and no interface, CNI ${cniVersion}`, async (t) => {
     const { node, vpc } = scenes.get('compact');
     const pod = await node.newPod();
     const conf = {
@@ -109,7 +113,7 @@ for (const cniVersion of VERSIONS) {
   });
 }
 
-test.serial('tke-eni-ipamc: leaves a DEL for an agent that is dead', async (t) => {
+shortTest.serial('tke-eni-ipamc: leaves a DEL for an agent that is dead', async (t) => {
   const { node } = scenes.get('compact');
   const pod = await addThrough(t, node, 'ptp');
   await node.killAgent();
@@ -120,7 +124,7 @@ test.serial('tke-eni-ipamc: leaves a DEL for an agent that is dead', async (t) =
   await scenes.verify(t, 'compact');
 });
 
-test.serial('tke-eni-ipamc: names the reason through the main plugin when there is no agent', async (t) => {
+shortTest.serial('tke-eni-ipamc: names the reason through the main plugin when there is no agent', async (t) => {
   const { node } = scenes.get('compact');
   await node.agent.stop();
   const pod = await node.newPod();
@@ -132,7 +136,7 @@ test.serial('tke-eni-ipamc: names the reason through the main plugin when there 
   await node.startAgent();
 });
 
-test.serial('tke-direct-eni: is told that a node without exclusive ENIs has none', async (t) => {
+shortTest.serial('tke-direct-eni: is told that a node without exclusive ENIs has none', async (t) => {
   const { node } = scenes.get('compact');
   const answer = await node.call('ADD', await node.newPod(), { plugin: 'tke-direct-eni' });
   const error = fail(t, answer);

@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { longTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { eventsOf, podObjects, StatefulSet, setNodeReady } from '../system/stateful-set.ts';
@@ -74,7 +75,7 @@ test.serial('scale down and up: the address is kept while nobody has it', async 
   await assertPodsLive(t);
 });
 
-test.serial('a force-deleted Pod: its namesake waits for the sandbox that still has the address', async (t) => {
+longTest.serial('a force-deleted Pod: its namesake waits for the sandbox that still has the address', async (t) => {
   const [ip] = (await web.claim(0))?.ips ?? [];
   const end = await web.forceStop(0);
   const started = web.start(0, 'n2', 90_000);
@@ -107,7 +108,7 @@ test.serial('a node is lost: its Pod runs elsewhere with the same address', asyn
   await assertPodsLive(t);
 });
 
-test.serial('a node of another zone: the Pod waits, and says why; back in its zone it runs', async (t) => {
+longTest.serial('a node of another zone: the Pod waits, and says why; back in its zone it runs', async (t) => {
   const [ip] = (await api.start(0, 'n1').then((pod) => [pod.ip])) ?? [];
   await api.stop(0);
   const waiting = api.start(0, 'far', 8_000).then(
@@ -121,7 +122,7 @@ test.serial('a node of another zone: the Pod waits, and says why; back in its zo
   t.is((await api.start(0, 'n2')).ip, ip ?? '');
 });
 
-test.serial('two sets swap their nodes', async (t) => {
+longTest.serial('two sets swap their nodes', async (t) => {
   const [one, other] = [await web.claim(0), await api.claim(0)];
   const [nodeOne, nodeOther] = [web.nodeOf(0) ?? '', 'n1'];
   await Promise.all([web.stop(0), api.stop(0)]);
@@ -131,7 +132,7 @@ test.serial('two sets swap their nodes', async (t) => {
   await assertPodsLive(t);
 });
 
-test.serial('kubectl delete vipc: nothing while the Pod lives, the address goes with it', async (t) => {
+longTest.serial('kubectl delete vipc: nothing while the Pod lives, the address goes with it', async (t) => {
   const [ip = ''] = (await api.claim(0))?.ips ?? [];
   await api.giveUp(0);
   await new Promise((resolve) => setTimeout(resolve, 1_500));

@@ -3,8 +3,10 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
+import { buildExecutables } from '../../tools/build.ts';
 import { Child } from '../support/child.ts';
 import { childEnv } from '../support/child-env.ts';
+import { executablePath } from '../support/executables.ts';
 import { tryRun } from '../support/run.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -15,6 +17,9 @@ const REGION = '--region=ap-guangzhou';
 const NO_METRICS = '--metrics-address=';
 const EX_CONFIG = 78;
 
+test.before(async () => {
+  await buildExecutables(['tke-eni-ipamd', 'tke-eni-agent']);
+});
 test.after.always(() => rmSync(dir, { recursive: true, force: true }));
 
 function fileOf(name: string, text: string): string {
@@ -49,7 +54,7 @@ const env = (more: Readonly<Record<string, string>> = {}): Readonly<Record<strin
 
 const refuses = test.macro(
   async (t, program: 'ipamd' | 'agent', flags: readonly string[], code: number, says: RegExp) => {
-    const argv = [process.execPath, join(ROOT, program, 'main.ts'), ...flags];
+    const argv = [executablePath(`tke-eni-${program}`), ...flags];
     const ended = await tryRun(argv, { env: env(), timeoutMs: 60_000 });
     t.is(ended.code, code, ended.stderr + ended.stdout);
     const lines = ended.stderr.trim().split('\n');

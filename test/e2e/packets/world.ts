@@ -20,6 +20,7 @@ import { createPodNetns, type PodNetns } from '../../support/pod-netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { AttachedEni } from '../../vpc/nic.ts';
 import { createTestVpc, type TestVpc } from '../../vpc/vpc.ts';
+import { askWho } from './ask.ts';
 
 /** Port on which every Pod says who it is. */
 export const WHO_PORT = 8080;
@@ -120,8 +121,7 @@ export class World {
 
   /** Asks who answers at an address; "" when nobody does. */
   async ask(from: NetnsView, protocol: 'tcp' | 'udp', host: string, port: number): Promise<string> {
-    const script = join(import.meta.dirname, 'who-client.ts');
-    return (await from.tryRun([process.execPath, script, protocol, host, `${port}`])).stdout.trim();
+    return await askWho(from, protocol, host, port);
   }
 
   /** NICs by which packets of this source for this destination went through the router. */
