@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { CONFLIST_FILE } from '../../agent/install/conflist.ts';
@@ -159,11 +159,12 @@ test('agent: does a DEL that was spooled while it was dead, before it serves, an
     links.push(attachment?.interfaces[0]?.name ?? '');
   }
   caller.close();
-  const spool = (containerId: string): void =>
-    writeFileSync(
-      dir.join('deletions', `${containerId}.json`),
-      JSON.stringify({ containerId, ifName: 'eth0', netns: '', writtenAtMs: Date.now() }),
-    );
+  // Whole at once, as an executable does it: the agent reads it as soon as it is there.
+  const spool = (containerId: string): void => {
+    const spooled = dir.join(`${containerId}.json`);
+    writeFileSync(spooled, JSON.stringify({ containerId, ifName: 'eth0', netns: '', writtenAtMs: Date.now() }));
+    renameSync(spooled, dir.join('deletions', `${containerId}.json`));
+  };
   const isThere = async (name: string | undefined): Promise<boolean> =>
     (await netns.ipJson('link')).some((link) => link['ifname'] === name);
 

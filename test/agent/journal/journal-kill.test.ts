@@ -2,13 +2,14 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import test from 'ava';
 import type { JournalContent } from '../../../agent/journal/journal-content.ts';
-import { longTest, shortTest } from '../../support/suite-part.ts';
+import { IS_LONG, longTest, shortTest } from '../../support/suite-part.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { open } from './journal-fixture.ts';
 
 const WRITER = fileURLToPath(new URL('journal-writer.ts', import.meta.url));
-const KILLS = 25;
+const KILLS = IS_LONG ? 25 : 10;
 
 /** Lets a writer work on the journal for a while, kills it, and returns what it said last. */
 async function killWriter(path: string, ms: number): Promise<{ begun: number; done: number }> {
@@ -44,7 +45,7 @@ function findHalves(content: JournalContent): readonly string[] {
   return halves;
 }
 
-shortTest('journal: holds every transaction as a whole or not at all when its writer is killed', async (t) => {
+test('journal: holds every transaction as a whole or not at all when its writer is killed', async (t) => {
   const folder = createTempDir('kill');
   t.teardown(() => folder.close());
   const path = folder.join('journal.db');
