@@ -1,2 +1,2 @@
-// The cases of the table that `make test` leaves out.
+// The whole story; its beginning is what `make test` runs.
 import './system-restore.test.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { NODES } from '../../kube/resource-types.ts';
-import { longTest, shortTest } from '../support/suite-part.ts';
+import { longTest } from '../support/suite-part.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { assignedIps, countAssigned, createSystem, type System } from '../system/system.ts';
 
@@ -17,7 +17,7 @@ test.before(async () => {
 });
 test.after.always(() => system?.close());
 
-shortTest.serial(
+test.serial(
   'etcd goes back to an older state: the cloud is described anew, no address is given twice or lost',
   async (t) => {
     const node = system.node('n1');
