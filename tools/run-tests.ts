@@ -72,8 +72,8 @@ const SUITES: readonly Suite[] = [
       [
         'ava',
         '--tap',
-        // Some wait for what does not answer: two cores carry three.
-        '--concurrency=3',
+        // Many wait, for what does not answer and for processes to start: two cores carry four.
+        '--concurrency=4',
         'test/**/*.test.ts',
         ...['kernel', 'e2e', 'vpc', 'examples', 'cluster'].map((folder) => `!test/${folder}/**`),
         `!${LONG}`,
@@ -87,7 +87,7 @@ const SUITES: readonly Suite[] = [
       [
         'ava',
         '--tap',
-        '--concurrency=2',
+        '--concurrency=3',
         ...['test/kernel/**/*.test.ts', 'test/vpc/**/*.test.ts', 'test/examples/**', `!${LONG}`],
       ],
     ],
