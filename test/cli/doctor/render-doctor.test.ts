@@ -1,4 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { CATALOGUE } from '../../../cli/catalogue.ts';
 import { CliError } from '../../../cli/cli-error.ts';
@@ -9,6 +8,7 @@ import { findDiagnosis } from '../../../cli/doctor/find-diagnosis.ts';
 import { doctorDocument, renderDoctor } from '../../../cli/doctor/render-doctor.ts';
 import { known } from '../../../cli/node/known.ts';
 import { NODE_FAULTS } from '../../e2e/support/node-faults.ts';
+import { matchesGolden } from '../../support/golden.ts';
 import { doctorFacts, nodeWith, nodeWithSysctl } from './facts.ts';
 
 const ALL = decideSelection(CHECKS, [], []);
@@ -42,13 +42,13 @@ function sickFacts(): DoctorFacts {
 for (const width of [80, 160]) {
   test(`renderDoctor: is as in the golden file at ${width} columns`, (t) => {
     const layout = { width, isColored: false, isWide: false };
-    isGolden(t, `doctor-${width}.txt`, renderDoctor(findDiagnosis(ALL, sickFacts()), layout));
+    matchesGolden(t, import.meta.url, `doctor-${width}.txt`, renderDoctor(findDiagnosis(ALL, sickFacts()), layout));
   });
 }
 
 test('renderDoctor: has each check with what it saw when it may be wide', (t) => {
   const layout = { width: 80, isColored: false, isWide: true };
-  isGolden(t, 'doctor-wide.txt', renderDoctor(findDiagnosis(ALL, sickFacts()), layout));
+  matchesGolden(t, import.meta.url, 'doctor-wide.txt', renderDoctor(findDiagnosis(ALL, sickFacts()), layout));
 });
 
 test('renderDoctor: says in one line that nothing is wrong', (t) => {
@@ -153,10 +153,3 @@ test('CHECKS: what the faults of the whole CLI are called is among what they fin
     [],
   );
 });
-
-/** Golden files are written anew with UPDATE_GOLDEN=1. */
-function isGolden(t: { is(a: string, b: string): void }, name: string, text: string): void {
-  const url = new URL(`golden/${name}`, import.meta.url);
-  if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(url, text);
-  t.is(text, readFileSync(url, 'utf8'));
-}

@@ -1,22 +1,14 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import type { Explanation } from '../../../cli/explain/explanation.ts';
 import { renderExplanation } from '../../../cli/explain/render-explanation.ts';
 import { textWidth } from '../../../cli/output/cell-text.ts';
+import { matchesGolden } from '../../support/golden.ts';
 import { SAMPLE } from './explanation-sample.ts';
-
-const golden = (name: string): string => readFileSync(new URL(`golden/${name}`, import.meta.url), 'utf8');
-
-/** Golden files are written anew with UPDATE_GOLDEN=1. */
-function update(name: string, text: string): void {
-  if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(new URL(`golden/${name}`, import.meta.url), text);
-}
 
 for (const width of [80, 160]) {
   test(`renderExplanation: is as in the golden file at ${width} columns`, (t) => {
     const text = renderExplanation(SAMPLE, { width, isColored: false });
-    update(`explain-${width}.txt`, text);
-    t.is(text, golden(`explain-${width}.txt`));
+    matchesGolden(t, import.meta.url, `explain-${width}.txt`, text);
   });
 }
 
@@ -31,7 +23,7 @@ test('renderExplanation: stays within the width but for cures, which are for pas
 test('renderExplanation: colours change nothing but colours, and the broken hop is red', (t) => {
   const colored = renderExplanation(SAMPLE, { width: 160, isColored: true });
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character begins each sequence.
-  t.is(colored.replace(/\u001b\[\d+m/g, ''), golden('explain-160.txt'));
+  matchesGolden(t, import.meta.url, 'explain-160.txt', colored.replace(/\u001b\[\d+m/g, ''));
   t.true(colored.includes('\u001b[31mBROKEN\u001b[39m'));
   t.true(colored.includes('\u001b[31m32766: from all lookup main\u001b[39m'));
 });
